@@ -1,0 +1,51 @@
+# The whole contributor story: make demo, make test, make check, make bench.
+# Each sets up .venv by itself on the first call and reuses it afterwards.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# mypy has to find the repository root under its package name, whatever the checkout's folder is called.
+TYPES := $(VENV)/typecheck
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench clean
+
+help:
+	@echo "make demo    build a Bool-BERT and ask it three queries"
+	@echo "make test    run the test suite"
+	@echo "make check   ruff, ruff format and mypy"
+	@echo "make format  apply ruff's fixes and format"
+	@echo "make bench   measure speed against plain BERT"
+	@echo "make clean   remove .venv and caches"
+
+$(STAMP): setup.cfg pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Bool-BERT needs Python 3.11 or newer, and $(PYTHON) is `$(PYTHON) --version`. Try: make $(MAKECMDGOALS) PYTHON=python3.11"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+		{ echo "Could not create $(VENV). On Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@echo "Setting up $(VENV); this happens once."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@mkdir -p $(TYPES) && ln -sfn "$(CURDIR)" $(TYPES)/boolbert
+	@touch $@
+
+demo: $(STAMP)
+	@$(BIN)/python demo.py
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n auto --dist loadfile
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	MYPYPATH=$(TYPES) $(BIN)/mypy -p boolbert
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)
+	$(BIN)/python bench/attention.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

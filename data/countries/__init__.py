@@ -1,0 +1,1 @@
+"""The embedded default: facts about the world's countries, and Boolean queries over them."""
