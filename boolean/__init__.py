@@ -1,0 +1,19 @@
+"""The language of Boolean queries: operators, templates, cues. Plain Python, nothing to install."""
+
+from .cues import Cue, find_cues, operators_of
+from .marks import ParsedQuery, parse_original_query, render_original_query
+from .operators import OPERATORS, TEMPLATES, from_multi_hot, multi_hot, template_operators
+
+__all__ = [
+    "OPERATORS",
+    "TEMPLATES",
+    "Cue",
+    "ParsedQuery",
+    "find_cues",
+    "from_multi_hot",
+    "multi_hot",
+    "operators_of",
+    "parse_original_query",
+    "render_original_query",
+    "template_operators",
+]

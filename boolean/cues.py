@@ -1,0 +1,95 @@
+"""Boolean cues in a text: where they stand and which operator they carry."""
+
+import re
+from typing import NamedTuple
+
+from .lexicon import CUES, FIXED, NON_WORDS, WEAK_CUES
+from .operators import OPERATORS
+
+APOSTROPHES = "'’‘ʼ`´′＇"
+_HYPHENS = "-‐‑–"
+
+
+class Cue(NamedTuple):
+    """A span `text[start:end]` that carries an operator; weak where only some sentences mean it."""
+
+    start: int
+    end: int
+    operator: str
+    text: str
+    weak: bool = False
+
+
+def _pattern(phrase: str) -> str:
+    """A phrase as a regular expression: any white space, any apostrophe."""
+    escaped = re.escape(phrase).replace(r"\ ", r"\s+")
+    return escaped.replace("'", f"[{re.escape(APOSTROPHES)}]")
+
+
+def _normal(text: str) -> str:
+    """A matched text as it is written in the lexicon."""
+    return re.sub(rf"[{re.escape(APOSTROPHES)}]", "'", " ".join(text.lower().split()))
+
+
+_MEANING: dict[str, tuple[str, bool] | None] = {
+    **{phrase: (operator, True) for operator in OPERATORS for phrase in WEAK_CUES[operator]},
+    **{phrase: (operator, False) for operator in OPERATORS for phrase in CUES[operator]},
+    **dict.fromkeys(FIXED),
+}
+# No letter or hyphen at either side: "Android", "black-and-white" and "not-for-profit" hold no cue.
+_BEFORE, _AFTER = rf"(?<![\w{_HYPHENS}])", rf"(?!\w|[{_HYPHENS}]\w)"
+# What depends on the words that follow.
+_CONTEXT: dict[str, str] = {
+    "either": r"(?=\s.*\bor\b)",  # not the one of "and not B either"
+    "over": r"(?!\s+\d)",
+    **dict.fromkeys(WEAK_CUES["and"], r"(?!\s+(?:also|both|not|neither|never|no)\b)"),
+}
+_PHRASES = "|".join(
+    _pattern(phrase) + _CONTEXT.get(phrase, "") for phrase in sorted(_MEANING, key=lambda key: (-len(key), key))
+)
+_BETWEEN = r"between(?:\s+(?!and\b)\S+){1,6}\s+and"
+_NUMBER = r"no\.?\s*(?=\d+\b)"
+_NON = rf"(?P<non>non(?:[{_HYPHENS}]|(?=\s)))(?!\s*(?:{'|'.join(NON_WORDS)})\b)(?=\s*\w)"
+_MATCH = re.compile(
+    rf"{_BEFORE}(?:{_BETWEEN}{_AFTER}|{_NUMBER}|{_NON}|(?:{_PHRASES}){_AFTER})", re.IGNORECASE | re.DOTALL
+)
+# A name in double quotes; a text that is quoted as a whole is no name.
+_QUOTED = re.compile(r'(?<![^\s(])"(?=\S)[^"]*(?<=\S)"|“[^”]*”')
+# The words between an "and" and the negation that it only introduces: "and (that are) not".
+_LINK = re.compile(
+    r"\s+(?:(?:that|which|who)\s+)?(?:(?:are|is|were|was|do|does|did|has|have|can|could)\s+)?", re.IGNORECASE
+)
+
+
+def find_cues(text: str) -> list[Cue]:
+    """The cues of a text from left to right, the longest where several begin together.
+
+    >>> [(cue.text, cue.operator) for cue in find_cues("Birds of Peru as well as Chile, but not Orlando's")]
+    [('as well as', 'and'), ('but not', 'not')]
+    >>> find_cues("Notting Hill on an Android phone")
+    []
+    """
+    names = [match.span() for match in _QUOTED.finditer(text) if match.group() != text.strip()]
+    cues: list[Cue] = []
+    for match in _MATCH.finditer(text):
+        start, end = match.span()
+        meaning = ("not", False) if match["non"] else _MEANING.get(_normal(match.group()))
+        if meaning is None or any(left < start < right for left, right in names):
+            continue
+        operator, weak = meaning
+        if operator == "not" and cues and cues[-1].operator == "and" and _LINK.fullmatch(text, cues[-1].end, start):
+            if _normal(cues[-1].text) == "and" and not match["non"]:
+                cues.pop()  # "A and are not B" asks for A without B: one operator, as in "A but not B"
+        cues.append(Cue(start, end, operator, text[start:end], weak))
+    return cues
+
+
+def operators_of(text: str, weak: bool = False) -> set[str]:
+    """The operators whose cues the text holds; weak cues count when asked for.
+
+    >>> sorted(operators_of("Trees of Cuba that are also in Haiti but not Jamaica"))
+    ['and', 'not']
+    >>> operators_of("articles favoring renewables over fossil fuels"), operators_of("renewables over coal", weak=True)
+    (set(), {'not'})
+    """
+    return {cue.operator for cue in find_cues(text) if weak or not cue.weak}
