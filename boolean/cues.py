@@ -7,7 +7,7 @@ from .lexicon import CUES, FIXED, NON_WORDS, WEAK_CUES
 from .operators import OPERATORS
 
 APOSTROPHES = "'’‘ʼ`´′＇"
-_HYPHENS = "-‐‑–"
+_HYPHENS = r"\-‐‑–"  # for a character class
 
 
 class Cue(NamedTuple):
@@ -77,11 +77,15 @@ def find_cues(text: str) -> list[Cue]:
         if meaning is None or any(left < start < right for left, right in names):
             continue
         operator, weak = meaning
-        if operator == "not" and cues and cues[-1].operator == "and" and _LINK.fullmatch(text, cues[-1].end, start):
-            if _normal(cues[-1].text) == "and" and not match["non"]:
-                cues.pop()  # "A and are not B" asks for A without B: one operator, as in "A but not B"
+        if operator == "not" and not match["non"] and cues and _introduces(cues[-1], text, start):
+            cues.pop()
         cues.append(Cue(start, end, operator, text[start:end], weak))
     return cues
+
+
+def _introduces(cue: Cue, text: str, start: int) -> bool:
+    """Whether an "and" belongs to the negation at `start`: "A and are not B" asks for the same as "A but not B"."""
+    return _normal(cue.text) == "and" and _LINK.fullmatch(text, cue.end, start) is not None
 
 
 def operators_of(text: str, weak: bool = False) -> set[str]:

@@ -53,8 +53,10 @@ CUES: dict[str, tuple[str, ...]] = {
 WEAK_CUES: dict[str, tuple[str, ...]] = {
     "and": ("too", *(f"{relative} {be}" for relative in ("that", "which", "who") for be in _BE)),
     "or": ("one of", "optionally"),
-    "not": ("over", "instead of", "in place of", "as opposed to", "in favor of", "in favour of", "unlike", "outside")
-    + ("free of", "free from", "beyond", "ignoring", "avoiding", "sans", "hardly", "rarely"),
+    "not": (
+        *("over", "instead of", "in place of", "as opposed to", "in favor of", "in favour of", "unlike", "outside"),
+        *("free of", "free from", "beyond", "ignoring", "avoiding", "sans", "hardly", "rarely"),
+    ),
 }
 
 # Expressions that hold a cue's word and join no two conditions.

@@ -1,0 +1,114 @@
+"""How well `operators_of` reads the operators of real queries, which their template tells.
+
+    python -m boolbert.boolean.measure quest/train.jsonl
+    python -m boolbert.boolean.measure quest/train.jsonl --show not --missed 20 --wrong 20
+
+Rows need `query` and `metadata.template`, as in QUEST; a path ending in .gz is read as gzip.
+"""
+
+import argparse
+import gzip
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from .cues import operators_of
+from .operators import OPERATORS, template_operators
+
+
+class Score(NamedTuple):
+    """Counts of an operator: found and meant, found only, meant only."""
+
+    hits: int
+    wrong: int
+    missed: int
+
+    @property
+    def precision(self) -> float:
+        return self.hits / max(self.hits + self.wrong, 1)
+
+    @property
+    def recall(self) -> float:
+        return self.hits / max(self.hits + self.missed, 1)
+
+    @property
+    def f1(self) -> float:
+        """
+        >>> Score(hits=3, wrong=1, missed=1).f1
+        0.75
+        """
+        return 2 * self.hits / max(2 * self.hits + self.wrong + self.missed, 1)
+
+
+def score(found: Iterable[set[str]], meant: Iterable[set[str]], operator: str) -> Score:
+    """Compare the operators found in each query with those meant.
+
+    >>> score([{"and"}, {"and"}, set()], [{"and"}, {"or"}, {"and"}], "and")
+    Score(hits=1, wrong=1, missed=1)
+    """
+    pairs = [(operator in one, operator in other) for one, other in zip(found, meant, strict=True)]
+    return Score(pairs.count((True, True)), pairs.count((True, False)), pairs.count((False, True)))
+
+
+def read_queries(path: Path) -> Iterator[tuple[str, set[str]]]:
+    """The queries of a file with the operators of their templates."""
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = json.loads(line)
+                yield row["query"], set(template_operators(row["metadata"]["template"]))
+            except (ValueError, KeyError, TypeError) as error:
+                reason = f"no field {error}" if isinstance(error, KeyError) else str(error)
+                raise ValueError(
+                    f"{path}, line {number}: {reason}; a row needs `query` and `metadata.template`"
+                ) from error
+
+
+def table(queries: list[str], meant: list[set[str]], weak: bool) -> str:
+    """Precision, recall and F1 of each operator, as a Markdown table."""
+    found = [operators_of(query, weak=weak) for query in queries]
+    rows = ["| operator | queries | precision | recall | F1 |", "| --- | --- | --- | --- | --- |"]
+    for operator in OPERATORS:
+        result = score(found, meant, operator)
+        count = result.hits + result.missed
+        rows.append(f"| {operator} | {count} | {result.precision:.3f} | {result.recall:.3f} | {result.f1:.3f} |")
+    return "\n".join(rows)
+
+
+def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m boolbert.boolean.measure", description="Precision, recall and F1 of operators_of."
+    )
+    parser.add_argument("path", type=Path, help="a .jsonl or .jsonl.gz file of queries in QUEST's schema")
+    parser.add_argument("--weak", action="store_true", help="count weak cues as well")
+    parser.add_argument("--show", choices=OPERATORS, help="list errors of this operator")
+    parser.add_argument(
+        "--missed", type=int, default=10, metavar="N", help="list N queries that mean it, without a cue"
+    )
+    parser.add_argument("--wrong", type=int, default=0, metavar="N", help="list N queries with a cue that mean none")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    options = parse_arguments(arguments)
+    try:
+        rows = list(read_queries(options.path))
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"error: {error}") from None
+    queries, meant = [query for query, _ in rows], [operators for _, operators in rows]
+    print(f"{len(rows)} queries, weak cues {'counted' if options.weak else 'not counted'}\n")
+    print(table(queries, meant, options.weak))
+    if options.show:
+        has_cue = [options.show in operators_of(query, weak=options.weak) for query in queries]
+        means = [options.show in operators for operators in meant]
+        for name, limit, cue in (("missed", options.missed, False), ("wrong", options.wrong, True)):
+            errors = [
+                query for query, found, right in zip(queries, has_cue, means, strict=True) if found == cue != right
+            ]
+            print(f"\n{name} {options.show}: {min(limit, len(errors))} of {len(errors)}")
+            print("\n".join(f"  {query}" for query in errors[:limit]))
+
+
+if __name__ == "__main__":
+    main()
