@@ -1,6 +1,8 @@
 """The language of Boolean queries: operators, templates, cues. Plain Python, nothing to install."""
 
+from .augment import augment
 from .cues import Cue, find_cues, operators_of
+from .labels import cue_labels, encode_with_cues
 from .marks import ParsedQuery, parse_original_query, render_original_query
 from .operators import OPERATORS, TEMPLATES, from_multi_hot, multi_hot, template_operators
 
@@ -9,6 +11,9 @@ __all__ = [
     "TEMPLATES",
     "Cue",
     "ParsedQuery",
+    "augment",
+    "cue_labels",
+    "encode_with_cues",
     "find_cues",
     "from_multi_hot",
     "multi_hot",

@@ -26,7 +26,7 @@ def _pattern(phrase: str) -> str:
     return escaped.replace("'", f"[{re.escape(APOSTROPHES)}]")
 
 
-def _normal(text: str) -> str:
+def normal(text: str) -> str:
     """A matched text as it is written in the lexicon."""
     return re.sub(rf"[{re.escape(APOSTROPHES)}]", "'", " ".join(text.lower().split()))
 
@@ -73,7 +73,7 @@ def find_cues(text: str) -> list[Cue]:
     cues: list[Cue] = []
     for match in _MATCH.finditer(text):
         start, end = match.span()
-        meaning = ("not", False) if match["non"] else _MEANING.get(_normal(match.group()))
+        meaning = ("not", False) if match["non"] else _MEANING.get(normal(match.group()))
         if meaning is None or any(left < start < right for left, right in names):
             continue
         operator, weak = meaning
@@ -85,7 +85,7 @@ def find_cues(text: str) -> list[Cue]:
 
 def _introduces(cue: Cue, text: str, start: int) -> bool:
     """Whether an "and" belongs to the negation at `start`: "A and are not B" asks for the same as "A but not B"."""
-    return _normal(cue.text) == "and" and _LINK.fullmatch(text, cue.end, start) is not None
+    return normal(cue.text) == "and" and _LINK.fullmatch(text, cue.end, start) is not None
 
 
 def operators_of(text: str, weak: bool = False) -> set[str]:

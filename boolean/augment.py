@@ -1,0 +1,140 @@
+"""Cue augmentation: a cue is replaced by a synonym of the same operator that fits the words round it.
+
+"Birds of Peru that are not flightless birds" may become "Birds of Peru other than flightless birds", but "birds that
+are not in Peru" never "birds other than in Peru". Where nothing fits, the cue stays.
+"""
+
+import re
+from collections.abc import Sequence
+from random import Random
+
+from .cues import Cue, find_cues, normal, operators_of
+
+# Between two noun phrases: "A ... B".
+JOIN = ("and", "as well as", "along with", "together with", "plus", "in addition to")
+ALSO = ("that are also", "which are also", "that are at the same time", "that are simultaneously", "and also")
+OR = ("or", "and/or", "or else", "or alternatively")
+# Before a noun phrase that is left out: "A ... B".
+LEAVE_OUT = (
+    *(
+        "excluding",
+        "except",
+        "except for",
+        "other than",
+        "apart from",
+        "aside from",
+        "but not",
+        "with the exception of",
+    ),
+    *("leaving out", "but excluding", "not including"),
+)
+# Before any phrase that is left out: "plants of Peru ... in the Andes".
+BUT_NOT = ("but not", "and not", "yet not", "though not")
+ARE_NOT = ("that are not", "that aren't", "which are not", "which aren't")
+WITHOUT = ("without", "with no", "lacking", "devoid of")
+
+_PREPOSITION = (
+    r"(?:of|in|on|at|by|from|to|about|with|for|into|during|under|near|set|shot|based|found|described|written|published)"
+)
+_VERB = r"(?:are|is|was|were|be|have|has|had|do|does|did|can|could|will|would|that|which|who|not|also|both|then|there)"
+_NO_NOUN = re.compile(rf"\s*(?:{_PREPOSITION}|{_VERB}|it|they|he|she|we|i|you)\b", re.IGNORECASE)
+_COLLECTIVE = re.compile(r"flora|fauna|fish|people|men|women|children|cattle|sheep|deer|wildlife|livestock")
+_PLURAL = re.compile(r"\w+[^\Wsu]s")
+_ADJECTIVE = re.compile(r"\w*(?:ern|ic|al|ish|ive|ese|ous|ian|ary|ful|less)|north|south|east|west", re.IGNORECASE)
+_RELATIVE = re.compile(r"\b(?:that|which|who)\s+\Z", re.IGNORECASE)
+_COPULA = re.compile(r"\b(?:that|which|who)\s+are\s+\Z", re.IGNORECASE)
+_BOTH = re.compile(r"\bboth\s+(?P<first>(?:(?!\band\b)[^,.;])+)\Z", re.IGNORECASE)
+_UNFIT_OR = re.compile(r"\b(?:n?either|whether|any|one)\b", re.IGNORECASE)
+
+Edit = tuple[int, int, Sequence[str]]  # the span to replace, and what may stand there
+
+
+def augment(text: str, rng: Random, rate: float = 1.0) -> tuple[str, list[Cue]]:
+    """Replace each cue, with probability `rate`, by a fitting synonym: the new text and its cues.
+
+    The text keeps its operators; the same seed gives the same text.
+
+    >>> augment("Birds of Peru that are not flightless birds", Random(3))[0]
+    'Birds of Peru aside from flightless birds'
+    """
+    new, operators = text, operators_of(text)
+    for cue in reversed(find_cues(text)):  # from the right, so that the spans on the left stay valid
+        if cue.weak or new[cue.start : cue.end] != cue.text or rng.random() >= rate:
+            continue
+        start, end, choices = _edit(new, cue)
+        replaced = new[start:end]
+        choices = [choice for choice in choices if choice != normal(replaced)]
+        if choices:
+            candidate = new[:start] + _cased(rng.choice(choices), replaced) + new[end:]
+            if operators_of(candidate) == operators:
+                new = candidate
+    return new, find_cues(new)
+
+
+def _edit(text: str, cue: Cue) -> Edit:
+    word, before, after = normal(cue.text), text[: cue.start], text[cue.end :]
+    if not before.strip() or not after.strip():
+        return cue.start, cue.end, ()
+    if cue.operator == "and":
+        return _edit_and(word, cue, before, after)
+    if cue.operator == "or":
+        if word not in OR or _UNFIT_OR.search(before):
+            return cue.start, cue.end, ()
+        again = any(normal(other.text) in OR[2:] for other in find_cues(after))
+        return cue.start, cue.end, OR[:2] if again or _ADJECTIVE.fullmatch(before.split()[-1]) else OR
+    return _edit_not(word, cue, before, after)
+
+
+def _edit_and(word: str, cue: Cue, before: str, after: str) -> Edit:
+    if word == "are also" and (relative := _RELATIVE.search(before)):
+        return relative.start(), cue.end, ALSO if starts_with_plural(after) else ALSO[:-1]
+    if word == "and" and (both := _BOTH.search(before)):
+        first = both["first"]
+        return both.start(), cue.end, (f"{first}as well as", f"{first}and also")
+    if word not in JOIN or _NO_NOUN.match(after) or before.rstrip().endswith((".", "?", "!", ":", ";")):
+        return cue.start, cue.end, ()
+    # "Northern and Western Europe", and the last of a list, take "as well as" only.
+    last = before.split()[-1]
+    return cue.start, cue.end, JOIN[:2] if last.endswith(",") or _ADJECTIVE.fullmatch(last) else JOIN
+
+
+def _edit_not(word: str, cue: Cue, before: str, after: str) -> Edit:
+    plural = starts_with_plural(after)
+    left_out = LEAVE_OUT if plural else BUT_NOT[:1]
+    opening = {"not": _COPULA, "aren't": _RELATIVE}.get(word)
+    if opening and (relative := opening.search(before)):
+        introduced = re.search(
+            r"\b(?:but|and|or)\s+\Z", before[: relative.start()], re.IGNORECASE
+        )  # "but that are not"
+        return relative.start(), cue.end, ARE_NOT if introduced else ARE_NOT + left_out
+    if word == "not" and re.match(rf"\s*{_PREPOSITION}\b", after) and _is_plural(before.split()[-1]):
+        return cue.start, cue.end, ARE_NOT + BUT_NOT[:1]
+    if word in BUT_NOT:
+        return cue.start, cue.end, LEAVE_OUT if plural else BUT_NOT
+    if word in LEAVE_OUT:  # a noun phrase follows already
+        return cue.start, cue.end, LEAVE_OUT
+    if word in WITHOUT and not re.match(r"\s*(?:(?:a|an|the|any)\b|\w+ing\b)", after, re.IGNORECASE):
+        return cue.start, cue.end, WITHOUT
+    return cue.start, cue.end, ()
+
+
+def starts_with_plural(phrase: str) -> bool:
+    """Whether a plural noun phrase comes first, as far as the words' endings tell.
+
+    >>> [starts_with_plural(phrase) for phrase in ("French films about war", "flora of Peru", "about wars", "American")]
+    [True, True, False, False]
+    """
+    cues = find_cues(phrase)
+    head = re.split(rf"[,.;?!()]|\b{_PREPOSITION}\b", phrase[: cues[0].start] if cues else phrase, flags=re.IGNORECASE)[
+        0
+    ]
+    return not _NO_NOUN.match(phrase) and bool(head.split()) and _is_plural(head.split()[-1])
+
+
+def _is_plural(word: str) -> bool:
+    return any(pattern.fullmatch(word.lower()) for pattern in (_COLLECTIVE, _PLURAL))
+
+
+def _cased(replacement: str, replaced: str) -> str:
+    """Keep the capital of a cue that opens a sentence."""
+    return replacement[0].upper() + replacement[1:] if replaced[0].isupper() and not replaced.isupper() else replacement

@@ -1,0 +1,44 @@
+"""From cue spans to token labels: the targets of the cue predictor."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .cues import Cue, find_cues
+from .operators import OPERATORS
+
+
+def cue_labels(text: str, offsets: Iterable[Sequence[int]], cues: Iterable[Cue] | None = None) -> list[list[int]]:
+    """0/1 labels of shape (3, length), a row for each of `OPERATORS`: 1 where a token lies in a cue of that operator.
+
+    `offsets` are a fast tokenizer's character offsets, one pair per token; special and padding tokens have (0, 0) and
+    get 0, and a cue behind the last offset (truncation) is left out. Without `cues`, the text's own are taken, the
+    weak ones left out.
+
+    >>> cue_labels("cats not dogs", [(0, 0), (0, 4), (5, 8), (9, 13), (0, 0)])
+    [[0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 1, 0, 0]]
+    """
+    chosen = [cue for cue in find_cues(text) if not cue.weak] if cues is None else list(cues)
+    spans = [(int(start), int(end)) for start, end in offsets]
+    return [
+        [
+            int(any(cue.operator == operator and start < cue.end and end > cue.start for cue in chosen))
+            for start, end in spans
+        ]
+        for operator in OPERATORS
+    ]
+
+
+def encode_with_cues(tokenizer: Any, texts: Sequence[str], **options: Any) -> tuple[Any, list[list[list[int]]]]:
+    """Tokenize texts and label their cues: the encoding, and labels of shape (batch, 3, length).
+
+    `options` go to the tokenizer as they are: `encode_with_cues(tokenizer, texts, truncation=True, max_length=64)`.
+    """
+    if isinstance(texts, str):
+        raise TypeError(f"encode_with_cues takes a list of texts, got the string {texts!r}")
+    if not getattr(tokenizer, "is_fast", False):
+        raise ValueError(f"{type(tokenizer).__name__} gives no character offsets; use a fast tokenizer (use_fast=True)")
+    encoding = tokenizer(list(texts), return_offsets_mapping=True, **options)
+    offsets = encoding.pop("offset_mapping")
+    if len(offsets) != len(texts):
+        raise ValueError(f"the tokenizer made {len(offsets)} rows of {len(texts)} texts; leave out overflowing tokens")
+    return encoding, [cue_labels(text, row) for text, row in zip(texts, offsets, strict=True)]
