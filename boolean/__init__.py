@@ -1,6 +1,6 @@
 """The language of Boolean queries: operators, templates, cues. Plain Python, nothing to install."""
 
-from .augment import augment
+from .augmentation import augment
 from .cues import Cue, find_cues, operators_of
 from .labels import cue_labels, encode_with_cues
 from .marks import ParsedQuery, parse_original_query, render_original_query
