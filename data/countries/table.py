@@ -1,0 +1,149 @@
+"""The table of facts: one row a country in `countries.csv`, one row a group of countries in `groups.csv`.
+
+Lists inside a cell are separated by `|`. What the columns mean and how disputed cases are decided: docs/countries.md.
+"""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+COUNTRIES_FILE = Path(__file__).with_name("countries.csv")
+GROUPS_FILE = Path(__file__).with_name("groups.csv")
+AS_OF = "1 May 2026"
+
+LARGE_AREA, TINY_AREA = 1_000_000, 1_000  # km2
+LARGE_POPULATION, SMALL_POPULATION = 100, 1  # millions
+
+_ALLOWED: dict[str, frozenset[str]] = {
+    "the": frozenset({"", "the"}),
+    "continent": frozenset({"Africa", "Asia", "Europe", "North America", "South America", "Oceania"}),
+    "island": frozenset({"yes", "no"}),
+    "government": frozenset({"republic", "monarchy", "communist republic", "Islamic republic", "Islamic emirate"}),
+    "hemisphere": frozenset({"north", "south", "both"}),
+    "drives": frozenset({"left", "right"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Country:
+    """The facts of one country; borders are ISO 3166-1 alpha-3 codes, as `code` is."""
+
+    code: str
+    name: str
+    the: str
+    capital: str
+    continent: str
+    region: str
+    island: bool
+    government: str
+    head: str  # who reigns in a monarchy: "king", "emir", "King Charles III"
+    currencies: tuple[tuple[str, str], ...]  # (ISO 4217 code, name)
+    languages: tuple[str, ...]
+    coasts: tuple[str, ...]  # seas and oceans, and the Caspian Sea
+    borders: tuple[str, ...]
+    hemisphere: str
+    drives: str
+    area_km2: float
+    population_m: float
+    former_rulers: tuple[str, ...]
+    independence: int | None
+
+    @property
+    def full_name(self) -> str:
+        """The name as it stands in a sentence: "the Netherlands", "France"."""
+        return f"{self.the} {self.name}".strip()
+
+    @property
+    def landlocked(self) -> bool:
+        """Without a coast on the open sea: the Caspian Sea is a lake in this."""
+        return not set(self.coasts) - {"Caspian Sea"}
+
+    @property
+    def area_class(self) -> str:
+        return "large" if self.area_km2 > LARGE_AREA else "tiny" if self.area_km2 < TINY_AREA else "medium"
+
+    @property
+    def population_class(self) -> str:
+        if self.population_m > LARGE_POPULATION:
+            return "large"
+        return "small" if self.population_m < SMALL_POPULATION else "medium"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A named set of countries: the members of an organisation, the countries on a river."""
+
+    kind: str
+    name: str
+    members: frozenset[str]
+
+
+@cache
+def load_countries() -> tuple[Country, ...]:
+    """All countries in the order of the table, which is the order of the documents.
+
+    >>> [country.full_name for country in load_countries() if country.code in ("NLD", "CHE")]
+    ['the Netherlands', 'Switzerland']
+    """
+    with COUNTRIES_FILE.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        return tuple(_country(row, f"{COUNTRIES_FILE.name}, line {reader.line_num}") for row in reader)
+
+
+@cache
+def load_groups() -> tuple[Group, ...]:
+    """All groups, their members checked against the countries.
+
+    >>> next(len(group.members) for group in load_groups() if group.name == "NATO")
+    32
+    """
+    codes = {country.code for country in load_countries()}
+    groups = []
+    with GROUPS_FILE.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        for row in reader:
+            members = row["members"].split()
+            if unknown := set(members) - codes:
+                raise ValueError(f"{GROUPS_FILE.name}, line {reader.line_num}, members: no country {sorted(unknown)}")
+            groups.append(Group(row["kind"], row["name"], frozenset(members)))
+    return tuple(groups)
+
+
+def _country(row: dict[str, str], where: str) -> Country:
+    for field, allowed in _ALLOWED.items():
+        if row[field] not in allowed:
+            raise ValueError(f"{where}, {field}: must be one of {sorted(allowed)}, got {row[field]!r}")
+    for field in ("area_km2", "population_m"):
+        if not row[field].replace(".", "", 1).isdigit():
+            raise ValueError(f"{where}, {field}: must be a number, got {row[field]!r}")
+    return Country(
+        code=row["code"],
+        name=row["name"],
+        the=row["the"],
+        capital=row["capital"],
+        continent=row["continent"],
+        region=row["region"],
+        island=row["island"] == "yes",
+        government=row["government"],
+        head=row["head"],
+        currencies=tuple((currency[:3], currency[4:]) for currency in _cells(row["currency"])),
+        languages=_cells(row["languages"]),
+        coasts=_cells(row["coasts"]),
+        borders=_cells(row["borders"]),
+        hemisphere=row["hemisphere"],
+        drives=row["drives"],
+        area_km2=float(row["area_km2"]),
+        population_m=float(row["population_m"]),
+        former_rulers=_cells(row["former_rulers"]),
+        independence=int(row["independence"]) if row["independence"] else None,
+    )
+
+
+def _cells(cell: str) -> tuple[str, ...]:
+    """The entries of a list cell.
+
+    >>> _cells("French|English"), _cells("")
+    (('French', 'English'), ())
+    """
+    return tuple(cell.split("|")) if cell else ()
