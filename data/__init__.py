@@ -1,0 +1,35 @@
+"""Data: one schema, readers for QUEST, BoolQuestions, SetBERT and MS MARCO files, the embedded default, samplers."""
+
+from .boolquestions import BoolQuestions
+from .corpus import Corpus
+from .errors import DataError, DataWarning
+from .gold import Gold, link_gold
+from .hard_negatives import HardNegatives
+from .qrels import read_collection, read_qrels, read_query_texts, relevant_passages
+from .quest import Quest
+from .samplers import Batch, TrainingSampler
+from .schema import BoolQuestion, Document, Qrel, Query, Triplet
+from .setbert import read_triplets
+
+__all__ = [
+    "Batch",
+    "BoolQuestion",
+    "BoolQuestions",
+    "Corpus",
+    "DataError",
+    "DataWarning",
+    "Document",
+    "Gold",
+    "HardNegatives",
+    "Qrel",
+    "Query",
+    "Quest",
+    "TrainingSampler",
+    "Triplet",
+    "link_gold",
+    "read_collection",
+    "read_qrels",
+    "read_query_texts",
+    "read_triplets",
+    "relevant_passages",
+]

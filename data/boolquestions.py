@@ -1,0 +1,74 @@
+"""BoolQuestions: questions of type and, or, not, with positive and negative passages."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+from .corpus import Corpus
+from .errors import DataError
+from .gold import Gold, link_gold
+from .rows import Row, parse_rows
+from .schema import BoolQuestion, Document
+from .sources import Source, find_table, open_source
+
+HUB_ID = "ustc-zhangzm/BoolQuestions"
+SUBSETS = ("MSMARCO", "NaturalQuestions")
+
+
+class BoolQuestions:
+    """The published data set (the default), its folder on this machine, or one subset's folder.
+
+    data = BoolQuestions("path/to/BoolQuestions", subset="MSMARCO")
+    for question in data.questions("eval"): ...
+    """
+
+    def __init__(
+        self,
+        source: str | Path | Source = HUB_ID,
+        *,
+        subset: str = "MSMARCO",
+        strict: bool = False,
+        progress: bool = True,
+    ):
+        if subset not in SUBSETS:
+            raise ValueError(f"subset must be one of {SUBSETS}, got {subset!r}")
+        self.source: Source = open_source(source) if isinstance(source, str | Path) else source
+        self.subset = subset
+        self.strict = strict
+        self.progress = progress
+
+    def questions(self, split: str = "eval", bad: list[DataError] | None = None) -> list[BoolQuestion]:
+        table = find_table(self.source, [f"{self.subset}/{split}", split], "split")
+        return list(parse_rows(self.source.rows(table, progress=self.progress, bad=bad), BoolQuestion.from_row, bad))
+
+    def passages(self, bad: list[DataError] | None = None) -> Iterator[Document]:
+        """The passages, one at a time, titled by their id."""
+        return parse_rows(self.source.rows(self._corpus_table, progress=self.progress, bad=bad), passage, bad)
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """All passages in memory: 8.8 million for MS MARCO, so mind their size."""
+        return Corpus(self.passages(), name=f"{self.source.name} {self._corpus_table}", strict=self.strict)
+
+    def gold(self, questions: list[BoolQuestion]) -> Gold:
+        """The positive passages of the questions as rows of the corpus."""
+        return self._link(questions, [question.positives for question in questions], "positive_ctxs.passage_id")
+
+    def negatives(self, questions: list[BoolQuestion]) -> Gold:
+        """The given negative passages, in the same form: hard negatives for a sampler."""
+        return self._link(questions, [question.negatives for question in questions], "negative_ctxs.passage_id")
+
+    def _link(self, questions: list[BoolQuestion], ids: list[tuple[str, ...]], field: str) -> Gold:
+        places = [question.where for question in questions]
+        return link_gold(ids, self.corpus, places=places, field=field, strict=self.strict)
+
+    @property
+    def _corpus_table(self) -> str:
+        return find_table(self.source, [f"{self.subset}-corpus/corpus", f"{self.subset}/corpus", "corpus"], "table")
+
+
+def passage(row: Row) -> Document:
+    """A passage. Where it has a title (NaturalQuestions), its text is "title [SEP] doc", as in the published runs."""
+    title = row.text("title", optional=True, empty=True)
+    text = row.text("doc", empty=True)
+    return Document(row.identifier("docid"), f"{title} [SEP] {text}" if title else text)

@@ -1,0 +1,90 @@
+"""Hard negatives: documents that break a query's operator, from its atomic sets, or those a data set brings along."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from .errors import DataError
+from .gold import Gold, Rows
+from .schema import Query
+
+# How a document can break a template: in (1), not in (0) or anywhere (None) for each atomic set. The patterns of a
+# later tier serve where no document fits an earlier one. The other templates hold no operator that could be broken:
+# a document outside of "A or B" is any document.
+Pattern = tuple[int | None, ...]
+VIOLATIONS: dict[str, tuple[tuple[Pattern, ...], ...]] = {
+    "_ that are not _": (((1, 1),),),
+    "_ that are also _": (((1, 0), (0, 1)),),
+    "_ that are also both _ and _": (((1, 1, 0), (1, 0, 1), (0, 1, 1)), ((1, 0, 0), (0, 1, 0), (0, 0, 1))),
+    "_ that are also _ but not _": (((1, 1, 1), (1, 0, None), (0, 1, None)),),
+}
+
+
+class HardNegatives:
+    """For each query its pools of hard negatives, a pool for each way to be wrong; never a gold document.
+
+    >>> gold = Gold([[0]], documents=4)
+    >>> query = Query("A, not B", docs=("zero",), template="_ that are not _", atoms=("A", "B"))
+    >>> pools = HardNegatives.from_atoms([query], {"A": np.array([0, 1, 2]), "B": np.array([2, 3])}, gold)
+    >>> pools[0]
+    (array([2], dtype=int32),)
+    """
+
+    def __init__(self, pools: Sequence[Sequence[Rows]], without: Mapping[str, int] | None = None):
+        self._pools = [tuple(pool for pool in query if len(pool)) for query in pools]
+        self.without = Counter(without or {})  # why queries have no hard negative, and how many of them
+
+    def __len__(self) -> int:
+        return len(self._pools)
+
+    def __getitem__(self, query: int) -> tuple[Rows, ...]:
+        return self._pools[query]
+
+    @classmethod
+    def from_atoms(cls, queries: Sequence[Query], atoms: Mapping[str, Rows], gold: Gold) -> "HardNegatives":
+        """The documents that break each query's operators, by set operations over its atomic sets."""
+        pools: list[list[Rows]] = []
+        without: Counter[str] = Counter()
+        for index, query in enumerate(queries):
+            tiers = VIOLATIONS.get(query.template or "")
+            found: list[Rows] = []
+            if tiers is None:
+                without["no operator to break"] += 1
+            elif not query.atoms:
+                without["atoms unknown"] += 1
+            else:
+                members = [_members(name, atoms, gold.documents, query) for name in query.atoms]
+                allowed = np.ones(gold.documents, dtype=np.bool_)
+                allowed[gold[index]] = False
+                found = next((tier for tier in (_fitting(t, members, allowed) for t in tiers) if tier), [])
+                without["no document breaks it"] += not found
+            pools.append(found)
+        return cls(pools, +without)
+
+    @classmethod
+    def from_given(cls, negatives: Gold, gold: Gold) -> "HardNegatives":
+        """The negatives that a data set lists itself (BoolQuestions)."""
+        pools = [[np.setdiff1d(negatives[query], gold[query])] for query in range(len(gold))]
+        return cls(pools, +Counter({"none given": sum(not len(pool) for (pool,) in pools)}))
+
+
+def _members(name: str, atoms: Mapping[str, Rows], documents: int, query: Query) -> np.ndarray:
+    if name not in atoms:
+        raise DataError(f"{query.where}: field 'metadata.atoms' names {name!r}, which the atomic sets lack")
+    member = np.zeros(documents, dtype=np.bool_)
+    member[atoms[name]] = True
+    return member
+
+
+def _fitting(patterns: Sequence[Pattern], members: Sequence[np.ndarray], allowed: np.ndarray) -> list[Rows]:
+    pools = []
+    for pattern in patterns:
+        fits = allowed.copy()
+        for wanted, member in zip(pattern, members, strict=True):
+            if wanted is not None:
+                fits &= member if wanted else ~member
+        rows = np.flatnonzero(fits).astype(np.int32)
+        if len(rows):
+            pools.append(rows)
+    return pools

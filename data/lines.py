@@ -1,0 +1,78 @@
+"""Lines of a text file, plain or gzip, one at a time, with the place of every fault."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, cast
+
+from tqdm import tqdm
+
+from .errors import DataError
+
+_TICK = 1000  # lines between two looks at the progress
+
+
+def is_gzip(path: Path) -> bool:
+    return path.suffix == ".gz"
+
+
+def read_lines(path: Path, *, progress: bool = True) -> Iterator[tuple[int, str]]:
+    """The file's lines with their numbers from 1, without their line ends.
+
+    Strict: UTF-8 that does not decode, a blank line between rows, a damaged or cut gzip and a file without rows
+    are `DataError`s. Blank lines at the end are no rows. The progress bar comes up on a terminal after 2 seconds.
+    """
+    number, blank = 0, 0
+    try:
+        with ExitStack() as stack:
+            raw = stack.enter_context(open(path, "rb"))
+            stream = cast(IO[bytes], stack.enter_context(gzip.open(raw)) if is_gzip(path) else raw)
+            bar = stack.enter_context(_progress_bar(path, progress))
+            for number, line in enumerate(stream, start=1):
+                if not bar.disable and number % _TICK == 0:
+                    bar.update(raw.tell() - bar.n)
+                if not line.strip():
+                    blank = blank or number
+                    continue
+                if blank:
+                    raise DataError(f"{path}:{blank}: blank line between rows; every line must hold one row")
+                yield number, _decode(line, path, number)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(
+            f"{path}:{number + 1}: the gzip file is cut short or damaged after {number:,} whole lines ({error})"
+        ) from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if number == 0 or blank == 1:
+        raise DataError(f"{path}: the file is empty; expected at least one row")
+
+
+def read_text(path: Path) -> str:
+    """A whole file, plain or gzip, with the same strictness."""
+    return "\n".join(line for _, line in read_lines(path, progress=False))
+
+
+def _decode(line: bytes, path: Path, number: int) -> str:
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}:{number}: invalid UTF-8: byte 0x{line[error.start]:02x} at position {error.start} of the line"
+        ) from None
+    if number == 1:
+        text = text.removeprefix("\ufeff")
+    return text.rstrip("\r\n")
+
+
+def _progress_bar(path: Path, progress: bool) -> tqdm:
+    return tqdm(
+        desc=path.name,
+        total=path.stat().st_size,
+        unit="B",
+        unit_scale=True,
+        delay=2,
+        leave=False,
+        disable=None if progress else True,  # None: off where the output is no terminal
+    )

@@ -1,0 +1,98 @@
+"""QUEST's format: a folder with documents, query splits and, where known, the atomic sets behind the queries."""
+
+import json
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from .corpus import Corpus
+from .errors import DataError, shorten
+from .gold import Gold, Rows, link_gold
+from .lines import read_text
+from .rows import parse_rows
+from .schema import Document, Query, kind_of
+from .sources import ALIASES, Source, find_table, first_row, open_source
+
+_DOCUMENTS = next(group for group in ALIASES if "documents" in group)
+
+
+class Quest:
+    """A QUEST-format data set from a folder, a Hub data set id, or (None) the embedded countries.
+
+        quest = Quest("path/to/quest")
+        for query in quest.queries("train"): ...
+        quest.corpus[quest.gold("train")[0][0]].text
+
+    With `strict`, gold titles that the documents lack and titles that stand for two documents are errors.
+    """
+
+    def __init__(self, source: str | Path | Source | None = None, *, strict: bool = False, progress: bool = True):
+        self.source: Source = open_source(source) if source is None or isinstance(source, str | Path) else source
+        self.strict = strict
+        self.progress = progress
+
+    @cached_property
+    def splits(self) -> list[str]:
+        """Every table that holds queries."""
+        tables = [table for table in self.source.tables() if "/" not in table and table not in _DOCUMENTS]
+        return [table for table in tables if self._holds_queries(table)]
+
+    def documents(self, bad: list[DataError] | None = None) -> Iterator[Document]:
+        """The documents, one at a time."""
+        table = find_table(self.source, ["documents"], "table")
+        return parse_rows(self.source.rows(table, progress=self.progress, bad=bad), Document.from_row, bad)
+
+    def queries(self, split: str, bad: list[DataError] | None = None) -> list[Query]:
+        table = find_table(self.source, [split], "split")
+        return list(parse_rows(self.source.rows(table, progress=self.progress, bad=bad), Query.from_row, bad))
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """All documents in memory."""
+        table = find_table(self.source, ["documents"], "table")
+        return Corpus(self.documents(), name=self._place(table), strict=self.strict)
+
+    @cached_property
+    def atoms(self) -> dict[str, Rows] | None:
+        """The atomic sets as sorted rows of the corpus; None where the data set does not tell them."""
+        path = self.source.atoms_path()
+        return None if path is None else read_atoms(path, len(self.corpus))
+
+    def gold(self, split: str, queries: list[Query] | None = None) -> Gold:
+        """The gold documents of a split's queries (those given, where they are at hand) as rows of the corpus."""
+        queries = self.queries(split) if queries is None else queries
+        places = [query.where for query in queries]
+        return link_gold([query.docs for query in queries], self.corpus, places=places, strict=self.strict)
+
+    def _holds_queries(self, table: str) -> bool:
+        try:
+            return kind_of(first_row(self.source, table).values) == "queries"
+        except DataError:
+            return True  # whoever reads it is told what is wrong with it
+
+    def _place(self, table: str) -> str:
+        return first_row(self.source, table).file
+
+
+def read_atoms(path: Path, documents: int) -> dict[str, Rows]:
+    """`{"atom name": [row numbers of the documents, from 0]}`, each as a sorted array."""
+    try:
+        sets = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}:{error.lineno}: broken JSON at column {error.colno}: {error.msg}") from None
+    if not isinstance(sets, dict):
+        raise DataError(f"{path}:1: must be an object of atom names with their rows, got {type(sets).__name__}")
+    return {name: _checked_rows(rows, documents, f"{path}: field {name!r}") for name, rows in sets.items()}
+
+
+def _checked_rows(rows: object, documents: int, where: str) -> Rows:
+    if not isinstance(rows, list):
+        raise DataError(f"{where} must be a list of row numbers, got {shorten(rows)}")
+    for row in rows:
+        if type(row) is not int:
+            raise DataError(f"{where} must be a list of row numbers, got {shorten(row)} in it")
+        if not 0 <= row < documents:
+            raise DataError(f"{where} names row {row}, but the {documents:,} documents are rows 0 to {documents - 1}")
+    return np.unique(np.asarray(rows, dtype=np.int32))

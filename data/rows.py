@@ -1,0 +1,181 @@
+"""JSON rows with their place, and typed access to their fields."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from .errors import DataError, shorten
+from .lines import read_lines, read_text
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One JSON object and where it came from. Fields of nested objects are named with a dot: "metadata.template".
+
+    >>> row = Row("train.jsonl", 7, {"query": "films", "docs": "Alien"})
+    >>> row.text("query")
+    'films'
+    >>> print(row.error("docs", "must be a list of texts"))
+    train.jsonl:7: field 'docs' must be a list of texts
+    """
+
+    file: str
+    line: int
+    values: dict[str, Any]
+    unit: str = ":"  # what stands between file and number: a line, " item " of an array, " row " of a table
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}{self.unit}{self.line}"
+
+    def error(self, field: str, problem: str) -> DataError:
+        return DataError(f"{self.where}: field {field!r} {problem}")
+
+    def get(self, field: str) -> Any:
+        """The field's value, or None where it is absent."""
+        value: Any = self.values
+        for depth, name in enumerate(names := field.split(".")):
+            if value is None:
+                return None
+            if not isinstance(value, dict):
+                raise self.error(".".join(names[:depth]), f"must be an object, got {_kind(value)}")
+            value = value.get(name)
+        return value
+
+    @overload
+    def text(self, field: str, *, empty: bool = ...) -> str: ...
+    @overload
+    def text(self, field: str, *, optional: bool, empty: bool = ...) -> str | None: ...
+    def text(self, field: str, *, optional: bool = False, empty: bool = False) -> str | None:
+        value = self.get(field)
+        if value is None:
+            if optional:
+                return None
+            raise self._missing(field, "a text")
+        if not isinstance(value, str):
+            raise self.error(field, f"must be a text, got {_kind(value)}")
+        if not empty and not value.strip():
+            raise self.error(field, "is empty")
+        return self._encodable(field, value)
+
+    @overload
+    def identifier(self, field: str) -> str: ...
+    @overload
+    def identifier(self, field: str, *, optional: bool) -> str | None: ...
+    def identifier(self, field: str, *, optional: bool = False) -> str | None:
+        """A text or a whole number, as text."""
+        value = self.get(field)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if value is not None and not isinstance(value, str):
+            raise self.error(field, f"must be a text or a whole number, got {_kind(value)}")
+        return self.text(field, optional=optional)
+
+    def texts(self, field: str, *, optional: bool = False) -> tuple[str, ...]:
+        value = self.get(field)
+        if value is None:
+            if optional:
+                return ()
+            raise self._missing(field, "a list of texts")
+        if not isinstance(value, list):
+            raise self.error(field, f"must be a list of texts, got {_kind(value)}")
+        for index, item in enumerate(value):
+            if not isinstance(item, str):
+                raise self.error(f"{field}[{index}]", f"must be a text, got {_kind(item)}")
+            if not item.strip():
+                raise self.error(f"{field}[{index}]", "is empty")
+            self._encodable(f"{field}[{index}]", item)
+        return tuple(value)
+
+    def objects(self, field: str) -> "list[Row]":
+        """A list of objects, each as a row of its own with the same place."""
+        value = self.get(field)
+        if value is None:
+            raise self._missing(field, "a list of objects")
+        if not isinstance(value, list):
+            raise self.error(field, f"must be a list of objects, got {_kind(value)}")
+        for index, item in enumerate(value):
+            if not isinstance(item, dict):
+                raise self.error(f"{field}[{index}]", f"must be an object, got {_kind(item)}")
+        return [Row(self.file, self.line, item, self.unit) for item in value]
+
+    def _missing(self, field: str, expected: str) -> DataError:
+        top = field.split(".")[0]
+        present = ", ".join(self.values) or "none"
+        problem = "is null" if top in self.values and "." not in field else "is missing"
+        return self.error(field, f"{problem}; expected {expected} (fields here: {shorten_list(present)})")
+
+    def _encodable(self, field: str, value: str) -> str:
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                raise self.error(field, f"holds half a surrogate pair at character {error.start}") from None
+        return value
+
+
+def shorten_list(names: str, width: int = 80) -> str:
+    return names if len(names) <= width else names[: width - 3] + "..."
+
+
+def json_rows(path: Path, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
+    """The objects of a .jsonl file, or of a .json file that holds an array of objects (or one object a line).
+
+    Where a list `bad` is given, a line that is no JSON object goes there instead of ending the reading.
+    """
+    if path.name.removesuffix(".gz").endswith(".json"):
+        text = read_text(path)
+        if text.lstrip().startswith("["):
+            yield from _array_rows(path, text)
+            return
+    for number, line in read_lines(path, progress=progress):
+        try:
+            yield Row(str(path), number, _object(path, number, line))
+        except DataError as error:
+            if bad is None:
+                raise
+            bad.append(error)
+
+
+def parse_rows(rows: Iterable[Row], parse: Callable[[Row], T], bad: list[DataError] | None = None) -> Iterator[T]:
+    """Typed rows. Where a list `bad` is given, the errors go there and the reading goes on."""
+    for row in rows:
+        try:
+            yield parse(row)
+        except DataError as error:
+            if bad is None:
+                raise
+            bad.append(error)
+
+
+def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}:{number}: broken JSON at column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise DataError(f"{path}:{number}: broken JSON: nested too deeply") from None
+    if not isinstance(value, dict):
+        raise DataError(f"{path}:{number}: a row must be a JSON object, got {_kind(value)}")
+    return value
+
+
+def _array_rows(path: Path, text: str) -> Iterator[Row]:
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}:{error.lineno}: broken JSON at column {error.colno}: {error.msg}") from None
+    if not values:
+        raise DataError(f"{path}: the array is empty; expected at least one row")
+    for number, value in enumerate(values, start=1):
+        if not isinstance(value, dict):
+            raise DataError(f"{path} item {number}: a row must be a JSON object, got {_kind(value)}")
+        yield Row(str(path), number, value, unit=" item ")
+
+
+def _kind(value: object) -> str:
+    return "null" if value is None else f"{type(value).__name__} {shorten(value)}"

@@ -1,0 +1,182 @@
+"""Training batches as a pure function of (seed, epoch, step): any rank or worker computes the same, at any point."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import DataWarning
+from .gold import Gold, Mask, Rows
+from .hard_negatives import HardNegatives
+
+_ORDER, _POSITIVES, _NEGATIVES = range(3)  # independent streams of random numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Queries with a positive and K negatives each, all as indices: queries of the split, documents of the corpus."""
+
+    epoch: int
+    step: int
+    queries: npt.NDArray[np.int64]  # (B,)
+    positives: Rows  # (B,)
+    negatives: Rows  # (B, K)
+    hard: Mask  # (B, K): which negatives are hard ones, the others are random
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def documents(self) -> Rows:
+        """The positives, then the negatives query by query: query i's target is column i."""
+        return np.concatenate([self.positives, self.negatives.ravel()])
+
+    def shard(self, rank: int, world_size: int) -> "Batch":
+        """A rank's slice. The slices of all ranks, one after the other, are the batch."""
+        part = _share(len(self), rank, world_size)
+        arrays = (self.queries[part], self.positives[part], self.negatives[part], self.hard[part])
+        return Batch(self.epoch, self.step, *arrays)
+
+    def gathered(self, rank: int, world_size: int) -> tuple[Rows, npt.NDArray[np.int64]]:
+        """All ranks' documents in the order that a gather gives them, and the target columns of this rank's queries."""
+        shards = [self.shard(other, world_size) for other in range(world_size)]
+        before = sum(len(shard.documents()) for shard in shards[:rank])
+        return np.concatenate([shard.documents() for shard in shards]), before + np.arange(len(shards[rank]))
+
+
+class TrainingSampler:
+    """Batches of queries, each with one positive and `hard_negatives` + `random_negatives` negatives.
+
+    Every epoch visits each query once, in a new order. A query's positive is another one in every epoch until all
+    were taken. Negatives are distinct and never a positive of their query. Hard ones come in equal shares from the
+    query's pools; where there are too few, random ones take their place.
+
+    >>> sampler = TrainingSampler(Gold([[0, 1], [2], [3]], documents=9), batch_size=2, random_negatives=3)
+    >>> sampler.steps_per_epoch, [len(batch) for batch in sampler.batches(epoch=0)]
+    (2, [2, 1])
+    >>> sorted(int(sampler.draw(epoch, query=0)[0]) for epoch in range(4))
+    [0, 0, 1, 1]
+    """
+
+    def __init__(
+        self,
+        gold: Gold,
+        *,
+        batch_size: int = 32,
+        random_negatives: int = 5,
+        hard: HardNegatives | None = None,
+        hard_negatives: int = 0,
+        seed: int = 0,
+        drop_last: bool = False,
+    ):
+        if hard_negatives and hard is None:
+            raise ValueError("hard_negatives needs `hard`, the pools to draw from")
+        if hard is not None and len(hard) != len(gold):
+            raise ValueError(f"`hard` must have a pool for each of the {len(gold)} queries, got {len(hard)}")
+        if batch_size < 1 or random_negatives < 0 or hard_negatives < 0 or not 0 <= seed < 2**64:
+            raise ValueError("batch_size must be positive; negatives and seed must not be negative")
+        self.gold = gold
+        self.batch_size = batch_size
+        self.negatives = random_negatives + hard_negatives
+        self.hard = hard
+        self.hard_negatives = hard_negatives
+        self.seed = seed
+        self.drop_last = drop_last
+        self.queries = np.flatnonzero(gold.counts)
+        self._check()
+        # Each query's gold rows in a random order, and, for each gold row, how many other documents come before it.
+        owner = np.repeat(np.arange(len(gold)), gold.counts)
+        self._shuffled = gold.rows[np.lexsort((self._generator(_POSITIVES, 0, 0).random(len(gold.rows)), owner))]
+        self._others_before = gold.rows - (np.arange(len(gold.rows)) - gold.offsets[owner])
+
+    @property
+    def steps_per_epoch(self) -> int:
+        whole, rest = divmod(len(self.queries), self.batch_size)
+        return whole + (rest > 0 and not self.drop_last)
+
+    def order(self, epoch: int) -> npt.NDArray[np.int64]:
+        """The queries in the order of this epoch."""
+        return self._generator(_ORDER, epoch, 0).permutation(self.queries)
+
+    def draw(self, epoch: int, query: int) -> tuple[int, Rows, int]:
+        """A query's positive, its negatives, and how many of these, the first ones, are hard."""
+        start, stop = self.gold.offsets[query], self.gold.offsets[query + 1]
+        positive = self._shuffled[start + epoch % (stop - start)]
+        random = self._generator(_NEGATIVES, epoch, query)
+        hard = self._draw_hard(random, query)
+        others = self.gold.documents - (stop - start)
+        wanted = self.negatives - len(hard)
+        ranks = random.choice(others, size=min(others, wanted + len(hard)), replace=False)
+        # The i-th document that is not gold has as many gold ones before it as have at most i others before them.
+        rows = ranks + np.searchsorted(self._others_before[start:stop], ranks, side="right")
+        rows = rows[~np.isin(rows, hard)][:wanted] if len(hard) else rows
+        return int(positive), np.concatenate([hard, rows]).astype(np.int32), len(hard)
+
+    def batch(self, epoch: int, step: int) -> Batch:
+        """The whole batch of a step."""
+        if not 0 <= step < self.steps_per_epoch:
+            raise IndexError(f"step must be 0 to {self.steps_per_epoch - 1}, got {step}")
+        return self._batch(epoch, step, self.order(epoch)[step * self.batch_size : (step + 1) * self.batch_size])
+
+    def batches(self, epoch: int, *, rank: int = 0, world_size: int = 1, start_step: int = 0) -> Iterator[Batch]:
+        """A rank's slices of the epoch's batches, from `start_step` on. Only the slice is computed."""
+        order = self.order(epoch)
+        smallest = min(self.batch_size, len(order) - (self.steps_per_epoch - 1) * self.batch_size)
+        if smallest < world_size:
+            raise ValueError(f"a batch of {smallest} is too small for {world_size} ranks; try drop_last")
+        for step in range(start_step, self.steps_per_epoch):
+            queries = order[step * self.batch_size : (step + 1) * self.batch_size]
+            yield self._batch(epoch, step, queries[_share(len(queries), rank, world_size)])
+
+    def _batch(self, epoch: int, step: int, queries: npt.NDArray[np.int64]) -> Batch:
+        draws = [self.draw(epoch, int(query)) for query in queries]
+        hard = np.array([count for *_, count in draws], dtype=np.int64)
+        return Batch(
+            epoch,
+            step,
+            queries,
+            positives=np.array([positive for positive, *_ in draws], dtype=np.int32),
+            negatives=np.array([rows for _, rows, _ in draws], dtype=np.int32).reshape(len(draws), self.negatives),
+            hard=np.arange(self.negatives) < hard[:, None],
+        )
+
+    def _draw_hard(self, random: np.random.Generator, query: int) -> Rows:
+        pools = self.hard[query] if self.hard is not None and self.hard_negatives else ()
+        shares = [0] * len(pools)
+        left = min(self.hard_negatives, sum(map(len, pools)))
+        turn = int(random.integers(len(pools))) if pools else 0
+        while left:  # one from each pool in turn, from a random first one on
+            if shares[turn] < len(pools[turn]):
+                shares[turn] += 1
+                left -= 1
+            turn = (turn + 1) % len(pools)
+        chosen = [pool[random.choice(len(pool), n, replace=False)] for pool, n in zip(pools, shares, strict=True) if n]
+        return np.concatenate(chosen) if chosen else np.empty(0, dtype=np.int32)
+
+    def _generator(self, stream: int, high: int, low: int) -> np.random.Generator:
+        # A counter-based generator: the key and the upper counter words name the draw, the lower words count in it.
+        return np.random.Generator(np.random.Philox(key=[self.seed, stream], counter=[0, 0, low, high]))
+
+    def _check(self) -> None:
+        if not len(self.queries):
+            raise ValueError(f"none of the {len(self.gold)} queries has a gold document in the corpus")
+        if not self.steps_per_epoch:
+            raise ValueError(
+                f"{len(self.queries)} queries make no whole batch of {self.batch_size}; try drop_last=False"
+            )
+        if without := len(self.gold) - len(self.queries):
+            message = f"{without:,} of {len(self.gold):,} queries have no gold document in the corpus"
+            warnings.warn(f"{message}: they are left out of the batches", DataWarning, stacklevel=3)
+        largest = int(self.gold.counts.argmax())
+        if self.gold.documents - self.gold.counts[largest] < self.negatives:
+            raise ValueError(
+                f"query {largest} has {self.gold.counts[largest]} gold documents of {self.gold.documents}, "
+                f"which leaves fewer than the {self.negatives} negatives asked for"
+            )
+
+
+def _share(size: int, rank: int, world_size: int) -> slice:
+    if not 0 <= rank < world_size:
+        raise ValueError(f"rank must be 0 to {world_size - 1}, got {rank}")
+    return slice(size * rank // world_size, size * (rank + 1) // world_size)

@@ -1,0 +1,62 @@
+"""SetBERT's sentences: a Boolean sentence G, sentences P that fit it and N that do not, a file per operator."""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..boolean import OPERATORS
+from .errors import DataError, DataWarning, first_few
+from .rows import Row, parse_rows
+from .schema import Triplet, kind_of
+from .sources import Source, first_row, open_source
+
+
+def triplet_tables(source: Source) -> list[str]:
+    """The tables that hold triplets, those of the operators first and in their order."""
+    tables = [table for table in source.tables() if kind_of(first_row(source, table).values) == "triplets"]
+    order = {operator: place for place, operator in enumerate(OPERATORS)}
+    return sorted(tables, key=lambda table: order.get(_stem(table), len(order)))
+
+
+def read_triplets(
+    source: str | Path | Source | None = None,
+    *,
+    table: str | None = None,
+    skip_bad: bool = False,
+    progress: bool = True,
+) -> Iterator[Triplet]:
+    """Triplets of a file, a folder or a Hub data set (all its tables, or the one named); None: the project's own.
+
+    A triplet's operator is its `operator` field, or the name of its file (and.jsonl, or.jsonl, not.jsonl). The
+    published sentences were written by a language model and hold broken rows: `skip_bad` passes over these and
+    reports how many there were and where.
+    """
+    bad: list[DataError] | None = [] if skip_bad else None
+    if source is None:
+        from .sentences import boolean_sentences
+
+        own = (Row("boolean_sentences", number, dict(row)) for number, row in enumerate(boolean_sentences(), start=1))
+        yield from parse_rows(own, Triplet.from_row)
+        return
+    opened: Source = open_source(source) if isinstance(source, str | Path) else source
+    tables = [table] if table else triplet_tables(opened)
+    if not tables:
+        raise DataError(f"{opened.name}: no table of triplets (fields G, P and N); found {', '.join(opened.tables())}")
+    for name in tables:
+        yield from read_table(opened, name, bad=bad, progress=progress)
+    if bad:
+        message = first_few([str(error) for error in bad])
+        warnings.warn(f"{len(bad):,} broken rows were skipped: {message}", DataWarning, stacklevel=2)
+
+
+def read_table(
+    source: Source, table: str, *, bad: list[DataError] | None = None, progress: bool = True
+) -> Iterator[Triplet]:
+    """The triplets of one table; where a list `bad` is given, the errors go there and the reading goes on."""
+    operator = _stem(table) if _stem(table) in OPERATORS else None
+    rows = source.rows(table, progress=progress, bad=bad)
+    return parse_rows(rows, lambda row: Triplet.from_row(row, operator), bad)
+
+
+def _stem(table: str) -> str:
+    return table.rpartition("/")[2].lower()

@@ -1,0 +1,108 @@
+"""Where data comes from: a local folder or file, or a data set on the Hub. Both give tables of rows by name."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from .errors import DataError
+from .rows import Row, json_rows
+
+EMBEDDED = "countries"
+_TABLE = re.compile(r"(?P<stem>[^.].*)\.(?:jsonl?|tsv)(?:\.gz)?")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
+# Names that mean the same table.
+ALIASES: tuple[tuple[str, ...], ...] = (("dev", "val", "validation"), ("documents", "corpus"))
+
+
+class Source(Protocol):
+    """Named tables of rows. A table in a sub-folder or configuration is named "folder/table"."""
+
+    name: str
+
+    def tables(self) -> list[str]: ...
+    def rows(self, table: str, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]: ...
+    def path(self, table: str) -> Path:
+        """The table's file; only local sources have one."""
+        ...
+
+    def atoms_path(self) -> Path | None:
+        """The file with the atomic sets, where there is one."""
+        ...
+
+
+class LocalSource:
+    """The .jsonl, .json and .tsv files (plain or .gz) of a folder and its direct sub-folders, or one such file."""
+
+    def __init__(self, root: Path):
+        self.name = str(root)
+        self.root = root
+        self._files: dict[str, list[Path]] = {}
+        folders = [root, *sorted(path for path in root.glob("*/") if path.is_dir())] if root.is_dir() else []
+        files = [path for folder in folders for path in sorted(folder.iterdir())] if folders else [root]
+        for path in files:
+            match = _TABLE.fullmatch(path.name)
+            if match and path.is_file() and match["stem"] != "atoms":
+                prefix = f"{path.parent.name}/" if folders and path.parent != root else ""
+                self._files.setdefault(prefix + match["stem"], []).append(path)
+
+    def tables(self) -> list[str]:
+        return list(self._files)
+
+    def path(self, table: str) -> Path:
+        paths = self._files[table]
+        if len(paths) > 1:
+            raise DataError(f"{self.name}: {' and '.join(p.name for p in paths)} are the same table; keep one of them")
+        return paths[0]
+
+    def rows(self, table: str, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
+        return json_rows(self.path(table), progress=progress, bad=bad)
+
+    def atoms_path(self) -> Path | None:
+        folder = self.root if self.root.is_dir() else self.root.parent
+        return next((path for name in ("atoms.json", "atoms.json.gz") if (path := folder / name).is_file()), None)
+
+
+def open_source(source: str | Path | None = None) -> Source:
+    """A folder, a file or a Hub data set id ("owner/name"); None or "countries" is the embedded default."""
+    if source is None or source == EMBEDDED:
+        from .countries import countries_folder
+
+        return LocalSource(countries_folder())
+    path = Path(source).expanduser()
+    if path.exists():
+        local = LocalSource(path)
+        if local.tables():
+            return local
+        if path.is_file():
+            raise DataError(f"{path}: unknown file type; expected .jsonl, .json or .tsv, plain or .gz")
+    elif not _HUB_ID.fullmatch(str(source)):
+        raise DataError(f"{source}: no such file or folder, nor can it be a Hub data set id (owner/name)")
+    from .hub import HubSource
+
+    return HubSource(str(source))
+
+
+def find_table(source: Source, names: Sequence[str], what: str) -> str:
+    """The first of these tables that the source has, by its own name or an alias ("dev" finds "validation").
+
+    >>> class Quest:
+    ...     name = "here"
+    ...     tables = staticmethod(lambda: ["documents", "train", "val"])
+    >>> find_table(Quest(), ["dev"], "split")
+    'val'
+    """
+    tables = source.tables()
+    groups = [next((group for group in ALIASES if name in group), ()) for name in names]
+    for name in [*names, *(alias for group in groups for alias in group)]:
+        if name in tables:
+            return name
+    raise DataError(f"{source.name}: no {what} {names[0]!r}; found {', '.join(tables) or 'no table at all'}")
+
+
+def first_row(source: Source, table: str) -> Row:
+    """The table's first row; an empty table is an error."""
+    for row in source.rows(table, progress=False):
+        return row
+    raise DataError(f"{source.name}: table {table!r} is empty; expected at least one row")
