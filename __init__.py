@@ -1,7 +1,54 @@
 """Bool-BERT: BERT with Boolean-aware attention.
 
-The model names load torch when they are first used, so that `boolbert.boolean` and `boolbert.data` stay light.
-Importing this package also makes `AutoConfig`, `AutoModel` and `AutoModelForPreTraining` know "boolbert".
+The models need torch and transformers, which take seconds to import; `boolbert.boolean` and `boolbert.data` need
+neither. So the names below are loaded when they are first used. Using one of them, or importing this package after
+transformers' Auto classes, makes `AutoConfig`, `AutoModel` and `AutoModelForPreTraining` know "boolbert".
 """
 
+import importlib
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .configuration_boolbert import OPERATORS, BoolBertConfig
+    from .modeling_boolbert import BoolBertForPreTraining, BoolBertModel, BoolBertOutput
+
 __version__ = "0.1.0"
+__all__ = ["OPERATORS", "BoolBertConfig", "BoolBertForPreTraining", "BoolBertModel", "BoolBertOutput", "register"]
+
+_HOME = {
+    "OPERATORS": "configuration_boolbert",
+    "BoolBertConfig": "configuration_boolbert",
+    "BoolBertForPreTraining": "modeling_boolbert",
+    "BoolBertModel": "modeling_boolbert",
+    "BoolBertOutput": "modeling_boolbert",
+}
+
+
+def register() -> None:
+    """Make transformers' Auto classes know Bool-BERT, so that its checkpoints load without `trust_remote_code`."""
+    from transformers import AutoConfig, AutoModel, AutoModelForPreTraining
+
+    from .configuration_boolbert import BoolBertConfig
+    from .modeling_boolbert import BoolBertForPreTraining, BoolBertModel
+
+    AutoConfig.register(BoolBertConfig.model_type, BoolBertConfig, exist_ok=True)
+    AutoModel.register(BoolBertConfig, BoolBertModel, exist_ok=True)
+    AutoModelForPreTraining.register(BoolBertConfig, BoolBertForPreTraining, exist_ok=True)
+
+
+def __getattr__(name: str):
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    register()
+    for public, module in _HOME.items():
+        globals()[public] = getattr(importlib.import_module(f".{module}", __name__), public)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})
+
+
+if "transformers.models.auto.modeling_auto" in sys.modules:
+    register()

@@ -1,0 +1,130 @@
+# Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
+"""Bool-BERT's configuration: BERT's, and what Boolean-aware attention adds to it."""
+
+from typing import Any, ClassVar
+
+from transformers import BertConfig
+from transformers.activations import ACT2FN
+
+# The one order of the operators: every tensor with an operator axis follows it.
+OPERATORS = ("and", "or", "not")
+GATES = ("learned", "cue")
+POOLINGS = ("cls", "mean")
+
+
+class BoolBertConfig(BertConfig):
+    """The configuration of a [`BoolBertModel`]; the defaults are base size.
+
+    Args (beyond those of `BertConfig`):
+        operator_embedding_size: size of an operator's embedding.
+        window: AND and OR clip a token's distance to its cue at this many tokens.
+        sigma: initial spread of the Gaussian weight on that distance; learned.
+        threshold: initial probability above which a token is in an operator's scope; learned.
+        conv_kernel: how many tokens the scope predictor's convolution sees; odd.
+        bias_hidden_size: hidden size of the bias predictor; half of `hidden_size` if not given.
+        initial_bias: what a fresh bias predictor adds to an attention score; small, so that a fresh Bool-BERT
+            answers almost like the BERT that it was made from.
+        gate: who switches the operators on when the call does not say: "learned" (a classifier) or "cue" (on where a
+            cue is found).
+        gate_temperature: divides the learned gate's logits.
+        cue_activation: the non-linearity of the cue predictor; "linear" gives the paper's formula.
+        cue_kernel: how many tokens the cue predictor sees, so that "other than" is told from "other"; odd, 1 for none.
+        gumbel_temperature: of the scope's Gumbel-sigmoid, in training.
+        boolean_layers: indices of the layers with Boolean-aware attention; all if not given.
+        pooling: how a sentence becomes one vector: "cls" or "mean". Used by the triplet loss.
+        triplet_weight: weight of the triplet loss in pretraining (the paper's alpha).
+        triplet_margin: margin of the triplet loss.
+    """
+
+    model_type: ClassVar[str] = "boolbert"
+
+    operator_embedding_size: int = 10
+    window: int = 5
+    sigma: float = 2.0
+    threshold: float = 0.5
+    conv_kernel: int = 3
+    bias_hidden_size: int | None = None
+    initial_bias: float = 0.05
+    gate: str = "learned"
+    gate_temperature: float = 0.1
+    cue_activation: str = "gelu"
+    cue_kernel: int = 5
+    gumbel_temperature: float = 1.0
+    boolean_layers: list[int] | tuple[int, ...] | None = None
+    pooling: str = "cls"
+    triplet_weight: float = 0.2
+    triplet_margin: float = 1.0
+
+    def __post_init__(self, **kwargs):
+        super().__post_init__(**kwargs)
+        if self.bias_hidden_size is None:
+            self.bias_hidden_size = self.hidden_size // 2
+        if self.boolean_layers is None:
+            self.boolean_layers = list(range(self.num_hidden_layers))
+        self.check()
+        self.boolean_layers = sorted(self.boolean_layers)
+
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs):
+        """As in transformers, but a value given by the caller is there before the defaults are derived and checked."""
+        fields = cls.__dataclass_fields__.keys() - {"dtype"}
+        given = {name: kwargs.pop(name) for name in fields & kwargs.keys()}
+        return super().from_dict({**config_dict, **given}, **kwargs)
+
+    @classmethod
+    def get_config_dict(cls, *args, **kwargs):
+        """Any BERT's configuration is a Bool-BERT's with the defaults, so it loads without a warning."""
+        config_dict, kwargs = super().get_config_dict(*args, **kwargs)
+        if config_dict.get("model_type") == "bert":
+            config_dict = {**config_dict, "model_type": cls.model_type}
+        return config_dict, kwargs
+
+    def check(self) -> None:
+        """Raise a ValueError for the first value that no Bool-BERT can be built with."""
+        for name in ("operator_embedding_size", "window", "conv_kernel", "bias_hidden_size", "cue_kernel"):
+            _require(self, name, _is_integer(getattr(self, name)) and getattr(self, name) >= 1, "a whole number >= 1")
+        for name in ("conv_kernel", "cue_kernel"):
+            _require(self, name, getattr(self, name) % 2 == 1, "odd, so that it is centred on its token")
+        for name in ("sigma", "initial_bias", "gate_temperature", "gumbel_temperature"):
+            _require(self, name, _is_number(getattr(self, name)) and getattr(self, name) > 0, "a number > 0")
+        _require(self, "threshold", _is_number(self.threshold) and 0 < self.threshold < 1, "a number between 0 and 1")
+        for name in ("triplet_weight", "triplet_margin"):
+            _require(self, name, _is_number(getattr(self, name)) and getattr(self, name) >= 0, "a number >= 0")
+        _require(self, "gate", self.gate in GATES, f"one of {GATES}")
+        _require(self, "pooling", self.pooling in POOLINGS, f"one of {POOLINGS}")
+        known = isinstance(self.cue_activation, str) and self.cue_activation in ACT2FN
+        _require(self, "cue_activation", known, f"one of {sorted(ACT2FN)}")
+        self._check_layers()
+        if self.hidden_size % self.num_attention_heads:
+            raise ValueError(
+                f"hidden_size must be a multiple of num_attention_heads, got {self.hidden_size} and "
+                f"{self.num_attention_heads}"
+            )
+        if self.is_decoder or self.add_cross_attention:
+            raise ValueError("is_decoder and add_cross_attention must be False: Bool-BERT is an encoder")
+
+    def _check_layers(self) -> None:
+        layers = self.boolean_layers
+        listed = isinstance(layers, (list, tuple)) and all(_is_integer(layer) for layer in layers)
+        last = self.num_hidden_layers - 1
+        expected = f"a list of different layer indices from 0 to {last}"
+        _require(self, "boolean_layers", listed, expected)
+        _require(self, "boolean_layers", all(0 <= layer <= last for layer in layers), expected)
+        _require(self, "boolean_layers", len(set(layers)) == len(layers), expected)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _require(config: BoolBertConfig, name: str, holds: bool, expected: str) -> None:
+    if not holds:
+        raise ValueError(f"{name} must be {expected}, got {getattr(config, name)!r}")
+
+
+# Saving copies this file and the modeling file next to the weights, and notes them in config.json.
+BoolBertConfig.register_for_auto_class()
