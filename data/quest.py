@@ -13,7 +13,7 @@ from .gold import Gold, Rows, link_gold
 from .lines import read_text
 from .rows import parse_rows
 from .schema import Document, Query, kind_of
-from .sources import ALIASES, Source, find_table, first_row, open_source
+from .sources import ALIASES, Source, find_table, first_row, open_source, usual_place
 
 _DOCUMENTS = next(group for group in ALIASES if "documents" in group)
 
@@ -35,9 +35,9 @@ class Quest:
 
     @cached_property
     def splits(self) -> list[str]:
-        """Every table that holds queries."""
+        """Every table that holds queries, train, dev and test first."""
         tables = [table for table in self.source.tables() if "/" not in table and table not in _DOCUMENTS]
-        return [table for table in tables if self._holds_queries(table)]
+        return sorted(filter(self._holds_queries, tables), key=usual_place)
 
     def documents(self, bad: list[DataError] | None = None) -> Iterator[Document]:
         """The documents, one at a time."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..boolean import OPERATORS
 from .errors import DataError, DataWarning, first_few
-from .rows import Row, parse_rows
+from .rows import parse_rows
 from .schema import Triplet, kind_of
 from .sources import Source, first_row, open_source
 
@@ -19,25 +19,19 @@ def triplet_tables(source: Source) -> list[str]:
 
 
 def read_triplets(
-    source: str | Path | Source | None = None,
+    source: str | Path | Source = "sentences",
     *,
     table: str | None = None,
     skip_bad: bool = False,
     progress: bool = True,
 ) -> Iterator[Triplet]:
-    """Triplets of a file, a folder or a Hub data set (all its tables, or the one named); None: the project's own.
+    """Triplets of a file, a folder or a Hub data set (all its tables, or the one named); else the project's own.
 
     A triplet's operator is its `operator` field, or the name of its file (and.jsonl, or.jsonl, not.jsonl). The
     published sentences were written by a language model and hold broken rows: `skip_bad` passes over these and
     reports how many there were and where.
     """
     bad: list[DataError] | None = [] if skip_bad else None
-    if source is None:
-        from .sentences import boolean_sentences
-
-        own = (Row("boolean_sentences", number, dict(row)) for number, row in enumerate(boolean_sentences(), start=1))
-        yield from parse_rows(own, Triplet.from_row)
-        return
     opened: Source = open_source(source) if isinstance(source, str | Path) else source
     tables = [table] if table else triplet_tables(opened)
     if not tables:

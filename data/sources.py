@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from ..boolean import OPERATORS
 from .errors import DataError
 from .rows import Row, json_rows
 
-EMBEDDED = "countries"
 _TABLE = re.compile(r"(?P<stem>[^.].*)\.(?:jsonl?|tsv)(?:\.gz)?")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
@@ -64,12 +64,36 @@ class LocalSource:
         return next((path for name in ("atoms.json", "atoms.json.gz") if (path := folder / name).is_file()), None)
 
 
+class SentenceSource:
+    """The project's own Boolean sentences, made when they are read: a table per operator."""
+
+    name = "sentences"
+    per_operator = 2000
+
+    def tables(self) -> list[str]:
+        return list(OPERATORS)
+
+    def path(self, table: str) -> Path:
+        raise DataError(f"{self.name}: table {table!r} is made when it is read; it is no file")
+
+    def rows(self, table: str, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
+        from .sentences import boolean_sentences
+
+        for number, values in enumerate(boolean_sentences(table, self.per_operator), start=1):
+            yield Row(f"{self.name} {table}", number, dict(values), unit=" row ")
+
+    def atoms_path(self) -> Path | None:
+        return None
+
+
 def open_source(source: str | Path | None = None) -> Source:
-    """A folder, a file or a Hub data set id ("owner/name"); None or "countries" is the embedded default."""
-    if source is None or source == EMBEDDED:
+    """A folder, a file, a Hub data set id ("owner/name"), or the embedded data: "countries" (None) and "sentences"."""
+    if source is None or source == "countries":
         from .countries import countries_folder
 
         return LocalSource(countries_folder())
+    if source == "sentences":
+        return SentenceSource()
     path = Path(source).expanduser()
     if path.exists():
         local = LocalSource(path)
@@ -99,6 +123,16 @@ def find_table(source: Source, names: Sequence[str], what: str) -> str:
         if name in tables:
             return name
     raise DataError(f"{source.name}: no {what} {names[0]!r}; found {', '.join(tables) or 'no table at all'}")
+
+
+def usual_place(table: str) -> int:
+    """For sorting: train, dev and test first, the others after them in their order.
+
+    >>> sorted(["dev", "test", "extra", "train"], key=usual_place)
+    ['train', 'dev', 'test', 'extra']
+    """
+    order = ("train", *ALIASES[0], "test")
+    return order.index(table) if table in order else len(order)
 
 
 def first_row(source: Source, table: str) -> Row:

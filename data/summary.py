@@ -1,0 +1,238 @@
+"""Print a summary of a data folder, a file, a Hub data set, or (without one) the embedded data.
+
+python -m boolbert.data.summary [SOURCE ...] [--json]
+
+It reads everything, goes on after broken rows, lists them at the end, and then exits with 1.
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..boolean import OPERATORS, TEMPLATES
+from .boolquestions import passage
+from .errors import DataError
+from .qrels import read_collection, read_qrels, read_query_texts
+from .quest import read_atoms
+from .rows import parse_rows
+from .schema import BoolQuestion, Document, Query, kind_of
+from .setbert import read_table
+from .sources import Source, first_row, open_source, usual_place
+
+FORMATS = {
+    "queries": "QUEST",
+    "documents": "QUEST",
+    "questions": "BoolQuestions",
+    "passages": "BoolQuestions",
+    "triplets": "SetBERT",
+    "qrels": "MS MARCO",
+    "query texts": "MS MARCO",
+    "collection": "MS MARCO",
+}
+COLLECTIONS = ("documents", "passages", "collection")
+Table = dict[str, Any]
+
+
+def summarise(source: str | Path | Source | None = None, *, progress: bool = True) -> Table:
+    """The summary as plain numbers, texts and dicts; `render` shows it."""
+    opened: Source = open_source(source) if source is None or isinstance(source, str | Path) else source
+    problems: list[DataError] = []
+    kinds = {table: _kind(opened, table, problems) for table in sorted(opened.tables(), key=usual_place)}
+    titles: dict[str, set[str]] = {}
+    collections: Table = {}
+    splits: Table = {}
+    for table, kind in kinds.items():
+        if kind in COLLECTIONS:
+            titles[table] = set()
+            collections[table] = _guarded(problems, _collection, opened, table, kind, titles[table], problems, progress)
+    for table, kind in kinds.items():
+        if kind in FORMATS and kind not in COLLECTIONS:
+            known = _titles_for(table, titles)
+            splits[table] = _guarded(problems, _split, opened, table, kind, known, problems, progress)
+    summary: Table = {
+        "source": opened.name,
+        "format": " and ".join(dict.fromkeys(FORMATS[kind] for kind in kinds.values() if kind in FORMATS)) or "unknown",
+        "collections": collections,
+        "splits": splits,
+        "other tables": [table for table, kind in kinds.items() if kind is None],
+    }
+    if (atoms := opened.atoms_path()) is not None:
+        documents = sum(collection["rows"] for collection in collections.values())
+        summary["atoms"] = _guarded(problems, _atoms, atoms, documents)
+    summary["problems"] = [str(problem) for problem in problems]
+    return summary
+
+
+def _kind(source: Source, table: str, problems: list[DataError]) -> str | None:
+    """What a table holds: told by a .tsv file's name, or by the fields of the first row."""
+    try:
+        if _is_tsv(source, table):
+            stem = table.rpartition("/")[2]
+            names = {"qrels": "qrels", "queries": "query texts", "collection": "collection"}
+            return next((kind for start, kind in names.items() if stem.startswith(start)), None)
+        return kind_of(first_row(source, table).values)
+    except DataError as error:
+        problems.append(error)
+        return "broken"
+
+
+def _is_tsv(source: Source, table: str) -> bool:
+    try:
+        return source.path(table).name.removesuffix(".gz").endswith(".tsv")
+    except DataError:
+        return False
+
+
+def _guarded(problems: list[DataError], build: Callable[..., Table], *arguments: Any) -> Table:
+    """What `build` gives; a file that cannot be read to its end becomes a problem."""
+    try:
+        return build(*arguments)
+    except DataError as error:
+        problems.append(error)
+        return {"rows": 0}
+
+
+def _collection(source: Source, table: str, kind: str, titles: set[str], bad: list[DataError], progress: bool) -> Table:
+    documents: Iterator[Document]
+    if kind == "collection":
+        documents = read_collection(source.path(table), progress=progress)
+    else:
+        parse = Document.from_row if kind == "documents" else passage
+        documents = parse_rows(source.rows(table, progress=progress, bad=bad), parse, bad)
+    words, repeated = [], 0
+    for document in documents:
+        words.append(_words(document.text))
+        repeated += document.title in titles
+        titles.add(document.title)
+    return {
+        "rows": len(words),
+        "duplicate titles": repeated,
+        "empty texts": words.count(0),
+        "words": _spread(words),
+    }
+
+
+def _split(
+    source: Source, table: str, kind: str, known: set[str] | None, bad: list[DataError], progress: bool
+) -> Table:
+    if kind == "qrels":
+        qrels = list(read_qrels(source.path(table), progress=progress))
+        return {
+            "rows": len(qrels),
+            "queries": len({qrel.qid for qrel in qrels}),
+            "gold titles missing": None if known is None else sum(qrel.pid not in known for qrel in qrels),
+            "relevance": _counts(str(qrel.relevance) for qrel in qrels),
+        }
+    if kind == "query texts":
+        texts = read_query_texts(source.path(table), progress=progress).values()
+        return {"rows": len(texts), "words": _spread(map(_words, texts))}
+    if kind == "triplets":
+        triplets = list(read_table(source, table, bad=bad, progress=progress))
+        return {
+            "rows": len(triplets),
+            "words": _spread(_words(triplet.sentence) for triplet in triplets),
+            "operators": _counts((triplet.operator or "unknown" for triplet in triplets), OPERATORS),
+            "sentences per row": {
+                "that fit, median": _spread(len(triplet.positives) for triplet in triplets)["median"],
+                "that do not, median": _spread(len(triplet.negatives) for triplet in triplets)["median"],
+            },
+        }
+    rows = source.rows(table, progress=progress, bad=bad)
+    if kind == "questions":
+        questions = list(parse_rows(rows, BoolQuestion.from_row, bad))
+        return {
+            "rows": len(questions),
+            **_gold([question.positives for question in questions], known),
+            "words": _spread(_words(question.question) for question in questions),
+            "operators": _counts((question.operator for question in questions), OPERATORS),
+            "given negatives per query": _spread(len(question.negatives) for question in questions),
+        }
+    queries = list(parse_rows(rows, Query.from_row, bad))
+    operators = Counter(name for query in queries for name in query.operators or ())
+    operators["none"] = sum(query.operators == () for query in queries)
+    operators["unknown"] = sum(query.operators is None for query in queries)
+    return {
+        "rows": len(queries),
+        **_gold([query.docs for query in queries], known),
+        "queries with atoms": sum(bool(query.atoms) for query in queries),
+        "words": _spread(_words(query.query) for query in queries),
+        "operators": _counts(operators.elements(), OPERATORS),
+        "templates": _counts((query.template or "unknown" for query in queries), TEMPLATES),
+        "domains": _counts(query.domain or "unknown" for query in queries),
+    }
+
+
+def _gold(golds: list[tuple[str, ...]], known: set[str] | None) -> Table:
+    table: Table = {"gold titles": sum(map(len, golds))}
+    if known is not None:
+        table["gold titles missing"] = sum(title not in known for gold in golds for title in gold)
+        table["queries with all gold"] = sum(bool(gold) and known.issuperset(gold) for gold in golds)
+        table["queries with no gold"] = sum(known.isdisjoint(gold) for gold in golds)
+    table["gold per query"] = _spread(map(len, golds))
+    return table
+
+
+def _atoms(path: Path, documents: int) -> Table:
+    atoms = read_atoms(path, documents)
+    return {"sets": len(atoms), "documents per set": _spread(map(len, atoms.values()))}
+
+
+def _titles_for(table: str, titles: dict[str, set[str]]) -> set[str] | None:
+    """The collection that a split's gold is looked up in: the one of its own folder or subset, or the only one."""
+    folder = table.rpartition("/")[0]
+    own = [name for name in titles if name.rpartition("/")[0].removesuffix("-corpus") == folder]
+    return titles[own[0]] if own else next(iter(titles.values())) if len(titles) == 1 else None
+
+
+def _words(text: str) -> int:
+    return len(text.split())
+
+
+def _spread(values: Iterable[int]) -> Table:
+    """
+    >>> _spread([1, 2, 3, 4, 100])
+    {'median': 3, '95%': 100, 'max': 100}
+    """
+    numbers = np.fromiter(values, dtype=np.int64)
+    if not len(numbers):
+        return {"median": 0, "95%": 0, "max": 0}
+    median, high = np.percentile(numbers, (50, 95), method="nearest")
+    return {"median": int(median), "95%": int(high), "max": int(numbers.max())}
+
+
+def _counts(names: Iterable[str], order: Iterable[str] = ()) -> Table:
+    """How often each name comes: those of `order` first, the others by their count.
+
+    >>> _counts(["b", "c", "c", "a"], order=["a", "z"])
+    {'a': 1, 'c': 2, 'b': 1}
+    """
+    counts = Counter(names)
+    first = [name for name in order if name in counts]
+    return {name: counts[name] for name in [*first, *(name for name, _ in counts.most_common() if name not in first)]}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    from .summary_text import render
+
+    parser = argparse.ArgumentParser(prog="python -m boolbert.data.summary", description="Summarise a data set.")
+    parser.add_argument("source", nargs="*", default=["countries", "sentences"], help="folder, file or Hub id")
+    parser.add_argument("--json", action="store_true", help="print JSON, a list with one summary for each source")
+    parser.add_argument("--no-progress", action="store_true", help="never show a progress bar")
+    options = parser.parse_args(arguments)
+    try:
+        summaries = [summarise(source, progress=not options.no_progress) for source in options.source]
+    except DataError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps(summaries, indent=2, ensure_ascii=False) if options.json else "\n\n".join(map(render, summaries)))
+    return int(any(summary["problems"] for summary in summaries))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
