@@ -1,0 +1,259 @@
+"""How each atom is said: nouns that stand alone, predicates after "countries that", an adjective, a phrase behind."""
+
+from collections.abc import Callable
+
+from .table import Country
+
+Wording = tuple[tuple[str, ...], tuple[str, ...], str, str]  # nouns, predicates, adjective, after
+
+# A neighbour makes an atom where at least this many countries border it.
+BORDER_MINIMUM = 5
+
+# Continents and the regions that common usage draws as the table does; "Western Europe" or "East Africa" are stated in
+# the descriptions but not asked for, because people disagree about them.
+ADJECTIVES: dict[str, str] = {
+    "Africa": "African",
+    "Asia": "Asian",
+    "Europe": "European",
+    "North America": "North American",
+    "South America": "South American",
+    "Oceania": "Oceanian",
+    "North Africa": "North African",
+    "West Africa": "West African",
+    "Central Africa": "Central African",
+    "Caribbean": "Caribbean",
+    "Central America": "Central American",
+    "Central Asia": "Central Asian",
+    "East Asia": "East Asian",
+    "South Asia": "South Asian",
+    "Southeast Asia": "Southeast Asian",
+    "Western Asia": "West Asian",
+    "Eastern Europe": "Eastern European",
+    "Northern Europe": "Northern European",
+    "Southern Europe": "Southern European",
+    "Melanesia": "Melanesian",
+}
+
+LANGUAGES = (
+    *("Arabic", "Dutch", "English", "French", "German", "Italian"),
+    *("Malay", "Portuguese", "Russian", "Spanish", "Swahili"),
+)
+SEAS = (
+    *("Adriatic Sea", "Baltic Sea", "Black Sea", "Caribbean Sea", "Caspian Sea", "Mediterranean Sea", "North Sea"),
+    *("Persian Gulf", "Red Sea"),
+)
+RULERS: dict[str, str] = {
+    "Belgium": "Belgian",
+    "Britain": "British",
+    "France": "French",
+    "Italy": "Italian",
+    "the Netherlands": "Dutch",
+    "Portugal": "Portuguese",
+    "Spain": "Spanish",
+}
+# The name in full, and short as it goes before "members".
+MEMBERSHIPS: dict[str, tuple[str, str]] = {
+    "European Union": ("the European Union", "EU"),
+    "NATO": ("NATO", "NATO"),
+    "OPEC": ("OPEC", "OPEC"),
+    "Commonwealth of Nations": ("the Commonwealth of Nations", "Commonwealth"),
+    "ASEAN": ("ASEAN", "ASEAN"),
+    "Arab League": ("the Arab League", "Arab League"),
+    "G7": ("the G7", "G7"),
+    "G20": ("the G20", "G20"),
+    "Mercosur": ("Mercosur", "Mercosur"),
+    "Nordic Council": ("the Nordic Council", "Nordic Council"),
+    "CARICOM": ("CARICOM", "CARICOM"),
+    "Gulf Cooperation Council": ("the Gulf Cooperation Council", "Gulf Cooperation Council"),
+    "ECOWAS": ("ECOWAS", "ECOWAS"),
+    "SADC": ("the Southern African Development Community", "SADC"),
+    "East African Community": ("the East African Community", "East African Community"),
+    "SAARC": ("SAARC", "SAARC"),
+    "Pacific Islands Forum": ("the Pacific Islands Forum", "Pacific Islands Forum"),
+    "Arctic Council": ("the Arctic Council", "Arctic Council"),
+    "EFTA": ("EFTA", "EFTA"),
+}
+
+
+def _currency(name: str) -> Wording:
+    """A currency that is one and the same: "the euro"."""
+    nouns = (f"countries using the {name}", f"countries with the {name} as currency")
+    return nouns, (f"use the {name}", f"have the {name} as their currency"), "", f"with the {name} as currency"
+
+
+def _unit(name: str) -> Wording:
+    """Currencies of one name: the Indian rupee, the Nepalese rupee."""
+    nouns = (f"countries with {name}s as currency", f"countries whose currency is called the {name}")
+    predicates = (f"have a currency called the {name}", f"pay in {name}s of some kind")
+    return nouns, predicates, "", f"with {name}s as currency"
+
+
+CURRENCIES: dict[str, Wording] = {
+    **{name: _currency(name) for name in ("euro", "West African CFA franc", "Central African CFA franc")},
+    **{name: _currency(name) for name in ("East Caribbean dollar",)},
+    **{name: _unit(name) for name in ("dinar", "dollar", "franc", "peso", "pound", "rupee", "shilling")},
+}
+
+
+def _colonies_of_decade(decade: str) -> tuple[Callable[[Country], bool], Wording]:
+    nouns = (
+        f"countries independent since the {decade}",
+        f"countries with an independence day dating from the {decade}",
+    )
+    predicates = (f"became independent in the {decade}", f"gained independence in the {decade}")
+    return lambda country: f"{country.independence}"[:3] == decade[:3], (nouns, predicates, "", "")
+
+
+# Atoms that a rule on the table's columns decides.
+SIMPLE: dict[str, tuple[Callable[[Country], bool], Wording]] = {
+    "landlocked": (
+        lambda country: country.landlocked,
+        (("landlocked countries", "landlocked states", "landlocked nations"), ("are landlocked",), "landlocked", ""),
+    ),
+    "island": (
+        lambda country: country.island,
+        (("island countries", "island states", "island nations"), ("are island states",), "island", ""),
+    ),
+    "government:monarchy": (
+        lambda country: country.government == "monarchy",
+        (
+            ("monarchies", "countries with a monarch", "countries ruled by a monarch"),
+            ("are monarchies", "have a monarch"),
+            "",
+            "with a monarch",
+        ),
+    ),
+    "government:Commonwealth realm": (
+        lambda country: country.head == "King Charles III",
+        (
+            ("countries with King Charles III as head of state", "Commonwealth realms", "realms of King Charles III"),
+            ("have King Charles III as head of state", "are Commonwealth realms"),
+            "",
+            "",
+        ),
+    ),
+    "government:communist": (
+        lambda country: country.government == "communist republic",
+        (
+            ("communist states", "communist countries", "one-party communist states"),
+            ("are communist states", "are ruled by a communist party"),
+            "communist",
+            "",
+        ),
+    ),
+    "drives:left": (
+        lambda country: country.drives == "left",
+        (
+            ("countries with left-hand traffic", "countries driving on the left", "left-driving countries"),
+            ("drive on the left", "have left-hand traffic"),
+            "left-driving",
+            "with left-hand traffic",
+        ),
+    ),
+    "hemisphere:south": (
+        lambda country: country.hemisphere == "south",
+        (
+            ("countries entirely south of the Equator", "countries wholly in the Southern Hemisphere"),
+            ("lie entirely south of the Equator", "lie wholly in the Southern Hemisphere"),
+            "",
+            "",
+        ),
+    ),
+    "hemisphere:both": (
+        lambda country: country.hemisphere == "both",
+        (("countries straddling the Equator", "countries spanning the Equator"), ("straddle the Equator",), "", ""),
+    ),
+    "area:large": (
+        lambda country: country.area_class == "large",
+        (
+            ("countries larger than a million square kilometres", "countries of more than a million square kilometres"),
+            ("cover more than a million square kilometres", "are larger than a million square kilometres"),
+            "",
+            "",
+        ),
+    ),
+    "area:tiny": (
+        lambda country: country.area_class == "tiny",
+        (
+            ("countries smaller than 1,000 square kilometres", "countries of less than 1,000 square kilometres"),
+            ("cover less than 1,000 square kilometres", "are smaller than 1,000 square kilometres"),
+            "",
+            "",
+        ),
+    ),
+    "population:large": (
+        lambda country: country.population_class == "large",
+        (
+            ("countries with more than 100 million people", "countries of more than 100 million inhabitants"),
+            ("have more than 100 million people", "have more than 100 million inhabitants"),
+            "",
+            "with more than 100 million people",
+        ),
+    ),
+    "population:small": (
+        lambda country: country.population_class == "small",
+        (
+            ("countries with fewer than a million people", "countries of fewer than a million inhabitants"),
+            ("have fewer than a million people", "have fewer than a million inhabitants"),
+            "",
+            "with fewer than a million people",
+        ),
+    ),
+    "independence:1960s": _colonies_of_decade("1960s"),
+    "independence:1970s": _colonies_of_decade("1970s"),
+}
+
+
+def _place(name: str, adjective: str, nouns: tuple[str, ...], preposition: str = "in") -> Wording:
+    nouns = nouns + ((f"{adjective} countries",) if adjective else ())
+    return nouns, (f"have a part of {name}", f"lie {preposition} {name}"), adjective, f"{preposition} {name}"
+
+
+def _water(name: str) -> Wording:
+    return (f"countries on {name}", f"states along {name}"), (f"lie on {name}", f"lie along {name}"), "", f"on {name}"
+
+
+def _line(name: str) -> Wording:
+    nouns = (f"countries on the {name}", f"countries crossed by the {name}")
+    return nouns, (f"lie on the {name}", f"are crossed by the {name}"), "", f"on the {name}"
+
+
+def _host(event: str) -> Wording:
+    return (f"past hosts of the {event}", f"{event} host countries"), (f"have hosted the {event}",), "", ""
+
+
+GROUP_WORDING: dict[str, Wording] = {
+    "Soviet Union": (
+        ("former Soviet republics", "former republics of the Soviet Union"),
+        ("were Soviet republics", "belonged to the Soviet Union"),
+        "post-Soviet",
+        "",
+    ),
+    "Yugoslavia": (
+        ("former Yugoslav republics", "former republics of Yugoslavia"),
+        ("were Yugoslav republics", "belonged to Yugoslavia"),
+        "",
+        "",
+    ),
+    "Summer Olympics": _host("Summer Olympics"),
+    "FIFA World Cup": _host("FIFA World Cup"),
+    "Security Council": (
+        ("permanent members of the UN Security Council",),
+        ("have a permanent seat on the UN Security Council", "are permanent members of the UN Security Council"),
+        "",
+        "",
+    ),
+    "Alps": _place("the Alps", "Alpine", ("countries in the Alps",)),
+    "Andes": _place("the Andes", "Andean", ("countries in the Andes",)),
+    "Himalayas": _place("the Himalayas", "Himalayan", ("countries in the Himalayas",)),
+    "Sahara": _place("the Sahara", "Saharan", ("countries in the Sahara",)),
+    "Amazon rainforest": _place("the Amazon rainforest", "", ("countries in the Amazon rainforest",)),
+    "Danube": _water("the Danube"),
+    "Rhine": _water("the Rhine"),
+    "Mekong": _water("the Mekong"),
+    "Nile": _place("the Nile basin", "", ("countries in the Nile basin", "Nile basin countries")),
+    "Lake Victoria": _water("Lake Victoria"),
+    "Lake Chad": _water("Lake Chad"),
+    "Tropic of Capricorn": _line("Tropic of Capricorn"),
+    "Prime Meridian": _line("Prime Meridian"),
+}
