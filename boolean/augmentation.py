@@ -41,6 +41,7 @@ _NO_NOUN = re.compile(rf"\s*(?:{_PREPOSITION}|{_VERB}|it|they|he|she|we|i|you)\b
 _COLLECTIVE = re.compile(r"flora|fauna|fish|people|men|women|children|cattle|sheep|deer|wildlife|livestock")
 _PLURAL = re.compile(r"\w+[^\Wsu]s")
 _ADJECTIVE = re.compile(r"\w*(?:ern|ic|al|ish|ive|ese|ous|ian|ary|ful|less)|north|south|east|west", re.IGNORECASE)
+_NAME = re.compile(r"\s*(?:[Tt]he|[A-Z]\w+)\b")
 _RELATIVE = re.compile(r"\b(?:that|which|who)\s+\Z", re.IGNORECASE)
 _COPULA = re.compile(r"\b(?:that|which|who)\s+are\s+\Z", re.IGNORECASE)
 _BOTH = re.compile(r"\bboth\s+(?P<first>(?:(?!\band\b)[^,.;])+)\Z", re.IGNORECASE)
@@ -93,9 +94,10 @@ def _edit_and(word: str, cue: Cue, before: str, after: str) -> Edit:
         return both.start(), cue.end, (f"{first}as well as", f"{first}and also")
     if word not in JOIN or _NO_NOUN.match(after) or before.rstrip().endswith((".", "?", "!", ":", ";")):
         return cue.start, cue.end, ()
-    # "Northern and Western Europe", and the last of a list, take "as well as" only.
+    # "Northern and Western Europe", "cheap and cheerful", and the last of a list take "as well as" only.
     last = before.split()[-1]
-    return cue.start, cue.end, JOIN[:2] if last.endswith(",") or _ADJECTIVE.fullmatch(last) else JOIN
+    noun = starts_with_plural(after) or _NAME.match(after)
+    return cue.start, cue.end, JOIN if noun and not last.endswith(",") and not _ADJECTIVE.fullmatch(last) else JOIN[:2]
 
 
 def _edit_not(word: str, cue: Cue, before: str, after: str) -> Edit:

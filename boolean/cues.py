@@ -40,7 +40,7 @@ _MEANING: dict[str, tuple[str, bool] | None] = {
 _BEFORE, _AFTER = rf"(?<![\w{_HYPHENS}])", rf"(?!\w|[{_HYPHENS}]\w)"
 # What depends on the words that follow.
 _CONTEXT: dict[str, str] = {
-    "either": r"(?=\s.*\bor\b)",  # not the one of "and not B either"
+    "either": r"(?=\s.{0,200}?\bor\b)",  # not the one of "and not B either"
     "over": r"(?!\s+\d)",
     **dict.fromkeys(WEAK_CUES["and"], r"(?!\s+(?:also|both|not|neither|never|no)\b)"),
 }
@@ -55,13 +55,13 @@ def _alternatives() -> str:
 
 
 _BETWEEN = r"between(?:\s+(?!and\b)\S+){1,6}\s+and"
-_NUMBER = r"no\.?\s*(?=\d+\b)"
+_NUMBER = r"(?P<number>no\.?\s*(?=\d+\b))"
 _NON = rf"(?P<non>non(?:[{_HYPHENS}]|(?=\s)))(?!\s*(?:{'|'.join(NON_WORDS)})\b)(?=\s*\w)"
 _MATCH = re.compile(
     rf"{_BEFORE}(?:{_BETWEEN}{_AFTER}|{_NUMBER}|{_NON}|(?:{_alternatives()}){_AFTER})", re.IGNORECASE | re.DOTALL
 )
 # A name in double quotes; a text that is quoted as a whole is no name.
-_QUOTED = re.compile(r'(?<![^\s(])"(?=\S)[^"]*(?<=\S)"|“[^”]*”')
+_QUOTED = re.compile(r'(?<![^\s(])"(?=\S)[^"]{1,100}(?<=\S)"|“[^”]{1,100}”')
 # The words between an "and" and the negation that it only introduces: "and (that are) not".
 _LINK = re.compile(
     r"\s+(?:(?:that|which|who)\s+)?(?:(?:are|is|were|was|do|does|did|has|have|can|could)\s+)?", re.IGNORECASE
@@ -80,6 +80,8 @@ def find_cues(text: str) -> list[Cue]:
     cues: list[Cue] = []
     for match in _MATCH.finditer(text):
         start, end = match.span()
+        if match["number"]:
+            continue
         meaning = ("not", False) if match["non"] else _MEANING.get(normal(match.group()))
         if meaning is None or any(left < start < right for left, right in names):
             continue

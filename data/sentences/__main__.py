@@ -18,8 +18,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--split", choices=SPLITS, default="train", help="dev uses words that train never does")
     options = parser.parse_args(arguments)
-    if options.n < 1:
-        parser.error(f"--n must be at least 1, got {options.n}")
     try:
         options.output.mkdir(parents=True, exist_ok=True)
         for operator in OPERATORS:

@@ -91,56 +91,42 @@ FRAMES: dict[str, tuple[str, ...]] = {
 
 TOPIC_FRAMES: dict[str, tuple[str, ...]] = {
     "a and b": (
-        *(
-            "{h} {r} {x} and {y}",
-            "{h} {r} both {x} and {y}",
-            "{h} {r} {x} as well as {y}",
-            "{h} {r} {x} along with {y}",
-        ),
-        *("{h} {r} {x} together with {y}", "{h} {r} {x} in addition to {y}", "{h} {r} {x} plus {y}"),
-        *("{h} {r} {x} and also {y}", "{h} {r} {x} that are also {r} {y}", "{h} {r} {x} combined with {y}"),
+        *("{h} {r} {x} and {y}", "{h} {r} both {x} and {y}", "{h} {r} {x} as well as {y}", "{h} {r} {x} & {y}"),
+        *("{h} {r} {x} along with {y}", "{h} {r} {x} together with {y}", "{h} {r} {x} in addition to {y}"),
+        *("{h} {r} {x} plus {y}", "{h} {r} {x} and also {y}", "{h} {r} {x} combined with {y}"),
         *("{h} {r} {g} including {x} and {y}", "{h} {r} not only {x} but also {y}", "{h} {r} {x} alongside {y}"),
-        "{h} {r} {x} & {y}",
     ),
     "a or b": (
         *("{h} {r} {x} or {y}", "{h} {r} either {x} or {y}", "{h} {r} {x} and/or {y}", "{h} {r} {x} or else {y}"),
-        *(
-            "{h} {r} {x}, or alternatively {y}",
-            "{h} {r} at least one of these: {x}, {y}",
-            "{h} {r} any of these: {x}, {y}",
-        ),
-        "{h} {r} {x} or {h} {r} {y}",
+        *("{h} {r} {x}, or alternatively {y}", "{h} {r} {x} or {h} {r} {y}", "{h} {r} any of these: {x}, {y}"),
+        "{h} {r} at least one of these: {x}, {y}",
     ),
     "a not b": (
-        *(
-            "{h} {r} {x} but not {y}",
-            "{h} {r} {x} and not {y}",
-            "{h} {r} {x} that are not {r} {y}",
-            "{h} {r} {x}, never {y}",
-        ),
-        *("{h} {r} {x} that aren't {r} {y}", "{h} {r} {x} rather than {y}", "{h} {r} {x} but never {r} {y}"),
+        *("{h} {r} {x} but not {y}", "{h} {r} {x} and not {y}", "{h} {r} {x}, never {y}"),
+        *("{h} {r} {x} rather than {y}", "{h} {r} {x} though not {y}"),
         *(f"{{h}} {{r}} {{x}} {cue} those {{r}} {{y}}" for cue in _LEAVE_OUT),
     ),
-    "neither": (
-        *(
-            "{h} {r} neither {x} nor {y}",
-            "{h} that are not {r} {x}, nor {r} {y}",
-            "{h} that aren't {r} {x}, nor {r} {y}",
-        ),
-        "{h} {r} none of these: {x}, {y}",
-    ),
+    "neither": ("{h} {r} neither {x} nor {y}", "{h} {r} none of these: {x}, {y}"),
 }
-# Only where the relation is "with": what is absent needs no second relation.
-WITH_FRAMES: dict[str, tuple[str, ...]] = {
+# "Films that are not about chess", but dishes that "are with leeks" there are none.
+BEING_FRAMES: dict[str, tuple[str, ...]] = {
+    "a and b": ("{h} {r} {x} that are also {r} {y}", "{h} that are {r} both {x} and {y}"),
+    "a or b": ("{h} that are {r} {x} or {y}", "{h} that are either {r} {x} or {r} {y}"),
     "a not b": (
-        *(
-            "{h} with {x} but without {y}",
-            "{h} with {x} and no {y}",
-            "{h} with {x} that lack {y}",
-            "{h} with {x} lacking {y}",
-        ),
-        *("{h} with {x} that don't have {y}", "{h} with {x} that exclude {y}", "{h} with {x} and without {y}"),
+        *("{h} {r} {x} that are not {r} {y}", "{h} {r} {x} that aren't {r} {y}", "{h} {r} {x} but never {r} {y}"),
+        "{h} that are not {r} {y} but {r} {x}",
     ),
+    "neither": ("{h} that are not {r} {x}, nor {r} {y}", "{h} that aren't {r} {x}, nor {r} {y}"),
+}
+WITH_FRAMES: dict[str, tuple[str, ...]] = {
+    "a and b": ("{h} with {x} that also have {y}", "{h} that have both {x} and {y}"),
+    "a or b": ("{h} that have {x} or {y}", "{h} that have either {x} or {y}"),
+    "a not b": (
+        *("{h} with {x} but without {y}", "{h} with {x} and no {y}", "{h} with {x} that lack {y}"),
+        *("{h} with {x} that don't have {y}", "{h} with {x} lacking {y}", "{h} with {x} and without {y}"),
+        *("{h} with {x} that exclude {y}", "{h} without {y} that have {x}"),
+    ),
+    "neither": ("{h} without {x}, nor {y}", "{h} that have neither {x} nor {y}", "{h} with no {x}, nor {y}"),
 }
 
 # What stands round the wording: a query, a request, a question, a statement.

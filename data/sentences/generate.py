@@ -81,6 +81,8 @@ def boolean_sentences(operator: str, n: int, seed: int = 0, split: str = "train"
         raise ValueError(f"operator must be one of {OPERATORS}, got {operator!r}")
     if split not in SPLITS:
         raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
+    if n < 0:
+        raise ValueError(f"n must not be negative, got {n}")
     rng = Random(f"{operator}/{seed}/{split}")
     domains = [words_of(domain, split) for domain in DOMAINS]
     triplets: list[Triplet] = []
@@ -113,9 +115,10 @@ _DEV = frozenset(word for domain in DOMAINS for name in _LISTS for word in getat
 
 def words_of(domain: Domain, split: str) -> Domain:
     """The domain with the words of one split."""
-    wanted = split == "dev"
-    lists = {name: getattr(domain, name) for name in _LISTS}
-    return domain._replace(**{name: tuple(word for word in lists[name] if (word in _DEV) == wanted) for name in lists})
+    adjectives, phrases, kinds, topics = (
+        tuple(word for word in getattr(domain, name) if (word in _DEV) == (split == "dev")) for name in _LISTS
+    )
+    return domain._replace(adjectives=adjectives, phrases=phrases, kinds=kinds, topics=topics)
 
 
 def _triplet(operator: str, domain: Domain, rng: Random) -> Triplet:

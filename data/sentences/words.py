@@ -140,7 +140,7 @@ DOMAINS: tuple[Domain, ...] = (
         phrases=_list("""located in Africa, located in Central Asia, located south of the equator, bordered by
             Brazil, bordered by Russia, bordered by five neighbours, crossed by the Danube, crossed by the
             equator, ruled by a monarch, governed by a coalition, founded after 1945, represented in the EU,
-            represented in NATO, once ruled by Spain, once ruled by Portugal, smaller than Wales, larger than
+            represented in NATO, formerly ruled by Spain, formerly ruled by Portugal, smaller than Wales, larger than
             France, home to penguins, home to elephants, known for coffee, known for cocoa, dependent on tourism,
             dependent on fishing, hit by earthquakes"""),
         kinds=_list("""island states, monarchies, republics, kingdoms, city states, microstates, democracies,

@@ -4,7 +4,7 @@ from random import Random
 from typing import NamedTuple
 
 from ...boolean import augment
-from .frames import CLAUSES, CLOSED, FRAMES, TOPIC_FRAMES, WITH_FRAMES, WRAPPERS
+from .frames import BEING_FRAMES, CLAUSES, CLOSED, FRAMES, TOPIC_FRAMES, WITH_FRAMES, WRAPPERS
 from .words import Domain
 
 AUGMENTED = 0.1  # the share of sentences whose cues are replaced once more
@@ -60,7 +60,7 @@ class TopicWriter:
 
     def write(self, meaning: str, orders: list[str]) -> list[str]:
         """A sentence for each order of the topics, all in different wordings."""
-        frames = TOPIC_FRAMES[meaning] + (WITH_FRAMES.get(meaning, ()) if self.words["r"] == "with" else ())
+        frames = TOPIC_FRAMES[meaning] + (WITH_FRAMES if self.words["r"] == "with" else BEING_FRAMES)[meaning]
         cores = [
             frame.format(x=self.topics[order[0]], y=self.topics[order[1]], **self.words)
             for frame, order in zip(self.rng.sample(frames, len(orders)), orders, strict=True)
@@ -98,10 +98,10 @@ def _takes_non(atoms: list[Atom]) -> bool:
 
 def _finish(core: str, rng: Random) -> str:
     """Make a query, a request, a question or a statement of a wording."""
-    if rng.random() < AUGMENTED:
+    if rng.random() < AUGMENTED and " nor " not in core:
         core, _ = augment(core, rng)
     relative = " that are" if " that are" in core else " which are"
-    if core.count(relative) == 1 and ":" not in core and rng.random() < 0.25:
+    if core.count(relative) == 1 and not {":", ","} & set(core) and rng.random() < 0.25:
         text = rng.choice(CLAUSES).format(core=core.replace(relative, " are"))
     else:
         wrapper = rng.choice(WRAPPERS)

@@ -1,0 +1,167 @@
+"""The cue lexicon: what is a cue, where, and of which operator."""
+
+import itertools
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boolbert.boolean import OPERATORS, find_cues, operators_of
+from boolbert.boolean.lexicon import CUES, FIXED, WEAK_CUES
+
+
+def cues(text):
+    return [(cue.text, cue.operator) for cue in find_cues(text) if not cue.weak]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("films either French and silent or Dutch", [("either", "or"), ("and", "and"), ("or", "or")]),
+        ("trees of Cuba as well as Haiti", [("as well as", "and")]),
+        ("birds that are also pets", [("are also", "and")]),
+        ("not only cheap but also good", [("not only", "and"), ("but also", "and")]),
+        ("plants of both Peru and Chile", [("both", "and"), ("and", "and")]),
+        ("cats and/or dogs", [("and/or", "or")]),
+        ("any of these", [("any of", "or")]),
+        ("fish but not sharks", [("but not", "not")]),
+        ("Cats AND NOT dogs", [("AND NOT", "not")]),
+        ("films that are funny and are not French", [("not", "not")]),
+        ("neither cats nor dogs", [("neither", "not"), ("nor", "not")]),
+        ("a dog, not a cat either", [("not", "not")]),
+        ("with the exception of cats", [("with the exception of", "not")]),
+        ("novels other than thrillers", [("other than", "not")]),
+        ("birds that are not also fish", [("not also", "not")]),
+        ("soups\n\twithout  meat, in\naddition to bread", [("without", "not"), ("in\naddition to", "and")]),
+        ("Harper & Brothers, cats & dogs", [("&", "and")]),
+    ],
+)
+def test_cues(text, expected):
+    assert cues(text) == expected
+
+
+@pytest.mark.parametrize("apostrophe", "'’‘ʼ`´′＇")
+def test_any_apostrophe(apostrophe):
+    for word in ("aren", "isn", "doesn", "weren", "can", "won"):
+        text = f"films that {word.upper()}{apostrophe}T new"
+        assert cues(text) == [(f"{word.upper()}{apostrophe}T", "not")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "Notting Hill",
+            "Android",
+            "northern",
+            "Orlando",
+            "sand",
+            "nothingness",
+            "Nora",
+            "notable",
+            "Alsop",
+            "minuscule",
+        ),
+        *("black-and-white films", "a not-for-profit", "R&B and-so-called"),
+        *("films from Trinidad and Tobago", "São Tomé and Príncipe", "black and white films", "Rock and Roll"),
+        *("novels set between 1900 and 1910", "ten or more", "No. 5", "no 5", "whether or not", "nothing but comedies"),
+        *('"War and Peace" films', "books like “Of Mice and Men”"),
+    ],
+)
+def test_no_cue(text):
+    assert cues(text) == []
+
+
+def test_quotes_hide_names_only():
+    assert cues('"cats and dogs"') == [("and", "and")]  # the whole query is quoted
+    assert cues('"cats" and "dogs"') == [("and", "and")]
+    assert cues('a 5" and a 6" nail') == [("and", "and")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("non-American films", [("non-", "not")]),
+        ("Non American films", [("Non", "not")]),
+        ("non‑science books", [("non‑", "not")]),
+        ("non-fiction books", []),
+        ("non fiction", []),
+        ("nonlinear films", []),
+        ("non", []),
+    ],
+)
+def test_non(text, expected):
+    assert cues(text) == expected
+
+
+def test_weak_cues_are_found_but_do_not_count():
+    text = "articles on climate policy favoring renewables over fossil fuels"
+    assert [(cue.text, cue.operator, cue.weak) for cue in find_cues(text)] == [("over", "not", True)]
+    assert operators_of(text) == set()
+    assert operators_of(text, weak=True) == {"not"}
+    assert operators_of("tea instead of coffee", weak=True) == {"not"}
+    assert find_cues("over 100 films") == []
+
+
+def test_relative_clause_is_weak_unless_a_cue_follows():
+    assert [cue.weak for cue in find_cues("films that are French")] == [True]
+    assert [cue.text for cue in find_cues("films that are not French")] == ["not"]
+    assert [cue.text for cue in find_cues("films that are also French")] == ["are also"]
+
+
+def test_every_entry_is_found_whole():
+    for operator in OPERATORS:
+        for phrase in (*CUES[operator], *WEAK_CUES[operator]):
+            found = find_cues(f"cats {phrase} dogs or birds")[0]  # "either" needs an "or"
+            assert (found.text, found.operator, found.weak) == (phrase, operator, phrase in WEAK_CUES[operator]), phrase
+    for phrase in FIXED:
+        assert find_cues(f"cats {phrase} dogs") == [], phrase
+
+
+def test_no_phrase_has_two_meanings():
+    groups = [*CUES.values(), *WEAK_CUES.values(), FIXED]
+    for one, other in itertools.combinations(groups, 2):
+        assert not set(one) & set(other)
+
+
+_WORDS = st.sampled_from(
+    [
+        "and",
+        "or",
+        "not",
+        "either",
+        "neither",
+        "nor",
+        "also",
+        "are",
+        "that",
+        "non-",
+        "'",
+        '"',
+        "cats",
+        "no",
+        "5",
+        "&",
+        ",",
+    ]
+)
+
+
+@given(st.one_of(st.text(), st.lists(_WORDS).map(" ".join)))
+def test_spans_are_ordered_and_true(text):
+    found = find_cues(text)
+    for cue in found:
+        assert text[cue.start : cue.end] == cue.text
+        assert cue.text.strip() == cue.text != ""
+        assert cue.operator in OPERATORS
+    assert all(one.end <= other.start for one, other in itertools.pairwise(found))
+    assert operators_of(text, weak=True) == {cue.operator for cue in found}
+    assert operators_of(text) <= operators_of(text, weak=True)
+
+
+@pytest.mark.parametrize("piece", ["either ", "“", '"a ', "between a ", "and ", "non-", "no "])
+def test_long_texts_take_linear_time(piece):
+    start = time.perf_counter()
+    find_cues(piece * 5000)
+    assert time.perf_counter() - start < 2

@@ -1,0 +1,113 @@
+"""Boolean sentences for pretraining."""
+
+import json
+import re
+import time
+from random import Random
+
+import pytest
+
+from boolbert.boolean import OPERATORS, operators_of
+from boolbert.data.sentences import all_sentences, boolean_sentences
+from boolbert.data.sentences.__main__ import main
+from boolbert.data.sentences.frames import FRAMES, OPERATORS_OF, TOPIC_FRAMES
+from boolbert.data.sentences.generate import PLANS, words_of
+from boolbert.data.sentences.words import DOMAINS
+from boolbert.data.sentences.writers import AtomWriter, TopicWriter
+
+LISTS = ("adjectives", "phrases", "kinds", "topics")
+
+
+def texts(triplet):
+    return [triplet["G"], *triplet["P"], *triplet["N"]]
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_schema_and_operators(operator, split):
+    triplets = boolean_sentences(operator, 300, seed=1, split=split)
+    assert len({triplet["G"] for triplet in triplets}) == 300
+    for triplet in triplets:
+        assert set(triplet) == {"G", "P", "N"}
+        assert (len(triplet["P"]), len(triplet["N"])) == (2, 3)
+        assert len(set(texts(triplet))) == 6
+        meant = {operators_of(text) == operators_of(triplet["G"]) for text in triplet["P"]}
+        assert meant == {True}
+        assert operator in operators_of(triplet["G"])
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: domain.name)
+def test_every_wording_has_the_operators_of_its_meaning(domain):
+    rng = Random(0)
+    for meaning, operators in OPERATORS_OF.items():
+        order = "".join(name for name in "abc" if f"{{{name}}}" in "".join(FRAMES[meaning]).lower())
+        for _ in range(40):
+            (text,) = AtomWriter(domain, len(order), rng).write(meaning, [order])
+            assert operators_of(text) == set(operators), (meaning, text)
+            if meaning in TOPIC_FRAMES:
+                (text,) = TopicWriter(domain, rng).write(meaning, ["ab"])
+                assert operators_of(text) == set(operators), (meaning, text)
+
+
+def test_plans_oppose_meanings():
+    for operator, plans in PLANS.items():
+        assert sum(plan.share for plan in plans) == pytest.approx(1)
+        for plan in plans:
+            assert operator in OPERATORS_OF[plan.meaning]
+            for meaning, order in (*plan.always, *plan.others):
+                assert meaning != plan.meaning or order not in plan.orders
+
+
+def test_negatives_share_the_words():
+    """What tells P from N is not the topic: on average N has as many content words of G as P has."""
+    cue = re.compile(r"\W+")
+    shared = {"P": 0.0, "N": 0.0}
+    for _, triplet in all_sentences(200):
+        words = {word for word in cue.split(triplet["G"].lower()) if len(word) > 4}
+        for side in shared:
+            overlap = [len(words & set(cue.split(text.lower()))) / max(len(words), 1) for text in triplet[side]]
+            shared[side] += sum(overlap) / len(overlap) / 600
+    assert shared["N"] > 0.6
+    assert abs(shared["P"] - shared["N"]) < 0.1
+
+
+def test_words_are_plain_plenty_and_apart():
+    words = [word for domain in DOMAINS for name in LISTS for word in getattr(domain, name)]
+    assert len(set(words)) > 500
+    assert all(operators_of(word) == set() and word for word in words)
+    parts = {}
+    for split in ("train", "dev"):
+        domains = [words_of(domain, split) for domain in DOMAINS]
+        assert all(len(getattr(domain, name)) >= 3 for domain in domains for name in LISTS)
+        parts[split] = {word for domain in domains for name in LISTS for word in getattr(domain, name)}
+    assert not parts["train"] & parts["dev"]
+    assert parts["train"] | parts["dev"] == set(words)
+
+
+def test_deterministic_and_fast():
+    start = time.perf_counter()
+    triplets = list(all_sentences(2000))
+    assert time.perf_counter() - start < 10  # about a second on an idle core
+    assert len(triplets) == 6000
+    assert boolean_sentences("or", 20) == [triplet for operator, triplet in triplets if operator == "or"][:20]
+    assert boolean_sentences("or", 20, seed=1) != boolean_sentences("or", 20)
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="operator must be one of"):
+        boolean_sentences("xor", 1)
+    with pytest.raises(ValueError, match="split must be one of"):
+        boolean_sentences("and", 1, split="test")
+    with pytest.raises(ValueError, match="must not be negative"):
+        boolean_sentences("and", -1)
+    assert boolean_sentences("and", 0) == []
+
+
+def test_command(tmp_path, capsys):
+    main(["--output", str(tmp_path / "new"), "--n", "7", "--seed", "3", "--split", "dev"])
+    assert capsys.readouterr().out.count("7 triplets") == 3
+    for operator in OPERATORS:
+        lines = (tmp_path / "new" / f"{operator}.jsonl").read_text("utf-8").splitlines()
+        assert [json.loads(line) for line in lines] == boolean_sentences(operator, 7, 3, "dev")
+    with pytest.raises(SystemExit, match="error: n must not be negative"):
+        main(["--output", str(tmp_path), "--n", "-1"])
