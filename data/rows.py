@@ -26,6 +26,7 @@ class Row:
     file: str
     line: int
     values: dict[str, Any]
+    within: str = ""  # the field this row is the value of, where it is part of another row
     unit: str = ":"  # what stands between file and number: a line, " item " of an array, " row " of a table
 
     @property
@@ -33,7 +34,8 @@ class Row:
         return f"{self.file}{self.unit}{self.line}"
 
     def error(self, field: str, problem: str) -> DataError:
-        return DataError(f"{self.where}: field {field!r} {problem}")
+        path = f"{self.within}.{field}" if self.within else field
+        return DataError(f"{self.where}: field {path!r} {problem}")
 
     def get(self, field: str) -> Any:
         """The field's value, or None where it is absent."""
@@ -101,7 +103,7 @@ class Row:
         for index, item in enumerate(value):
             if not isinstance(item, dict):
                 raise self.error(f"{field}[{index}]", f"must be an object, got {_kind(item)}")
-        return [Row(self.file, self.line, item, self.unit) for item in value]
+        return [Row(self.file, self.line, item, f"{field}[{index}]", self.unit) for index, item in enumerate(value)]
 
     def _missing(self, field: str, expected: str) -> DataError:
         top = field.split(".")[0]

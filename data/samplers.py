@@ -156,14 +156,15 @@ class TrainingSampler:
 
     def _generator(self, stream: int, high: int, low: int) -> np.random.Generator:
         # A counter-based generator: the key and the upper counter words name the draw, the lower words count in it.
-        return np.random.Generator(np.random.Philox(key=[self.seed, stream], counter=[0, 0, low, high]))
+        words = np.array([self.seed, stream, 0, 0, low, high], dtype=np.uint64)
+        return np.random.Generator(np.random.Philox(key=words[:2], counter=words[2:]))
 
     def _check(self) -> None:
         if not len(self.queries):
             raise ValueError(f"none of the {len(self.gold)} queries has a gold document in the corpus")
         if not self.steps_per_epoch:
             raise ValueError(
-                f"{len(self.queries)} queries make no whole batch of {self.batch_size}; try drop_last=False"
+                f"{len(self.queries)} queries do not fill a batch of {self.batch_size}; try drop_last=False"
             )
         if without := len(self.gold) - len(self.queries):
             message = f"{without:,} of {len(self.gold):,} queries have no gold document in the corpus"

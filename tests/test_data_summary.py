@@ -1,0 +1,125 @@
+"""The summary command on every format, its JSON, its exit code, and the memory benchmark."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import boolbert
+from boolbert.data.summary import main, summarise
+
+ROOT = Path(boolbert.__file__).parent
+QUERIES = [
+    {"query": "A film or a book", "docs": ["Alien", "Dune"], "metadata": {"template": "_ or _", "domain": "films"}},
+    {"query": "no film at all", "docs": ["Gone"], "metadata": {"template": "_ that are also _ but not _"}},
+    {"query": "x", "docs": []},
+]
+DOCUMENTS = [{"title": title, "text": "word " * n} for title, n in [("Alien", 3), ("Dune", 9), ("Alien", 0)]]
+
+
+def write(path, rows):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_quest_folder(tmp_path, capsys):
+    write(tmp_path / "documents.jsonl", DOCUMENTS)
+    write(tmp_path / "train.jsonl", QUERIES)
+    write(tmp_path / "extra.jsonl", QUERIES[:1])
+    write(tmp_path / "other.jsonl", [{"a": 1}])
+    (tmp_path / "atoms.json.gz").write_bytes(gzip.compress(b'{"film": [0, 2]}'))
+    summary = summarise(tmp_path)
+    assert summary["format"] == "QUEST"
+    assert summary["collections"]["documents"] == {
+        "rows": 3,
+        "duplicate titles": 1,
+        "empty texts": 1,
+        "words": {"median": 3, "95%": 9, "max": 9},
+    }
+    train = summary["splits"]["train"]
+    assert list(summary["splits"]) == ["train", "extra"]
+    assert (train["rows"], train["gold titles"], train["gold titles missing"]) == (3, 3, 1)
+    assert (train["queries with all gold"], train["queries with no gold"]) == (1, 2)
+    assert train["gold per query"] == {"median": 1, "95%": 2, "max": 2}
+    assert train["operators"] == {"and": 1, "or": 1, "not": 1, "unknown": 1}
+    assert train["templates"] == {"_ or _": 1, "_ that are also _ but not _": 1, "unknown": 1}
+    assert train["domains"] == {"unknown": 2, "films": 1}
+    assert train["words"]["max"] == 5
+    assert summary["atoms"] == {"sets": 1, "documents per set": {"median": 2, "95%": 2, "max": 2}}
+    assert summary["other tables"] == ["other"]
+    assert main([str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert f"{tmp_path}: QUEST format" in text
+    assert "gold titles missing" in text
+    widths = {len(line) for line in text.split("\n\n")[2].splitlines() if line[-1].isdigit() or line[-1] == "-"}
+    assert len(widths) == 1  # the columns are aligned to the right
+    assert main([str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [summary]
+
+
+def test_broken_rows_are_listed_and_the_rest_is_counted(tmp_path, capsys):
+    write(tmp_path / "documents.jsonl", DOCUMENTS[:2])
+    (tmp_path / "train.jsonl").write_text(json.dumps(QUERIES[0]) + '\n{"query": 3}\nno JSON\n' + json.dumps(QUERIES[1]))
+    whole = gzip.compress(json.dumps(QUERIES[0]).encode() * 50)
+    (tmp_path / "dev.jsonl.gz").write_bytes(whole[:-12])
+    (tmp_path / "test.jsonl").write_text("")
+    assert main([str(tmp_path)]) == 1
+    text = capsys.readouterr().out
+    assert "4 problems" in text
+    for place in (
+        "train.jsonl:2: field",
+        "train.jsonl:3: broken JSON",
+        "dev.jsonl.gz:1: the gzip",
+        "test.jsonl: the",
+    ):
+        assert f"{tmp_path}/{place}" in text
+    assert summarise(tmp_path)["splits"]["train"]["rows"] == 2
+
+
+def test_a_source_that_is_nothing_is_one_line(capsys):
+    assert main(["/no/such/folder"]) == 1
+    assert capsys.readouterr().err == (
+        "error: /no/such/folder: no such file or folder, nor can it be a Hub data set id (owner/name)\n"
+    )
+
+
+def test_boolquestions_folder(tmp_path):
+    row = {"qid": 1, "question": "a or b", "question_type": "or", "negative_ctxs": []}
+    for subset, gold in (("MSMARCO", "p"), ("NaturalQuestions", "n")):
+        write(tmp_path / subset / "corpus.jsonl", [{"docid": gold, "doc": "text"}])
+        write(tmp_path / subset / "eval.json", [{**row, "positive_ctxs": [{"passage_id": "p"}]}])
+    summary = summarise(tmp_path)
+    assert summary["format"] == "BoolQuestions"
+    missing = {name: split["gold titles missing"] for name, split in summary["splits"].items()}
+    assert missing == {"MSMARCO/eval": 0, "NaturalQuestions/eval": 1}
+    assert summary["splits"]["MSMARCO/eval"]["operators"] == {"or": 1}
+
+
+def test_setbert_and_msmarco_folders(tmp_path):
+    write(tmp_path / "s" / "not.jsonl", [{"G": "a but not b", "P": ["a", "a c"], "N": ["a and b"]}])
+    split = summarise(tmp_path / "s")["splits"]["not"]
+    assert (split["rows"], split["operators"]) == (1, {"not": 1})
+    folder = tmp_path / "m"
+    folder.mkdir()
+    (folder / "collection.tsv").write_text("p1\ttext\n")
+    (folder / "queries.dev.tsv").write_text("q1\ttwo words\n")
+    (folder / "qrels.dev.tsv").write_text("q1\t0\tp1\t1\nq1\t0\tp2\t1\n")
+    summary = summarise(folder)
+    assert summary["format"] == "MS MARCO"
+    assert summary["splits"]["qrels.dev"]["gold titles missing"] == 1
+    assert summary["splits"]["queries.dev"]["words"]["max"] == 2
+
+
+def test_the_embedded_data(capsys):
+    assert main([]) == 0
+    text = capsys.readouterr().out
+    assert "QUEST format" in text
+    assert "sentences: SetBERT format" in text
+
+
+def test_documents_are_read_in_less_than_twice_their_size():
+    command = [sys.executable, str(ROOT / "bench" / "read_documents.py"), "--documents", "8000"]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    ratio = next(float(line.split()[-1]) for line in output.splitlines() if line.startswith("memory over text"))
+    assert 0.9 < ratio < 2
