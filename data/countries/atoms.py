@@ -3,7 +3,7 @@
 Every wording here is free of Boolean cues, so that a query's operators come from its connectives alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -20,6 +20,12 @@ from .wording import (
     SEAS,
     SIMPLE,
     Wording,
+    border_wording,
+    language_wording,
+    membership_wording,
+    place_wording,
+    ruler_wording,
+    sea_wording,
 )
 
 
@@ -51,56 +57,38 @@ def all_atoms() -> dict[str, Atom]:
     ['KEN', 'TZA', 'UGA']
     """
     atoms: dict[str, Atom] = {}
+    countries = load_countries()
 
-    def add(key: str, belongs: Callable[[Country], bool], wording: Wording) -> None:
-        members = frozenset(country.code for country in load_countries() if belongs(country))
-        if not members:
-            raise ValueError(f"atom {key!r} has no members; check its spelling against countries.csv")
-        atoms[key] = Atom(key, members, *wording)
+    def add(key: str, members: Iterable[Country], wording: Wording) -> None:
+        codes = frozenset(country.code for country in members)
+        if not codes:
+            raise ValueError(f"atom {key!r} has no members; check its spelling against countries.csv and groups.csv")
+        atoms[key] = Atom(key, codes, *wording)
 
     for key, (belongs, wording) in SIMPLE.items():
-        add(key, belongs, wording)
-    for place, adjective in ADJECTIVES.items():
-        kind = "continent" if any(country.continent == place for country in load_countries()) else "region"
-        where = f"in the {place}" if place == "Caribbean" else f"in {place}"
-        nouns = (f"{adjective} countries", f"countries {where}", f"{adjective} states")
-        predicates = (f"are {where}", f"lie {where}")
-        add(f"{kind}:{place}", lambda c, p=place: p in (c.continent, c.region), (nouns, predicates, adjective, where))  # type: ignore[misc]
+        add(key, filter(belongs, countries), wording)
+    for place in ADJECTIVES:
+        kind = "continent" if any(country.continent == place for country in countries) else "region"
+        add(f"{kind}:{place}", [c for c in countries if place in (c.continent, c.region)], place_wording(place))
     for language in LANGUAGES:
-        nouns = (
-            f"countries with {language} as an official language",
-            f"officially {language}-speaking countries",
-            f"countries where {language} is an official language",
-        )
-        predicates = (f"have {language} as an official language", f"use {language} as an official language")
-        wording = (nouns, predicates, f"officially {language}-speaking", f"with {language} as an official language")
-        add(f"language:{language}", lambda c, name=language: name in c.languages, wording)  # type: ignore[misc]
+        add(f"language:{language}", [c for c in countries if language in c.languages], language_wording(language))
     for currency, wording in CURRENCIES.items():
-        add(f"currency:{currency}", lambda c, name=currency: _uses(c, name), wording)  # type: ignore[misc]
+        add(f"currency:{currency}", [c for c in countries if _uses(c, currency)], wording)
     for sea in SEAS:
-        nouns = (f"countries on the {sea}", f"countries with a coast on the {sea}", f"states along the {sea}")
-        predicates = (f"have a coast on the {sea}", f"lie on the {sea}")
-        add(f"sea:{sea}", lambda c, name=sea: name in c.coasts, (nouns, predicates, "", f"on the {sea}"))  # type: ignore[misc]
-    for ruler, people in RULERS.items():
-        nouns = (f"former {people} colonies", f"former colonies of {ruler}", f"ex-{people} colonies")
-        predicates = (f"are former {people} colonies", f"were {people} colonies")
-        bare = ruler.removeprefix("the ")
-        add(f"ruler:{bare}", lambda c, name=bare: name in c.former_rulers, (nouns, predicates, "", ""))  # type: ignore[misc]
+        add(f"sea:{sea}", [c for c in countries if sea in c.coasts], sea_wording(sea))
+    for ruler in RULERS:
+        name = ruler.removeprefix("the ")
+        add(f"ruler:{name}", [c for c in countries if name in c.former_rulers], ruler_wording(ruler))
     for group in load_groups():
+        members = [c for c in countries if c.code in group.members]
         if group.kind == "membership" and group.name in MEMBERSHIPS:
-            full, short = MEMBERSHIPS[group.name]
-            nouns = (f"members of {full}", f"{short} members", f"{short} member states")
-            predicates = (f"belong to {full}", f"are members of {full}", f"are in {full}")
-            add(f"membership:{group.name}", lambda c, g=group: c.code in g.members, (nouns, predicates, "", ""))  # type: ignore[misc]
+            add(f"membership:{group.name}", members, membership_wording(group.name))
         elif group.name in GROUP_WORDING:
-            add(f"{group.kind}:{group.name}", lambda c, g=group: c.code in g.members, GROUP_WORDING[group.name])  # type: ignore[misc]
-    for country in load_countries():
+            add(f"{group.kind}:{group.name}", members, GROUP_WORDING[group.name])
+    for country in countries:
         if len(country.borders) >= BORDER_MINIMUM and " and " not in country.name:
-            name = country.full_name
-            nouns = (f"neighbours of {name}", f"countries bordering {name}", f"countries sharing a border with {name}")
-            predicates = (f"border {name}", f"share a land border with {name}", f"have a border with {name}")
-            wording = (nouns, predicates, "", f"bordering {name}")
-            add(f"border:{country.name}", lambda c, code=country.code: code in c.borders, wording)  # type: ignore[misc]
+            neighbours = [c for c in countries if country.code in c.borders]
+            add(f"border:{country.name}", neighbours, border_wording(country.full_name))
     return atoms
 
 

@@ -17,6 +17,7 @@ SHORTEST, LONGEST = 60, 120  # words
 Topic = Callable[[Country, Random], str]
 # What every description states, then what fills up a short one, in this order.
 FACTS: tuple[Topic, ...] = (
+    sentences.continent,
     sentences.surroundings,
     sentences.language_and_money,
     sentences.size,

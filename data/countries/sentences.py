@@ -21,11 +21,11 @@ _PEOPLES = {
 # A noun, and what follows it and the place: "a monarchy in Southeast Asia ruled by a sultan".
 _REIGNS: dict[str, tuple[tuple[str, str], ...]] = {
     "King Charles III": (
-        ("constitutional monarchy", "with King Charles III as head of state"),
+        ("monarchy", "with King Charles III as head of state"),
         ("monarchy", "whose head of state is King Charles III"),
     ),
     "king": (("kingdom", ""), ("monarchy", "with a king at its head")),
-    "emperor": (("constitutional monarchy", "with an emperor"), ("monarchy", "whose emperor has a ceremonial role")),
+    "emperor": (("monarchy", "with an emperor"), ("monarchy", "whose emperor has a ceremonial role")),
     "emir": (("monarchy", "ruled by an emir"), ("monarchy", "with an emir at its head")),
     "sultan": (("monarchy", "ruled by a sultan"), ("monarchy", "with a sultan at its head")),
     "prince": (("monarchy", "with a prince on the throne"), ("monarchy", "headed by a prince")),
@@ -52,13 +52,17 @@ def groups_of(code: str, kind: str) -> tuple[str, ...]:
 
 
 def _place(country: Country) -> str:
-    if country.region in ("Australia and New Zealand", "Northern America", "South America"):
+    if country.region in ("Australia and New Zealand", "Northern America"):
         return country.continent
-    if country.continent == "Oceania":
-        return f"{country.region}, {country.continent}"
-    if country.continent == "North America":
-        return f"{'the ' if country.region == 'Caribbean' else ''}{country.region}, {country.continent}"
-    return country.region
+    return f"the {country.region}" if country.region == "Caribbean" else country.region
+
+
+def continent(country: Country, rng: Random) -> str:
+    """The continent where the region's name does not hold it."""
+    name = country.continent
+    if name == _place(country) or (name.split()[-1] in country.region.split()[-1:] and name != "North America"):
+        return ""
+    return rng.choice((f"it is part of {name}.", f"geographers count it as part of {name}.", f"it belongs to {name}."))
 
 
 def opening(country: Country, rng: Random) -> str:
@@ -70,10 +74,13 @@ def opening(country: Country, rng: Random) -> str:
         government = rng.choice(("communist republic", "one-party communist state"))
     else:
         government = country.government
-    kind = a(f"{_landlocked_or_island(country)}{government}")
+    if country.island:
+        *adjectives, noun = government.split()
+        government = " ".join([*adjectives, "island", noun])
+    kind = a(f"landlocked {government}" if country.landlocked else government)
     where, name, capital = f"in {_place(country)} {tail}".strip(), country.full_name, country.capital
     if capital == name:
-        return rng.choice((f"{name} is {kind} {where}.", f"{name}, at once country and capital, is {kind} {where}."))
+        return rng.choice((f"{name} is {kind} {where}.", f"{name}, at once city and country, is {kind} {where}."))
     seat = country.code in _SEATS
     return rng.choice(
         (
@@ -83,10 +90,6 @@ def opening(country: Country, rng: Random) -> str:
             f"{kind} {where}, {name} has its {'seat of government' if seat else 'capital'} in {capital}.",
         )
     )
-
-
-def _landlocked_or_island(country: Country) -> str:
-    return "landlocked " if country.landlocked else "island " if country.island else ""
 
 
 def surroundings(country: Country, rng: Random) -> str:
@@ -148,7 +151,7 @@ def language_and_money(country: Country, rng: Random) -> str:
     )
     if country.drives == "right":
         return rng.choice((f"{speech}, and {money}.", f"{speech}. {capitalised(money)}.", f"{money}; {speech}."))
-    left = rng.choice(("people drive on the left", "traffic keeps to the left", "cars drive on the left-hand side"))
+    left = rng.choice(("cars drive on the left", "traffic keeps to the left", "drivers keep to the left-hand side"))
     return rng.choice((f"{speech}. {capitalised(money)}, and {left}.", f"{left}, and {money}. {capitalised(speech)}."))
 
 

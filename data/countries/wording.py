@@ -75,6 +75,45 @@ MEMBERSHIPS: dict[str, tuple[str, str]] = {
 }
 
 
+def place_wording(place: str) -> Wording:
+    adjective, where = ADJECTIVES[place], f"in the {place}" if place == "Caribbean" else f"in {place}"
+    nouns = (f"{adjective} countries", f"countries {where}", f"{adjective} states")
+    return nouns, (f"are {where}", f"lie {where}"), adjective, where
+
+
+def language_wording(language: str) -> Wording:
+    nouns = (
+        f"countries with {language} as an official language",
+        f"officially {language}-speaking countries",
+        f"countries where {language} is an official language",
+    )
+    predicates = (f"have {language} as an official language", f"use {language} as an official language")
+    return nouns, predicates, f"officially {language}-speaking", f"with {language} as an official language"
+
+
+def sea_wording(sea: str) -> Wording:
+    nouns = (f"countries on the {sea}", f"countries with a coast on the {sea}", f"states along the {sea}")
+    return nouns, (f"have a coast on the {sea}", f"lie on the {sea}"), "", f"on the {sea}"
+
+
+def ruler_wording(ruler: str) -> Wording:
+    people = RULERS[ruler]
+    nouns = (f"former {people} colonies", f"former colonies of {ruler}", f"ex-{people} colonies")
+    return nouns, (f"are former {people} colonies", f"were {people} colonies"), "", ""
+
+
+def membership_wording(organisation: str) -> Wording:
+    full, short = MEMBERSHIPS[organisation]
+    nouns = (f"members of {full}", f"{short} members", f"{short} member states")
+    return nouns, (f"belong to {full}", f"are members of {full}", f"are in {full}"), "", ""
+
+
+def border_wording(name: str) -> Wording:
+    nouns = (f"neighbours of {name}", f"countries bordering {name}", f"countries sharing a border with {name}")
+    predicates = (f"border {name}", f"share a land border with {name}", f"have a border with {name}")
+    return nouns, predicates, "", f"bordering {name}"
+
+
 def _currency(name: str) -> Wording:
     """A currency that is one and the same: "the euro"."""
     nouns = (f"countries using the {name}", f"countries with the {name} as currency")
@@ -84,7 +123,7 @@ def _currency(name: str) -> Wording:
 def _unit(name: str) -> Wording:
     """Currencies of one name: the Indian rupee, the Nepalese rupee."""
     nouns = (f"countries with {name}s as currency", f"countries whose currency is called the {name}")
-    predicates = (f"have a currency called the {name}", f"pay in {name}s of some kind")
+    predicates = (f"have a currency called the {name}", f"use some kind of {name}")
     return nouns, predicates, "", f"with {name}s as currency"
 
 
