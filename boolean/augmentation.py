@@ -16,17 +16,8 @@ ALSO = ("that are also", "which are also", "that are at the same time", "that ar
 OR = ("or", "and/or", "or else", "or alternatively")
 # Before a noun phrase that is left out: "A ... B".
 LEAVE_OUT = (
-    *(
-        "excluding",
-        "except",
-        "except for",
-        "other than",
-        "apart from",
-        "aside from",
-        "but not",
-        "with the exception of",
-    ),
-    *("leaving out", "but excluding", "not including"),
+    *("excluding", "but excluding", "not including", "except", "except for", "with the exception of"),
+    *("other than", "apart from", "aside from", "leaving out", "but not"),
 )
 # Before any phrase that is left out: "plants of Peru ... in the Andes".
 BUT_NOT = ("but not", "and not", "yet not", "though not")
@@ -38,12 +29,14 @@ _PREPOSITION = (
 )
 _VERB = r"(?:are|is|was|were|be|have|has|had|do|does|did|can|could|will|would|that|which|who|not|also|both|then|there)"
 _NO_NOUN = re.compile(rf"\s*(?:{_PREPOSITION}|{_VERB}|it|they|he|she|we|i|you)\b", re.IGNORECASE)
+_END = re.compile(rf"[,.;?!()]|\b{_PREPOSITION}\b", re.IGNORECASE)
 _COLLECTIVE = re.compile(r"flora|fauna|fish|people|men|women|children|cattle|sheep|deer|wildlife|livestock")
 _PLURAL = re.compile(r"\w+[^\Wsu]s")
 _ADJECTIVE = re.compile(r"\w*(?:ern|ic|al|ish|ive|ese|ous|ian|ary|ful|less)|north|south|east|west", re.IGNORECASE)
 _NAME = re.compile(r"\s*(?:[Tt]he|[A-Z]\w+)\b")
 _RELATIVE = re.compile(r"\b(?:that|which|who)\s+\Z", re.IGNORECASE)
 _COPULA = re.compile(r"\b(?:that|which|who)\s+are\s+\Z", re.IGNORECASE)
+_CONJUNCTION = re.compile(r"\b(?:but|and|or)\s+\Z", re.IGNORECASE)
 _BOTH = re.compile(r"\bboth\s+(?P<first>(?:(?!\band\b)[^,.;])+)\Z", re.IGNORECASE)
 _UNFIT_OR = re.compile(r"\b(?:n?either|whether|any|one)\b", re.IGNORECASE)
 
@@ -56,7 +49,7 @@ def augment(text: str, rng: Random, rate: float = 1.0) -> tuple[str, list[Cue]]:
     The text keeps its operators; the same seed gives the same text.
 
     >>> augment("Birds of Peru that are not flightless birds", Random(3))[0]
-    'Birds of Peru aside from flightless birds'
+    'Birds of Peru with the exception of flightless birds'
     """
     new, operators = text, operators_of(text)
     for cue in reversed(find_cues(text)):  # from the right, so that the spans on the left stay valid
@@ -105,9 +98,7 @@ def _edit_not(word: str, cue: Cue, before: str, after: str) -> Edit:
     left_out = LEAVE_OUT if plural else BUT_NOT[:1]
     opening = {"not": _COPULA, "aren't": _RELATIVE}.get(word)
     if opening and (relative := opening.search(before)):
-        introduced = re.search(
-            r"\b(?:but|and|or)\s+\Z", before[: relative.start()], re.IGNORECASE
-        )  # "but that are not"
+        introduced = _CONJUNCTION.search(before[: relative.start()])  # "but that are not"
         return relative.start(), cue.end, ARE_NOT if introduced else ARE_NOT + left_out
     if word == "not" and re.match(rf"\s*{_PREPOSITION}\b", after) and _is_plural(before.split()[-1]):
         return cue.start, cue.end, ARE_NOT + BUT_NOT[:1]
@@ -127,10 +118,8 @@ def starts_with_plural(phrase: str) -> bool:
     [True, True, False, False]
     """
     cues = find_cues(phrase)
-    head = re.split(rf"[,.;?!()]|\b{_PREPOSITION}\b", phrase[: cues[0].start] if cues else phrase, flags=re.IGNORECASE)[
-        0
-    ]
-    return not _NO_NOUN.match(phrase) and bool(head.split()) and _is_plural(head.split()[-1])
+    words = _END.split(phrase[: cues[0].start] if cues else phrase)[0].split()
+    return not _NO_NOUN.match(phrase) and bool(words) and _is_plural(words[-1])
 
 
 def _is_plural(word: str) -> bool:

@@ -86,7 +86,7 @@ def find_cues(text: str) -> list[Cue]:
         if meaning is None or any(left < start < right for left, right in names):
             continue
         operator, weak = meaning
-        if operator == "not" and not match["non"] and cues and _introduces(cues[-1], text, start):
+        if operator == "not" and not (weak or match["non"]) and cues and _introduces(cues[-1], text, start):
             cues.pop()
         cues.append(Cue(start, end, operator, text[start:end], weak))
     return cues

@@ -5,7 +5,7 @@ A space stands for any white space, ' for any apostrophe. Longer phrases win ove
 """
 
 _BE = ("are", "is", "were", "was")
-_AUXILIARIES = (*_BE, "do", "does", "did", "has", "have", "had", "ca", "could", "wo", "would", "should", "must", "need")
+_AUXILIARIES = (*_BE, "do", "does", "did", "has", "have", "had", "ca", "could", "wo", "would", "should")
 
 CUES: dict[str, tuple[str, ...]] = {
     "and": (
@@ -21,24 +21,12 @@ CUES: dict[str, tuple[str, ...]] = {
         *("either", "any of", "any one of", "at least one of", "one or more of", "one or both of", "either of"),
     ),
     "not": (
-        *(
-            "not",
-            "cannot",
-            "can not",
-            "never",
-            "nor",
-            "neither",
-            "no",
-            "none",
-            "none of",
-            "nothing",
-            "nobody",
-            "no one",
-        ),
-        *("but not", "and not", "yet not", "though not", "or not", "if not", "not also", "but never", "and never"),
+        *("not", "cannot", "can not", "never", "nor", "neither", "no", "none", "none of", "nothing", "nobody"),
+        *("but not", "and not", "yet not", "though not", "or not", "not also", "but never", "and never", "no one"),
         *("not including", "but not including", "not counting", "but no", "and no", "with no", "and with no"),
         *(f"{word}n't" for word in _AUXILIARIES),
-        *("ain't", "arent", "isnt", "werent", "wasnt", "dont", "doesnt", "didnt", "hasnt", "havent", "cant", "couldnt"),
+        *("ain't", "mustn't", "needn't", "mightn't", "shan't"),
+        *("arent", "isnt", "werent", "wasnt", "dont", "doesnt", "didnt", "hasnt", "havent", "cant", "couldnt"),
         *("without", "but without", "and without", "with the exception of", "with the exclusion of"),
         *("except", "except for", "except that", "excepting", "but excepting"),
         *("exclude", "excludes", "excluded", "excluding", "but excluding", "and excluding", "exclusive of"),
@@ -85,7 +73,8 @@ FIXED: tuple[str, ...] = (
     *("whether or not", "believe it or not", "like it or not", "dead or alive", "life or death", "rain or shine"),
     *("all or nothing", "double or nothing", "give or take", "do or die"),
     *("no matter", "no doubt", "no less than", "no fewer than", "no later than", "no more than", "nothing but"),
-    *("why not", "all over", "over the top", "take over", "took over", "free of charge"),
+    *("why not", "if not", "in common use", "also known as", "also called", "all over", "over the top"),
+    *("take over", "took over", "free of charge"),
 )
 
 # Words after "non-" with which it names a kind of its own: "non-fiction" excludes nothing from a query.

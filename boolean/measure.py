@@ -9,6 +9,7 @@ Rows need `query` and `metadata.template`, as in QUEST; a path ending in .gz is 
 import argparse
 import gzip
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -81,6 +82,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         prog="python -m boolbert.boolean.measure", description="Precision, recall and F1 of operators_of."
     )
     parser.add_argument("path", type=Path, help="a .jsonl or .jsonl.gz file of queries in QUEST's schema")
+    parser.add_argument("--match", default="", metavar="REGEX", help="only the queries that hold this expression")
     parser.add_argument("--weak", action="store_true", help="count weak cues as well")
     parser.add_argument("--show", choices=OPERATORS, help="list errors of this operator")
     parser.add_argument(
@@ -93,8 +95,8 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> None:
     options = parse_arguments(arguments)
     try:
-        rows = list(read_queries(options.path))
-    except (OSError, ValueError) as error:
+        rows = [row for row in read_queries(options.path) if re.search(options.match, row[0], re.IGNORECASE)]
+    except (OSError, EOFError, ValueError, re.error) as error:
         raise SystemExit(f"error: {error}") from None
     queries, meant = [query for query, _ in rows], [operators for _, operators in rows]
     print(f"{len(rows)} queries, weak cues {'counted' if options.weak else 'not counted'}\n")

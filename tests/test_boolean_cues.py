@@ -1,12 +1,17 @@
 """The cue lexicon: what is a cue, where, and of which operator."""
 
+import ast
+import doctest
 import itertools
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import boolbert.boolean
 from boolbert.boolean import OPERATORS, find_cues, operators_of
 from boolbert.boolean.lexicon import CUES, FIXED, WEAK_CUES
 
@@ -34,6 +39,7 @@ def cues(text):
         ("novels other than thrillers", [("other than", "not")]),
         ("birds that are not also fish", [("not also", "not")]),
         ("soups\n\twithout  meat, in\naddition to bread", [("without", "not"), ("in\naddition to", "and")]),
+        ("tea and instead of milk, lemon", [("and", "and")]),  # a weak NOT takes no "and" away
         ("Harper & Brothers, cats & dogs", [("&", "and")]),
     ],
 )
@@ -165,3 +171,21 @@ def test_long_texts_take_linear_time(piece):
     start = time.perf_counter()
     find_cues(piece * 5000)
     assert time.perf_counter() - start < 2
+
+
+ROOT = Path(boolbert.boolean.__file__).parents[1]
+
+
+def test_documentation_runs():
+    result = doctest.testfile(str(ROOT / "docs" / "cues.md"), module_relative=False)
+    assert result.attempted >= 3
+    assert result.failed == 0
+
+
+def test_boolean_needs_only_the_standard_library():
+    for path in (ROOT / "boolean").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                assert all(name.name.split(".")[0] in sys.stdlib_module_names for name in node.names), path
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 1 or (node.module or "").split(".")[0] in sys.stdlib_module_names, path

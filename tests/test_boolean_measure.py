@@ -61,6 +61,15 @@ def test_bad_rows_are_named(text, message, tmp_path):
     assert message in str(error.value)
 
 
+def test_match_narrows_the_queries(tmp_path, capsys):
+    path = tmp_path / "queries.jsonl"
+    path.write_text(ROWS)
+    main([str(path), "--match", "CATS.*dogs"])
+    assert "3 queries" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="error: "):
+        main([str(path), "--match", "("])
+
+
 def test_missing_file():
     with pytest.raises(SystemExit, match=r"error: .*nowhere"):
         main(["nowhere.jsonl"])

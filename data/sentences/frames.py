@@ -136,6 +136,6 @@ WRAPPERS: tuple[str, ...] = (
     *("they asked for {core}.", "the guide covers {core}.", "this page lists {core}.", "my sister prefers {core}."),
 )
 # Wordings that begin with these words do not follow "some".
-CLOSED: tuple[str, ...] = ("all", "any", "either", "neither", "only", "just", "nothing")
+CLOSED: tuple[str, ...] = ("all ", "any ", "either ", "neither ", "only ", "just ", "nothing ")
 # For a wording with one "that are", turned into a clause of its own.
 CLAUSES: tuple[str, ...] = ("which {core}?", "these {core}.", "the {core}.")
