@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .corpus import Corpus
+from .country_questions import CountryQuestions
 from .errors import DataError
 from .gold import Gold, link_gold
 from .rows import Row, parse_rows
@@ -16,7 +17,7 @@ SUBSETS = ("MSMARCO", "NaturalQuestions")
 
 
 class BoolQuestions:
-    """The published data set (the default), its folder on this machine, or one subset's folder.
+    """The published data set (`HUB_ID`), its folder, one subset's folder, or (None) questions about the countries.
 
     data = BoolQuestions("path/to/BoolQuestions", subset="MSMARCO")
     for question in data.questions("eval"): ...
@@ -24,7 +25,7 @@ class BoolQuestions:
 
     def __init__(
         self,
-        source: str | Path | Source = HUB_ID,
+        source: str | Path | Source | None = None,
         *,
         subset: str = "MSMARCO",
         strict: bool = False,
@@ -32,6 +33,8 @@ class BoolQuestions:
     ):
         if subset not in SUBSETS:
             raise ValueError(f"subset must be one of {SUBSETS}, got {subset!r}")
+        if source is None or source == "countries":
+            source = CountryQuestions()
         self.source: Source = open_source(source) if isinstance(source, str | Path) else source
         self.subset = subset
         self.strict = strict

@@ -77,8 +77,10 @@ class HubSource:
             how = {"data_files": {table: pattern}, "split": table}
             try:
                 self._datasets.load_dataset(self.name, streaming=True, **how)
-            except (FileNotFoundError, self._datasets.data_files.EmptyDatasetError):
+            except FileNotFoundError:
                 continue
+            except Exception as error:
+                raise DataError(f"{self.name}: {pattern} cannot be read: {_one_line(error)}") from None
             self._load[table] = how
             return
 

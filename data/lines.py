@@ -12,6 +12,7 @@ from tqdm import tqdm
 from .errors import DataError
 
 _TICK = 1000  # lines between two looks at the progress
+_DELAY = 2.0  # seconds until the progress bar comes up
 
 
 def is_gzip(path: Path) -> bool:
@@ -22,7 +23,7 @@ def read_lines(path: Path, *, progress: bool = True) -> Iterator[tuple[int, str]
     """The file's lines with their numbers from 1, without their line ends.
 
     Strict: UTF-8 that does not decode, a blank line between rows, a damaged or cut gzip and a file without rows
-    are `DataError`s. Blank lines at the end are no rows. The progress bar comes up on a terminal after 2 seconds.
+    are `DataError`s. Blank lines at the end are no rows. The progress bar comes up on a terminal after some seconds.
     """
     number, blank = 0, 0
     try:
@@ -72,7 +73,7 @@ def _progress_bar(path: Path, progress: bool) -> tqdm:
         total=path.stat().st_size,
         unit="B",
         unit_scale=True,
-        delay=2,
+        delay=_DELAY,
         leave=False,
         disable=None if progress else True,  # None: off where the output is no terminal
     )

@@ -87,7 +87,7 @@ class TrainingSampler:
         self._check()
         # Each query's gold rows in a random order, and, for each gold row, how many other documents come before it.
         owner = np.repeat(np.arange(len(gold)), gold.counts)
-        self._shuffled = gold.rows[np.lexsort((self._generator(_POSITIVES, 0, 0).random(len(gold.rows)), owner))]
+        self._shuffled = gold.rows[np.lexsort((_generator(seed, _POSITIVES, 0, 0).random(len(gold.rows)), owner))]
         self._others_before = gold.rows - (np.arange(len(gold.rows)) - gold.offsets[owner])
 
     @property
@@ -97,13 +97,13 @@ class TrainingSampler:
 
     def order(self, epoch: int) -> npt.NDArray[np.int64]:
         """The queries in the order of this epoch."""
-        return self._generator(_ORDER, epoch, 0).permutation(self.queries)
+        return self.queries[epoch_order(len(self.queries), epoch, seed=self.seed)]
 
     def draw(self, epoch: int, query: int) -> tuple[int, Rows, int]:
         """A query's positive, its negatives, and how many of these, the first ones, are hard."""
         start, stop = self.gold.offsets[query], self.gold.offsets[query + 1]
         positive = self._shuffled[start + epoch % (stop - start)]
-        random = self._generator(_NEGATIVES, epoch, query)
+        random = _generator(self.seed, _NEGATIVES, epoch, query)
         hard = self._draw_hard(random, query)
         others = self.gold.documents - (stop - start)
         wanted = self.negatives - len(hard)
@@ -154,11 +154,6 @@ class TrainingSampler:
         chosen = [pool[random.choice(len(pool), n, replace=False)] for pool, n in zip(pools, shares, strict=True) if n]
         return np.concatenate(chosen) if chosen else np.empty(0, dtype=np.int32)
 
-    def _generator(self, stream: int, high: int, low: int) -> np.random.Generator:
-        # A counter-based generator: the key and the upper counter words name the draw, the lower words count in it.
-        words = np.array([self.seed, stream, 0, 0, low, high], dtype=np.uint64)
-        return np.random.Generator(np.random.Philox(key=words[:2], counter=words[2:]))
-
     def _check(self) -> None:
         if not len(self.queries):
             raise ValueError(f"none of the {len(self.gold)} queries has a gold document in the corpus")
@@ -175,6 +170,17 @@ class TrainingSampler:
                 f"query {largest} has {self.gold.counts[largest]} gold documents of {self.gold.documents}, "
                 f"which leaves fewer than the {self.negatives} negatives asked for"
             )
+
+
+def epoch_order(size: int, epoch: int, *, seed: int = 0) -> npt.NDArray[np.int64]:
+    """The numbers 0 to size - 1 in an order that the seed and the epoch alone decide."""
+    return _generator(seed, _ORDER, epoch, 0).permutation(size)
+
+
+def _generator(seed: int, stream: int, high: int, low: int) -> np.random.Generator:
+    """A counter-based generator: the key and the upper counter words name the draw, the lower words count in it."""
+    words = np.array([seed, stream, 0, 0, low, high], dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=words[:2], counter=words[2:]))
 
 
 def _share(size: int, rank: int, world_size: int) -> slice:

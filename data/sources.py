@@ -35,11 +35,11 @@ class Source(Protocol):
 class LocalSource:
     """The .jsonl, .json and .tsv files (plain or .gz) of a folder and its direct sub-folders, or one such file."""
 
-    def __init__(self, root: Path):
-        self.name = str(root)
+    def __init__(self, root: Path, name: str | None = None):
+        self.name = name or str(root)
         self.root = root
         self._files: dict[str, list[Path]] = {}
-        folders = [root, *sorted(path for path in root.glob("*/") if path.is_dir())] if root.is_dir() else []
+        folders = [root, *sorted(path for path in root.glob("[!.]*/") if path.is_dir())] if root.is_dir() else []
         files = [path for folder in folders for path in sorted(folder.iterdir())] if folders else [root]
         for path in files:
             match = _TABLE.fullmatch(path.name)
@@ -67,7 +67,7 @@ class LocalSource:
 class SentenceSource:
     """The project's own Boolean sentences, made when they are read: a table per operator."""
 
-    name = "sentences"
+    name = "sentences (embedded)"
     per_operator = 2000
 
     def tables(self) -> list[str]:
@@ -80,7 +80,7 @@ class SentenceSource:
         from .sentences import boolean_sentences
 
         for number, values in enumerate(boolean_sentences(table, self.per_operator), start=1):
-            yield Row(f"{self.name} {table}", number, dict(values), unit=" row ")
+            yield Row(f"sentences {table}", number, dict(values), unit=" row ")
 
     def atoms_path(self) -> Path | None:
         return None
@@ -91,7 +91,7 @@ def open_source(source: str | Path | None = None) -> Source:
     if source is None or source == "countries":
         from .countries import countries_folder
 
-        return LocalSource(countries_folder())
+        return LocalSource(countries_folder(), name="countries (embedded)")
     if source == "sentences":
         return SentenceSource()
     path = Path(source).expanduser()

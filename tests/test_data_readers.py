@@ -141,9 +141,37 @@ def test_embedded_data_is_the_default():
     assert not gold.missing
     assert gold.counts.min() > 0
     assert open_source("countries").name == quest.source.name
+    data = BoolQuestions()
+    questions = data.questions("eval")
+    assert {question.operator for question in questions} == {"and", "or", "not"}
+    gold, negatives = data.gold(questions), data.negatives(questions)
+    assert not gold.missing + negatives.missing
+    for index, question in enumerate(questions):
+        assert set(gold[index]).isdisjoint(negatives[index])
+        assert len(negatives[index]) or question.operator == "or"
     source = SentenceSource()
     source.per_operator = 5
     assert [triplet.operator for triplet in read_triplets(source)] == ["and"] * 5 + ["or"] * 5 + ["not"] * 5
+
+
+def test_documents_stream(tmp_path):
+    (tmp_path / "documents.jsonl").write_text('{"title": "Alien", "text": ""}\nbroken\n')
+    documents = Quest(tmp_path).documents()
+    assert next(documents) == Document("Alien", "")
+    with pytest.raises(DataError, match=r"documents.jsonl:2: broken JSON"):
+        next(documents)
+
+
+def test_a_progress_bar_on_a_terminal_only_and_never_when_told_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("boolbert.data.lines._DELAY", 0)
+    write(tmp_path / "documents.jsonl", DOCUMENTS * 1000)
+    shown = {}
+    for terminal in (True, False):
+        for progress in (True, False):
+            monkeypatch.setattr("sys.stderr.isatty", lambda terminal=terminal: terminal)
+            assert len(list(Quest(tmp_path, progress=progress).documents())) == 2000
+            shown[terminal, progress] = "documents.jsonl" in capsys.readouterr().err
+    assert shown == {(True, True): True, (True, False): False, (False, True): False, (False, False): False}
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path):

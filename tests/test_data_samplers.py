@@ -1,5 +1,7 @@
 """Samplers: what they promise, against slow and obvious versions; the same whatever the ranks, and from any step on."""
 
+import subprocess
+import sys
 from collections import Counter
 from itertools import pairwise
 
@@ -48,7 +50,19 @@ def test_the_ranks_share_the_same_global_batches(sampler, world_size):
             assert np.array_equal(rows[targets], ranks[rank][step].positives)
 
 
-def test_an_epoch_resumes_at_any_step_and_any_process_draws_the_same(sampler):
+def test_another_process_draws_the_same(sampler):
+    program = (
+        "import numpy as np; from boolbert.data import *\n"
+        f"gold = Gold({[rows.tolist() for rows in GOLD]}, {DOCUMENTS})\n"
+        "sampler = TrainingSampler(gold, batch_size=6, random_negatives=3, seed=7)\n"
+        "print([batch.documents().tolist() for batch in sampler.batches(5)])"
+    )
+    output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    here = TrainingSampler(GOLD, batch_size=6, random_negatives=3, seed=7)
+    assert output.strip() == str([batch.documents().tolist() for batch in here.batches(5)])
+
+
+def test_an_epoch_resumes_at_any_step(sampler):
     again = TrainingSampler(GOLD, batch_size=6, random_negatives=3, hard=POOLS, hard_negatives=2, seed=7)
     whole = list(sampler.batches(2))
     for start in range(sampler.steps_per_epoch + 1):

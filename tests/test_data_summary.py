@@ -114,8 +114,8 @@ def test_setbert_and_msmarco_folders(tmp_path):
 def test_the_embedded_data(capsys):
     assert main([]) == 0
     text = capsys.readouterr().out
-    assert "QUEST format" in text
-    assert "sentences: SetBERT format" in text
+    assert "countries (embedded): QUEST format" in text
+    assert "sentences (embedded): SetBERT format" in text
 
 
 def test_documents_are_read_in_less_than_twice_their_size():
