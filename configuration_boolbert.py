@@ -10,6 +10,12 @@ from transformers.activations import ACT2FN
 OPERATORS = ("and", "or", "not")
 GATES = ("learned", "cue")
 POOLINGS = ("cls", "mean")
+# Where `trust_remote_code=True` finds the classes. A checkpoint of either model serves both: heads load as encoders.
+AUTO_MAP = {
+    "AutoConfig": "configuration_boolbert.BoolBertConfig",
+    "AutoModel": "modeling_boolbert.BoolBertModel",
+    "AutoModelForPreTraining": "modeling_boolbert.BoolBertForPreTraining",
+}
 
 
 class BoolBertConfig(BertConfig):
@@ -56,7 +62,7 @@ class BoolBertConfig(BertConfig):
     triplet_margin: float = 1.0
 
     def __post_init__(self, **kwargs):
-        super().__post_init__(**kwargs)
+        super().__post_init__(**{"auto_map": dict(AUTO_MAP), **kwargs})
         if self.bias_hidden_size is None:
             self.bias_hidden_size = self.hidden_size // 2
         if self.boolean_layers is None:
@@ -126,5 +132,5 @@ def _require(config: BoolBertConfig, name: str, holds: bool, expected: str) -> N
         raise ValueError(f"{name} must be {expected}, got {getattr(config, name)!r}")
 
 
-# Saving copies this file and the modeling file next to the weights, and notes them in config.json.
+# Saving a model copies this file and the modeling file next to the weights.
 BoolBertConfig.register_for_auto_class()

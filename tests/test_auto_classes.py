@@ -1,0 +1,126 @@
+"""One folder, loaded by strangers: with and without the package, offline, in a process of their own."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+
+from boolbert import BoolBertModel
+
+# A process in which `import boolbert` fails, as on a machine that never installed it.
+WITHOUT_PACKAGE = """
+import sys
+
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "boolbert":
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+sys.meta_path.insert(0, NotInstalled())
+"""
+
+STRANGER = """
+import json, sys, torch
+from transformers import AutoConfig, AutoModel, AutoModelForPreTraining, AutoTokenizer, pipeline
+
+folder, trust = sys.argv[1], json.loads(sys.argv[2])
+config = AutoConfig.from_pretrained(folder, trust_remote_code=trust)
+model = AutoModel.from_pretrained(folder, trust_remote_code=trust).eval()
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust)
+batch = tokenizer(["films about war but not a or b", "books"], padding=True, return_tensors="pt")
+with torch.no_grad():
+    out = model(**batch)
+    given = model(**batch, operators=torch.tensor([[1, 0, 1], [0, 1, 0]]))
+features = pipeline("feature-extraction", model=folder, trust_remote_code=trust)("films about war")
+again = sys.argv[3]
+model.save_pretrained(again)
+head = AutoModelForPreTraining.from_pretrained(folder, trust_remote_code=trust)
+print(json.dumps({
+    "config": type(config).__name__, "gate": config.gate, "model": type(model).__name__, "head": type(head).__name__,
+    "module": type(model).__module__, "installed": "boolbert" in sys.modules,
+    "states": out.last_hidden_state.tolist(), "given": given.last_hidden_state.tolist(), "features": features[0],
+}))
+"""
+
+
+def run(script, *arguments, cwd):
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(cwd / "modules"), "HF_HOME": str(cwd)}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture
+def folder(tmp_path, lively, tokenizer):
+    path = tmp_path / "bool-bert"
+    lively(gate="cue").save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("setting", "prelude", "trust"),
+    [
+        ("not installed", WITHOUT_PACKAGE, True),
+        ("installed", "", True),
+        ("imported", "import boolbert; boolbert.BoolBertModel\n", False),
+    ],
+)
+def test_auto_classes(tmp_path, folder, tokenizer, setting, prelude, trust):
+    again = tmp_path / "again"
+    told = run(prelude + STRANGER, folder, json.dumps(trust), again, cwd=tmp_path)
+    assert (told["config"], told["gate"], told["model"]) == ("BoolBertConfig", "cue", "BoolBertModel")
+    assert told["head"] == "BoolBertForPreTraining"
+    assert told["installed"] == (setting == "imported")
+    assert told["module"].startswith("boolbert." if setting == "imported" else "transformers_modules.")
+
+    model = BoolBertModel.from_pretrained(folder).eval()
+    batch = tokenizer(["films about war but not a or b", "books"], padding=True, return_tensors="pt")
+    with torch.no_grad():
+        assert torch.equal(torch.tensor(told["states"]), model(**batch).last_hidden_state)
+        given = model(**batch, operators=torch.tensor([[1, 0, 1], [0, 1, 0]]))
+        assert torch.equal(torch.tensor(told["given"]), given.last_hidden_state)
+        single = model(**tokenizer(["films about war"], return_tensors="pt")).last_hidden_state
+    torch.testing.assert_close(torch.tensor(told["features"]), single[0])
+
+    # What a stranger saves is whole again: weights as safetensors only, and the code.
+    names = {path.name for path in again.iterdir()}
+    assert names == {"config.json", "model.safetensors", "configuration_boolbert.py", "modeling_boolbert.py"}
+    for name in ("configuration_boolbert.py", "modeling_boolbert.py"):
+        assert (again / name).read_text() == (folder / name).read_text()
+
+
+def told_by(script):
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_importing_the_package_after_transformers_registers_it():
+    imports = "from transformers import AutoModel, AutoConfig; import boolbert"
+    assert told_by(f"{imports}; print(AutoConfig.for_model('boolbert').gate)") == "learned"
+
+
+def test_the_plain_python_parts_do_not_load_torch():
+    imports = "import sys, boolbert.boolean, boolbert.data"
+    assert told_by(f"{imports}; print(bool({{'torch', 'transformers'}} & set(sys.modules)))") == "False"
+
+
+def test_public_names():
+    import boolbert
+
+    assert set(boolbert.__all__) <= set(dir(boolbert))
+    assert all(getattr(boolbert, name) is not None for name in boolbert.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'BoolGPT'"):
+        boolbert.BoolGPT  # noqa: B018

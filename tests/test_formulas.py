@@ -1,0 +1,184 @@
+"""Each formula of the model against its slow version, in double precision."""
+
+import pytest
+import slow_reference as slow
+import torch
+from torch.testing import assert_close
+
+from boolbert.modeling_boolbert import relative_positions
+
+
+@pytest.fixture
+def model(lively):
+    return lively().double()
+
+
+@pytest.fixture
+def inputs(model, batch):
+    """Embeddings, a mask, and cue probabilities on both sides of one half."""
+    with torch.no_grad():
+        hidden = model.embeddings(batch["input_ids"])
+    generator = torch.Generator().manual_seed(3)
+    mask = batch["attention_mask"].double()
+    cue_probs = torch.rand(3, 3, 7, generator=generator, dtype=torch.double) * mask[:, None]
+    return hidden, mask, cue_probs, model.operator_embeddings.detach()
+
+
+@pytest.mark.parametrize("cue_kernel", [1, 3, 5])
+def test_cue_logits(lively, inputs, cue_kernel):
+    model = lively(cue_kernel=cue_kernel).double()
+    hidden, mask, _, _ = inputs
+    operators = model.operator_embeddings.detach()
+    expected = slow.cue_logits(model.cue_predictor, hidden, operators, mask)
+    assert_close(model.cue_predictor(hidden, operators, mask).detach(), expected)
+
+
+def test_cue_logits_with_the_papers_linear_scorer(lively, inputs):
+    model = lively(cue_kernel=1, cue_activation="linear").double()
+    hidden, mask, _, _ = inputs
+    operators = model.operator_embeddings.detach()
+    expected = slow.cue_logits(model.cue_predictor, hidden, operators, mask, activation=lambda x: x)
+    assert_close(model.cue_predictor(hidden, operators, mask).detach(), expected)
+
+
+def test_gate_logits(model, inputs):
+    hidden, mask, _, _ = inputs
+    expected = slow.gate_logits(model.gate, hidden, mask, model.config.gate_temperature)
+    assert_close(model.gate(hidden, mask).detach(), expected)
+
+
+@pytest.mark.parametrize("conv_kernel", [1, 3, 5])
+def test_scope(lively, inputs, conv_kernel):
+    model = lively(conv_kernel=conv_kernel).double()
+    hidden, mask, cue_probs, operators = inputs
+    module = model.encoder.layer[0].attention.self.scope_predictor
+    with torch.no_grad():
+        module.threshold.copy_(torch.tensor([0.3, 0.5, 0.6]))
+        scope = module(hidden, cue_probs, operators, mask)
+    expected = slow.scope(module, hidden, cue_probs, operators, mask)
+    assert 0.1 < expected.mean() < 0.9  # both values occur, or the test would show nothing
+    assert_close(scope, expected)
+
+
+def test_scope_has_the_gradient_of_probability_minus_threshold(model, inputs):
+    hidden, mask, cue_probs, operators = inputs
+    module = model.encoder.layer[0].attention.self.scope_predictor
+    hidden = hidden.clone().requires_grad_()
+    weights = torch.randn(3, 3, 2, 7, dtype=torch.double)
+    (module(hidden, cue_probs, operators, mask) * weights).sum().backward()
+    got = {"hidden": hidden.grad.clone(), **{n: p.grad.clone() for n, p in module.named_parameters()}}
+
+    hidden.grad = None
+    module.zero_grad()
+    probabilities = torch.sigmoid(module.logits(hidden, cue_probs, operators, mask)).permute(0, 2, 3, 1)
+    surrogate = (probabilities - module.threshold[:, None, None]) * mask[:, None, None, :]
+    (surrogate * weights).sum().backward()
+    assert_close(got["hidden"], hidden.grad)
+    for name, parameter in module.named_parameters():
+        assert_close(got[name], parameter.grad, msg=name)
+        assert got[name].abs().sum() > 0, name
+
+
+def test_training_samples_the_scope_with_logistic_noise(lively, batch):
+    """P(in scope) under Gumbel-sigmoid at temperature 1 and threshold 1/2 is the scope probability itself."""
+    model = lively(std=0.2)
+    module = model.encoder.layer[0].attention.self.scope_predictor.train()
+    hidden = model.embeddings(batch["input_ids"][:1]).detach().expand(4000, -1, -1)
+    cue_probs, mask = torch.zeros(4000, 3, 7), torch.ones(4000, 7)
+    with torch.no_grad():
+        scope = module(hidden, cue_probs, model.operator_embeddings, mask)
+        logits = module.logits(hidden[:1], cue_probs[:1], model.operator_embeddings, mask[:1])
+    assert set(scope.unique().tolist()) == {0.0, 1.0}
+    assert_close(scope.mean(0), torch.sigmoid(logits)[0].permute(1, 2, 0), atol=0.04, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("cues", "operator", "expected"),
+    [
+        ([0, 0, 1, 0, 0, 0, 0, 0, 0, 0], "and", [2, 1, 0, 1, 2, 3, 3, 3, 3, 3]),
+        ([0, 0, 1, 0, 0, 0, 0, 1, 0, 0], "or", [2, 1, 0, 1, 2, 2, 1, 0, 1, 2]),
+        ([0, 0, 1, 0, 0, 0, 0, 1, 0, 0], "not", [None, None, 0, 1, 2, 3, 4, 0, 1, 2]),
+        ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0], "and", [None] * 10),
+        ([0, 0, 0, 0, 0, 0, 0, 0, 0, 1], "not", [None] * 9 + [0]),
+    ],
+)
+def test_relative_positions_by_hand(cues, operator, expected):
+    row = ("and", "or", "not").index(operator)
+    all_cues = torch.zeros(1, 3, 10, dtype=torch.bool)
+    all_cues[0, row] = torch.tensor(cues, dtype=torch.bool)
+    distance, reached = relative_positions(all_cues, window=3)
+    got = [d if r else None for d, r in zip(distance[0, row].tolist(), reached[0, row].tolist(), strict=True)]
+    assert got == expected
+
+
+def test_position_weights(model):
+    module = model.encoder.layer[0].attention.self.bias_predictor
+    with torch.no_grad():
+        module.sigma.copy_(torch.tensor([0.7, 2.0, 3.0]))
+    cues = torch.rand(20, 3, 12, generator=torch.Generator().manual_seed(0)) > 0.8
+    weights = module.position_weights(*relative_positions(cues, window=4)).detach()
+    for b in range(20):
+        for e in range(3):
+            for i in range(12):
+                expected = slow.position_weight(cues[b, e].tolist(), e, i, module.sigma[e].item(), window=4)
+                assert float(weights[b, e, i]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_bias(model, inputs):
+    hidden, _, cue_probs, operators = inputs
+    module = model.encoder.layer[0].attention.self.bias_predictor
+    cues = cue_probs > 0.5
+    got = module(hidden, *relative_positions(cues, window=5), operators)
+    expected = slow.bias(module, hidden, cues, operators, window=5)
+    assert (expected >= 0).all()
+    assert expected.std() > 0.05
+    assert_close(got.detach(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+@pytest.mark.parametrize("gate", [[1, 1, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]])
+def test_attention_is_softmax_with_the_dense_bias(lively, batch, implementation, gate):
+    model = lively(attn_implementation=implementation).double()
+    operators = torch.tensor([gate] * 3)
+    mask = batch["attention_mask"]
+    captured = {}
+    layer = model.encoder.layer[1].attention.self
+    layer.register_forward_hook(lambda _, args, out: captured.update(hidden=args[0], out=out))
+    with torch.no_grad():
+        model(**batch, operators=operators, output_boolean=True)
+        hidden, (output, weights, scope, bias) = captured["hidden"], captured["out"]
+        split = [p(hidden).view(3, 7, 2, 8).transpose(1, 2) for p in (layer.query, layer.key, layer.value)]
+    dense = slow.boolean_bias(scope, bias, operators)
+    assert (dense.abs().max() > 0.1) == any(gate)
+    expected, expected_weights = slow.attention(*split, dense, mask)
+    real = mask.bool()
+    assert_close(output[real], expected.transpose(1, 2).reshape(3, 7, 16)[real])
+    if implementation == "eager":
+        assert_close(weights, expected_weights)
+
+
+def test_the_whole_forward_pass_from_slow_parts(lively, batch):
+    """Embeddings, cues, gate and both layers, every Boolean part from loops."""
+    model = lively().double()
+    mask = batch["attention_mask"]
+    with torch.no_grad():
+        out = model(**batch, output_boolean=True)
+        hidden = model.embeddings(batch["input_ids"])
+        operators = model.operator_embeddings
+        cue_probs = torch.sigmoid(slow.cue_logits(model.cue_predictor, hidden, operators, mask)) * mask[:, None]
+        gate = (slow.gate_logits(model.gate, hidden, mask, 0.1) > 0).double()
+        assert gate.tolist() == out.operators.tolist()
+        for index, layer in enumerate(model.encoder.layer):
+            part = layer.attention.self
+            scope = slow.scope(part.scope_predictor, hidden, cue_probs, operators, mask)
+            bias = slow.bias(part.bias_predictor, hidden, cue_probs > 0.5, operators, model.config.window)
+            real = mask[:, None, None, :].expand_as(scope).bool()
+            assert_close(out.scopes[index], scope)
+            assert_close(out.biases[index][real], bias[real], rtol=1e-4, atol=1e-5)
+            split = [p(hidden).view(3, 7, 2, 8).transpose(1, 2) for p in (part.query, part.key, part.value)]
+            attended, _ = slow.attention(*split, slow.boolean_bias(scope, bias, gate), mask)
+            attended = layer.attention.output(attended.transpose(1, 2).reshape(3, 7, 16), hidden)
+            hidden = layer.feed_forward_chunk(attended)
+    assert gate.sum() > 0
+    real = mask.bool()
+    assert_close(out.last_hidden_state[real], hidden[real], rtol=1e-4, atol=1e-5)
