@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from .grammar import negated
+from .rules import SIMPLE
 from .table import Country, load_countries, load_groups
 from .wording import (
     ADJECTIVES,
@@ -18,7 +19,6 @@ from .wording import (
     MEMBERSHIPS,
     RULERS,
     SEAS,
-    SIMPLE,
     Wording,
     border_wording,
     language_wording,

@@ -82,7 +82,7 @@ def opening(country: Country, rng: Random) -> str:
     if capital == name:
         return rng.choice((f"{name} is {kind} {where}.", f"{name}, at once city and country, is {kind} {where}."))
     seat = country.code in _SEATS
-    return rng.choice(
+    text = rng.choice(
         (
             f"{name} is {kind} {where}; {'its government sits in' if seat else 'its capital is'} {capital}.",
             f"{name}, {'governed from' if seat else 'with its capital at'} {capital}, is {kind} {where}.",
@@ -90,6 +90,7 @@ def opening(country: Country, rng: Random) -> str:
             f"{kind} {where}, {name} has its {'seat of government' if seat else 'capital'} in {capital}.",
         )
     )
+    return text.replace("..", ".")  # after "Washington, D.C."
 
 
 def surroundings(country: Country, rng: Random) -> str:

@@ -1,0 +1,109 @@
+"""The descriptions: length, English, and every fact that a query can ask for."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from boolbert.data.countries import country_atoms, country_documents, load_countries
+from boolbert.data.countries.describe import describe
+from boolbert.data.countries.sentences import _PEOPLES
+from boolbert.data.countries.wording import MEMBERSHIPS
+
+DOCUMENTS = country_documents()
+TEXTS = [document["text"] for document in DOCUMENTS]
+ATOMS = country_atoms()
+NAMES = {country.name: country.full_name for country in load_countries()}
+
+EVIDENCE = {
+    "landlocked": r"landlocked",
+    "island": r"island (?:republic|monarchy|kingdom|state)",
+    "government:monarchy": r"monarchy|kingdom",
+    "government:Commonwealth realm": r"King Charles III",
+    "government:communist": r"communist",
+    "drives:left": r"(?:drive|keeps?) (?:on|to) the left",
+    "hemisphere:south": r"south of the Equator|in the Southern Hemisphere",
+    "hemisphere:both": r"straddles the Equator|Equator divides",
+    "area:large": r"(?:more than|exceeds) a million square",
+    "area:tiny": r"(?:smaller|less) than 1,000 square",
+    "population:large": r"[Mm]ore than 100 million",
+    "population:small": r"[Ff]ewer than a million",
+    "independence:1960s": r"(?:independent in|dates from) 196\d",
+    "independence:1970s": r"(?:independent in|dates from) 197\d",
+    "successor:Soviet Union": r"Soviet",
+    "successor:Yugoslavia": r"Yugoslav",
+    "council:Security Council": r"permanent seat on the UN Security Council",
+}
+
+
+def evidence(key: str) -> str:
+    """What the text of a member says, and the text of no other country, as a regular expression on one sentence."""
+    family, _, value = key.partition(":")
+    if key in EVIDENCE:
+        return EVIDENCE[key]
+    match family:
+        case "continent" | "region":
+            return rf"(?:in|of|to) (?:the )?(?:\w+ )?{value}"
+        case "language":
+            return rf"{value}\b.*official|official.*\b{value}"
+        case "currency":
+            return rf"(?:currenc|pay with|uses|tender).*\b{value}|\b{value}\b.*(?:currency|tender)"
+        case "sea":
+            return rf"(?:coast|shore|lies in|[Ss]urrounded).*{value}|{value}, on which it has a shore"
+        case "ruler":
+            return rf"ruled by.*{value}|{_PEOPLES[value]}\b.* (?:rule|colonial)"
+        case "membership":
+            name = MEMBERSHIPS[value][0].replace("the ", "[Tt]he ")
+            return rf"(?:belongs to|member of).*{name}\b|{name}\b.*counts? it among"
+        case "border":
+            return rf"(?:, | and |borders |with |are |is |only ){NAMES[value]}(?=[,.;]| and)"
+        case "hosted":
+            return rf"hosted.*{value}|{value}.*took place"
+        case _:
+            return rf"{value}\b"
+
+
+def holds(text: str, pattern: str) -> bool:
+    return any(re.search(pattern, sentence) for sentence in re.split(r"(?<=[.;]) ", text))
+
+
+def test_one_text_a_country_of_60_to_120_words():
+    assert [document["title"] for document in DOCUMENTS] == [country.name for country in load_countries()]
+    lengths = [len(text.split()) for text in TEXTS]
+    assert min(lengths) >= 60
+    assert max(lengths) <= 120
+
+
+@pytest.mark.parametrize("key", ATOMS)
+def test_every_member_says_so_and_nobody_else(key):
+    said = [row for row, text in enumerate(TEXTS) if holds(text, evidence(key))]
+    assert said == ATOMS[key]
+
+
+def test_texts_are_english():
+    for text in TEXTS:
+        assert not re.search(r"\ba [AEIOaeio]\w|\ban [^aeiouAEIOU]|  | ,|\.\.|\bthe the\b|;\.|,\.| None", text), text
+        assert not re.search(r"\b(\w+) \1\b", text), text
+        for sentence in re.split(r"(?<=[a-z)])\. ", text):
+            assert sentence[0].isupper() or sentence[0].isdigit(), sentence
+
+
+def test_the_name_opens_the_text_or_follows_its_kind():
+    for country, text in zip(load_countries(), TEXTS, strict=True):
+        assert country.full_name.lower() in text.split(". ")[0].lower() or country.name in text.split(";")[0]
+
+
+def test_the_same_fact_is_said_in_many_ways():
+    """No two openings of the same kind dominate, and the order of topics varies."""
+    second_words = Counter(" ".join(re.split(r"(?<=[a-z)])\. ", text)[1].split()[:3]) for text in TEXTS)
+    assert max(second_words.values()) < len(TEXTS) / 5
+    assert len(second_words) > 40
+    bare = Counter(
+        text.replace(country.name, "_").replace(country.capital, "_")
+        for country, text in zip(load_countries(), TEXTS, strict=True)
+    )
+    assert max(bare.values()) == 1
+
+
+def test_descriptions_are_deterministic():
+    assert [describe(country) for country in load_countries()] == TEXTS
