@@ -10,7 +10,7 @@ from .errors import DataError
 from .gold import Gold, link_gold
 from .rows import Row, parse_rows
 from .schema import BoolQuestion, Document
-from .sources import Source, find_table, open_source
+from .sources import Source, find_table, first_row, open_source
 
 HUB_ID = "ustc-zhangzm/BoolQuestions"
 SUBSETS = ("MSMARCO", "NaturalQuestions")
@@ -19,8 +19,10 @@ SUBSETS = ("MSMARCO", "NaturalQuestions")
 class BoolQuestions:
     """The published data set (`HUB_ID`), its folder, one subset's folder, or (None) questions about the countries.
 
-    data = BoolQuestions("path/to/BoolQuestions", subset="MSMARCO")
-    for question in data.questions("eval"): ...
+        data = BoolQuestions("path/to/BoolQuestions", subset="MSMARCO")
+        for question in data.questions("eval"): ...
+
+    With `strict`, passages that the corpus lacks and ids that stand for two passages are errors.
     """
 
     def __init__(
@@ -51,7 +53,8 @@ class BoolQuestions:
     @cached_property
     def corpus(self) -> Corpus:
         """All passages in memory: 8.8 million for MS MARCO, so mind their size."""
-        return Corpus(self.passages(), name=f"{self.source.name} {self._corpus_table}", strict=self.strict)
+        name = first_row(self.source, self._corpus_table).file
+        return Corpus(self.passages(), name=name, strict=self.strict)
 
     def gold(self, questions: list[BoolQuestion]) -> Gold:
         """The positive passages of the questions as rows of the corpus."""

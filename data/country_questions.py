@@ -42,7 +42,7 @@ class CountryQuestions:
     def _questions(self, split: str) -> Iterator[dict[str, Any]]:
         quest = self._quest
         queries = quest.queries(split)
-        violators = HardNegatives.from_atoms(queries, quest.atoms or {}, quest.gold(split, queries))
+        violators = HardNegatives.from_atoms(queries, quest.atoms or {}, quest.gold(queries))
         for index, query in enumerate(queries):
             if query.operators is not None and len(query.operators) == 1:
                 wrong = sorted(row for pool in violators[index] for row in pool)

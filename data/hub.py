@@ -88,7 +88,7 @@ class HubSource:
 def _not_found(name: str, error: Exception) -> str:
     if Path(name).exists():
         return f"{name}: holds no .jsonl, .json or .tsv file, nor can `datasets` load it: {_one_line(error)}"
-    return f"{name}: no such file or folder here, and no data set of that name on the Hub: {_one_line(error)}"
+    return f"{name}: no such file or folder here, and the Hub gives no data set of that name: {_one_line(error)}"
 
 
 def _one_line(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """QUEST's format: a folder with documents, query splits and, where known, the atomic sets behind the queries."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -52,7 +52,7 @@ class Quest:
     def corpus(self) -> Corpus:
         """All documents in memory."""
         table = find_table(self.source, ["documents"], "table")
-        return Corpus(self.documents(), name=self._place(table), strict=self.strict)
+        return Corpus(self.documents(), name=first_row(self.source, table).file, strict=self.strict)
 
     @cached_property
     def atoms(self) -> dict[str, Rows] | None:
@@ -60,9 +60,9 @@ class Quest:
         path = self.source.atoms_path()
         return None if path is None else read_atoms(path, len(self.corpus))
 
-    def gold(self, split: str, queries: list[Query] | None = None) -> Gold:
-        """The gold documents of a split's queries (those given, where they are at hand) as rows of the corpus."""
-        queries = self.queries(split) if queries is None else queries
+    def gold(self, queries: str | Sequence[Query]) -> Gold:
+        """The gold documents of these queries, or of the split of this name, as rows of the corpus."""
+        queries = self.queries(queries) if isinstance(queries, str) else queries
         places = [query.where for query in queries]
         return link_gold([query.docs for query in queries], self.corpus, places=places, strict=self.strict)
 
@@ -71,9 +71,6 @@ class Quest:
             return kind_of(first_row(self.source, table).values) == "queries"
         except DataError:
             return True  # whoever reads it is told what is wrong with it
-
-    def _place(self, table: str) -> str:
-        return first_row(self.source, table).file
 
 
 def read_atoms(path: Path, documents: int) -> dict[str, Rows]:

@@ -14,7 +14,7 @@ from .hard_negatives import HardNegatives
 _ORDER, _POSITIVES, _NEGATIVES = range(3)  # independent streams of random numbers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Batch:
     """Queries with a positive and K negatives each, all as indices: queries of the split, documents of the corpus."""
 

@@ -23,7 +23,7 @@ from .quest import read_atoms
 from .rows import parse_rows
 from .schema import BoolQuestion, Document, Query, kind_of
 from .setbert import read_table
-from .sources import Source, first_row, open_source, usual_place
+from .sources import Source, open_source, usual_place
 
 FORMATS = {
     "queries": "QUEST",
@@ -70,16 +70,20 @@ def summarise(source: str | Path | Source | None = None, *, progress: bool = Tru
 
 
 def _kind(source: Source, table: str, problems: list[DataError]) -> str | None:
-    """What a table holds: told by a .tsv file's name, or by the fields of the first row."""
+    """What a table holds: told by a .tsv file's name, or by the fields of the first whole row."""
     try:
         if _is_tsv(source, table):
             stem = table.rpartition("/")[2]
             names = {"qrels": "qrels", "queries": "query texts", "collection": "collection"}
             return next((kind for start, kind in names.items() if stem.startswith(start)), None)
-        return kind_of(first_row(source, table).values)
+        broken: list[DataError] = []
+        row = next(source.rows(table, progress=False, bad=broken), None)
+        if row is not None:
+            return kind_of(row.values)
+        problems += broken
     except DataError as error:
         problems.append(error)
-        return "broken"
+    return "broken"
 
 
 def _is_tsv(source: Source, table: str) -> bool:

@@ -94,7 +94,7 @@ def test_names_that_are_nowhere(tmp_path):
     with pytest.raises(DataError) as error:
         open_source("nobody/nothing-of-this-name")
     assert str(error.value).startswith(
-        "nobody/nothing-of-this-name: no such file or folder here, and no data set of that name on the Hub: "
+        "nobody/nothing-of-this-name: no such file or folder here, and the Hub gives no data set of that name: "
     )
     assert "\n" not in str(error.value)
     with pytest.raises(DataError, match=r"holds no .jsonl, .json or .tsv file, nor can `datasets` load it"):

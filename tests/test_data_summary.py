@@ -60,7 +60,8 @@ def test_quest_folder(tmp_path, capsys):
 
 def test_broken_rows_are_listed_and_the_rest_is_counted(tmp_path, capsys):
     write(tmp_path / "documents.jsonl", DOCUMENTS[:2])
-    (tmp_path / "train.jsonl").write_text(json.dumps(QUERIES[0]) + '\n{"query": 3}\nno JSON\n' + json.dumps(QUERIES[1]))
+    rows = ["no JSON", json.dumps(QUERIES[0]), '{"query": 3}', json.dumps(QUERIES[1])]
+    (tmp_path / "train.jsonl").write_text("\n".join(rows))
     whole = gzip.compress(json.dumps(QUERIES[0]).encode() * 50)
     (tmp_path / "dev.jsonl.gz").write_bytes(whole[:-12])
     (tmp_path / "test.jsonl").write_text("")
@@ -68,8 +69,8 @@ def test_broken_rows_are_listed_and_the_rest_is_counted(tmp_path, capsys):
     text = capsys.readouterr().out
     assert "4 problems" in text
     for place in (
-        "train.jsonl:2: field",
-        "train.jsonl:3: broken JSON",
+        "train.jsonl:1: broken JSON",
+        "train.jsonl:3: field",
         "dev.jsonl.gz:1: the gzip",
         "test.jsonl: the",
     ):
