@@ -254,17 +254,21 @@ def fame(country: Country, rng: Random) -> str:
 
 
 def numbers(country: Country, rng: Random) -> str:
-    """Area and population, rounded."""
+    """Area and population, rounded, where `size` has not told them."""
     people = country.population_m * 1_000_000
     count = f"about {country.population_m:,g} million" if people >= 1_000_000 else f"about {round(people, -3):,.0f}"
-    area = f"{country.area_km2:,g} square {'kilometre' if country.area_km2 < 1 else 'kilometres'}"
-    return rng.choice(
-        (
-            f"{count} people live on {area}.",
-            f"it has {count} inhabitants and an area of {area}.",
-            f"its population is {count}, its area {area}.",
+    area = f"{country.area_km2:,g} square kilometres"
+    if country.area_class == "medium" and country.population_class == "medium":
+        return rng.choice(
+            (
+                f"{count} people live on {area}.",
+                f"it has {count} inhabitants and an area of {area}.",
+                f"its population is {count}, its area {area}.",
+            )
         )
-    )
+    if country.area_class == "medium":
+        return f"its area is {area}."
+    return f"its population is {count}." if country.population_class == "medium" else ""
 
 
 def right_hand_traffic(country: Country, rng: Random) -> str:
