@@ -1,0 +1,96 @@
+"""Exact nearest neighbours by blockwise matrix product: queries x documents never exists as a whole."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+Scores = npt.NDArray[np.float32]
+Ranked = npt.NDArray[np.int64]
+Vectors = Any  # (N, D): an array, a memory map, a tensor, or what slices like one, such as `encode.Shards`
+
+QUERY_BLOCK = 1024
+DOCUMENT_BLOCK = 16_384
+
+
+def top_k(
+    queries: Vectors, documents: Vectors, k: int, *, device: str | torch.device | None = None, block: int | None = None
+) -> tuple[Scores, Ranked]:
+    """The k documents of the highest dot product for each query: scores and rows, best first, ties by the lower row.
+
+    A corpus smaller than k gives as many columns as it has documents. Products are in float32.
+
+    >>> scores, rows = top_k(np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), k=2)
+    >>> rows.tolist()
+    [[1, 2], [0, 2]]
+    """
+    check_shapes(queries, documents, k)
+    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    step = block or DOCUMENT_BLOCK
+    found = [
+        _top_k_of_some(as_tensor(queries, start, start + QUERY_BLOCK, place, "query"), documents, k, place, step)
+        for start in range(0, len(queries), QUERY_BLOCK)
+    ]
+    width = min(k, len(documents))
+    scores = np.concatenate([np.empty((0, width), np.float32), *(scores.cpu().numpy() for scores, _ in found)])
+    rows = np.concatenate([np.empty((0, width), np.int64), *(rows.cpu().numpy() for _, rows in found)])
+    return scores, rows
+
+
+def check_shapes(queries: Vectors, documents: Vectors, k: int) -> None:
+    """Raise a ValueError where these vectors cannot be searched."""
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}")
+    for name, vectors in (("queries", queries), ("documents", documents)):
+        if len(vectors.shape) != 2:
+            raise ValueError(f"{name} must be of shape (number, size), got {tuple(vectors.shape)}")
+    if queries.shape[1] != documents.shape[1]:
+        raise ValueError(
+            f"query vectors are of size {queries.shape[1]}, document vectors of size {documents.shape[1]}: "
+            "they come from different models; encode both with the same one"
+        )
+    if not len(documents):
+        raise ValueError("there are no documents to search")
+
+
+def as_tensor(vectors: Vectors, start: int, end: int, device: torch.device, what: str) -> Tensor:
+    """A slice of the vectors as float32 on the device; a value that is not finite is an error."""
+    part = vectors[start:end]
+    tensor = part.detach() if isinstance(part, Tensor) else torch.from_numpy(np.array(part))
+    tensor = tensor.to(device, torch.float32)
+    finite = torch.isfinite(tensor).all(dim=1)
+    if not finite.all():
+        row = start + int((~finite).nonzero()[0])
+        raise ValueError(f"{what} vector {row} holds NaN or infinity: the model or the stored vectors are broken")
+    return tensor
+
+
+def _top_k_of_some(
+    queries: Tensor, documents: Vectors, k: int, device: torch.device, block: int
+) -> tuple[Tensor, Tensor]:
+    best_scores = torch.empty(len(queries), 0, device=device)
+    best_rows = torch.empty(len(queries), 0, dtype=torch.long, device=device)
+    for start in range(0, len(documents), block):
+        part = as_tensor(documents, start, start + block, device, "document")
+        scores, rows = _best_of_block(queries @ part.T, min(k, len(part)))
+        # Earlier documents stand first, so a stable sort keeps ties in the order of the rows.
+        scores = torch.cat([best_scores, scores], dim=1)
+        rows = torch.cat([best_rows, rows + start], dim=1)
+        best_scores, order = torch.sort(scores, dim=1, descending=True, stable=True)
+        best_scores, order = best_scores[:, :k], order[:, :k]
+        best_rows = rows.gather(1, order)
+    return best_scores, best_rows
+
+
+def _best_of_block(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k best columns of each row, ties by the lower column, which `torch.topk` alone leaves open."""
+    columns = scores.topk(k, dim=1).indices
+    last = scores.gather(1, columns).amin(dim=1, keepdim=True)
+    crowded = ((scores >= last).sum(dim=1) > k).nonzero().flatten()  # more documents tie at the edge than there is room
+    if len(crowded):
+        columns[crowded] = torch.sort(scores[crowded], dim=1, descending=True, stable=True).indices[:, :k]
+    columns = columns.sort(dim=1).values
+    best, order = torch.sort(scores.gather(1, columns), dim=1, descending=True, stable=True)
+    return best, columns.gather(1, order)
