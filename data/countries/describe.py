@@ -39,8 +39,8 @@ FILLERS: tuple[Topic, ...] = (
 def describe(country: Country) -> str:
     """The description of one country.
 
-    >>> describe(load_countries()[0]).split()[0]
-    'Afghanistan'
+    >>> "Afghanistan" in describe(load_countries()[0])
+    True
     """
     rng = Random(f"describe {country.code}")
     opening = sentences.opening(country, rng)

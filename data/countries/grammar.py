@@ -60,21 +60,24 @@ def shared(phrases: Sequence[str]) -> tuple[str, list[str], str] | None:
     ('have a coast on', ['the Red Sea', 'the North Sea'], '')
     >>> shared(["have French as an official language", "have Arabic as an official language"])
     ('have', ['French', 'Arabic'], 'as an official language')
+    >>> shared(["are in Central Africa", "are in Central Asia"])  # never "Central Africa or Asia"
+    ('are in', ['Central Africa', 'Central Asia'], '')
     >>> shared(["border France", "use the euro"]) is None
     True
     """
     words = [phrase.split() for phrase in phrases]
     shortest = min(map(len, words))
     start = next((i for i in range(shortest) if len({w[i] for w in words}) > 1), shortest)
-    while start and words[0][start - 1] in _DETERMINERS:
+    while start and (words[0][start - 1] in _DETERMINERS or words[0][start - 1][0].isupper()):
         start -= 1
     end = 0
     while end < shortest - start - 1 and len({w[-1 - end] for w in words}) == 1:
         end += 1
-    # "the Red Sea or the North Sea" keeps its last word; "French or Arabic as an official language" shares its tail.
-    if end and words[0][-end:] != ["colonies"] and end < 2:
+    # A tail is shared where it is no part of a name: "French or Arabic as an official language", but
+    # "the Red Sea or the North Sea".
+    if any(word[0].isupper() for word in words[0][len(words[0]) - end :]):
         end = 0
     middles = [" ".join(w[start : len(w) - end]) for w in words]
     if not start or not all(middles):
         return None
-    return " ".join(words[0][:start]), middles, " ".join(words[0][len(words[0]) - end :]) if end else ""
+    return " ".join(words[0][:start]), middles, " ".join(words[0][len(words[0]) - end :])

@@ -21,6 +21,7 @@ IMPLICIT_SHARE = 0.2  # of the queries with AND that leave it unsaid
 HELD_OUT_SHARE = 0.2  # of the atoms of a family with at least HELD_OUT_FROM
 HELD_OUT_FROM = 6
 NEVER_HELD_OUT = frozenset({"continent"})
+NEVER_NEGATED = frozenset({"area", "population"})  # "that do not have fewer than a million people"
 UNSEEN_SHARE = 0.5  # of the dev and test queries that hold a held-out atom
 SAME_FAMILY_SHARE = 0.5  # of the queries that stay within a family, where the template suits it
 
@@ -162,6 +163,8 @@ def _combinations(split: str, template: str, rng: Random) -> Iterator[tuple[Atom
             chosen = [rng.choice(rng.choice(list(seen.values()))) for _ in range(slots)]
         if split != "train" and rng.random() < UNSEEN_SHARE:
             chosen[rng.randrange(slots)] = rng.choice(rng.choice(list(unseen.values())))
+        if "not" in TEMPLATES[template] and chosen[-1].family in NEVER_NEGATED:
+            continue
         if len({atom.key for atom in chosen}) == slots:
             yield tuple(chosen)
 
