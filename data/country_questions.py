@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from .errors import DataError
 from .hard_negatives import HardNegatives
 from .quest import Quest
 from .rows import Row
+from .sources import Source
 
 _SPLITS = {"train": "train", "dev": "dev", "eval": "test"}
 
 
-class CountryQuestions:
+class CountryQuestions(Source):
     """The queries of one operator as questions; their negatives are the countries that break the operator."""
 
     name = "country questions (embedded)"
@@ -21,16 +21,10 @@ class CountryQuestions:
     def tables(self) -> list[str]:
         return ["corpus", *_SPLITS]
 
-    def path(self, table: str) -> Path:
-        raise DataError(f"{self.name}: table {table!r} is made when it is read; it is no file")
-
     def rows(self, table: str, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
         values = self._corpus() if table == "corpus" else self._questions(_SPLITS[table])
         for number, row in enumerate(values, start=1):
             yield Row(f"country questions {table}", number, row, unit=" row ")
-
-    def atoms_path(self) -> Path | None:
-        return None
 
     @cached_property
     def _quest(self) -> Quest:

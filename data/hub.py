@@ -8,13 +8,14 @@ from tqdm import tqdm
 
 from .errors import DataError
 from .rows import Row
+from .sources import Source
 
 # A file of documents beside train/dev/test is no split in the eyes of `datasets`; it is asked for by its file name.
 _CORPUS_FILES = {"documents": "documents.*", "corpus": "corpus.*"}
 
 
-class HubSource:
-    """The splits of a data set: "train", or "config/train" where there is more than the default configuration."""
+class HubSource(Source):
+    """The splits of a data set: "train", or "config/train" where there are several configurations."""
 
     def __init__(self, name: str):
         self.name = name
@@ -25,9 +26,10 @@ class HubSource:
         self._datasets = datasets
         self._load: dict[str, dict[str, Any]] = {}
         try:
-            for config in datasets.get_dataset_config_names(name):
+            configs = datasets.get_dataset_config_names(name)
+            for config in configs:
                 for split in datasets.get_dataset_split_names(name, config):
-                    table = str(split) if config == "default" else f"{config}/{split}"
+                    table = str(split) if len(configs) == 1 else f"{config}/{split}"
                     self._load[table] = {"name": config, "split": str(split)}
         except Exception as error:  # the library raises many kinds; whatever it is, the name could not be opened
             raise DataError(_not_found(name, error)) from None
@@ -36,9 +38,6 @@ class HubSource:
 
     def tables(self) -> list[str]:
         return list(self._load)
-
-    def path(self, table: str) -> Path:
-        raise DataError(f"{self.name}: table {table!r} is no local file; download the data set and give its folder")
 
     def rows(self, table: str, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
         """Rows as `datasets` streams them; a file it cannot parse is an error that names the table and the row."""

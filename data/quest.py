@@ -12,8 +12,8 @@ from .errors import DataError, shorten
 from .gold import Gold, Rows, link_gold
 from .lines import read_text
 from .rows import parse_rows
-from .schema import Document, Query, kind_of
-from .sources import ALIASES, Source, find_table, first_row, open_source, usual_place
+from .schema import Document, Query
+from .sources import ALIASES, Source, find_table, first_row, kind_of_table, open_source, usual_place
 
 _DOCUMENTS = next(group for group in ALIASES if "documents" in group)
 
@@ -68,7 +68,7 @@ class Quest:
 
     def _holds_queries(self, table: str) -> bool:
         try:
-            return kind_of(first_row(self.source, table).values) == "queries"
+            return kind_of_table(self.source, table) == "queries"
         except DataError:
             return True  # whoever reads it is told what is wrong with it
 

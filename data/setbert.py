@@ -7,13 +7,13 @@ from pathlib import Path
 from ..boolean import OPERATORS
 from .errors import DataError, DataWarning, first_few
 from .rows import parse_rows
-from .schema import Triplet, kind_of
-from .sources import Source, first_row, open_source
+from .schema import Triplet
+from .sources import Source, kind_of_table, open_source
 
 
 def triplet_tables(source: Source) -> list[str]:
     """The tables that hold triplets, those of the operators first and in their order."""
-    tables = [table for table in source.tables() if kind_of(first_row(source, table).values) == "triplets"]
+    tables = [table for table in source.tables() if kind_of_table(source, table) == "triplets"]
     order = {operator: place for place, operator in enumerate(OPERATORS)}
     return sorted(tables, key=lambda table: order.get(_stem(table), len(order)))
 

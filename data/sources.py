@@ -1,13 +1,14 @@
 """Where data comes from: a local folder or file, or a data set on the Hub. Both give tables of rows by name."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from ..boolean import OPERATORS
 from .errors import DataError
 from .rows import Row, json_rows
+from .schema import kind_of
 
 _TABLE = re.compile(r"(?P<stem>[^.].*)\.(?:jsonl?|tsv)(?:\.gz)?")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
@@ -16,23 +17,28 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 ALIASES: tuple[tuple[str, ...], ...] = (("dev", "val", "validation"), ("documents", "corpus"))
 
 
-class Source(Protocol):
+class Source(ABC):
     """Named tables of rows. A table in a sub-folder or configuration is named "folder/table"."""
 
     name: str
 
+    @abstractmethod
     def tables(self) -> list[str]: ...
-    def rows(self, table: str, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]: ...
-    def path(self, table: str) -> Path:
-        """The table's file; only local sources have one."""
-        ...
+
+    @abstractmethod
+    def rows(self, table: str, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
+        """The rows of a table. Where a list `bad` is given, lines that are no rows go there."""
+
+    def tsv_files(self) -> dict[str, Path]:
+        """Tab-separated files beside the tables."""
+        return {}
 
     def atoms_path(self) -> Path | None:
         """The file with the atomic sets, where there is one."""
-        ...
+        return None
 
 
-class LocalSource:
+class LocalSource(Source):
     """The .jsonl, .json and .tsv files (plain or .gz) of a folder and its direct sub-folders, or one such file."""
 
     def __init__(self, root: Path, name: str | None = None):
@@ -48,23 +54,26 @@ class LocalSource:
                 self._files.setdefault(prefix + match["stem"], []).append(path)
 
     def tables(self) -> list[str]:
-        return list(self._files)
+        return [table for table, paths in self._files.items() if not any(map(_is_tsv, paths))]
 
-    def path(self, table: str) -> Path:
-        paths = self._files[table]
-        if len(paths) > 1:
-            raise DataError(f"{self.name}: {' and '.join(p.name for p in paths)} are the same table; keep one of them")
-        return paths[0]
+    def tsv_files(self) -> dict[str, Path]:
+        return {table: self._path(table) for table, paths in self._files.items() if any(map(_is_tsv, paths))}
 
     def rows(self, table: str, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
-        return json_rows(self.path(table), progress=progress, bad=bad)
+        return json_rows(self._path(table), progress=progress, bad=bad)
 
     def atoms_path(self) -> Path | None:
         folder = self.root if self.root.is_dir() else self.root.parent
         return next((path for name in ("atoms.json", "atoms.json.gz") if (path := folder / name).is_file()), None)
 
+    def _path(self, table: str) -> Path:
+        paths = self._files[table]
+        if len(paths) > 1:
+            raise DataError(f"{self.name}: {' and '.join(p.name for p in paths)} are the same table; keep one of them")
+        return paths[0]
 
-class SentenceSource:
+
+class SentenceSource(Source):
     """The project's own Boolean sentences, made when they are read: a table per operator."""
 
     name = "sentences (embedded)"
@@ -73,17 +82,11 @@ class SentenceSource:
     def tables(self) -> list[str]:
         return list(OPERATORS)
 
-    def path(self, table: str) -> Path:
-        raise DataError(f"{self.name}: table {table!r} is made when it is read; it is no file")
-
     def rows(self, table: str, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
         from .sentences import boolean_sentences
 
         for number, values in enumerate(boolean_sentences(table, self.per_operator), start=1):
             yield Row(f"sentences {table}", number, dict(values), unit=" row ")
-
-    def atoms_path(self) -> Path | None:
-        return None
 
 
 def open_source(source: str | Path | None = None) -> Source:
@@ -97,7 +100,7 @@ def open_source(source: str | Path | None = None) -> Source:
     path = Path(source).expanduser()
     if path.exists():
         local = LocalSource(path)
-        if local.tables():
+        if local.tables() or local.tsv_files():
             return local
         if path.is_file():
             raise DataError(f"{path}: unknown file type; expected .jsonl, .json or .tsv, plain or .gz")
@@ -140,3 +143,13 @@ def first_row(source: Source, table: str) -> Row:
     for row in source.rows(table, progress=False):
         return row
     raise DataError(f"{source.name}: table {table!r} is empty; expected at least one row")
+
+
+def kind_of_table(source: Source, table: str) -> str | None:
+    """What a table holds, told by its first whole row; None where no row tells it."""
+    row = next(source.rows(table, progress=False, bad=[]), None)
+    return None if row is None else kind_of(row.values)
+
+
+def _is_tsv(path: Path) -> bool:
+    return path.name.removesuffix(".gz").endswith(".tsv")

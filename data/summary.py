@@ -23,7 +23,7 @@ from .quest import read_atoms
 from .rows import parse_rows
 from .schema import BoolQuestion, Document, Query, kind_of
 from .setbert import read_table
-from .sources import Source, open_source, usual_place
+from .sources import Source, first_row, kind_of_table, open_source, usual_place
 
 FORMATS = {
     "queries": "QUEST",
@@ -35,6 +35,7 @@ FORMATS = {
     "query texts": "MS MARCO",
     "collection": "MS MARCO",
 }
+TSV_NAMES = {"qrels": "qrels", "queries": "query texts", "collection": "collection"}  # how such a file's name starts
 COLLECTIONS = ("documents", "passages", "collection")
 Table = dict[str, Any]
 
@@ -43,7 +44,8 @@ def summarise(source: str | Path | Source | None = None, *, progress: bool = Tru
     """The summary as plain numbers, texts and dicts; `render` shows it."""
     opened: Source = open_source(source) if source is None or isinstance(source, str | Path) else source
     problems: list[DataError] = []
-    kinds = {table: _kind(opened, table, problems) for table in sorted(opened.tables(), key=usual_place)}
+    tables = [*opened.tables(), *opened.tsv_files()]
+    kinds = {table: _kind(opened, table, problems) for table in sorted(tables, key=usual_place)}
     titles: dict[str, set[str]] = {}
     collections: Table = {}
     splits: Table = {}
@@ -70,27 +72,15 @@ def summarise(source: str | Path | Source | None = None, *, progress: bool = Tru
 
 
 def _kind(source: Source, table: str, problems: list[DataError]) -> str | None:
-    """What a table holds: told by a .tsv file's name, or by the fields of the first whole row."""
+    """What a table holds; where nothing of it can be read, the reason is a problem."""
     try:
-        if _is_tsv(source, table):
+        if table in source.tsv_files():
             stem = table.rpartition("/")[2]
-            names = {"qrels": "qrels", "queries": "query texts", "collection": "collection"}
-            return next((kind for start, kind in names.items() if stem.startswith(start)), None)
-        broken: list[DataError] = []
-        row = next(source.rows(table, progress=False, bad=broken), None)
-        if row is not None:
-            return kind_of(row.values)
-        problems += broken
+            return next((kind for start, kind in TSV_NAMES.items() if stem.startswith(start)), None)
+        return kind_of_table(source, table) or kind_of(first_row(source, table).values)
     except DataError as error:
         problems.append(error)
-    return "broken"
-
-
-def _is_tsv(source: Source, table: str) -> bool:
-    try:
-        return source.path(table).name.removesuffix(".gz").endswith(".tsv")
-    except DataError:
-        return False
+        return "broken"
 
 
 def _guarded(problems: list[DataError], build: Callable[..., Table], *arguments: Any) -> Table:
@@ -105,7 +95,7 @@ def _guarded(problems: list[DataError], build: Callable[..., Table], *arguments:
 def _collection(source: Source, table: str, kind: str, titles: set[str], bad: list[DataError], progress: bool) -> Table:
     documents: Iterator[Document]
     if kind == "collection":
-        documents = read_collection(source.path(table), progress=progress)
+        documents = read_collection(source.tsv_files()[table], progress=progress)
     else:
         parse = Document.from_row if kind == "documents" else passage
         documents = parse_rows(source.rows(table, progress=progress, bad=bad), parse, bad)
@@ -126,7 +116,7 @@ def _split(
     source: Source, table: str, kind: str, known: set[str] | None, bad: list[DataError], progress: bool
 ) -> Table:
     if kind == "qrels":
-        qrels = list(read_qrels(source.path(table), progress=progress))
+        qrels = list(read_qrels(source.tsv_files()[table], progress=progress))
         return {
             "rows": len(qrels),
             "queries": len({qrel.qid for qrel in qrels}),
@@ -134,7 +124,7 @@ def _split(
             "relevance": _counts(str(qrel.relevance) for qrel in qrels),
         }
     if kind == "query texts":
-        texts = read_query_texts(source.path(table), progress=progress).values()
+        texts = read_query_texts(source.tsv_files()[table], progress=progress).values()
         return {"rows": len(texts), "words": _spread(map(_words, texts))}
     if kind == "triplets":
         triplets = list(read_table(source, table, bad=bad, progress=progress))

@@ -182,8 +182,9 @@ def test_bad_triplets_stop_the_reading_or_are_counted(tmp_path):
     path.write_text("".join(lines))
     with pytest.raises(DataError, match=rf"{path}:2: field 'N' must hold at least one sentence"):
         list(read_triplets(tmp_path))
-    with pytest.warns(DataWarning, match=rf"3 broken rows were skipped: {path}:2: .*{path}:3: .*{path}:4: field 'P'"):
-        assert len(list(read_triplets(tmp_path, skip_bad=True))) == 2
+    (tmp_path / "or.jsonl").write_text("broken from the first line on\n" + line_of(good))
+    with pytest.warns(DataWarning, match=rf"4 broken rows were skipped: {path}:2: .*{path}:3: .*{path}:4: field 'P'"):
+        assert len(list(read_triplets(tmp_path, skip_bad=True))) == 3
 
 
 @pytest.mark.parametrize(

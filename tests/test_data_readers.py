@@ -48,6 +48,7 @@ def test_quest_folder(tmp_path, ending, dev):
     write(tmp_path / f"train{ending}", [QUERY, {"query": "both", "docs": ["Dune", "Alien"]}])
     write(tmp_path / f"{dev}{ending}", [QUERY])
     write(tmp_path / "notes.jsonl", [{"anything": 1}])
+    (tmp_path / "qrels.tsv").write_text("1 0 2 1\n")
     atoms = json.dumps({"film": [0], "comedy": []})
     (tmp_path / "atoms.json").write_text(atoms)
     quest = Quest(tmp_path)

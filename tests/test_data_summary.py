@@ -65,14 +65,16 @@ def test_broken_rows_are_listed_and_the_rest_is_counted(tmp_path, capsys):
     whole = gzip.compress(json.dumps(QUERIES[0]).encode() * 50)
     (tmp_path / "dev.jsonl.gz").write_bytes(whole[:-12])
     (tmp_path / "test.jsonl").write_text("")
+    (tmp_path / "more.jsonl").write_text("nothing\nof JSON\n")
     assert main([str(tmp_path)]) == 1
     text = capsys.readouterr().out
-    assert "4 problems" in text
+    assert "5 problems" in text
     for place in (
         "train.jsonl:1: broken JSON",
         "train.jsonl:3: field",
         "dev.jsonl.gz:1: the gzip",
         "test.jsonl: the",
+        "more.jsonl:1: broken JSON",
     ):
         assert f"{tmp_path}/{place}" in text
     assert summarise(tmp_path)["splits"]["train"]["rows"] == 2
