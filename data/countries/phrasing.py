@@ -18,6 +18,7 @@ _NOT = (
 _COMPLEMENTS = frozenset(
     {"in", "on", "with", "using", "by", "bordering", "sharing", "where", "whose", "along", "than", "since", "driving"}
 )
+_NON = frozenset({"continent", "region", "landlocked", "government", "mountains"})  # "non-African countries"
 _ATTEMPTS = 60
 
 
@@ -168,7 +169,7 @@ def _without(first: Atom, second: Atom, rng: Random) -> str:
     if other:
         options += [f"{noun} {rng.choice(_NOT)} {other}" for _ in range(3)]
         options.append(f"{noun} without the {other}")
-    if second.adjective and not second.adjective.startswith("officially") and second.family not in ("island",):
+    if second.adjective and second.family in _NON:
         options.append(f"non-{second.adjective} {noun}")
     if frame := _alike([first, second]):
         options += [_asked(f"{frame[0]} {' but not '.join(frame[1])} {frame[2]}".strip(), rng)] * 3
