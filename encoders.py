@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 Pooling = Literal["cls", "mean"]
 Similarity = Literal["dot", "cosine"]
@@ -91,9 +91,9 @@ def _pooling_mode(config: dict[str, Any]) -> str:
 
 
 def _checked(pooling: str, folder: Path) -> Pooling:
-    if pooling == "cls" or pooling == "mean":
-        return pooling
-    raise ValueError(f"{folder}: pooling must be cls or mean, got {pooling!r}")
+    if pooling not in get_args(Pooling):
+        raise ValueError(f"{folder}: pooling must be cls or mean, got {pooling!r}")
+    return cast(Pooling, pooling)
 
 
 def _read_json(file: Path) -> Any:

@@ -38,17 +38,19 @@ class BoolBertTransformer(Transformer):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        AutoConfig.register(BoolBertConfig.model_type, BoolBertConfig, exist_ok=True)
+        AutoModel.register(BoolBertConfig, BoolBertModel, exist_ok=True)
         # Sentences packed into one row without padding would share their cues.
         super().__init__(*args, **{**kwargs, "unpad_inputs": False})
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> "BoolBertTransformer":
-        return super().load(model_name_or_path, subfolder="" if subfolder == "." else subfolder, **kwargs)
+    def load(cls, model_name_or_path: str, subfolder: str = "", *args: Any, **kwargs: Any) -> "BoolBertTransformer":
+        return super().load(model_name_or_path, "" if subfolder == "." else subfolder, *args, **kwargs)
 
-    def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
+    def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, *args: Any, **kwargs: Any) -> dict[str, Any]:
         texts = [given["text"] if isinstance(given, dict) else given for given in inputs]
         rows = [operator_row(given.get("operators")) if isinstance(given, dict) else None for given in inputs]
-        features = super().preprocess(texts, prompt=prompt, **kwargs)
+        features = super().preprocess(texts, prompt, *args, **kwargs)
         if any(row is not None for row in rows):
             features["operators"] = torch.tensor([row or [UNKNOWN] * len(OPERATORS) for row in rows])
         return features
@@ -74,7 +76,7 @@ class BoolBertSentenceTransformer(SentenceTransformer):
     """A SentenceTransformer with a "query" and a "document" route, saved so that both doors open."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # Repositories name the class by its file; where this code is at hand it needs no `trust_remote_code`.
+        # A repository names the class by its file; where this code is at hand no `trust_remote_code` is needed.
         self._module_classes = {**self._module_classes, QUERY_MODULE: BoolBertTransformer}
         super().__init__(*args, **kwargs)
 
@@ -97,15 +99,13 @@ class BoolBertSentenceTransformer(SentenceTransformer):
             if named is None:
                 raise ValueError("tokenizer must be given where both encoders are models, not names")
             tokenizer = AutoTokenizer.from_pretrained(named)
-        if isinstance(query, str):
-            query = BoolBertModel.from_pretrained(query)
-        if isinstance(document, str):
-            document = AutoModel.from_pretrained(document)
+        query_model = BoolBertModel.from_pretrained(query) if isinstance(query, str) else query
+        document_model = AutoModel.from_pretrained(document) if isinstance(document, str) else document
         with tempfile.TemporaryDirectory() as folder:
             save_dual_encoder(
                 folder,
-                query,
-                document,
+                query_model,
+                document_model,
                 tokenizer,
                 pooling=pooling,
                 similarity=similarity,
@@ -151,17 +151,18 @@ class BoolBertSentenceTransformer(SentenceTransformer):
         One entry a query: names such as ["and", "not"], three 0/1 for and, or, not, or None for "the model decides".
         """
         if operators is not None:
-            if not isinstance(self[0].sub_modules["query"][0], BoolBertTransformer):
+            if not any(isinstance(module, BoolBertTransformer) for module in self.modules()):
                 raise ValueError("operators cannot be given: the query encoder of this model is not a Bool-BERT")
             inputs = with_operators(inputs, operators)
         return super().encode_query(inputs, *args, **kwargs)
 
     def save(self, path: str, *args: Any, **kwargs: Any) -> None:
         super().save(path, *args, **kwargs)
-        _open_both_doors(Path(path))
+        if isinstance(self[0], Router):
+            _open_both_doors(Path(path))
 
 
-def operator_row(operators: Iterable[str] | Iterable[int] | None) -> list[int] | None:
+def operator_row(operators: Iterable[Any] | None) -> list[int] | None:
     """Operators by name, or already as 0/1, as one 0/1 each for and, or, not.
 
     >>> operator_row(["not", "and"]), operator_row([0, 1, 0]), operator_row([]), operator_row(None)
@@ -169,7 +170,7 @@ def operator_row(operators: Iterable[str] | Iterable[int] | None) -> list[int] |
     """
     if operators is None:
         return None
-    given = list(operators) if not isinstance(operators, str) else [None]
+    given: list[Any] = list(operators) if not isinstance(operators, str) else [None]
     if all(isinstance(name, str) for name in given):
         if unknown := [name for name in given if name not in OPERATORS]:
             raise ValueError(f"operators must be among {', '.join(OPERATORS)}, got {unknown[0]!r}")
@@ -222,10 +223,10 @@ def save_dual_encoder(
     size, document_size = query_model.config.hidden_size, document_model.config.hidden_size
     if size != document_size:
         raise ValueError(f"both encoders must have the same hidden_size, got {size} and {document_size}")
-    if pooling not in ("cls", "mean") or similarity not in ("dot", "cosine"):
-        raise ValueError(
-            f"pooling must be cls or mean and similarity dot or cosine, got {pooling!r} and {similarity!r}"
-        )
+    if pooling not in ("cls", "mean"):
+        raise ValueError(f"pooling must be cls or mean, got {pooling!r}")
+    if similarity not in ("dot", "cosine"):
+        raise ValueError(f"similarity must be dot or cosine, got {similarity!r}")
     path = Path(path)
     shared = query_model is document_model
     query_type = QUERY_MODULE if query_model.config.model_type == BoolBertConfig.model_type else _type(Transformer)
@@ -253,8 +254,7 @@ def save_dual_encoder(
         "parameters": {"default_route": "document", "allow_empty_key": True, "route_mappings": {}},
     }
     _write_json(path / "router_config.json", router)
-    settings = {"model_type": "SentenceTransformer", "prompts": {"query": "", "document": ""}}
-    settings |= {"default_prompt_name": None, "similarity_fn_name": similarity, "requirements": REQUIREMENTS}
+    settings = {"model_type": "SentenceTransformer", "similarity_fn_name": similarity, "requirements": REQUIREMENTS}
     _write_json(path / "config_sentence_transformers.json", settings)
     _copy_code(path, query_type)
 
@@ -319,7 +319,3 @@ def _write_json(file: Path, content: Any) -> None:
 
 # How a repository names the query module: the file next to the weights, and its class.
 QUERY_MODULE = f"sentence_boolbert.{BoolBertTransformer.__name__}"
-
-if not __name__.startswith("transformers_modules."):  # installed, not taken from a repository
-    AutoConfig.register(BoolBertConfig.model_type, BoolBertConfig, exist_ok=True)
-    AutoModel.register(BoolBertConfig, BoolBertModel, exist_ok=True)
