@@ -1,0 +1,1 @@
+"""Training: one script a stage (pretrain.py, quest.py, boolquestions.py), one loop for all of them."""

@@ -1,0 +1,72 @@
+"""Batches ahead of time: a thread prepares the next ones while the model computes."""
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+
+DEPTH = 4
+
+
+def prefetch(load: Callable[[int], Any], steps: Iterable[int], *, pin: bool = False, depth: int = DEPTH) -> Iterator[Any]:
+    """`load(step)` of each step, in order. An error in the thread is raised where the batch is awaited.
+
+    >>> list(prefetch(lambda step: step * 10, range(3)))
+    [0, 10, 20]
+    """
+    ready: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
+    stop = threading.Event()
+
+    def put(item: tuple[bool, Any]) -> None:
+        while not stop.is_set():
+            try:
+                ready.put(item, timeout=0.1)
+                return
+            except queue.Full:
+                pass
+
+    def work() -> None:
+        try:
+            for step in steps:
+                if stop.is_set():
+                    return
+                batch = load(step)
+                put((True, pinned(batch) if pin else batch))
+            put((False, None))
+        except BaseException as error:
+            put((False, error))
+
+    thread = threading.Thread(target=work, name="batches", daemon=True)
+    thread.start()
+    try:
+        while True:
+            there, item = ready.get()
+            if not there:
+                if item is not None:
+                    raise item
+                return
+            yield item
+    finally:
+        stop.set()
+        thread.join()
+
+
+def pinned(batch: Any) -> Any:
+    return _map(batch, torch.Tensor.pin_memory)
+
+
+def to_device(batch: Any, device: torch.device) -> Any:
+    return _map(batch, lambda tensor: tensor.to(device, non_blocking=True))
+
+
+def _map(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """Apply `change` to every tensor in lists and dictionaries."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _map(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_map(item, change) for item in value)
+    return value

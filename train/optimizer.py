@@ -1,0 +1,57 @@
+"""AdamW with the right groups, and the learning rate as a function of the step."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+# The modules that Boolean-aware attention adds to a BERT.
+BOOLEAN_PARTS = frozenset({"cue_predictor", "scope_predictor", "bias_predictor", "gate", "operator_embeddings"})
+
+
+def is_boolean(name: str) -> bool:
+    """Whether a parameter belongs to Boolean-aware attention.
+
+    >>> is_boolean("query.encoder.layer.0.attention.self.scope_predictor.threshold"), is_boolean("query.pooler.dense.bias")
+    (True, False)
+    """
+    return not BOOLEAN_PARTS.isdisjoint(name.split("."))
+
+
+def linear_schedule(step: int, total: int, warmup: float) -> float:
+    """The share of the learning rate at a step (from 0): up in the warm-up, then down to 0 after the last step.
+
+    >>> [round(linear_schedule(step, total=5, warmup=0.4), 2) for step in range(5)]
+    [0.5, 1.0, 1.0, 0.67, 0.33]
+    """
+    rising = round(total * warmup)
+    if step < rising:
+        return (step + 1) / rising
+    return (total - step) / max(1, total - rising)
+
+
+def build_optimizer(
+    model: nn.Module,
+    *,
+    learning_rate: float,
+    boolean_learning_rate: float | None = None,
+    weight_decay: float = 0.01,
+) -> torch.optim.AdamW:
+    """AdamW over the parameters that learn. Vectors (biases, norms, sigma, thresholds) are not decayed."""
+    groups: dict[tuple[bool, bool], dict[str, Any]] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            key = is_boolean(name), parameter.ndim > 1
+            rate = (boolean_learning_rate or learning_rate) if key[0] else learning_rate
+            decay = weight_decay if key[1] else 0.0
+            group = groups.setdefault(key, {"params": [], "lr": rate, "base_lr": rate, "weight_decay": decay})
+            group["params"].append(parameter)
+    if not groups:
+        raise ValueError("there is nothing to learn: every parameter is frozen")
+    device = next(model.parameters()).device
+    return torch.optim.AdamW(list(groups.values()), lr=learning_rate, fused=device.type == "cuda")
+
+
+def set_learning_rate(optimizer: Any, share: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = group["base_lr"] * share

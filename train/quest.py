@@ -1,0 +1,39 @@
+"""Stage 2: train the dual encoder, Bool-BERT for queries and BERT for documents, on QUEST-format data.
+
+accelerate launch train/quest.py                                             # the embedded countries
+accelerate launch train/quest.py train/recipes/quest_base.yaml --data quest  # the paper's recipe
+accelerate launch train/quest.py --data quest --baseline --output_dir runs/baseline
+
+The encoder is --encoder, else the finished stage 1 in runs/pretrain, else all-MiniLM-L6-v2.
+"""
+
+import sys
+from dataclasses import dataclass
+
+from boolbert.train.arguments import flag, parse_arguments
+from boolbert.train.errors import run_script
+from boolbert.train.retrieval_data import HELD_OUT, quest_data
+from boolbert.train.retrieval_run import RetrievalArguments, run_retrieval
+
+
+@dataclass
+class QuestArguments(RetrievalArguments):
+    """The paper's hyperparameters are the defaults."""
+
+    output_dir: str = flag("runs/quest", "folder for the model, its checkpoints and logs")
+    dev_split: str = flag("dev", "the split that tells the best epoch")
+    dev_share: float = flag(HELD_OUT, "share of the training queries that is held out where there is no such split")
+
+
+def main() -> None:
+    args = parse_arguments(QuestArguments, __doc__, sys.argv[1:], embedded="quest_countries.yaml")
+    run_retrieval(
+        "quest",
+        args,
+        lambda: quest_data(args.data, dev_split=args.dev_split, dev_share=args.dev_share),
+        earlier="runs/pretrain",
+    )
+
+
+if __name__ == "__main__":
+    run_script(main)

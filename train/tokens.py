@@ -1,0 +1,122 @@
+"""Texts tokenised once: flat arrays in memory, kept in the user's cache, and batches padded to their longest row."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+Index = npt.NDArray[np.int64]
+# Below this many texts, tokenising is as quick as reading the cache.
+WORTH_CACHING = 2000
+AT_ONCE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """Token ids of many texts: text i is `ids[offsets[i] : offsets[i + 1]]`."""
+
+    ids: npt.NDArray[np.int32]
+    offsets: Index
+    pad: int = 0
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> Index:
+        return np.diff(self.offsets)
+
+    def batch(self, rows: npt.ArrayLike) -> dict[str, Tensor]:
+        """`input_ids` and `attention_mask` of these rows, padded to the longest.
+
+        >>> tokens = Tokens(np.array([7, 8, 9], dtype=np.int32), np.array([0, 1, 3]))
+        >>> tokens.batch([1, 0])["input_ids"].tolist()
+        [[8, 9], [7, 0]]
+        """
+        ids, mask = pad_rows(self.ids, self.offsets, np.asarray(rows, dtype=np.int64), self.pad)
+        return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
+
+
+def pad_rows(values: npt.NDArray[Any], offsets: Index, rows: Index, fill: int) -> tuple[Index, npt.NDArray[np.bool_]]:
+    """The values of some rows as a rectangle, and which entries of it are real: both (rows, longest)."""
+    starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
+    columns = np.arange(int(lengths.max(initial=0)))
+    real = columns[None, :] < lengths[:, None]
+    place = np.where(real, starts[:, None] + columns[None, :], 0)
+    return np.where(real, values[place], fill).astype(np.int64), real
+
+
+def tokenize(tokenizer: Any, texts: Iterable[str], max_length: int, count: int) -> Tokens:
+    """Tokenise `count` texts, or find them in the cache. Long texts are cut at `max_length` tokens."""
+    if count < WORTH_CACHING:
+        return _tokenize(tokenizer, texts, max_length)
+    texts = list(texts)
+    path = cache_folder() / f"{_fingerprint(tokenizer, texts, max_length)}.npz"
+    try:
+        with np.load(path) as stored:
+            return Tokens(stored["ids"], stored["offsets"], tokenizer.pad_token_id)
+    except (OSError, ValueError, KeyError, EOFError):
+        pass  # not there, or damaged: it is made anew
+    tokens = _tokenize(tokenizer, texts, max_length)
+    _store(path, tokens)
+    return tokens
+
+
+def cache_folder() -> Path:
+    """$BOOLBERT_CACHE/tokens, else in the user's cache."""
+    root = os.environ.get("BOOLBERT_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "boolbert"
+    return Path(root).expanduser() / "tokens"
+
+
+def _tokenize(tokenizer: Any, texts: Iterable[str], max_length: int) -> Tokens:
+    parts: list[npt.NDArray[np.int32]] = [np.empty(0, np.int32)]
+    lengths: list[int] = [0]
+    for some in _in_parts(texts, AT_ONCE):
+        options = {"return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
+        rows = tokenizer(some, truncation=True, max_length=max_length, **options)["input_ids"]
+        lengths += map(len, rows)
+        parts.append(np.fromiter((token for row in rows for token in row), dtype=np.int32))
+    return Tokens(np.concatenate(parts), np.cumsum(lengths, dtype=np.int64), tokenizer.pad_token_id)
+
+
+def _in_parts(texts: Iterable[str], size: int) -> Iterator[list[str]]:
+    iterator = iter(texts)
+    while part := list(islice(iterator, size)):
+        yield part
+
+
+def _fingerprint(tokenizer: Any, texts: Sequence[str], max_length: int) -> str:
+    """Changes with any text, the tokenizer's rules or vocabulary, and the length."""
+    digest = hashlib.sha256(f"1 {max_length}\0".encode())
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    rules = backend.to_str() if backend is not None else repr(sorted(tokenizer.get_vocab().items()))
+    digest.update(rules.encode())
+    for text in texts:
+        encoded = text.encode()
+        digest.update(len(encoded).to_bytes(8, "little") + encoded)
+    return digest.hexdigest()[:32]
+
+
+def _store(path: Path, tokens: Tokens) -> None:
+    """Write aside and rename. A cache that cannot be written costs time only."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, aside = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        try:
+            with open(handle, "wb") as file:
+                np.savez(file, ids=tokens.ids, offsets=tokens.offsets)
+            os.replace(aside, path)
+        except BaseException:
+            os.unlink(aside)
+            raise
+    except OSError:
+        pass
