@@ -9,6 +9,7 @@ One folder has two doors: `AutoModel` loads the query encoder from its root, `Se
 """
 
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -27,6 +28,8 @@ from .modeling_boolbert import BoolBertModel
 # Where the document encoder lies; the query encoder lies at the root, which Router calls ".".
 DOCUMENT_FOLDER = "document_encoder"
 REQUIREMENTS = {"sentence-transformers": ">=6.0", "transformers": ">=5.14", "torch": ">=2.9"}
+# From this version on Router loads a model that serves both routes once, and tells it which route it serves.
+REQUIREMENTS_SHARED = {**REQUIREMENTS, "sentence-transformers": ">=6.2"}
 # Stands in a batch for "the model's own gate decides".
 UNKNOWN = -1
 
@@ -254,7 +257,8 @@ def save_dual_encoder(
         "parameters": {"default_route": "document", "allow_empty_key": True, "route_mappings": {}},
     }
     _write_json(path / "router_config.json", router)
-    settings = {"model_type": "SentenceTransformer", "similarity_fn_name": similarity, "requirements": REQUIREMENTS}
+    requirements = REQUIREMENTS_SHARED if shared else REQUIREMENTS
+    settings = {"model_type": "SentenceTransformer", "similarity_fn_name": similarity, "requirements": requirements}
     _write_json(path / "config_sentence_transformers.json", settings)
     _copy_code(path, query_type)
 
@@ -296,9 +300,16 @@ def _open_both_doors(path: Path) -> None:
         types["."] = QUERY_MODULE
     structure = {route: [names.get(name, name) for name in listed] for route, listed in router["structure"].items()}
     _write_json(path / "router_config.json", {**router, "types": types, "structure": structure})
+    requirements = REQUIREMENTS_SHARED if query == document else REQUIREMENTS
     settings = json.loads((path / "config_sentence_transformers.json").read_text(encoding="utf-8"))
-    _write_json(path / "config_sentence_transformers.json", {**settings, "requirements": REQUIREMENTS})
+    _write_json(path / "config_sentence_transformers.json", {**settings, "requirements": requirements})
     _copy_code(path, types["."])
+    card = path / "README.md"
+    if card.exists() and types["."] == QUERY_MODULE:
+        text = re.sub(
+            r'(= SentenceTransformer\("[^"]+")\)', r"\1, trust_remote_code=True)", card.read_text(encoding="utf-8")
+        )
+        card.write_text(text, encoding="utf-8")
 
 
 def _copy_code(path: Path, query_type: str) -> None:
