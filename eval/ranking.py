@@ -145,5 +145,5 @@ def _share(found: npt.NDArray[Any], total: npt.NDArray[Any]) -> Values:
     return np.divide(found, total, out=np.full(len(total), np.nan), where=total > 0)
 
 
-def _defined(values: npt.NDArray[Any], count: npt.NDArray[np.int64]) -> Values:
-    return np.where(count > 0, values.astype(np.float64), np.nan)
+def _defined(values: Any, count: npt.NDArray[np.int64]) -> Values:
+    return np.where(count > 0, np.asarray(values, dtype=np.float64), np.nan)

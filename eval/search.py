@@ -1,5 +1,6 @@
 """Exact nearest neighbours by blockwise matrix product: queries x documents never exists as a whole."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from torch import Tensor
 Scores = npt.NDArray[np.float32]
 Ranked = npt.NDArray[np.int64]
 Vectors = Any  # (N, D): an array, a memory map, a tensor, or what slices like one, such as `encode.Shards`
+BlockScorer = Callable[[int, int], Tensor]  # (first row, last row + 1) of the documents -> scores (Q, rows)
 
 QUERY_BLOCK = 1024
 DOCUMENT_BLOCK = 16_384
@@ -28,15 +30,39 @@ def top_k(
     """
     check_shapes(queries, documents, k)
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    step = block or DOCUMENT_BLOCK
-    found = [
-        _top_k_of_some(as_tensor(queries, start, start + QUERY_BLOCK, place, "query"), documents, k, place, step)
-        for start in range(0, len(queries), QUERY_BLOCK)
-    ]
+    found = []
+    for start in range(0, len(queries), QUERY_BLOCK):
+        some = as_tensor(queries, start, start + QUERY_BLOCK, place, "query")
+        found.append(best_of(dot_products(some, documents), len(documents), k, block=block))
     width = min(k, len(documents))
-    scores = np.concatenate([np.empty((0, width), np.float32), *(scores.cpu().numpy() for scores, _ in found)])
-    rows = np.concatenate([np.empty((0, width), np.int64), *(rows.cpu().numpy() for _, rows in found)])
+    scores = np.concatenate([np.empty((0, width), np.float32), *(scores for scores, _ in found)])
+    rows = np.concatenate([np.empty((0, width), np.int64), *(rows for _, rows in found)])
     return scores, rows
+
+
+def dot_products(queries: Tensor, documents: Vectors) -> BlockScorer:
+    """The scorer of dense retrieval: queries of shape (Q, D) on their device against documents of any kind."""
+    return lambda start, end: queries @ as_tensor(documents, start, end, queries.device, "document").T
+
+
+def best_of(score: BlockScorer, documents: int, k: int, *, block: int | None = None) -> tuple[Scores, Ranked]:
+    """The k best documents by any score that can be computed for a block of documents at a time.
+
+    >>> best_of(lambda start, end: torch.arange(start, end).float()[None] % 3, documents=5, k=3, block=2)[1].tolist()
+    [[2, 1, 4]]
+    """
+    best_scores, best_rows = torch.empty(0), torch.empty(0, dtype=torch.long)
+    for start in range(0, documents, block or DOCUMENT_BLOCK):
+        scores = score(start, min(start + (block or DOCUMENT_BLOCK), documents))
+        scores, rows = _best_of_block(scores, min(k, scores.shape[1]))
+        rows = rows + start
+        if start:  # earlier documents stand first, so a stable sort keeps ties in the order of the rows
+            scores = torch.cat([best_scores, scores], dim=1)
+            rows = torch.cat([best_rows, rows], dim=1)
+            scores, order = torch.sort(scores, dim=1, descending=True, stable=True)
+            scores, rows = scores[:, :k], rows.gather(1, order[:, :k])
+        best_scores, best_rows = scores, rows
+    return best_scores.float().cpu().numpy(), best_rows.cpu().numpy()
 
 
 def check_shapes(queries: Vectors, documents: Vectors, k: int) -> None:
@@ -65,23 +91,6 @@ def as_tensor(vectors: Vectors, start: int, end: int, device: torch.device, what
         row = start + int((~finite).nonzero()[0])
         raise ValueError(f"{what} vector {row} holds NaN or infinity: the model or the stored vectors are broken")
     return tensor
-
-
-def _top_k_of_some(
-    queries: Tensor, documents: Vectors, k: int, device: torch.device, block: int
-) -> tuple[Tensor, Tensor]:
-    best_scores = torch.empty(len(queries), 0, device=device)
-    best_rows = torch.empty(len(queries), 0, dtype=torch.long, device=device)
-    for start in range(0, len(documents), block):
-        part = as_tensor(documents, start, start + block, device, "document")
-        scores, rows = _best_of_block(queries @ part.T, min(k, len(part)))
-        # Earlier documents stand first, so a stable sort keeps ties in the order of the rows.
-        scores = torch.cat([best_scores, scores], dim=1)
-        rows = torch.cat([best_rows, rows + start], dim=1)
-        best_scores, order = torch.sort(scores, dim=1, descending=True, stable=True)
-        best_scores, order = best_scores[:, :k], order[:, :k]
-        best_rows = rows.gather(1, order)
-    return best_scores, best_rows
 
 
 def _best_of_block(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,88 @@
+"""How sure a number is: bootstrap intervals for averages, and a paired permutation test for two systems."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.eval.ranking import Values
+
+RESAMPLES = 1000
+PERMUTATIONS = 10_000
+_CHUNK = 1000
+
+
+class Average(NamedTuple):
+    """A mean over queries with its 95% interval; `queries` is how many have a value."""
+
+    mean: float
+    low: float
+    high: float
+    queries: int
+
+    @property
+    def margin(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2
+
+
+def bootstrap(values: Mapping[str, Values], *, resamples: int = RESAMPLES, seed: int = 0) -> dict[str, Average]:
+    """The mean of each metric with the 2.5% and 97.5% quantiles of the means of resampled queries.
+
+    NaN is no value. All metrics see the same resamples.
+
+    >>> bootstrap({"recall": np.array([1.0, 1.0, np.nan])})["recall"]
+    Average(mean=1.0, low=1.0, high=1.0, queries=2)
+    """
+    names = list(values)
+    if not names:
+        return {}
+    table = np.stack([values[name] for name in names], axis=1)  # (Q, metrics)
+    known = ~np.isnan(table)
+    filled = np.where(known, table, 0.0)
+    queries = len(table)
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(0, max(queries, 1), size=(resamples, queries))
+    weights = np.zeros((resamples, queries), dtype=np.float64)  # how often each query was drawn
+    np.add.at(weights, (np.arange(resamples)[:, None], drawn), 1.0)
+    counts = weights @ known
+    means = np.divide(weights @ filled, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+    result = {}
+    for column, name in enumerate(names):
+        count = int(known[:, column].sum())
+        if not count:
+            result[name] = Average(float("nan"), float("nan"), float("nan"), 0)
+            continue
+        low, high = np.nanquantile(means[:, column], [0.025, 0.975])
+        result[name] = Average(float(filled[:, column].sum() / count), float(low), float(high), count)
+    return result
+
+
+def permutation_test(
+    first: npt.ArrayLike, second: npt.ArrayLike, *, permutations: int = PERMUTATIONS, seed: int = 0
+) -> float:
+    """How often the mean difference of two systems on the same queries would be as large by chance (two-sided p).
+
+    Each permutation swaps the two systems' values on a random half of the queries. Queries without a value in
+    either system do not count.
+
+    >>> permutation_test([0.5, 0.7, 0.1], [0.5, 0.7, 0.1])
+    1.0
+    """
+    left, right = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if left.shape != right.shape:
+        raise ValueError(f"both systems must be scored on the same queries, got {left.shape} and {right.shape}")
+    difference = left - right
+    difference = difference[~np.isnan(difference)]
+    if not len(difference):
+        return float("nan")
+    observed = abs(difference.sum())
+    rng = np.random.default_rng(seed)
+    slack = 1e-12 * max(1.0, np.abs(difference).sum())  # sums that are equal but for rounding count as equal
+    extreme = 0
+    for start in range(0, permutations, _CHUNK):
+        count = min(_CHUNK, permutations - start)
+        signs = rng.integers(0, 2, size=(count, len(difference)), dtype=np.int8).astype(np.float64) * 2 - 1
+        extreme += int((np.abs(signs @ difference) >= observed - slack).sum())
+    return (extreme + 1) / (permutations + 1)
