@@ -10,6 +10,7 @@ from transformers.activations import ACT2FN
 OPERATORS = ("and", "or", "not")
 GATES = ("learned", "cue")
 POOLINGS = ("cls", "mean")
+WINDOWS = ("window", "conv_kernel", "cue_kernel")
 # Where `trust_remote_code=True` finds the classes. A checkpoint of either model serves both: heads load as encoders.
 AUTO_MAP = {
     "AutoConfig": "configuration_boolbert.BoolBertConfig",
@@ -35,6 +36,7 @@ class BoolBertConfig(BertConfig):
         gate_temperature: divides the learned gate's logits.
         cue_activation: the non-linearity of the cue predictor; "linear" gives the paper's formula.
         cue_kernel: how many tokens the cue predictor sees, so that "other than" is told from "other"; odd, 1 for none.
+        cue_context_size: to how many numbers a neighbour is reduced there.
         gumbel_temperature: of the scope's Gumbel-sigmoid, in training.
         boolean_layers: indices of the layers with Boolean-aware attention; all if not given.
         pooling: how a sentence becomes one vector: "cls" or "mean". Used by the triplet loss.
@@ -49,14 +51,15 @@ class BoolBertConfig(BertConfig):
     sigma: float = 2.0
     threshold: float = 0.5
     conv_kernel: int = 3
-    bias_hidden_size: int | None = None
+    bias_hidden_size: int = None  # type: ignore[assignment]  # derived below
     initial_bias: float = 0.05
     gate: str = "learned"
     gate_temperature: float = 0.1
     cue_activation: str = "gelu"
     cue_kernel: int = 5
+    cue_context_size: int = 64
     gumbel_temperature: float = 1.0
-    boolean_layers: list[int] | tuple[int, ...] | None = None
+    boolean_layers: list[int] = None  # type: ignore[assignment]  # derived below
     pooling: str = "cls"
     triplet_weight: float = 0.2
     triplet_margin: float = 1.0
@@ -87,7 +90,7 @@ class BoolBertConfig(BertConfig):
 
     def check(self) -> None:
         """Raise a ValueError for the first value that no Bool-BERT can be built with."""
-        for name in ("operator_embedding_size", "window", "conv_kernel", "bias_hidden_size", "cue_kernel"):
+        for name in ("operator_embedding_size", "bias_hidden_size", "cue_context_size", *WINDOWS):
             _require(self, name, _is_integer(getattr(self, name)) and getattr(self, name) >= 1, "a whole number >= 1")
         for name in ("conv_kernel", "cue_kernel"):
             _require(self, name, getattr(self, name) % 2 == 1, "odd, so that it is centred on its token")

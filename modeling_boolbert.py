@@ -6,7 +6,7 @@ Shapes: B sentences, L tokens, D hidden size, E = 3 operators in the order of `O
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +40,8 @@ DECISION = 0.5
 INITIAL_CUE_LOGIT = -3.0
 # What stands for minus infinity on the key side of the fast path: far below any score, and finite in half precision.
 MASKED_SCORE = -30000.0
+# The Gaussian's exponent, times sigma squared, where no cue reaches. Finite, or sigma's gradient would be 0 * infinity.
+UNREACHED = -1e8
 # Fast attention kernels want head sizes that are a multiple of this.
 HEAD_MULTIPLE = 8
 # Labels with this value do not count in a loss, as everywhere in transformers.
@@ -88,7 +90,7 @@ class BoolBertForPreTrainingOutput(ModelOutput):
 
 def straight_through(hard: Tensor, surrogate: Tensor) -> Tensor:
     """The value of `hard`, to the bit, with the gradient of `surrogate`."""
-    return surrogate - surrogate.detach() + hard
+    return surrogate - surrogate.detach() + hard if surrogate.requires_grad else hard
 
 
 def masked_mean(hidden_states: Tensor, token_mask: Tensor) -> Tensor:
@@ -123,6 +125,12 @@ def relative_positions(cues: Tensor, window: int) -> tuple[Tensor, Tensor]:
     return torch.where(is_not, since, nearest), has_before | (has_after & ~is_not)
 
 
+def gaussian_exponent(cues: Tensor, window: int) -> Tensor:
+    """-r^2 / 2 for each token, and far below where no cue reaches it, so that the Gaussian gives 0: (B, E, L)."""
+    distance, reached = relative_positions(cues, window)
+    return torch.where(reached, -0.5 * distance.float().square(), UNREACHED)
+
+
 class CuePredictor(nn.Module):
     """Which tokens are cues of which operator, read off the embeddings: "not", "as well as", "either ... or".
 
@@ -132,24 +140,21 @@ class CuePredictor(nn.Module):
 
     def __init__(self, config: BoolBertConfig):
         super().__init__()
-        self.operator_projection = nn.Linear(config.operator_embedding_size, config.hidden_size)
-        self.context = None
-        if config.cue_kernel > 1:
-            self.context = nn.Conv1d(
-                config.hidden_size,
-                config.hidden_size,
-                config.cue_kernel,
-                padding=config.cue_kernel // 2,
-                groups=config.hidden_size,
-            )
+        size, narrow, kernel = config.hidden_size, config.cue_context_size, config.cue_kernel
+        self.operator_projection = nn.Linear(config.operator_embedding_size, size)
+        self.has_context = kernel > 1
+        if self.has_context:
+            self.context_projection = nn.Linear(size, narrow)
+            self.context = nn.Conv1d(narrow, size, kernel, padding=kernel // 2)
         self.activation = ACT2FN[config.cue_activation]
-        self.score = nn.Linear(config.hidden_size, 1, bias=False)
+        self.score = nn.Linear(size, 1, bias=False)
         # A parameter of its own: transformers leaves modules of custom code without one out of `_init_weights`.
         self.score_bias = nn.Parameter(torch.empty(1))
 
     def forward(self, hidden_states: Tensor, operator_embeddings: Tensor, token_mask: Tensor) -> Tensor:
-        if self.context is not None:
-            visible = hidden_states * token_mask.unsqueeze(-1).to(hidden_states.dtype)
+        if self.has_context:
+            visible = self.context_projection(hidden_states)
+            visible = visible * token_mask.unsqueeze(-1).to(visible.dtype)  # padding looks like the sentence's end
             hidden_states = hidden_states + self.context(visible.transpose(1, 2)).transpose(1, 2)
         operators = self.operator_projection(operator_embeddings)  # (E, D)
         features = self.activation(hidden_states.unsqueeze(1) + operators[:, None, :])  # (B, E, L, D)
@@ -174,16 +179,16 @@ class OperatorGate(nn.Module):
 class FiLM(nn.Module):
     """Feature-wise linear modulation: an operator's embedding scales and shifts what is computed for it.
 
-    The scale is 1 + W o + b, so that a fresh one changes little.
+    gamma and beta are two halves of one linear map. The scale is 1 + gamma, so that a fresh one changes little.
     """
 
     def __init__(self, config: BoolBertConfig):
         super().__init__()
-        self.scale = nn.Linear(config.operator_embedding_size, config.num_attention_heads)
-        self.shift = nn.Linear(config.operator_embedding_size, config.num_attention_heads)
+        self.modulation = nn.Linear(config.operator_embedding_size, 2 * config.num_attention_heads)
 
     def forward(self, features: Tensor, operator_embeddings: Tensor) -> Tensor:  # (B, L, E, heads), (E, d_o)
-        return features * (1 + self.scale(operator_embeddings)) + self.shift(operator_embeddings)
+        gamma, beta = self.modulation(operator_embeddings).to(features.dtype).chunk(2, -1)  # (E, heads) each
+        return torch.addcmul(beta, features, 1 + gamma)
 
 
 class ScopePredictor(nn.Module):
@@ -212,7 +217,7 @@ class ScopePredictor(nn.Module):
         batch, length, _ = hidden_states.shape
         taps = self.context(hidden_states).float().view(batch, length, self.kernel, NUM_OPERATORS, self.heads)
         taps = taps + cue_probs.transpose(1, 2)[:, :, None, :, None] * self.cue_weight
-        taps = taps * token_mask.to(taps.dtype)[:, :, None, None, None]
+        taps = taps * token_mask[:, :, None, None, None]
         # Tap k of the token at i + k - reach belongs to the token at i; beyond either end there are zeros.
         reach = self.kernel // 2
         taps = F.pad(taps, (0, 0, 0, 0, 0, 0, reach, reach))
@@ -227,9 +232,8 @@ class ScopePredictor(nn.Module):
             noise = torch.logit(torch.rand_like(logits), eps=1e-6)
             logits = (logits + noise) / self.temperature
         # 1[P > theta] has no gradient anywhere; P - theta stands in for it, so that theta learns too.
-        margin = torch.sigmoid(logits) - self.threshold[:, None].float()
+        margin = (torch.sigmoid(logits) - self.threshold[:, None].float()) * token_mask[:, :, None, None]
         scope = straight_through((margin > 0).to(margin.dtype), margin)
-        scope = scope * token_mask.to(scope.dtype)[:, :, None, None]
         return scope.to(hidden_states.dtype).permute(0, 2, 3, 1)  # (B, E, heads, L), values in {0, 1}
 
 
@@ -254,14 +258,13 @@ class BiasPredictor(nn.Module):
         self.output_bias = nn.Parameter(torch.empty(NUM_OPERATORS, heads))
         self.operator_gate = nn.Linear(config.operator_embedding_size, heads, bias=False)
 
-    def position_weights(self, distance: Tensor, reached: Tensor) -> Tensor:
-        """The Gaussian weight of each token's distance to its cue: (B, E, L)."""
-        variance = self.sigma.float().square().clamp_min(1e-6)[:, None]
-        return torch.exp(-distance.float().square() / (2 * variance)) * reached
+    def position_weights(self, exponent: Tensor) -> Tensor:
+        """w(r), from `gaussian_exponent`'s -r^2 / 2: (B, E, L)."""
+        return torch.exp(exponent / self.sigma.float().square().clamp_min(1e-6)[:, None])
 
-    def forward(self, hidden_states: Tensor, distance: Tensor, reached: Tensor, operator_embeddings: Tensor) -> Tensor:
+    def forward(self, hidden_states: Tensor, exponent: Tensor, operator_embeddings: Tensor) -> Tensor:
         batch, length, _ = hidden_states.shape
-        position = self.position_weights(distance, reached).transpose(1, 2)  # (B, L, E)
+        position = self.position_weights(exponent).transpose(1, 2)  # (B, L, E)
         hidden = self.dense(hidden_states).view(batch, length, NUM_OPERATORS, self.hidden_size)
         position = position.unsqueeze(-1) * self.position_weight  # (B, L, E, hidden)
         hidden = self.activation(hidden + position.to(hidden.dtype))
@@ -291,9 +294,9 @@ class BoolBertSelfAttention(BertSelfAttention):
         boolean: tuple[Tensor, ...],
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:
-        cue_probs, distance, reached, gate, operator_embeddings, token_mask = boolean
+        cue_probs, exponent, gate, operator_embeddings, token_mask = boolean
         scope = self.scope_predictor(hidden_states, cue_probs, operator_embeddings, token_mask)
-        bias = self.bias_predictor(hidden_states, distance, reached, operator_embeddings)
+        bias = self.bias_predictor(hidden_states, exponent, operator_embeddings)
 
         batch, length, _ = hidden_states.shape
         shape = (batch, length, self.num_attention_heads, self.attention_head_size)
@@ -301,22 +304,22 @@ class BoolBertSelfAttention(BertSelfAttention):
         key = self.key(hidden_states).view(shape).transpose(1, 2)
         value = self.value(hidden_states).view(shape).transpose(1, 2)
 
-        in_and, in_or, _ = scope.unbind(1)  # (B, heads, L) each
-        plus_and, plus_or, minus_not = (gate.to(bias.dtype)[:, :, None, None] * scope * bias / self.scaling).unbind(1)
-        not_column = -minus_not
-        if attention_mask is None:
-            # NOT's column is 1 on the query side, so it can mask the padding as well, and no mask is needed.
-            not_column = not_column + (1 - token_mask.to(bias.dtype))[:, None, :] * MASKED_SCORE
-        one, zero = torch.ones_like(in_and), torch.zeros_like(in_and)
+        query_side = scope[:, :NOT].permute(0, 2, 3, 1).to(query.dtype)  # s_and and s_or, (B, heads, L, 2)
+        # U's last column is 1; behind it stand zeros that fill the head up to a size that kernels like.
         spare = -(self.attention_head_size + NUM_OPERATORS) % HEAD_MULTIPLE
-        query_side = torch.stack([in_and, in_or, one] + [zero] * spare, -1)  # U, (B, heads, L, 3 + spare)
-        key_side = torch.stack([plus_and, plus_or, not_column] + [zero] * spare, -1)  # V / scale
+        filling = F.pad(query.new_ones(1), (0, spare)).expand(*query.shape[:-1], -1)
+        key_side = gate[:, :, None, None].to(bias.dtype) * scope * bias / self.scaling  # V / scale
+        and_or, minus_not = key_side[:, :NOT], -key_side[:, NOT:]  # (B, 2, heads, L), (B, 1, heads, L)
+        if attention_mask is None:
+            # NOT's column meets a 1 in every query, so it can mask the padding as well, and no mask is needed.
+            minus_not = minus_not + ((1 - token_mask) * MASKED_SCORE).to(bias.dtype)[:, None, None, :]
+        key_side = torch.cat([and_or, minus_not], 1).permute(0, 2, 3, 1).to(key.dtype)  # (B, heads, L, 3)
 
         attention = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
         output, weights = attention(
             self,
-            torch.cat([query, query_side.to(query.dtype)], -1),
-            torch.cat([key, key_side.to(key.dtype)], -1),
+            torch.cat([query, query_side, filling], -1),
+            F.pad(torch.cat([key, key_side], -1), (0, spare)),
             F.pad(value, (0, NUM_OPERATORS + spare)),
             attention_mask,
             dropout=self.dropout.p if self.training else 0.0,
@@ -398,8 +401,8 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
     config_class = BoolBertConfig
     config: BoolBertConfig
     base_model_prefix = "bert"
-    _no_split_modules: ClassVar = ["BertEmbeddings", "BertLayer", "BoolBertLayer"]
-    _can_record_outputs: ClassVar = {"hidden_states": BertLayer, "attentions": BertSelfAttention}
+    _no_split_modules = ["BertEmbeddings", "BertLayer", "BoolBertLayer"]  # noqa: RUF012
+    _can_record_outputs = {"hidden_states": BertLayer, "attentions": BertSelfAttention}  # noqa: RUF012
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
@@ -409,6 +412,9 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
             # The embeddings are normalised, so operators have to be about as large to make a difference.
             init.normal_(module.operator_projection.weight, std=self.config.operator_embedding_size**-0.5)
             init.constant_(module.score_bias, INITIAL_CUE_LOGIT)
+            if module.has_context:  # as large as the embeddings that it is added to
+                for part in (module.context_projection, module.context):
+                    init.normal_(part.weight, std=part.weight[0].numel() ** -0.5)
         elif isinstance(module, ScopePredictor):
             init.normal_(module.cue_weight, std=std)
             init.zeros_(module.bias)
@@ -442,10 +448,10 @@ class BoolBertModel(BoolBertPreTrainedModel):
         self.pooler = BertPooler(config) if add_pooling_layer else None
         self.post_init()
 
-    def get_input_embeddings(self) -> nn.Module:
+    def get_input_embeddings(self) -> nn.Embedding:
         return self.embeddings.word_embeddings
 
-    def set_input_embeddings(self, value: nn.Module) -> None:
+    def set_input_embeddings(self, value: nn.Embedding) -> None:
         self.embeddings.word_embeddings = value
 
     @capture_outputs
@@ -471,7 +477,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
 
         cue_logits = self.cue_predictor(embeddings, self.operator_embeddings, token_mask)
         cue_probs = torch.sigmoid(cue_logits.float()) * token_mask.unsqueeze(1)
-        distance, reached = relative_positions(cue_probs > DECISION, self.config.window)
+        exponent = gaussian_exponent(cue_probs > DECISION, self.config.window)
         gate_logits = self.gate(embeddings, token_mask)
         if operators is None:
             gate = self._predicted_gate(gate_logits, cue_probs)
@@ -479,7 +485,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
             gate = self._given_gate(operators, shape[0], embeddings.device)
 
         plain_mask, boolean_mask = self._attention_masks(attention_mask, embeddings)
-        boolean = (cue_probs, distance, reached, gate, self.operator_embeddings, token_mask)
+        boolean = (cue_probs, exponent, gate, self.operator_embeddings, token_mask)
         hidden_states, scopes, biases = self.encoder(embeddings, plain_mask, boolean_mask, boolean, **kwargs)
         return BoolBertOutput(
             last_hidden_state=hidden_states,
@@ -516,7 +522,8 @@ class BoolBertModel(BoolBertPreTrainedModel):
             raise ValueError(f"input_ids must be (batch, length), got shape {tuple(input_ids.shape)}")
         if inputs_embeds is not None and inputs_embeds.ndim != 3:
             raise ValueError(f"inputs_embeds must be (batch, length, size), got shape {tuple(inputs_embeds.shape)}")
-        batch, length = input_ids.shape if input_ids is not None else inputs_embeds.shape[:2]
+        given = input_ids if input_ids is not None else inputs_embeds
+        batch, length = given.shape[:2]  # type: ignore[union-attr]
         if batch == 0 or length == 0:
             raise ValueError(f"the batch is empty: got {batch} sentences of {length} tokens")
         if length > self.config.max_position_embeddings:
@@ -537,9 +544,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
             return allowed.any(dim=2).any(dim=1).to(device=device, dtype=torch.float32).expand(shape)
         raise ValueError(f"attention_mask must be of shape {shape}, got {tuple(attention_mask.shape)}")
 
-    def _attention_masks(
-        self, attention_mask: Tensor | None, embeddings: Tensor
-    ) -> tuple[Tensor | None, Tensor | None]:
+    def _attention_masks(self, attention_mask: Tensor | None, embeddings: Tensor) -> tuple[Any, Any]:
         """The masks for the plain and for the Boolean layers; with sdpa the latter mask the padding by themselves."""
         folded = self.config._attn_implementation == "sdpa" and (attention_mask is None or attention_mask.ndim == 2)
         if folded and len(self.config.boolean_layers) == self.config.num_hidden_layers:

@@ -33,10 +33,26 @@ def linear(weight, bias, vector):
     return rows
 
 
+def neighbours(module, hidden, mask, i):
+    """What token i hears from the tokens around it: a convolution over their narrow projections, (D,)."""
+    if not module.has_context:
+        return None
+    out = module.context.bias.tolist()
+    kernel = module.context.weight.shape[-1]
+    for k in range(kernel):
+        j = i + k - kernel // 2
+        if 0 <= j < len(hidden) and mask[j]:
+            narrow = linear(module.context_projection.weight, module.context_projection.bias, hidden[j].tolist())
+            for d, heard in enumerate(linear(module.context.weight[:, :, k], None, narrow)):
+                out[d] += heard
+    return out
+
+
 def cue_logits(module, hidden, operators, mask, activation=gelu):
     """p's logits (B, E, L): W_c act(H + context + W_o o_e + b_o) + b_c."""
     batch, length, size = hidden.shape
     out = torch.zeros(batch, 3, length, dtype=torch.double)
+    context = [[neighbours(module, hidden[b], mask[b], i) for i in range(length)] for b in range(batch)]
     for b in range(batch):
         for e in range(3):
             shift = linear(module.operator_projection.weight, module.operator_projection.bias, operators[e].tolist())
@@ -44,13 +60,8 @@ def cue_logits(module, hidden, operators, mask, activation=gelu):
                 total = module.score_bias.item()
                 for d in range(size):
                     feature = float(hidden[b, i, d]) + shift[d]
-                    if module.context is not None:
-                        feature += module.context.bias[d].item()
-                        kernel = module.context.weight.shape[-1]
-                        for k in range(kernel):
-                            j = i + k - kernel // 2
-                            if 0 <= j < length and mask[b, j]:
-                                feature += module.context.weight[d, 0, k].item() * float(hidden[b, j, d])
+                    if module.has_context:
+                        feature += context[b][i][d]
                     total += module.score.weight[0, d].item() * activation(feature)
                 out[b, e, i] = total
     return out
@@ -75,8 +86,8 @@ def scope_probabilities(module, hidden, cue_probs, operators, mask):
     context = module.context.weight.view(kernel, 3, heads, size)
     out = torch.zeros(batch, 3, heads, length, dtype=torch.double)
     for e in range(3):
-        scale = linear(module.film.scale.weight, module.film.scale.bias, operators[e].tolist())
-        shift = linear(module.film.shift.weight, module.film.shift.bias, operators[e].tolist())
+        modulation = linear(module.film.modulation.weight, module.film.modulation.bias, operators[e].tolist())
+        scale, shift = modulation[:heads], modulation[heads:]
         for b in range(batch):
             for h in range(heads):
                 for i in range(length):

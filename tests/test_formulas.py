@@ -5,7 +5,7 @@ import slow_reference as slow
 import torch
 from torch.testing import assert_close
 
-from boolbert.modeling_boolbert import relative_positions
+from boolbert.modeling_boolbert import gaussian_exponent, relative_positions
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_position_weights(model):
     with torch.no_grad():
         module.sigma.copy_(torch.tensor([0.7, 2.0, 3.0]))
     cues = torch.rand(20, 3, 12, generator=torch.Generator().manual_seed(0)) > 0.8
-    weights = module.position_weights(*relative_positions(cues, window=4)).detach()
+    weights = module.position_weights(gaussian_exponent(cues, window=4)).detach()
     for b in range(20):
         for e in range(3):
             for i in range(12):
@@ -128,7 +128,7 @@ def test_bias(model, inputs):
     hidden, _, cue_probs, operators = inputs
     module = model.encoder.layer[0].attention.self.bias_predictor
     cues = cue_probs > 0.5
-    got = module(hidden, *relative_positions(cues, window=5), operators)
+    got = module(hidden, gaussian_exponent(cues, window=5), operators)
     expected = slow.bias(module, hidden, cues, operators, window=5)
     assert (expected >= 0).all()
     assert expected.std() > 0.05
