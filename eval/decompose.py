@@ -50,8 +50,10 @@ def parsed_parts(text: str) -> Parts:
 
     >>> [tuple(part) for part in parsed_parts("Birds of Peru as well as Chile, but not of Brazil or Cuba")]
     [('', 'Birds of Peru'), ('and', 'Chile'), ('not', 'of Brazil'), ('not', 'Cuba')]
-    >>> [tuple(part) for part in parsed_parts("either cats or dogs")], [tuple(part) for part in parsed_parts("not dogs")]
-    ([('', 'cats'), ('or', 'dogs')], [('', 'not dogs')])
+    >>> [tuple(part) for part in parsed_parts("either cats or dogs")]
+    [('', 'cats'), ('or', 'dogs')]
+    >>> parsed_parts("not dogs")
+    (Part(operator='', text='not dogs'),)
     """
     parts: list[Part] = []
     operator, start = "", 0

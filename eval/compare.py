@@ -1,0 +1,176 @@
+"""Compare systems on the same queries and the same corpus: one table of quality and cost.
+
+python eval/compare.py                                              # the embedded countries
+python eval/compare.py --data quest --split dev --runs runs/quest-seed* runs/baseline-seed* --output_dir runs/compare
+
+Without --runs: the untrained encoder, the same with a fresh BoolAttn, BM25, queries taken apart (gold and parsed
+atoms), embedding subtraction, and every finished run under runs/ that was trained on this data. Run folders whose
+names differ only in their seed are averaged. --models adds sentence-transformers models by name.
+Writes table.md, table.csv, table.json, pictures/, report.html, and a folder for each system.
+"""
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from boolbert.eval.arguments import parse
+from boolbert.eval.errors import EvaluationError, run_script
+from boolbert.eval.lineup import UNTRAINED, Lineup, Settings, by_seed, check_runs, find_runs
+from boolbert.eval.models import bool_bert
+from boolbert.eval.pictures import draw_all
+from boolbert.eval.report import write_report
+from boolbert.eval.results import Result, measure, merged, write_json, write_result
+from boolbert.eval.scoring import main_metric, quest_metrics
+from boolbert.eval.significance import permutation_test
+from boolbert.eval.systems import Dense, System
+from boolbert.eval.tables import comma_separated, markdown, terminal
+from boolbert.eval.tasks import Task, quest_task
+from boolbert.eval.trec import write_qrels
+
+
+@dataclass
+class Arguments:
+    data: str | None = field(default=None, metadata={"help": "data folder or Hub data set id; the embedded countries"})
+    split: str = field(default="dev", metadata={"help": "the queries to ask"})
+    output_dir: str = field(default="runs/compare", metadata={"help": "folder for tables, pictures and the report"})
+    runs: list[str] = field(default_factory=list, metadata={"help": "folders written by train/quest.py"})
+    models: list[str] = field(default_factory=list, metadata={"help": "sentence-transformers models, folder or Hub id"})
+    encoder: str | None = field(default=None, metadata={"help": "the untrained encoder; all-MiniLM-L6-v2"})
+    untrained: bool = field(default=True, metadata={"help": "include what needs no training"})
+    reference: str | None = field(default=None, metadata={"help": "the system that p-values compare with"})
+    conjunction: str = field(default="sum", metadata={"help": "AND of a decomposition: sum or min"})
+    not_weight: float = field(default=0.3, metadata={"help": "share that NOT subtracts where it is taken apart"})
+    limit: int | None = field(default=None, metadata={"help": "only the first so many queries"})
+    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
+    precision: str = field(default="float32", metadata={"help": "of the models: float32, float16 or bfloat16"})
+    storage: str = field(default="float32", metadata={"help": "of the document vectors: float32 or float16"})
+    seed: int = field(default=0, metadata={"help": "of the fresh Bool-BERT's weights"})
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    start = time.perf_counter()
+    args = parse(Arguments, __doc__, arguments)
+    folder = Path(args.output_dir)
+    task = quest_task(args.data, args.split, args.limit)
+    print(f"{task.name}, {task.split}: {len(task):,} queries, {len(task.corpus):,} documents")
+    lineup = Lineup(task, settings_of(args, folder))
+    results = measured(lineup, args)
+    summaries = write_all(folder, results, task, args.reference)
+    for line in lineup.left_out:
+        print(f"note: {line}")
+    print(f"\n{terminal(summaries)}\n\n{footnote(summaries)}")
+    print(f"\n{folder}/report.html, table.md, table.csv, table.json: {time.perf_counter() - start:.0f} s in all")
+
+
+def settings_of(args: Arguments, folder: Path) -> Settings:
+    return Settings(
+        vectors=folder / "vectors",
+        device=args.device,
+        precision=args.precision,
+        storage=args.storage,
+        conjunction=args.conjunction,
+        not_weight=args.not_weight,
+        seed=args.seed,
+    )
+
+
+def measured(lineup: Lineup, args: Arguments) -> list[Result]:
+    """The results of all systems, in the order of the table."""
+    runs = check_runs(args.runs) if args.runs else find_runs(Path("runs"), args.data)
+    results: list[Result] = []
+    if args.untrained:
+        results += [timed(system, lineup.task) for system in lineup.untrained(args.encoder)]
+    for name, folders in by_seed(runs).items():
+        results += trained(lineup, name, folders)
+    for name in args.models:
+        results += [timed(system, lineup.task) for system in lineup.dense(name, lineup.load(name))]
+    if not results:
+        raise EvaluationError("nothing to compare: give --runs or --models, or leave --untrained on")
+    return results
+
+
+def trained(lineup: Lineup, name: str, folders: Sequence[Path]) -> Iterator[Result]:
+    """A trained system: each of its forms over all its seeds. On a plain BERT, decomposition as well."""
+    by_form: dict[str, list[Result]] = {}
+    for folder in folders:
+        model = lineup.load(str(folder), quiet=True)
+        title = f"{'Bool-BERT' if bool_bert(model) is not None else 'BERT'} {name}"
+        systems: list[System] = list(lineup.dense(title, model))
+        if isinstance(systems[0], Dense) and systems[0].gate is None:
+            systems += lineup.decompositions(systems[0], on=f" on {title}")
+        for system in systems:
+            by_form.setdefault(system.name, []).append(timed(system, lineup.task))
+    for form, runs in by_form.items():
+        yield merged(runs, form) if len(runs) > 1 else runs[0]
+
+
+def timed(system: System, task: Task) -> Result:
+    start = time.perf_counter()
+    result = measure(system, task, quest_metrics)
+    print(f"  {system.name:<44} {time.perf_counter() - start:6.1f} s", file=sys.stderr)
+    return result
+
+
+def write_all(folder: Path, results: Sequence[Result], task: Task, reference: str | None) -> list[dict[str, Any]]:
+    """Every file of a comparison; returns the systems' metrics with their p-values."""
+    folder.mkdir(parents=True, exist_ok=True)
+    summaries = [write_result(folder / result.slug, result, task) for result in results]
+    add_p_values(summaries, results, task, reference)
+    write_qrels(folder / "qrels.trec", task)
+    (folder / "table.md").write_text(f"{markdown(summaries)}\n{footnote(summaries)}\n", encoding="utf-8")
+    (folder / "table.csv").write_text(comma_separated(summaries), encoding="utf-8")
+    write_json(folder / "table.json", summaries)
+    write_json(folder / "significance.json", all_pairs(results, task))
+    draw_all(summaries, folder / "pictures", main_metric(len(task.corpus)))
+    write_report(folder)
+    return summaries
+
+
+def add_p_values(summaries: list[dict[str, Any]], results: Sequence[Result], task: Task, reference: str | None) -> None:
+    """Test each system against the reference on the main metric."""
+    names = [result.name for result in results]
+    if reference is not None and reference not in names:
+        raise EvaluationError(f"--reference {reference!r} is not in the comparison: {', '.join(names)}")
+    plain = [name for name in names if name.startswith("BERT ")]
+    chosen = reference or (plain[0] if plain else UNTRAINED if UNTRAINED in names else names[0])
+    metric = main_metric(len(task.corpus))
+    base = results[names.index(chosen)]
+    for summary, result in zip(summaries, results, strict=True):
+        same = result is base
+        p_value = None if same else permutation_test(result.per_query[metric], base.per_query[metric])
+        summary.update(reference=chosen, tested_on=metric, p_value=p_value)
+
+
+def all_pairs(results: Sequence[Result], task: Task) -> list[dict[str, Any]]:
+    """The permutation test for every two systems, on the main metric and on violations."""
+    metrics = [name for name in (main_metric(len(task.corpus)), "violations") if name in results[0].per_query]
+    return [
+        {
+            "first": first.name,
+            "second": second.name,
+            "metric": metric,
+            "p_value": permutation_test(first.per_query[metric], second.per_query[metric]),
+        }
+        for place, first in enumerate(results)
+        for second in results[place + 1 :]
+        for metric in metrics
+    ]
+
+
+def footnote(summaries: Sequence[dict[str, Any]]) -> str:
+    first = summaries[0]
+    lines = [
+        f"{first['data']}, {first['split']}: {first['queries']:,} queries, {first['documents']:,} documents.",
+        "±: half the width of the bootstrap 95% interval. ms/query: from text to ranking, one query at a time.",
+        "Violations: share of the top R that breaks the query's operators. Negated: share in the set NOT excludes.",
+        'Pairs: pairwise accuracy (NevIR) on "A that are not B" / "A that are also B".',
+        f"p: paired permutation test on {first['tested_on']} against {first['reference']}.",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    run_script(main)

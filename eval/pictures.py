@@ -1,0 +1,163 @@
+"""Pictures of a comparison, as PNG and SVG. Systems differ by hatch, marker and line too: grey print is enough."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from boolbert.boolean import TEMPLATES
+from boolbert.eval.errors import optional
+
+Summary = Mapping[str, Any]  # a metrics.json
+
+# Colours that also differ in lightness.
+COLOURS = ("#1b3a5c", "#e69f00", "#56b4e9", "#8c2d04", "#b8b8b8", "#009e73", "#f0e442", "#cc79a7", "#444444", "#a6d96a")
+HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "ooo", "+++", "***", "|||")
+MARKERS = "osD^vPX*<>"
+LINES = ("-", "--", "-.", ":")
+TITLES = {
+    "r_precision": "R-precision",
+    "recall@100": "Recall@100",
+    "mrr@10": "MRR@10",
+    "violations": "Share of the top R that breaks the query's operators (less is better)",
+}
+SHORT = {
+    "_": "A",
+    "_ or _": "A or B",
+    "_ or _ or _": "A or B or C",
+    "_ that are also _": "A and B",
+    "_ that are also both _ and _": "A and B and C",
+    "_ that are not _": "A not B",
+    "_ that are also _ but not _": "A and B not C",
+}
+
+
+def draw_all(systems: Sequence[Summary], folder: Path, metric: str) -> list[Path]:
+    """The pictures that these systems have numbers for; returns the SVG files."""
+    kind = "template" if "template" in systems[0]["metrics"] else "operator"
+    drawn = []
+    if kind in systems[0]["metrics"]:
+        drawn.append(bars(systems, kind, metric, folder / f"{metric.replace('@', '_at_')}_by_{kind}"))
+        if _has(systems, kind, "violations"):
+            drawn.append(bars(systems, kind, "violations", folder / "violations"))
+    drawn.append(recall_against_k(systems, folder / "recall_against_k"))
+    return drawn
+
+
+def bars(systems: Sequence[Summary], kind: str, metric: str, path: Path) -> Path:
+    """Grouped bars with 95% intervals: a group for each template (or operator), a bar for each system."""
+    plot = _pyplot()
+    groups = [name for name in _ordered(systems[0]["metrics"][kind]) if _has(systems, kind, metric, name)]
+    width = 0.84 / len(systems)
+    figure, axes = plot.subplots(figsize=(max(9, 0.16 * len(systems) * len(groups) + 3), 4.8))
+    for place, system in enumerate(systems):
+        averages = [system["metrics"][kind].get(group, {}).get(metric) or {} for group in groups]
+        means = [average.get("mean") or 0.0 for average in averages]
+        below = [mean - (average.get("low") or mean) for mean, average in zip(means, averages, strict=True)]
+        above = [(average.get("high") or mean) - mean for mean, average in zip(means, averages, strict=True)]
+        axes.bar(
+            [group + (place - (len(systems) - 1) / 2) * width for group in range(len(groups))],
+            means,
+            width,
+            yerr=[[max(value, 0) for value in below], [max(value, 0) for value in above]],
+            color=COLOURS[place % len(COLOURS)],
+            hatch=HATCHES[place % len(HATCHES)],
+            edgecolor="white" if place == 0 else "black",
+            linewidth=0.4,
+            error_kw={"elinewidth": 0.8, "capsize": 1.5, "ecolor": "#222222"},
+            label=system["system"],
+        )
+    axes.set_xticks(range(len(groups)), [SHORT.get(group, group) for group in groups])
+    axes.set_ylabel(TITLES.get(metric, metric).split(" (")[0] if metric != "violations" else "Violations")
+    axes.set_title(TITLES.get(metric, metric) + ("" if metric == "violations" else f" by {kind}"), loc="left")
+    axes.set_ylim(bottom=0)
+    axes.margins(x=0.01)
+    return _finish(figure, axes, path, plot)
+
+
+def recall_against_k(systems: Sequence[Summary], path: Path) -> Path:
+    """Recall at ever more documents."""
+    plot = _pyplot()
+    figure, axes = plot.subplots(figsize=(9, 4.8))
+    for place, system in enumerate(systems):
+        curve = system["recall_curve"]
+        depths = [int(k) for k in curve]
+        axes.plot(
+            depths,
+            [curve[k]["mean"] for k in curve],
+            color=COLOURS[place % len(COLOURS)],
+            marker=MARKERS[place % len(MARKERS)],
+            linestyle=LINES[place % len(LINES)],
+            markersize=5,
+            markeredgecolor="black",
+            markeredgewidth=0.4,
+            label=system["system"],
+        )
+        axes.fill_between(
+            depths,
+            [curve[k]["low"] for k in curve],
+            [curve[k]["high"] for k in curve],
+            color=COLOURS[place % len(COLOURS)],
+            alpha=0.07,
+            linewidth=0,
+        )
+    axes.set_xscale("log")
+    axes.set_xticks(depths, [str(k) for k in depths])
+    axes.minorticks_off()
+    axes.set_xlabel("K, documents looked at")
+    axes.set_ylabel("Recall@K")
+    axes.set_title("Recall against K", loc="left")
+    axes.set_ylim(bottom=0)
+    return _finish(figure, axes, path, plot)
+
+
+def _finish(figure: Any, axes: Any, path: Path, plot: Any) -> Path:
+    axes.grid(axis="y", color="#dddddd", linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    count = len(axes.get_legend_handles_labels()[1])
+    figure.legend(
+        *axes.get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=min(3, count),
+        frameon=False,
+        handlelength=2.4,
+        handleheight=1.2,
+        fontsize=9,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path.with_suffix(".png"), dpi=150, metadata={"Software": None})
+    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+    plot.close(figure)
+    return path.with_suffix(".svg")
+
+
+def _pyplot() -> Any:
+    matplotlib = optional("matplotlib", "matplotlib", "eval")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    pyplot.rcParams.update(
+        {
+            "figure.constrained_layout.use": True,
+            "font.size": 10,
+            "axes.titlesize": 12,
+            "axes.titleweight": "bold",
+            "hatch.linewidth": 0.6,
+            "svg.hashsalt": "boolbert",  # the same picture gives the same bytes
+        }
+    )
+    return pyplot
+
+
+def _ordered(groups: Mapping[str, Any]) -> list[str]:
+    order = [*TEMPLATES, "and", "or", "not"]
+    return sorted(groups, key=lambda name: order.index(name) if name in order else len(order))
+
+
+def _has(systems: Sequence[Summary], kind: str, metric: str, group: str | None = None) -> bool:
+    return any(
+        (average.get(metric) or {}).get("mean") is not None
+        for system in systems
+        for name, average in system["metrics"].get(kind, {}).items()
+        if group in (None, name)
+    )

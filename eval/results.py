@@ -1,0 +1,175 @@
+"""A system's result: measured once, written as metrics.json, per_query.jsonl and run.trec."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boolbert.eval.ranking import Values, hits
+from boolbert.eval.scoring import (
+    PerQuery,
+    as_json,
+    averages,
+    over_seeds,
+    pair_accuracy,
+    recall_curve,
+    search_depth,
+)
+from boolbert.eval.search import Ranked, Scores
+from boolbert.eval.significance import bootstrap
+from boolbert.eval.systems import System, search
+from boolbert.eval.tasks import Task
+from boolbert.eval.trec import write_run
+
+SHOWN = 10  # ranked documents a query in per_query.jsonl
+TIMED = 20  # queries whose latency is measured
+LATENCY_DEPTH = 100
+
+Metrics = Callable[[Task, Ranked], PerQuery]
+
+
+@dataclass
+class Result:
+    """One system on one task. Several seeds of it become one result by `merged`."""
+
+    name: str
+    parameters: int
+    per_query: PerQuery
+    curve: dict[int, Values]
+    pairs: Values | None
+    scores: Scores
+    rows: Ranked
+    latency_ms: float
+    seeds: int = 1
+    spread: dict[str, float] = field(default_factory=dict)  # standard deviation of the means over the seeds
+
+    @property
+    def slug(self) -> str:
+        return slug(self.name)
+
+
+def slug(name: str) -> str:
+    """A name as a folder is called.
+
+    >>> slug("Bool-BERT quest, gate given")
+    'bool-bert-quest-gate-given'
+    """
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-")
+
+
+def measure(system: System, task: Task, metrics: Metrics) -> Result:
+    """Search, score and time one system."""
+    scores, rows = search(system, task.questions, search_depth(task))
+    return Result(
+        name=system.name,
+        parameters=system.parameters,
+        per_query=metrics(task, rows),
+        curve=recall_curve(task, rows),
+        pairs=pair_accuracy(task, system),
+        scores=scores,
+        rows=rows,
+        latency_ms=latency(system, task),
+    )
+
+
+def latency(system: System, task: Task) -> float:
+    """Milliseconds from one query's text to its ranked list, the median over some queries at batch size 1."""
+    chosen = np.linspace(0, len(task) - 1, min(TIMED, len(task))).astype(int)
+    times = []
+    for index in [chosen[0], chosen[0], *chosen]:  # the first two only warm up
+        start = time.perf_counter()
+        search(system, [task.questions[index]], LATENCY_DEPTH)
+        times.append(time.perf_counter() - start)
+    return 1000 * float(np.median(times[2:]))
+
+
+def merged(runs: Sequence[Result], name: str) -> Result:
+    """Several seeds as one result: their mean on every query. The rankings are the first seed's."""
+    first = runs[0]
+    means = {metric: [float(np.nanmean(run.per_query[metric])) for run in runs] for metric in first.per_query}
+    return Result(
+        name=name,
+        parameters=first.parameters,
+        per_query=over_seeds([run.per_query for run in runs]),
+        curve={k: np.mean([run.curve[k] for run in runs], axis=0) for k in first.curve},
+        pairs=None if first.pairs is None else np.mean([run.pairs for run in runs if run.pairs is not None], axis=0),
+        scores=first.scores,
+        rows=first.rows,
+        latency_ms=float(np.median([run.latency_ms for run in runs])),
+        seeds=len(runs),
+        spread={metric: float(np.std(values, ddof=1)) for metric, values in means.items()} if len(runs) > 1 else {},
+    )
+
+
+def summary(result: Result, task: Task) -> dict[str, Any]:
+    """All averages of a result, as they stand in metrics.json."""
+    found = averages(result.per_query, task.groups)
+    if result.pairs is not None:
+        found["all"]["pairwise_accuracy"] = bootstrap({"pairs": result.pairs})["pairs"]
+    curve = bootstrap({str(k): values for k, values in result.curve.items()})
+    return {
+        "system": result.name,
+        "data": task.name,
+        "split": task.split,
+        "queries": len(task),
+        "documents": len(task.corpus),
+        "parameters": result.parameters,
+        "latency_ms": round(result.latency_ms, 3),
+        "seeds": result.seeds,
+        "seed_deviation": result.spread,
+        "metrics": as_json(found),
+        "recall_curve": as_json(curve),
+    }
+
+
+def write_result(folder: Path, result: Result, task: Task) -> dict[str, Any]:
+    """Write a result's three files, and return what stands in metrics.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    metrics = summary(result, task)
+    write_json(folder / "metrics.json", metrics)
+    write_run(folder / "run.trec", task, result.scores, result.rows, result.slug)
+    with (folder / "per_query.jsonl").open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in query_rows(result, task))
+    return metrics
+
+
+def query_rows(result: Result, task: Task) -> list[dict[str, Any]]:
+    """A row for each query: what was asked, its metrics, and the first documents, each a hit, a violation or a miss."""
+    gold = hits(result.rows[:, :SHOWN], task.gold)
+    broken = hits(result.rows[:, :SHOWN], task.violating) if task.violating is not None else np.zeros_like(gold)
+    titles = task.corpus.titles
+    rows = []
+    for index, question in enumerate(task.questions):
+        top = [
+            {
+                "title": titles[row],
+                "score": round(float(result.scores[index, rank]), 6),
+                "mark": "hit" if gold[index, rank] else "violation" if broken[index, rank] else "miss",
+            }
+            for rank, row in enumerate(result.rows[index, :SHOWN].tolist())
+        ]
+        rows.append(
+            {
+                "id": question.id,
+                "query": question.text,
+                "operators": question.operators,
+                **{kind: labels[index] for kind, labels in task.groups.items()},
+                "gold": [titles[int(row)] for row in task.gold[index]],
+                "metrics": {name: _number(values[index]) for name, values in result.per_query.items()},
+                "top": top,
+            }
+        )
+    return rows
+
+
+def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 6)

@@ -1,0 +1,129 @@
+"""The comparison as a table: Markdown and terminal for people, CSV and JSON for programs."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+# Metric, its column, and whether more is better. A column is left out where no system has its metric.
+COLUMNS: tuple[tuple[str, str, bool], ...] = (
+    ("recall@20", "R@20", True),
+    ("recall@50", "R@50", True),
+    ("recall@100", "R@100", True),
+    ("recall@1000", "R@1000", True),
+    ("mrecall@100", "MR@100", True),
+    ("mrr@10", "MRR@10", True),
+    ("accuracy@1", "Acc@1", True),
+    ("accuracy@10", "Acc@10", True),
+    ("negative_mrr@10", "neg. MRR@10", False),
+    ("negative_accuracy@10", "neg. Acc@10", False),
+    ("ndcg@10", "nDCG@10", True),
+    ("r_precision", "R-prec", True),
+    ("violations", "Violations", False),
+    ("negated", "Negated", False),
+    ("pairwise_accuracy", "Pairs", True),
+)
+
+Summary = Mapping[str, Any]  # a metrics.json
+
+
+def columns_of(systems: Sequence[Summary]) -> list[tuple[str, str, bool]]:
+    """The columns that at least one system has a value for."""
+    return [column for column in COLUMNS if any(_value(system, column[0]) is not None for system in systems)]
+
+
+def number(value: float | None) -> str:
+    """
+    >>> number(0.4567), number(1.0), number(None)
+    ('.457', '1.000', '-')
+    """
+    return "-" if value is None else f"{value:.3f}".removeprefix("0") if value >= 0 else f"{value:.3f}"
+
+
+def with_margin(average: Mapping[str, Any] | None) -> str:
+    """
+    >>> with_margin({"mean": 0.5, "low": 0.45, "high": 0.57, "queries": 9})
+    '.500 ±.060'
+    """
+    if average is None or average["mean"] is None:
+        return "-"
+    return f"{number(average['mean'])} ±{number((average['high'] - average['low']) / 2)}"
+
+
+def cells(systems: Sequence[Summary], *, margins: bool, best: str = "") -> tuple[list[str], list[list[str]]]:
+    """Header and rows as text; the best value of a column gets `best` on both sides."""
+    columns = columns_of(systems)
+    tested = next((system["reference"] for system in systems if system.get("reference")), None)
+    header = ["System", *(title for _, title, _ in columns), "ms/query", "Parameters", *(["p"] if tested else [])]
+    top = {metric: _best(systems, metric, more) for metric, _, more in columns}
+    rows = []
+    for system in systems:
+        row = [_name(system)]
+        for metric, _, _ in columns:
+            average = system["metrics"]["all"].get(metric)
+            text = with_margin(average) if margins else number(_value(system, metric))
+            mark = best if _value(system, metric) is not None and _value(system, metric) == top[metric] else ""
+            row.append(f"{mark}{text}{mark}")
+        row += [f"{system['latency_ms']:.1f}", millions(system["parameters"])]
+        rows.append(row + ([_p_value(system.get("p_value"))] if tested else []))
+    return header, rows
+
+
+def markdown(systems: Sequence[Summary]) -> str:
+    """The table for a results page, each average with half the width of its 95% interval."""
+    header, rows = cells(systems, margins=True, best="**")
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def terminal(systems: Sequence[Summary]) -> str:
+    """The table for a terminal: aligned, means only."""
+    header, rows = cells(systems, margins=False)
+    widths = [max(len(line[column]) for line in (header, *rows)) for column in range(len(header))]
+    lines = []
+    for first, *others in (header, *rows):
+        aligned = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *aligned]))
+    lines.insert(1, "-" * len(lines[0]))
+    return "\n".join(lines)
+
+
+def comma_separated(systems: Sequence[Summary]) -> str:
+    """Every metric of every group, a line each: system, group kind, group, metric, mean, low, high, queries."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["system", "group", "value", "metric", "mean", "low", "high", "queries"])
+    for system in systems:
+        for kind, groups in system["metrics"].items():
+            for name, metrics in groups.items() if kind != "all" else [("", groups)]:
+                for metric, average in metrics.items():
+                    writer.writerow([system["system"], kind, name, metric, *average.values()])
+        for cost in ("latency_ms", "parameters"):
+            writer.writerow([system["system"], "cost", "", cost, system[cost], "", "", ""])
+    return text.getvalue()
+
+
+def millions(count: int) -> str:
+    """
+    >>> millions(22_713_216), millions(0)
+    ('22.7M', '-')
+    """
+    return f"{count / 1e6:.1f}M" if count else "-"
+
+
+def _p_value(value: float | None) -> str:
+    return "-" if value is None else "<.001" if value < 0.001 else number(value)
+
+
+def _name(system: Summary) -> str:
+    return system["system"] + (f" ({system['seeds']} seeds)" if system["seeds"] > 1 else "")
+
+
+def _value(system: Summary, metric: str) -> float | None:
+    average = system["metrics"]["all"].get(metric)
+    return None if average is None else average["mean"]
+
+
+def _best(systems: Sequence[Summary], metric: str, more: bool) -> float | None:
+    values = [value for system in systems if (value := _value(system, metric)) is not None]
+    return (max if more else min)(values) if values else None
