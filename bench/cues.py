@@ -90,7 +90,7 @@ def main() -> None:
     tokenizer = AutoTokenizer.from_pretrained(encoder.path)
     train_data = labelled(tokenizer, "train", args.sentences, args.device)
     dev_data = labelled(tokenizer, "dev", max(1, args.sentences // 7), args.device)
-    print(f"{encoder.path}: {len(train_data[0]):,} training and {len(dev_data[0]):,} dev sentences\n")
+    print(f"{encoder.note}. {len(train_data[0]):,} training and {len(dev_data[0]):,} dev sentences\n")
     print(f"{'cue predictor':<34}" + "".join(f"{operator:>8}" for operator in OPERATORS))
     for name, changes in VARIANTS.items():
         torch.manual_seed(0)
