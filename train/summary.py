@@ -29,3 +29,15 @@ def table(rows: list[tuple[str, dict[str, Any]]]) -> str:
         cells = [f"{values[name]:.3f}" if name in values else "-" for name in names]
         lines.append(label.ljust(width) + "  ".join(cell.rjust(size) for cell, size in zip(cells, widths, strict=True)))
     return "\n".join(lines)
+
+
+def print_pretraining(folder: str, metrics: dict[str, Any]) -> None:
+    dev = metrics["dev"]
+    print(f"\n{metrics['steps']} steps in {metrics['seconds']:.0f} s; saved in {folder}\n")
+    rows = []
+    for operator, kinds in dev["kinds"].items():
+        cells = {name: values["f1"] for name, values in kinds.items() if values["tokens"]}
+        rows.append((operator, {"cue F1": dev[f"cue_f1_{operator}"], **cells, "gate": dev[f"gate_accuracy_{operator}"]}))
+    rows.append(("all", {"cue F1": dev["cue_f1"], "gate": dev["gate_accuracy"]}))
+    print(table(rows))
+    print(f"triplets in the right order: {dev['triplet_accuracy']:.3f}")

@@ -1,0 +1,143 @@
+"""Stage 1: pretrain Boolean-aware attention on cues, operators and triplets of Boolean sentences.
+
+accelerate launch train/pretrain.py                                                # the embedded sentences
+accelerate launch train/pretrain.py train/recipes/pretrain.yaml --data setbert     # the paper's recipe
+accelerate launch train/pretrain.py --encoder google-bert/bert-base-uncased --output_dir runs/pretrain-base
+
+Only BoolAttn and the embedding layer learn. The output is an --encoder for quest.py, and loads with AutoModel.
+"""
+
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from boolbert import BoolBertForPreTraining
+from boolbert.boolean import OPERATORS
+from boolbert.data import Triplet, read_triplets
+from boolbert.data.sentences import boolean_sentences
+from boolbert.sentence_boolbert import save_dual_encoder
+from boolbert.train.arguments import RunArguments, flag, parse_arguments
+from boolbert.train.errors import run_script
+from boolbert.train.loop import Progress, Trainer
+from boolbert.train.outputs import METRICS, open_run, write_json, write_record
+from boolbert.train.pretraining import PretrainingStage
+from boolbert.train.retrieval_data import held_out
+from boolbert.train.sentences import prepare_triplets
+from boolbert.train.start import Start, find_start
+from boolbert.train.summary import print_pretraining
+
+EMBEDDED = "sentences"
+
+
+@dataclass
+class PretrainArguments(RunArguments):
+    """The paper's values are the defaults: one epoch, learning rate 1e-5."""
+
+    output_dir: str = flag("runs/pretrain", "folder for the model, its checkpoints and logs")
+    epochs: int = flag(1, "passes over the training data")
+    learning_rate: float = flag(1e-5, "of AdamW; linear warm-up, then linear decay to 0")
+    augment: float = flag(0.5, "share of cues that are replaced by a synonym in a sentence's second variant")
+    triplet_share: float = flag(1.0, "share of a batch's triplets that count in the triplet loss, the costly one")
+    max_rows: int | None = flag(None, "triplets to use of each operator; all if not given")
+    dev_rows: int = flag(100, "embedded data: held-out triplets of each operator, of words that training never sees")
+    dev_share: float = flag(0.05, "other data: share of the triplets that is held out")
+    skip_bad: bool = flag(False, "pass over broken rows, with a report; the published SetBERT data has some")
+    query_length: int = flag(64, "tokens of a sentence, longer ones are cut")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require("baseline", not self.baseline, "left out: a plain BERT has nothing to learn in stage 1")
+        for name in ("augment", "triplet_share"):
+            self.require(name, 0 <= getattr(self, name) <= 1, "a share from 0 to 1")
+
+
+def main() -> None:
+    args = parse_arguments(PretrainArguments, __doc__, sys.argv[1:], embedded="pretrain_sentences.yaml")
+    accelerator = open_run(args)
+    start = find_start(args.encoder)
+    tokenizer = start.tokenizer()
+    train, dev, note = read_data(args)
+    accelerator.print(f"{start.encoder.note}\n{note}")
+    stage = PretrainingStage(
+        build_model(start, args),
+        prepare_triplets(train, tokenizer, max_length=args.query_length, rate=args.augment, seed=args.seed),
+        prepare_triplets(dev, tokenizer, max_length=args.query_length),
+        accelerator,
+        batch_size=args.batch_size,
+        parts=args.gradient_accumulation_steps,
+        triplet_share=args.triplet_share,
+        seed=args.seed,
+    )
+    if accelerator.is_main_process:
+        write_record(Path(args.output_dir), "pretrain", args, start.record())
+    progress = Trainer(stage, args, accelerator).fit()
+    if accelerator.is_main_process:
+        save(stage, start, tokenizer, args, progress)
+    accelerator.end_training()
+
+
+def read_data(args: PretrainArguments) -> tuple[list[Triplet], list[Triplet], str]:
+    """Training and held-out triplets, and a line about them."""
+    if args.data in (None, EMBEDDED):
+        rows = args.max_rows or 2000
+        train, dev = (embedded(count, split) for count, split in ((rows, "train"), (args.dev_rows, "dev")))
+        return train, dev, f"Data: sentences (embedded), {len(train):,} triplets, {len(dev):,} held out, of other words"
+    triplets = list(read_triplets(args.data, skip_bad=args.skip_bad))
+    kept, held = held_out(len(triplets), args.dev_share)
+    train = [triplets[row] for row in kept]
+    if args.max_rows is not None:
+        names = {triplet.operator for triplet in train}
+        train = [t for name in names for t in [t for t in train if t.operator == name][: args.max_rows]]
+    note = f"Data: {args.data}, {len(train):,} triplets, {len(held):,} held out"
+    return train, [triplets[row] for row in held], note
+
+
+def embedded(count: int, split: str) -> list[Triplet]:
+    """The project's own triplets, `count` of each operator."""
+    return [
+        Triplet(values["G"], tuple(values["P"]), tuple(values["N"]), operator)
+        for operator in OPERATORS
+        for values in boolean_sentences(operator, count, split=split)
+    ]
+
+
+def build_model(start: Start, args: PretrainArguments) -> BoolBertForPreTraining:
+    bert: Any = start.query_encoder(baseline=False, seed=args.seed)
+    model = BoolBertForPreTraining(bert.config)
+    model.bert = bert
+    if args.gradient_checkpointing:
+        model.gradient_checkpointing_enable()
+    if args.compile:
+        model.bert.compile(dynamic=True)
+    return model
+
+
+def save(stage: PretrainingStage, start: Start, tokenizer: Any, args: PretrainArguments, progress: Progress) -> None:
+    """Bool-BERT, with the plain BERT that it came from as its document encoder: what stage 2 starts from."""
+    folder = Path(args.output_dir)
+    save_dual_encoder(
+        folder,
+        stage.model.bert.cpu(),
+        start.document_encoder(),
+        tokenizer,
+        pooling=start.encoder.pooling,
+        similarity=start.encoder.similarity,
+        query_length=args.query_length,
+    )
+    best = progress.best or {}
+    metrics = {
+        "metric": stage.metric,
+        "best_epoch": best.get("epoch"),
+        "dev": best.get("metrics"),
+        "history": progress.history,
+        "steps": progress.step,
+        "seconds": round(progress.seconds, 1),
+        "seed": args.seed,
+    }
+    write_json(folder / METRICS, {**metrics, "arguments": asdict(args)})
+    print_pretraining(args.output_dir, metrics)
+
+
+if __name__ == "__main__":
+    run_script(main)

@@ -1,0 +1,163 @@
+"""Stage 1: Boolean-aware attention learns cues, operators and triplets of sentences; the BERT round it is frozen."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from torch import Tensor
+
+from boolbert import BoolBertForPreTraining
+from boolbert.data import epoch_order
+from boolbert.modeling_boolbert import masked_binary_cross_entropy
+from boolbert.train.cue_scores import cue_scores, gate_scores
+from boolbert.train.loader import to_device
+from boolbert.train.optimizer import is_boolean
+from boolbert.train.randomness import reseed
+from boolbert.train.sentences import TripletSentences
+
+LOSSES = ("cue_loss", "gate_loss", "triplet_loss")
+EVAL_BATCH = 128
+# Triplets whose distances are compared in an evaluation; they need the whole encoder, the other scores do not.
+EVAL_TRIPLETS = 128
+
+
+def freeze_bert(model: BoolBertForPreTraining) -> None:
+    """Only BoolAttn and the embedding layer learn."""
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(is_boolean(name) or name.startswith("bert.embeddings."))
+
+
+class PretrainingStage:
+    """Each batch holds `batch_size` triplets: a sentence, one that means the same, and one that does not.
+
+    Cues and operators are read off the embeddings, so their losses cost little; the triplet loss needs the whole
+    encoder. Where time is short, `triplet_share` says how many of a batch's triplets count in it.
+    """
+
+    metric = "cue_f1"
+
+    def __init__(
+        self,
+        model: BoolBertForPreTraining,
+        train: TripletSentences,
+        dev: TripletSentences,
+        accelerator: Accelerator,
+        *,
+        batch_size: int = 32,
+        parts: int = 1,
+        triplet_share: float = 1.0,
+        seed: int = 0,
+    ):
+        freeze_bert(model)
+        self.model = model.to(accelerator.device)
+        self.train = train
+        self.dev = dev
+        self.accelerator = accelerator
+        self.batch_size = batch_size
+        self.parts = parts
+        self.triplet_share = triplet_share
+        self.seed = seed
+        ranks = accelerator.num_processes
+        whole, rest = divmod(len(train), batch_size)
+        self.steps_per_epoch = whole + (rest >= ranks)
+        if not self.steps_per_epoch or batch_size < ranks:
+            raise ValueError(f"{min(len(train), batch_size)} triplets a batch are too few for {ranks} processes")
+
+    def load(self, epoch: int, step: int) -> dict[str, Any]:
+        order = epoch_order(len(self.train), epoch, seed=self.seed)
+        triplets = order[step * self.batch_size : (step + 1) * self.batch_size]
+        drawn = np.array([self.train.draw(self.seed, epoch, int(triplet)) for triplet in triplets])  # (T, 3)
+        ranks, rank = self.accelerator.num_processes, self.accelerator.process_index
+        own = np.array_split(drawn, ranks)[rank]
+        parts = [part for part in np.array_split(own, self.parts) if len(part)]
+        # How much of each loss's mean over the whole batch is this part's.
+        whole = self._counted(drawn, len(self._with_triplet_loss(drawn)))
+        loaded = []
+        for part in parts:
+            chosen = self._with_triplet_loss(part)
+            counted = self._counted(part, len(chosen))
+            loaded.append(
+                {
+                    "sentences": None if len(chosen) == len(part) else self.train.sentences.batch(part.ravel()),
+                    "triplets": self._inputs(chosen, self.train) if len(chosen) else None,
+                    "shares": [some / all_ if all_ else 0.0 for some, all_ in zip(counted, whole, strict=True)],
+                }
+            )
+        return {"parts": loaded}
+
+    def backward(self, batch: dict[str, Any], step: int) -> dict[str, Tensor]:
+        rank, device = self.accelerator.process_index, self.accelerator.device
+        weights = torch.tensor([1.0, 1.0, self.model.config.triplet_weight], device=device)
+        losses = torch.zeros(len(LOSSES), device=device)
+        for number, part in enumerate(batch["parts"]):
+            reseed(self.seed, step, rank, number)
+            own = self._losses(part["sentences"], part["triplets"]) * torch.tensor(part["shares"], device=device)
+            self.accelerator.backward((own * weights).sum())
+            losses += own.detach()
+        losses = self.accelerator.reduce(losses, "sum")
+        return {"loss": (losses * weights).sum(), **dict(zip(LOSSES, losses, strict=True))}
+
+    def _losses(self, sentences: dict[str, Tensor] | None, triplets: dict[str, Tensor] | None) -> Tensor:
+        """The three losses of a part; `sentences` are given where not all of them are in `triplets`."""
+        outputs = self.model(**triplets) if triplets is not None else {}
+        if sentences is None:
+            return torch.stack([outputs[name].float() for name in LOSSES])
+        with self.accelerator.autocast():
+            cue_logits, gate_logits = first_parts(self.model, sentences)
+        cue_labels, gate_labels = sentences["cue_labels"], sentences["gate_labels"]
+        counted = sentences["attention_mask"].bool().unsqueeze(1).expand_as(cue_labels)
+        cue_loss = masked_binary_cross_entropy(cue_logits, cue_labels, counted)
+        gate_loss = masked_binary_cross_entropy(gate_logits, gate_labels, torch.ones_like(gate_labels))
+        triplet_loss = outputs["triplet_loss"].float() if triplets is not None else torch.zeros_like(cue_loss)
+        return torch.stack([cue_loss, gate_loss, triplet_loss])
+
+    def _with_triplet_loss(self, drawn: np.ndarray) -> np.ndarray:
+        return drawn[: round(self.triplet_share * len(drawn))]
+
+    def evaluate(self) -> dict[str, Any]:
+        """Cue F1, gate accuracy, and how often a sentence is nearer to one of its meaning than to one of another."""
+        sentences, device = self.dev.sentences, self.accelerator.device
+        found, kinds, gates = [], [], []
+        rows = self.dev.written()
+        for start in range(0, len(rows), EVAL_BATCH):
+            some = rows[start : start + EVAL_BATCH]
+            inputs = to_device(sentences.tokens.batch(some), device)
+            cue_logits, gate_logits = first_parts(self.model, inputs)
+            real = inputs["attention_mask"].bool().cpu().numpy()
+            found.append((cue_logits > 0).cpu().numpy().transpose(0, 2, 1)[real])
+            kinds.append(sentences.batch_kinds(some).transpose(0, 2, 1)[real])
+            gates.append((gate_logits > 0).cpu().numpy())
+        return {
+            **cue_scores(np.concatenate(found), np.concatenate(kinds)),
+            **gate_scores(np.concatenate(gates), sentences.operators[rows]),
+            "triplet_accuracy": self._triplet_accuracy(),
+        }
+
+    def _triplet_accuracy(self) -> float:
+        chosen = np.linspace(0, len(self.dev) - 1, min(EVAL_TRIPLETS, len(self.dev))).astype(int)
+        near = 0
+        for part in np.array_split(chosen, -(-len(chosen) // 32)):
+            rows = np.array([[self.dev.anchors[t], self.dev.positives[t][0], self.dev.negatives[t][0]] for t in part])
+            vectors = self.model(**to_device(self._inputs(rows, self.dev), self.accelerator.device)).sentence_embedding
+            anchor, positive, negative = vectors.chunk(3)
+            near += int(((anchor - positive).norm(dim=1) < (anchor - negative).norm(dim=1)).sum())
+        return near / len(chosen)
+
+    def _inputs(self, drawn: np.ndarray, of: TripletSentences) -> dict[str, Tensor]:
+        """Anchors, then positives, then negatives; the operators are given, as the gate has a loss of its own."""
+        inputs = of.sentences.batch(drawn.T.ravel())
+        triplets = torch.arange(3 * len(drawn)).view(3, -1).T
+        return {**inputs, "operators": inputs["gate_labels"], "triplets": triplets}
+
+    def _counted(self, drawn: np.ndarray, triplets: int) -> tuple[int, int, int]:
+        """What each loss is a mean over: tokens, sentences, triplets."""
+        return int(self.train.sentences.tokens.lengths[drawn].sum()), drawn.size, triplets
+
+
+def first_parts(model: BoolBertForPreTraining, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """The cue and gate logits, which need the embeddings only: (B, 3, L) and (B, 3)."""
+    bert = model.bert
+    mask = inputs["attention_mask"].float()
+    embeddings = bert.embeddings(input_ids=inputs["input_ids"])
+    return bert.cue_predictor(embeddings, bert.operator_embeddings, mask), bert.gate(embeddings, mask)
