@@ -1,0 +1,68 @@
+"""Hold out a share of a folder's training queries as a dev split, so that training and evaluation agree on it.
+
+    python -m boolbert.data.split QUEST_FOLDER --output DIR [--dev 0.2] [--seed 0]
+
+The rows are copied as they stand, in their order; documents and atoms are copied along.
+"""
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from .errors import DataError
+from .lines import read_lines
+
+
+def split_folder(source: Path, output: Path, *, dev: float = 0.2, seed: int = 0) -> tuple[int, int]:
+    """Write `output` with train and dev made of the training queries of `source`; the sizes of the two."""
+    if not source.is_dir():
+        raise DataError(f"{source}: no such folder; expected one with documents and train")
+    train = _only(source, "train")
+    lines = [line for _, line in read_lines(train)]
+    count = round(dev * len(lines))
+    if not 0 < count < len(lines):
+        raise DataError(f"{train}: {dev} of {len(lines)} queries are {count}; --dev must leave both splits some")
+    if output.exists() and any(output.iterdir()):
+        raise DataError(f"{output}: exists and is not empty; choose another --output")
+    output.mkdir(parents=True, exist_ok=True)
+    held = set(np.random.default_rng(seed).permutation(len(lines))[:count].tolist())
+    for name, rows in (("train", set(range(len(lines))) - held), ("dev", held)):
+        text = "".join(lines[row] + "\n" for row in sorted(rows))
+        (output / f"{name}.jsonl").write_text(text, encoding="utf-8", newline="\n")
+    for name in ("documents", "atoms"):
+        if name == "documents" or any(source.glob(f"{name}.json*")):
+            shutil.copyfile(_only(source, name), output / _only(source, name).name)
+    return len(lines) - count, count
+
+
+def _only(folder: Path, name: str) -> Path:
+    found = [
+        path for ending in (".jsonl", ".jsonl.gz", ".json", ".json.gz") if (path := folder / f"{name}{ending}").exists()
+    ]
+    if len(found) != 1:
+        told = ", ".join(path.name for path in found) or "none"
+        raise DataError(f"{folder}: expected one file {name}.jsonl or {name}.jsonl.gz, found {told}")
+    return found[0]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m boolbert.data.split", description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="a QUEST-format folder with documents and train")
+    parser.add_argument("--output", type=Path, required=True, help="a new folder")
+    parser.add_argument("--dev", type=float, default=0.2, help="share of the training queries that is held out")
+    parser.add_argument("--seed", type=int, default=0, help="of the choice")
+    args = parser.parse_args(arguments)
+    try:
+        train, dev = split_folder(args.folder, args.output, dev=args.dev, seed=args.seed)
+    except DataError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"{args.output}: {train:,} training and {dev:,} dev queries")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
