@@ -1,0 +1,1 @@
+"""Publishing a run: assemble its folder, write its card, refuse what must not go, check both doors, upload."""

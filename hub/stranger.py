@@ -1,0 +1,48 @@
+"""Run by `check.py` in a process of its own: load a folder as somebody would who has never heard of this package.
+
+    python stranger.py FOLDER TEXTS.json OUTPUT.npz
+
+Only torch, transformers and sentence-transformers are imported, from their installed copies, offline.
+"""
+
+import json
+import sys
+
+import numpy as np
+
+
+class NotInstalled:
+    """`import boolbert` fails, as on a machine that has not installed it."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "boolbert":
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+
+def main(folder: str, texts: str, output: str) -> None:
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from transformers import AutoModel, AutoTokenizer
+
+    with open(texts, encoding="utf-8") as file:
+        given = json.load(file)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    query_encoder = AutoModel.from_pretrained(folder, trust_remote_code=True).eval()
+    batch = tokenizer(given["queries"], padding=True, truncation=True, return_tensors="pt")
+    with torch.no_grad():
+        states = query_encoder(**batch).last_hidden_state
+    mask = batch["attention_mask"].unsqueeze(-1)
+    model = SentenceTransformer(folder, trust_remote_code=True, device="cpu")
+    vectors = {
+        "AutoModel": ((states * mask).sum(1) / mask.sum(1)).numpy(),
+        "encode_query": model.encode_query(given["queries"]),
+        "encode_document": model.encode_document(given["documents"]),
+    }
+    if given["operators"]:
+        vectors["encode_query with operators"] = model.encode_query(given["queries"], operators=given["operators"])
+    np.savez(output, **vectors)
+
+
+if __name__ == "__main__":
+    sys.meta_path.insert(0, NotInstalled())
+    main(*sys.argv[1:])

@@ -1,0 +1,93 @@
+"""Publish a run on the Hugging Face Hub, checked first.
+
+    python hub_upload.py RUN_DIR --repo org/bool-bert-base --dry-run    # all but the upload
+    python hub_upload.py RUN_DIR --repo org/bool-bert-base [--private] [--create-pr]
+
+The folder is assembled (weights, tokenizers, settings, code, licence, model card), searched for what must not go,
+loaded in a fresh offline process through AutoModel and SentenceTransformer, and compared with the run; then uploaded.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from huggingface_hub import get_token
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import validate_repo_id
+
+from boolbert.hub.assemble import assemble, is_boolean, published_files
+from boolbert.hub.card import write_card
+from boolbert.hub.check import check
+from boolbert.hub.errors import HubError
+from boolbert.hub.publish import publish
+from boolbert.hub.refuse import refusals, uncommitted
+
+
+def prepare(run: Path, repo: str, folder: Path) -> None:
+    """Fill the folder, search it, and load it through both doors; a HubError says why it must not go."""
+    check_repo(repo)
+    assemble(run, folder)
+    write_card(run, repo, folder)
+    reasons = refusals(folder, secrets=[get_token() or ""])
+    if reasons:
+        raise HubError("refused: " + "; ".join(reasons))
+    print(f"Assembled {run} for {repo}:")
+    for file in published_files(folder):
+        print(f"  {file.relative_to(folder).as_posix():45} {readable(file.stat().st_size):>10}")
+    print("Loading it in a fresh, offline process ...", flush=True)
+    for door, difference in check(run, folder).items():
+        print(f"  {door:30} as in the run (largest difference {difference:.0e})")
+
+
+def check_repo(repo: str) -> None:
+    if repo.count("/") != 1:
+        raise HubError(f"--repo must be a name with its owner, such as org/bool-bert-base, got {repo!r}")
+    try:
+        validate_repo_id(repo)
+    except HFValidationError as error:
+        raise HubError(f"--repo: {error}") from None
+
+
+def readable(size: int) -> str:
+    """
+    >>> readable(512), readable(90_000_000)
+    ('512 B', '85.8 MiB')
+    """
+    value, units = float(size), ["B", "KiB", "MiB", "GiB"]
+    while value >= 1024 and len(units) > 1:
+        value, units = value / 1024, units[1:]
+    return f"{value:.0f} B" if units[0] == "B" else f"{value:.1f} {units[0]}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run_dir", type=Path, help="the output_dir of a finished run")
+    parser.add_argument("--repo", required=True, help="where to publish, such as org/bool-bert-base")
+    parser.add_argument("--private", action="store_true", help="make a new repository private")
+    parser.add_argument("--create-pr", action="store_true", help="open a pull request instead of committing to main")
+    parser.add_argument("--dry-run", action="store_true", help="do all but the upload, and list what would go")
+    parser.add_argument("--allow-dirty", action="store_true", help="publish code that differs from the last commit")
+    args = parser.parse_args(arguments)
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch)
+            prepare(args.run_dir, args.repo, folder)
+            changed = uncommitted() if is_boolean(folder) and not args.allow_dirty else []
+            if changed:
+                reason = f"{', '.join(changed)} differs from the last commit; commit it, or pass --allow-dirty"
+                if not args.dry_run:
+                    raise HubError(f"refused: {reason}")
+                print(f"An upload would be refused: {reason}")
+            if args.dry_run:
+                print("Dry run: nothing was uploaded.")
+            else:
+                print(f"Published: {publish(folder, args.repo, private=args.private, create_pr=args.create_pr)}")
+    except HubError as error:
+        print(f"hub_upload: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""Export a run's query encoder to ONNX, and measure what was lost.
+
+    python onnx_export.py RUN_DIR --output query.onnx          # checked against torch
+    python onnx_export.py RUN_DIR --output query.onnx --int8   # and query.int8.onnx, with its loss of quality
+
+Inputs: input_ids and attention_mask (batch, length), operators (batch, 3) of 0/1 for and, or, not, where -1 leaves the
+decision to the model's gate. Output: sentence_embedding (batch, size), pooled as the model does it.
+"""
+
+import argparse
+import logging
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+
+from boolbert.data import Quest
+from boolbert.eval.ranking import r_precision, recall_at_k
+from boolbert.eval.search import top_k
+from boolbert.sentence_boolbert import UNKNOWN, BoolBertTransformer, load_dual_encoder, operator_row
+
+Vectors = npt.NDArray[np.float32]
+INPUTS = ("input_ids", "attention_mask", "operators")
+OUTPUT = "sentence_embedding"
+# More than rounding: the graph computes something else than the model.
+TOLERANCE = 1e-3
+
+
+class QueryEncoder(nn.Module):
+    """The query route as one function of tensors: Bool-BERT, then whatever the model pools and projects with."""
+
+    def __init__(self, model: SentenceTransformer):
+        super().__init__()
+        self.bert = query_module(model).model
+        self.after = nn.ModuleList(list(model.children())[1:])
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, operators: Tensor) -> Tensor:
+        # Only the gate's part of the first call is used, and only that is left in the exported graph.
+        predicted = self.bert(input_ids, attention_mask=attention_mask).operators
+        operators = torch.where(operators == UNKNOWN, predicted, operators)
+        states = self.bert(input_ids, attention_mask=attention_mask, operators=operators).last_hidden_state
+        features = {"token_embeddings": states, "attention_mask": attention_mask}
+        for module in self.after:
+            features = module(features)
+        return features[OUTPUT]
+
+
+def query_module(model: SentenceTransformer) -> BoolBertTransformer:
+    """The Bool-BERT of a dual encoder."""
+    found = next((module for module in model.modules() if isinstance(module, BoolBertTransformer)), None)
+    if found is None:
+        raise ValueError("the query encoder of this model is not a Bool-BERT: there are no operators to export")
+    return found
+
+
+def export_onnx(model: SentenceTransformer, file: str | Path) -> None:
+    """Write the query encoder as one ONNX file that takes any batch and any length."""
+    encoder = QueryEncoder(model).eval().cpu()
+    config = encoder.bert.config
+    ids = torch.arange(1, 13).view(2, 6) % config.vocab_size
+    example = (ids, torch.ones_like(ids), torch.tensor([[1, 0, 1], [UNKNOWN] * 3]))
+    batch, length = torch.export.Dim("batch"), torch.export.Dim("length", max=config.max_position_embeddings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter speaks of torchvision and of its own deprecations
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+        torch.onnx.export(
+            encoder,
+            example,
+            str(file),
+            input_names=list(INPUTS),
+            output_names=[OUTPUT],
+            dynamic_shapes=({0: batch, 1: length}, {0: batch, 1: length}, {0: batch}),
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
+
+
+def quantize(file: str | Path, target: str | Path) -> None:
+    """Write a copy with the weights of its matrix products in int8 and the activations quantised on the way."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    logging.getLogger().setLevel(logging.ERROR)  # it recommends a preprocessing that torch's exporter has done
+    quantize_dynamic(str(file), str(target), weight_type=QuantType.QInt8, op_types_to_quantize=["MatMul", "Gemm"])
+
+
+def encode_onnx(
+    file: str | Path,
+    tokenizer: Any,
+    queries: Sequence[str],
+    operators: Sequence[Any] | None = None,
+    batch_size: int = 32,
+) -> Vectors:
+    """Query vectors by onnxruntime; `operators` as in `encode_query`."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    rows = [operator_row(given) or [UNKNOWN] * 3 for given in operators or [None] * len(queries)]
+    vectors = []
+    for start in range(0, len(queries), batch_size):
+        part = slice(start, start + batch_size)
+        batch = tokenizer(list(queries[part]), padding=True, truncation=True, return_tensors="np")
+        inputs = (batch["input_ids"], batch["attention_mask"], np.array(rows[part]))
+        vectors.append(session.run([OUTPUT], dict(zip(INPUTS, map(np.int64, inputs), strict=True)))[0])
+    return np.concatenate(vectors)
+
+
+def measure(model: SentenceTransformer, file: str | Path) -> dict[str, float]:
+    """The file against torch on the dev split of the embedded countries: its vectors, and what they find."""
+    quest = Quest(progress=False)
+    queries = [query.query for query in quest.queries("dev")]
+    gold = [quest.gold("dev")[index] for index in range(len(queries))]
+    documents = model.encode_document([document.text for document in quest.corpus])
+    expected = model.encode_query(queries)
+    found = encode_onnx(file, query_module(model).tokenizer, queries)
+    norms = np.linalg.norm(expected, axis=1) * np.linalg.norm(found, axis=1)
+    cosines = (expected * found).sum(axis=1) / norms
+    report = {
+        "queries": len(queries),
+        "largest difference": float(np.abs(expected - found).max()),
+        "lowest cosine": float(cosines.min()),
+        "mean cosine": float(cosines.mean()),
+    }
+    for name, vectors in (("torch", expected), ("onnx", found)):
+        _, rows = top_k(vectors, documents, k=len(documents))
+        report[f"R-precision, {name}"] = float(np.nanmean(r_precision(rows, gold)))
+        report[f"Recall@20, {name}"] = float(np.nanmean(recall_at_k(rows, gold, 20)))
+    return report
+
+
+def show(file: Path, report: dict[str, float]) -> None:
+    print(f"{file}: {file.stat().st_size / 2**20:.1f} MiB, on {report['queries']} queries of the embedded countries:")
+    print(f"  largest difference {report['largest difference']:.1e}, ", end="")
+    print(f"cosine {report['mean cosine']:.4f} on average, {report['lowest cosine']:.4f} at worst")
+    for metric in ("R-precision", "Recall@20"):
+        before, after = report[f"{metric}, torch"], report[f"{metric}, onnx"]
+        print(f"  {metric}: {before:.4f} with torch, {after:.4f} with this file ({after - before:+.4f})")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run_dir", help="a folder written by training or by save_dual_encoder")
+    parser.add_argument("--output", type=Path, required=True, help="the ONNX file to write")
+    parser.add_argument("--int8", action="store_true", help="also write an int8 copy, with .int8 before its suffix")
+    args = parser.parse_args()
+    try:
+        model = load_dual_encoder(args.run_dir, device="cpu", local_files_only=True)
+        export_onnx(model, args.output)
+        report = measure(model, args.output)
+        show(args.output, report)
+        if report["largest difference"] > TOLERANCE:
+            print(f"{args.output}: differs from torch by more than {TOLERANCE}: do not use it", file=sys.stderr)
+            return 1
+        if args.int8:
+            target = args.output.with_suffix(f".int8{args.output.suffix}")
+            quantize(args.output, target)
+            show(target, measure(model, target))
+    except ImportError as error:
+        print(f"{error}; pip install 'boolbert[onnx]'", file=sys.stderr)
+        return 1
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,201 @@
+"""Publishing end to end, against a server that speaks the Hub's protocol and fails now and then."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_hub import FakeHub
+from huggingface_hub import HfApi, constants
+from sentence_helpers import OPERATORS, QUERIES, plain_bert, write_dual
+
+import boolbert.hub.publish as publishing
+from boolbert import hub_upload
+from boolbert.hub.errors import HubError
+from boolbert.hub.publish import persistently, publish
+from boolbert.sentence_boolbert import load_dual_encoder, save_dual_encoder
+
+SCRIPT = Path(hub_upload.__file__)
+METRICS = {"dev": {"recall@20": 0.25, "mrr@10": 0.5}, "seed": 0, "arguments": {"data": None}}
+
+LOAD = """
+import json, sys
+import numpy as np
+
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "boolbert":
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, NotInstalled())
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel
+
+repo, baseline, texts, output = sys.argv[1:]
+given = json.loads(texts)
+model = SentenceTransformer(repo, trust_remote_code=True)
+query_encoder = AutoModel.from_pretrained(repo, trust_remote_code=True)
+plain = SentenceTransformer(baseline)
+np.savez(
+    output,
+    query=model.encode_query(given["queries"], operators=given["operators"]),
+    document=model.encode_document(given["queries"]),
+    baseline=plain.encode_query(given["queries"]),
+    name=type(query_encoder).__name__,
+)
+"""
+
+
+@pytest.fixture
+def run_dir(tmp_path, lively, tiny_config, tokenizer):
+    write_dual(tmp_path / "run", lively, tiny_config, tokenizer)
+    (tmp_path / "run/metrics.json").write_text(json.dumps(METRICS))
+    (tmp_path / "run/checkpoints").mkdir()
+    (tmp_path / "run/checkpoints/optimizer.pt").write_bytes(b"\x80\x02...")
+    return tmp_path / "run"
+
+
+def environment(hub, home):
+    """The variables of a process that knows this Hub only."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+    return {**kept, "HF_ENDPOINT": hub.url, "HF_TOKEN": hub.token, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(home)}
+
+
+@pytest.fixture
+def connected(monkeypatch):
+    """A function that makes this process talk to a FakeHub."""
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.setattr(publishing, "WAIT", 0.01)
+
+    def connect(hub):
+        monkeypatch.setattr(publishing, "HfApi", lambda: HfApi(endpoint=hub.url, token=hub.token))
+        return hub
+
+    return connect
+
+
+def test_published_and_loaded_by_strangers(tmp_path, run_dir, lively, tiny_config, tokenizer, connected):
+    """One commit holds all files in spite of faults at every step; then others load it from the Hub by its name."""
+    query = plain_bert(lively, tiny_config, seed=7)
+    baseline = tmp_path / "baseline"
+    save_dual_encoder(baseline, query, plain_bert(lively, tiny_config), tokenizer, pooling="cls", similarity="dot")
+    faults = {"/repos/create": [503], "/preupload/": [503], "/lfs/": ["reset"], "/commit/": [503]}
+    with FakeHub(faults) as hub:
+        command = [sys.executable, str(SCRIPT), str(run_dir), "--repo", "org/bool-bert", "--private", "--allow-dirty"]
+        done = subprocess.run(command, env=environment(hub, tmp_path), capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert "Published: http" in done.stdout
+        assert hub.token not in done.stdout + done.stderr
+        assert not any(hub.faults.values()), "every fault was met"
+        repo = hub.repos["org/bool-bert"]
+        assert repo["visibility"] == "private"
+        assert {"README.md", "LICENSE", "modeling_boolbert.py", "document_encoder/model.safetensors"} <= set(
+            repo["files"]
+        )
+        assert not [name for name in repo["files"] if "checkpoint" in name or "metrics" in name]
+        assert repo["files"]["model.safetensors"] == (run_dir / "model.safetensors").read_bytes()
+        assert b"recall@20" in repo["files"]["README.md"]
+
+        connected(hub)
+        publish(baseline, "org/baseline")
+        texts = json.dumps({"queries": QUERIES, "operators": OPERATORS})
+        output = tmp_path / "vectors.npz"
+        done = subprocess.run(
+            [sys.executable, "-c", LOAD, "org/bool-bert", "org/baseline", texts, str(output)],
+            env=environment(hub, tmp_path / "elsewhere"),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+    found, own = np.load(output), load_dual_encoder(run_dir)
+    np.testing.assert_allclose(found["query"], own.encode_query(QUERIES, operators=OPERATORS), atol=1e-5)
+    np.testing.assert_allclose(found["document"], own.encode_document(QUERIES), atol=1e-5)
+    np.testing.assert_allclose(found["baseline"], load_dual_encoder(baseline).encode_query(QUERIES), atol=1e-5)
+    assert found["name"] == "BoolBertModel"
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Without the fresh process, which has its own test."""
+    monkeypatch.setattr(hub_upload, "check", lambda run, folder: {"AutoModel": 0.0})
+
+
+def test_dry_run_lists_and_sends_nothing(run_dir, connected, quick, capsys):
+    with FakeHub() as hub:
+        connected(hub)
+        assert hub_upload.main([str(run_dir), "--repo", "org/bool-bert", "--dry-run"]) == 0
+        assert hub.requests == []
+    out = capsys.readouterr().out
+    for name in ("model.safetensors", "document_encoder/model.safetensors", "README.md", "sentence_boolbert.py"):
+        assert f"  {name} " in out
+    assert "optimizer.pt" not in out
+
+
+def test_pull_request(run_dir, connected, quick, capsys):
+    with FakeHub() as hub:
+        connected(hub)
+        assert hub_upload.main([str(run_dir), "--repo", "org/bool-bert", "--create-pr", "--allow-dirty"]) == 0
+        assert len(hub.pull_requests) == 1
+        assert hub.repos["org/bool-bert"]["files"] == {}
+    assert "/discussions/1" in capsys.readouterr().out
+
+
+def test_a_pull_request_is_never_opened_twice(run_dir, connected, capsys):
+    """Where the answer got lost nobody knows whether it was opened, so it is told and not tried again."""
+    with FakeHub({"/commit/": ["reset"]}) as hub:
+        connected(hub)
+        with pytest.raises(HubError, match="uploading failed"):
+            publish(run_dir, "org/bool-bert", create_pr=True)
+        assert [path for _, path in hub.requests if "/commit/" in path] == ["/api/models/org/bool-bert/commit/main"]
+
+
+def test_a_lost_answer_to_a_commit_is_asked_for_again(run_dir, connected):
+    with FakeHub({"/commit/": ["reset"]}) as hub:
+        connected(hub)
+        assert publish(run_dir, "org/bool-bert").endswith("0123456789abcdef01234567")
+
+
+def test_wrong_token(run_dir, connected, quick, capsys):
+    with FakeHub() as hub:
+        connected(hub)
+        right, hub.token = hub.token, "hf_" + "w" * 30
+        publishing.HfApi = lambda: HfApi(endpoint=hub.url, token=right)
+        assert hub_upload.main([str(run_dir), "--repo", "org/bool-bert", "--allow-dirty"]) == 1
+    err = capsys.readouterr().err
+    assert "hf auth login" in err
+    assert right not in err
+    assert len(err.splitlines()) == 1
+
+
+def test_gives_up_after_a_few_attempts(monkeypatch, capsys):
+    monkeypatch.setattr(publishing, "WAIT", 0.0)
+    calls = []
+
+    def act():
+        calls.append(1)
+        raise ConnectionError("connection to hf_abcdefghijklmnopqrstuvwxyz lost")
+
+    with pytest.raises(HubError, match=r"uploading failed 4 times: connection to .* lost; run it again later"):
+        persistently(act, "uploading")
+    assert len(calls) == publishing.ATTEMPTS
+    assert "hf_abc" not in capsys.readouterr().out
+
+
+def test_other_errors_are_not_repeated():
+    def act():
+        raise ValueError("no")
+
+    with pytest.raises(HubError, match="uploading failed: no"):
+        persistently(act, "uploading")
+
+
+@pytest.mark.parametrize("repo", ["bool-bert", "a/b/c", "org/with space"])
+def test_bad_repository_names(run_dir, quick, repo, capsys):
+    assert hub_upload.main([str(run_dir), "--repo", repo, "--dry-run"]) == 1
+    assert "--repo" in capsys.readouterr().err
