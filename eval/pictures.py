@@ -10,7 +10,7 @@ from boolbert.eval.errors import optional
 Summary = Mapping[str, Any]  # a metrics.json
 
 # Colours that also differ in lightness.
-COLOURS = ("#1b3a5c", "#e69f00", "#56b4e9", "#8c2d04", "#b8b8b8", "#009e73", "#f0e442", "#cc79a7", "#444444", "#a6d96a")
+COLOURS = ("#6f8fc4", "#f2b632", "#a9dcf5", "#d9713c", "#c9c9c9", "#3fb489", "#f4ea6a", "#dd9bc0", "#8d8d8d", "#c3e59a")
 HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "ooo", "+++", "***", "|||")
 MARKERS = "osD^vPX*<>"
 LINES = ("-", "--", "-.", ":")
@@ -61,9 +61,9 @@ def bars(systems: Sequence[Summary], kind: str, metric: str, path: Path) -> Path
             yerr=[[max(value, 0) for value in below], [max(value, 0) for value in above]],
             color=COLOURS[place % len(COLOURS)],
             hatch=HATCHES[place % len(HATCHES)],
-            edgecolor="white" if place == 0 else "black",
+            edgecolor="black",
             linewidth=0.4,
-            error_kw={"elinewidth": 0.8, "capsize": 1.5, "ecolor": "#222222"},
+            error_kw={"elinewidth": 0.8, "capsize": 1.5, "ecolor": "black"},
             label=system["system"],
         )
     axes.set_xticks(range(len(groups)), [SHORT.get(group, group) for group in groups])

@@ -134,12 +134,14 @@ def group_tables(systems: Sequence[Mapping[str, Any]], kind: str) -> str:
 
 
 def example_systems(systems: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Up to three systems for the examples: the reference, the first Bool-BERT and the best; else the first ones."""
+    """Three systems for the examples: of the reference, the first Bool-BERT, the best, and the least violating one."""
     names = [system["system"] for system in systems]
     metric = systems[0].get("tested_on", "r_precision")
     best = max(systems, key=lambda system: system["metrics"]["all"][metric]["mean"] or 0.0)["system"]
     boolean = next((name for name in names if name.startswith("Bool-BERT")), None)
-    chosen = [systems[0].get("reference"), boolean, best, *names]
+    broken = [(system["metrics"]["all"].get("violations") or {}).get("mean") for system in systems]
+    kept = min(zip(broken, names, strict=True), key=lambda pair: 1.0 if pair[0] is None else pair[0])[1]
+    chosen = [systems[0].get("reference"), boolean, best, kept, *names]
     return list(dict.fromkeys(name for name in chosen if name is not None))[:SYSTEMS_SHOWN]
 
 

@@ -152,6 +152,7 @@ def query_rows(result: Result, task: Task) -> list[dict[str, Any]]:
                 "mark": "hit" if gold[index, rank] else "violation" if broken[index, rank] else "miss",
             }
             for rank, row in enumerate(result.rows[index, :SHOWN].tolist())
+            if row >= 0
         ]
         rows.append(
             {

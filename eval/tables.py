@@ -78,12 +78,34 @@ def markdown(systems: Sequence[Summary]) -> str:
 
 def terminal(systems: Sequence[Summary]) -> str:
     """The table for a terminal: aligned, means only."""
-    header, rows = cells(systems, margins=False)
+    return aligned(*cells(systems, margins=False))
+
+
+def breakdown(system: Summary, kind: str) -> str:
+    """One system's metrics for a terminal: all queries, then each group."""
+    columns = columns_of([system])
+    header = [kind, "queries", *(title for _, title, _ in columns)]
+    rows = []
+    for name, metrics in {"all": system["metrics"]["all"], **system["metrics"].get(kind, {})}.items():
+        counts = [average["queries"] for average in metrics.values()]
+        values = [number((metrics.get(metric) or {}).get("mean")) for metric, _, _ in columns]
+        rows.append([name, f"{max(counts, default=0):,}", *values])
+    return aligned(header, rows)
+
+
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns of equal width: the first to the left, the others to the right.
+
+    >>> print(aligned(["a", "b"], [["one", "2"]]))
+    a    b
+    ------
+    one  2
+    """
     widths = [max(len(line[column]) for line in (header, *rows)) for column in range(len(header))]
     lines = []
     for first, *others in (header, *rows):
-        aligned = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
-        lines.append("  ".join([first.ljust(widths[0]), *aligned]))
+        padded = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *padded]))
     lines.insert(1, "-" * len(lines[0]))
     return "\n".join(lines)
 

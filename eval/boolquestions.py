@@ -1,0 +1,33 @@
+"""Evaluate a retriever on BoolQuestions: MRR@10 and accuracy@K for AND, OR and NOT, on positives and negatives.
+
+python eval/boolquestions.py                                                # questions about the embedded countries
+python eval/boolquestions.py --model DIR_OR_HUB_ID --data DIR_OR_HUB_ID --subset MSMARCO --output_dir DIR
+
+Writes metrics.json, per_query.jsonl, run.trec, qrels.trec, pictures and report.html.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from boolbert.eval.arguments import parse
+from boolbert.eval.errors import run_script
+from boolbert.eval.scoring import boolquestions_metrics
+from boolbert.eval.single import SingleArguments, evaluate_model
+from boolbert.eval.tasks import boolquestions_task
+
+
+@dataclass
+class Arguments(SingleArguments):
+    split: str = field(default="eval", metadata={"help": "the questions to ask"})
+    subset: str = field(default="MSMARCO", metadata={"help": "MSMARCO or NaturalQuestions"})
+    output_dir: str = field(default="runs/eval-boolquestions", metadata={"help": "folder for the results"})
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    args = parse(Arguments, __doc__, arguments)
+    task = boolquestions_task(args.data, args.split, args.subset, args.limit)
+    evaluate_model(args, task, boolquestions_metrics, "mrr@10")
+
+
+if __name__ == "__main__":
+    run_script(main)

@@ -1,0 +1,32 @@
+"""Evaluate a retriever on QUEST-format data.
+
+python eval/quest.py                                                        # the embedded countries
+python eval/quest.py --model DIR_OR_HUB_ID --data DIR_OR_HUB_ID --split dev --output_dir DIR
+
+Writes metrics.json, per_query.jsonl, run.trec, qrels.trec, pictures and report.html.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from boolbert.eval.arguments import parse
+from boolbert.eval.errors import run_script
+from boolbert.eval.scoring import main_metric, quest_metrics
+from boolbert.eval.single import SingleArguments, evaluate_model
+from boolbert.eval.tasks import quest_task
+
+
+@dataclass
+class Arguments(SingleArguments):
+    split: str = field(default="dev", metadata={"help": "the queries to ask"})
+    output_dir: str = field(default="runs/eval-quest", metadata={"help": "folder for the results"})
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    args = parse(Arguments, __doc__, arguments)
+    task = quest_task(args.data, args.split, args.limit)
+    evaluate_model(args, task, quest_metrics, main_metric(len(task.corpus)))
+
+
+if __name__ == "__main__":
+    run_script(main)

@@ -1,0 +1,90 @@
+"""Evaluate one model on one task and write its folder: what quest.py and boolquestions.py share."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from boolbert.eval.encode import encode_corpus
+from boolbert.eval.errors import EvaluationError
+from boolbert.eval.faiss_index import faiss_top_k, recall_of_exact
+from boolbert.eval.models import bool_bert, load_encoder
+from boolbert.eval.pictures import draw_all
+from boolbert.eval.report import write_report
+from boolbert.eval.results import Metrics, Result, measure, write_result
+from boolbert.eval.scoring import recall_curve, search_depth
+from boolbert.eval.systems import GATES, Dense
+from boolbert.eval.tables import breakdown
+from boolbert.eval.tasks import Task
+from boolbert.eval.trec import write_qrels
+
+
+@dataclass
+class SingleArguments:
+    """The flags of both scripts."""
+
+    model: str | None = field(default=None, metadata={"help": "model folder or Hub id; all-MiniLM-L6-v2 if not given"})
+    data: str | None = field(default=None, metadata={"help": "data folder or Hub data set id; the embedded countries"})
+    output_dir: str = field(default="runs/evaluation", metadata={"help": "folder for the results"})
+    vectors: str | None = field(default=None, metadata={"help": "folder of the encoded corpus; output_dir/vectors"})
+    gate: str | None = field(
+        default=None, metadata={"help": "of a Bool-BERT: given, learned or cue; given where the operators are known"}
+    )
+    faiss: str | None = field(
+        default=None, metadata={"help": "search with this FAISS index, such as HNSW32,Flat, instead of exactly"}
+    )
+    limit: int | None = field(default=None, metadata={"help": "only the first so many queries"})
+    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
+    precision: str = field(default="float32", metadata={"help": "of the model: float32, float16 or bfloat16"})
+    storage: str = field(default="float32", metadata={"help": "of the document vectors: float32 or float16"})
+    batch_size: int | None = field(default=None, metadata={"help": "documents of full length in a batch"})
+
+
+def evaluate_model(args: SingleArguments, task: Task, metrics: Metrics, metric: str) -> None:
+    """Encode, search, score, write and print. `metric` is the one in the picture by group."""
+    print(f"{task.name}, {task.split}: {len(task):,} queries, {len(task.corpus):,} documents")
+    folder = Path(args.output_dir)
+    system = load_system(args, task, folder)
+    result = measure(system, task, metrics)
+    if args.faiss is not None:
+        search_again(result, system, task, metrics, args.faiss)
+    summary = write_result(folder, result, task)
+    write_qrels(folder / "qrels.trec", task)
+    draw_all([summary], folder / "pictures", metric)
+    write_report(folder)
+    kind = next((name for name in ("template", "operator") if name in task.groups), "group")
+    print(f"\n{breakdown(summary, kind)}\n\n{folder}: metrics.json, per_query.jsonl, run.trec, pictures, report.html")
+
+
+def load_system(args: SingleArguments, task: Task, folder: Path) -> Dense:
+    model = load_encoder(args.model, device=args.device, precision=args.precision)
+    gate = gate_of(args.gate, task, bool_bert(model) is not None)
+    vectors = encode_corpus(
+        model,
+        task.corpus,
+        Path(args.vectors) if args.vectors else folder / "vectors",
+        storage=args.storage,
+        batch_size=args.batch_size,
+    )
+    name = args.model or "default encoder"
+    return Dense(f"{name}, gate {gate}" if gate else name, model, vectors, gate)
+
+
+def gate_of(wanted: str | None, task: Task, boolean: bool) -> str | None:
+    """Who switches a Bool-BERT's operators on; None for a plain encoder."""
+    if not boolean:
+        if wanted is not None:
+            raise EvaluationError(f"--gate {wanted}: this model is no Bool-BERT, it has no gate")
+        return None
+    if wanted not in (None, *GATES):
+        raise EvaluationError(f"--gate must be one of {', '.join(GATES)}, got {wanted!r}")
+    known = all(question.operators is not None for question in task.questions)
+    return wanted or ("given" if known else "learned")
+
+
+def search_again(result: Result, system: Dense, task: Task, metrics: Metrics, factory: str) -> None:
+    """Replace the exact rankings by those of a FAISS index, and tell how much they find of the exact ones."""
+    queries = system.encode(task.questions).cpu().numpy()
+    result.scores, result.rows = faiss_top_k(queries, system.vectors, search_depth(task), factory)
+    result.per_query = metrics(task, result.rows)
+    result.curve = recall_curve(task, result.rows)
+    share = recall_of_exact(result.rows, queries, system.vectors)
+    print(f"FAISS {factory}: finds {share:.4f} of the exact top {result.rows.shape[1]}")
