@@ -1,7 +1,7 @@
 """Command lines from dataclasses."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from boolbert.eval.errors import EvaluationError
 
@@ -14,7 +14,9 @@ def parse(kind: type[Arguments], description: str | None, arguments: Sequence[st
 
     from transformers import HfArgumentParser
 
-    parser: Any = HfArgumentParser(kind, description=description, formatter_class=RawDescriptionHelpFormatter)
+    parser: Any = HfArgumentParser(
+        cast(Any, kind), description=description, formatter_class=RawDescriptionHelpFormatter
+    )
     values, unknown = parser.parse_args_into_dataclasses(arguments, return_remaining_strings=True)
     if unknown:
         raise EvaluationError(f"unknown argument {unknown[0]!r}; --help lists them all")

@@ -8,7 +8,7 @@ evaluator(model)["countries_dev_r_precision"]
 import csv
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
@@ -21,9 +21,6 @@ from boolbert.eval.search import Ranked
 from boolbert.eval.single import gate_of
 from boolbert.eval.systems import Dense, search
 from boolbert.eval.tasks import Task, boolquestions_task, quest_task
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
 
 
 class TaskEvaluator(SentenceEvaluator):
@@ -51,7 +48,7 @@ class TaskEvaluator(SentenceEvaluator):
         self._primary = primary
 
     def __call__(
-        self, model: "SentenceTransformer", output_path: str | None = None, epoch: int = -1, steps: int = -1
+        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
     ) -> dict[str, float]:
         training = model.training
         texts = [self.task.corpus.text(row) for row in range(len(self.task.corpus))]

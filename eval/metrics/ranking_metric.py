@@ -1,6 +1,6 @@
 """What the ranking modules share: ranked ids a query in, an average with its 95% interval out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import datasets
@@ -37,6 +37,7 @@ class RankingMetric(evaluate.Metric):
     description = ""
     arguments = ""
     extra: Sequence[str] = ()  # more collections of ids a query, beside the references
+    values: Callable[..., Values]  # (rows, gold, and what else the metric takes) -> one value a query
 
     def _info(self) -> evaluate.MetricInfo:
         ids = datasets.Sequence(datasets.Value("string"))
@@ -46,9 +47,6 @@ class RankingMetric(evaluate.Metric):
             inputs_description=KWARGS + self.arguments + RETURNS,
             features=datasets.Features(dict.fromkeys(("predictions", "references", *self.extra), ids)),
         )
-
-    def values(self, rows: npt.NDArray[np.int64], gold: list[list[int]], **options: Any) -> Values:
-        raise NotImplementedError
 
     def _compute(self, predictions: Any, references: Any, **options: Any) -> dict[str, Any]:
         number: dict[str, int] = {}

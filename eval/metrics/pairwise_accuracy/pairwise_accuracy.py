@@ -25,9 +25,7 @@ class PairwiseAccuracy(evaluate.Metric):
             description=__doc__ or "",
             citation="",
             inputs_description=INPUTS + ranking_metric.RETURNS,
-            features=datasets.Features(
-                {"predictions": datasets.Sequence(datasets.Sequence(datasets.Value("float64")))}
-            ),
+            features=datasets.Features({"predictions": scores}),
         )
 
     def _compute(self, predictions):
