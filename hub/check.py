@@ -39,9 +39,7 @@ def check(run: Path, folder: Path) -> dict[str, float]:
             raise HubError(f"the check failed: {door} gives {found[door].shape}, the run gives {vectors.shape}")
         difference = float(np.abs(found[door] - vectors).max() / np.abs(vectors).max())
         if not difference <= TOLERANCE:
-            raise HubError(
-                f"the check failed: {door} of the assembled folder differs from the run's by {difference:.1e}"
-            )
+            raise HubError(f"the check failed: {door} differs from the run's own by {difference:.1e}")
         differences[door] = difference
     return differences
 
@@ -52,7 +50,11 @@ def own_vectors(run: Path) -> Vectors:
 
     from ..sentence_boolbert import load_dual_encoder
 
-    model = load_dual_encoder(run, device="cpu", local_files_only=True)
+    try:
+        model = load_dual_encoder(run, device="cpu", local_files_only=True)
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise HubError(f"{run}: does not load with this version of the package: {reason[0]}") from None
     query_encoder = model.transformers_model  # the first one: the query's
     if query_encoder is None:
         raise HubError(f"{run}: holds no transformers model")
