@@ -1,4 +1,4 @@
-"""The flags that all stages share, and how they are read: defaults, then a recipe, then a file, then the command line."""
+"""The flags that all stages share, and how they are read: defaults, a recipe, a file, the command line."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from boolbert.train.errors import TrainingError
 
 RECIPES = Path(__file__).parent / "recipes"
 # Flags that do not change what a run computes: a resumed run may have others.
-FREE = {"output_dir", "resume", "overwrite", "keep_last", "save_every", "log_every", "tracker"}
+FREE = {"output_dir", "resume", "overwrite", "keep_last", "save_every", "log_every", "tracker", "threads"}
 
 
 def flag(default: Any, text: str, **options: Any) -> Any:
@@ -40,16 +40,19 @@ class RunArguments:
     gradient_checkpointing: bool = flag(False, "compute activations twice instead of keeping them")
     mixed_precision: str | None = flag(None, "no, bf16 or fp16; as `accelerate launch` says if not given")
     compile: bool = flag(False, "torch.compile the encoders")
+    threads: int | None = flag(None, "CPU threads of each process; all cores shared out if not given")
     save_every: int | None = flag(None, "steps between checkpoints; once an epoch if not given")
     keep_last: int = flag(2, "how many checkpoints to keep")
     resume: bool = flag(False, "go on from the last checkpoint in output_dir")
     overwrite: bool = flag(False, "start over where output_dir holds an unfinished run")
     log_every: int = flag(10, "steps between log lines")
-    tracker: str = flag("tensorboard", "an Accelerate tracker (tensorboard, wandb, ...), or none; log.jsonl is always written")
+    tracker: str = flag(
+        "tensorboard", "an Accelerate tracker (tensorboard, wandb, ...), or none; log.jsonl is always written"
+    )
 
     def __post_init__(self) -> None:
         at_least_one = ("epochs", "batch_size", "gradient_accumulation_steps", "keep_last", "log_every")
-        for name in (*at_least_one, *(["save_every"] if self.save_every is not None else [])):
+        for name in (*at_least_one, *(name for name in ("save_every", "threads") if getattr(self, name) is not None)):
             self.require(name, getattr(self, name) >= 1, "at least 1")
         for name in ("weight_decay", "max_grad_norm", "seed"):
             self.require(name, getattr(self, name) >= 0, "at least 0")
@@ -78,7 +81,8 @@ def parse_arguments(
 
     `embedded` is the recipe that holds where no --data is given. A flag wins over the file, the file over the recipe.
     """
-    parser: Any = HfArgumentParser(kind, description=description)
+    options: dict[str, Any] = {"dataclass_types": kind, "description": description}
+    parser = HfArgumentParser(**options)
     words = list(arguments)
     given: dict[str, Any] = {}
     if words and words[0].endswith((".json", ".yaml", ".yml")):

@@ -77,7 +77,9 @@ class Checkpoints:
             accelerator.load_state(str(path))
             return json.loads((path / STATE).read_text(encoding="utf-8"))
         except Exception as error:
-            raise TrainingError(f"{path}: cannot be loaded ({_first_line(error)}); remove it to go on from an earlier one") from error
+            raise TrainingError(
+                f"{path}: cannot be loaded ({_first_line(error)}); remove it to go on from an earlier one"
+            ) from error
 
     def state(self, step: int) -> dict[str, Any]:
         return json.loads((self.path(step) / STATE).read_text(encoding="utf-8"))

@@ -10,7 +10,9 @@ import torch
 DEPTH = 4
 
 
-def prefetch(load: Callable[[int], Any], steps: Iterable[int], *, pin: bool = False, depth: int = DEPTH) -> Iterator[Any]:
+def prefetch(
+    load: Callable[[int], Any], steps: Iterable[int], *, pin: bool = False, depth: int = DEPTH
+) -> Iterator[Any]:
     """`load(step)` of each step, in order. An error in the thread is raised where the batch is awaited.
 
     >>> list(prefetch(lambda step: step * 10, range(3)))

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import torch
 from accelerate import Accelerator
+from accelerate.utils import broadcast_object_list
 from torch import Tensor, nn
 
 from boolbert.train.arguments import RunArguments
@@ -28,9 +29,11 @@ Metrics = dict[str, Any]
 class Stage(Protocol):
     """What the loop needs to know of a stage. A batch is a function of its epoch and step, and nothing else."""
 
-    model: nn.Module
     steps_per_epoch: int
     metric: str  # the metric that tells the best epoch; higher is better
+
+    @property
+    def model(self) -> nn.Module: ...
 
     def load(self, epoch: int, step: int) -> Any:
         """This process's part of a batch, tensors on the CPU; called in another thread."""
@@ -159,9 +162,7 @@ class Trainer:
                 if self._save_due(rest) or asked:
                     self._save()
                 if asked and progress.step < self.total:
-                    raise Interrupted(
-                        f"stopped after step {progress.step} of {self.total}; go on with --resume"
-                    )
+                    raise Interrupted(f"stopped after step {progress.step} of {self.total}; go on with --resume")
         finally:
             batches.close()  # type: ignore[attr-defined]
             self._flush()
@@ -221,6 +222,8 @@ class Trainer:
         self.model.eval()
         with torch.no_grad():
             metrics = self.stage.evaluate()
+        # The processes must agree on which epoch is the best, to the last bit.
+        metrics = broadcast_object_list([metrics])[0]
         self.model.train()
         step = self.progress.step
         self.progress.history.append({"epoch": epoch, "step": step, **metrics})
@@ -258,6 +261,6 @@ class Trainer:
     def _no_memory(self, error: Exception) -> str:
         return (
             f"out of memory at step {self.progress.step + 1}; {self.checkpoints.last()}. Try "
-            f"--gradient_accumulation_steps {2 * self.args.gradient_accumulation_steps} (the same result in less memory), "
-            "--gradient_checkpointing, or --mixed_precision bf16"
+            f"--gradient_accumulation_steps {2 * self.args.gradient_accumulation_steps} (the same result in less "
+            "memory), --gradient_checkpointing, or --mixed_precision bf16"
         )

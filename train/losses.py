@@ -1,6 +1,5 @@
 """The contrastive loss of a dual encoder."""
 
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -12,6 +11,7 @@ def contrastive_loss(
 
     `excluded` marks documents that are no negatives of a query: they answer it as well.
 
+    >>> import torch
     >>> vectors = torch.eye(2)
     >>> excluded = torch.tensor([[False, True], [False, False]])
     >>> contrastive_loss(vectors, vectors, torch.tensor([0, 1]), excluded)

@@ -12,7 +12,7 @@ BOOLEAN_PARTS = frozenset({"cue_predictor", "scope_predictor", "bias_predictor",
 def is_boolean(name: str) -> bool:
     """Whether a parameter belongs to Boolean-aware attention.
 
-    >>> is_boolean("query.encoder.layer.0.attention.self.scope_predictor.threshold"), is_boolean("query.pooler.dense.bias")
+    >>> is_boolean("query.encoder.layer.0.attention.self.scope_predictor.threshold"), is_boolean("query.pooler.bias")
     (True, False)
     """
     return not BOOLEAN_PARTS.isdisjoint(name.split("."))

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import torch
 from accelerate import Accelerator
 
 import boolbert
@@ -25,6 +26,9 @@ def open_run(args: RunArguments) -> Accelerator:
     """Make the folder and the Accelerator. An unfinished run is never overwritten by accident."""
     tracker = available_tracker(args.tracker)
     accelerator = Accelerator(mixed_precision=args.mixed_precision, log_with=tracker, project_dir=args.output_dir)
+    if accelerator.device.type == "cpu":
+        # `accelerate launch` asks for a single thread where nobody says otherwise.
+        torch.set_num_threads(args.threads or max(1, (os.cpu_count() or 1) // accelerator.num_processes))
     if accelerator.is_main_process:
         _open_folder(args)
         if tracker is None and args.tracker != "none":
@@ -48,7 +52,9 @@ def _open_folder(args: RunArguments) -> None:
     checkpoints = Checkpoints(folder)
     steps = checkpoints.steps()
     if args.resume:
-        print(f"Going on from {checkpoints.path(steps[-1])}" if steps else f"No checkpoint in {folder}: a new run starts")
+        print(
+            f"Going on from {checkpoints.path(steps[-1])}" if steps else f"No checkpoint in {folder}: a new run starts"
+        )
         return
     if steps and not (folder / METRICS).exists() and not args.overwrite:
         raise TrainingError(

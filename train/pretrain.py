@@ -24,7 +24,7 @@ from boolbert.train.outputs import METRICS, open_run, write_json, write_record
 from boolbert.train.pretraining import PretrainingStage
 from boolbert.train.retrieval_data import held_out
 from boolbert.train.sentences import prepare_triplets
-from boolbert.train.start import Start, find_start
+from boolbert.train.start import Start, find_start, quiet
 from boolbert.train.summary import print_pretraining
 
 EMBEDDED = "sentences"
@@ -116,15 +116,10 @@ def build_model(start: Start, args: PretrainArguments) -> BoolBertForPreTraining
 def save(stage: PretrainingStage, start: Start, tokenizer: Any, args: PretrainArguments, progress: Progress) -> None:
     """Bool-BERT, with the plain BERT that it came from as its document encoder: what stage 2 starts from."""
     folder = Path(args.output_dir)
-    save_dual_encoder(
-        folder,
-        stage.model.bert.cpu(),
-        start.document_encoder(),
-        tokenizer,
-        pooling=start.encoder.pooling,
-        similarity=start.encoder.similarity,
-        query_length=args.query_length,
-    )
+    shape: dict[str, Any] = {"pooling": start.encoder.pooling, "similarity": start.encoder.similarity}
+    documents = start.document_encoder()
+    with quiet():
+        save_dual_encoder(folder, stage.model.bert.cpu(), documents, tokenizer, query_length=args.query_length, **shape)
     best = progress.best or {}
     metrics = {
         "metric": stage.metric,

@@ -69,13 +69,13 @@ class PretrainingStage:
         triplets = order[step * self.batch_size : (step + 1) * self.batch_size]
         drawn = np.array([self.train.draw(self.seed, epoch, int(triplet)) for triplet in triplets])  # (T, 3)
         ranks, rank = self.accelerator.num_processes, self.accelerator.process_index
-        own = np.array_split(drawn, ranks)[rank]
-        parts = [part for part in np.array_split(own, self.parts) if len(part)]
+        chosen_of_all = spread(len(drawn), self.triplet_share)
+        own = np.array_split(np.arange(len(drawn)), ranks)[rank]
         # How much of each loss's mean over the whole batch is this part's.
-        whole = self._counted(drawn, len(self._with_triplet_loss(drawn)))
+        whole = self._counted(drawn, int(chosen_of_all.sum()))
         loaded = []
-        for part in parts:
-            chosen = self._with_triplet_loss(part)
+        for places in np.array_split(own, min(self.parts, len(own))):
+            part, chosen = drawn[places], drawn[places[chosen_of_all[places]]]
             counted = self._counted(part, len(chosen))
             loaded.append(
                 {
@@ -111,9 +111,6 @@ class PretrainingStage:
         gate_loss = masked_binary_cross_entropy(gate_logits, gate_labels, torch.ones_like(gate_labels))
         triplet_loss = outputs["triplet_loss"].float() if triplets is not None else torch.zeros_like(cue_loss)
         return torch.stack([cue_loss, gate_loss, triplet_loss])
-
-    def _with_triplet_loss(self, drawn: np.ndarray) -> np.ndarray:
-        return drawn[: round(self.triplet_share * len(drawn))]
 
     def evaluate(self) -> dict[str, Any]:
         """Cue F1, gate accuracy, and how often a sentence is nearer to one of its meaning than to one of another."""
@@ -153,6 +150,15 @@ class PretrainingStage:
     def _counted(self, drawn: np.ndarray, triplets: int) -> tuple[int, int, int]:
         """What each loss is a mean over: tokens, sentences, triplets."""
         return int(self.train.sentences.tokens.lengths[drawn].sum()), drawn.size, triplets
+
+
+def spread(count: int, share: float) -> np.ndarray:
+    """Which of `count` rows are chosen for there to be this share of them, evenly spread.
+
+    >>> spread(6, 0.5).astype(int).tolist(), int(spread(7, 1.0).sum()), int(spread(7, 0.0).sum())
+    ([0, 1, 0, 1, 0, 1], 7, 0)
+    """
+    return np.diff(np.floor(np.arange(count + 1) * share + 1e-9)) > 0
 
 
 def first_parts(model: BoolBertForPreTraining, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:

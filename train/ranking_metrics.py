@@ -40,8 +40,11 @@ def ranking_metrics(queries: Tensor, documents: Tensor, split: Split) -> dict[st
     values = {f"recall@{k}": recall_at_k(rows, gold, k) for k in depths(count)}
     values["mrr@10"] = mrr_at_k(rows, gold, 10)
     values["r_precision"] = r_precision(rows, gold)
-    if split.excluded is not None:
-        values["violations"] = violation_rate(rows, split.excluded, gold)
+    if split.violating is not None:
+        broken = [np.concatenate([np.empty(0, np.int32), *split.violating[query]]) for query in range(len(split))]
+        values["violations"] = violation_rate(rows, broken, gold)
+    if split.negated is not None:
+        values["negated"] = violation_rate(rows, split.negated, gold)
     groups = np.array(split.groups)
     result: dict[str, Any] = means(values)
     result["groups"] = {

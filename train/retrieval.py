@@ -16,7 +16,7 @@ from boolbert.train.losses import contrastive_loss
 from boolbert.train.randomness import reseed
 from boolbert.train.ranking_metrics import default_metric, ranking_metrics
 from boolbert.train.retrieval_data import RetrievalData, Split
-from boolbert.train.tokens import Tokens, tokenize
+from boolbert.train.tokens import tokenize
 from boolbert.train.vectors import encode
 
 _CORPUS_NEGATIVES = 3  # a stream of random numbers besides the sampler's own
@@ -109,9 +109,7 @@ class RetrievalStage:
             loaded["index"] = torch.from_numpy(np.argsort(order)[index])
             loaded["document_sizes"] = [len(shard.documents()) for shard in shards]
         loaded["targets"] = torch.from_numpy(targets)
-        loaded["excluded"] = torch.from_numpy(
-            self.data.train.gold.false_negatives(batch.queries, columns, targets)
-        )
+        loaded["excluded"] = torch.from_numpy(self.data.train.gold.false_negatives(batch.queries, columns, targets))
         return loaded
 
     def backward(self, batch: dict[str, Any], step: int) -> dict[str, Tensor]:
@@ -124,9 +122,7 @@ class RetrievalStage:
                 documents = self.frozen[batch["columns"]]
             else:
                 documents = gather_rows(self.accelerator, documents, batch["document_sizes"])
-            return contrastive_loss(
-                queries, documents, batch["targets"], batch["excluded"], self.settings.temperature
-            )
+            return contrastive_loss(queries, documents, batch["targets"], batch["excluded"], self.settings.temperature)
 
         sides = [Side(lambda inputs: self.model(QUERY, inputs), batch["queries"])]
         if self.frozen is None:

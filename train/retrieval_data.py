@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from boolbert.data import BoolQuestions, Corpus, DataError, Gold, HardNegatives, Query, Quest
+from boolbert.data import BoolQuestion, BoolQuestions, Corpus, DataError, Gold, HardNegatives, Query, Quest
 from boolbert.data.gold import Rows
 
-HELD_OUT = 0.1
+# As `python -m boolbert.data.split` does, whose files hold the same queries.
+HELD_OUT = 0.2
 
 
 @dataclass
@@ -20,7 +21,7 @@ class Split:
     operators: list[list[int] | None]
     groups: list[str]  # the template or the operator
     violating: HardNegatives | None = None  # documents that break a query's operator
-    excluded: list[Rows] | None = None  # documents that a NOT excludes
+    negated: list[Rows] | None = None  # documents in the set that a NOT excludes
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -68,20 +69,12 @@ def boolquestions_data(
         kept, held = held_out(len(train), dev_share)
         train, dev = [train[row] for row in kept], [train[row] for row in held]
         note = f"no {dev_split} split: {len(dev):,} of {len(train) + len(dev):,} training questions are held out for it"
-    splits = []
-    for questions in (train, dev):
-        gold = data.gold(questions)
-        splits.append(
-            Split(
-                [question.question for question in questions],
-                gold,
-                [question.labels() for question in questions],
-                [question.operator for question in questions],
-                HardNegatives.from_given(data.negatives(questions), gold),
-            )
-        )
-    name = data.source.name
-    return RetrievalData(data.corpus, *splits, f"Data: {name}, {len(data.corpus):,} passages, {note}")
+    return RetrievalData(
+        data.corpus,
+        _boolquestions_split(data, train),
+        _boolquestions_split(data, dev),
+        f"Data: {data.source.name}, {len(data.corpus):,} passages, {note}",
+    )
 
 
 def held_out(count: int, share: float) -> tuple[list[int], list[int]]:
@@ -97,6 +90,17 @@ def held_out(count: int, share: float) -> tuple[list[int], list[int]]:
     return sorted(set(range(count)) - set(held.tolist())), sorted(held.tolist())
 
 
+def _boolquestions_split(data: BoolQuestions, questions: list[BoolQuestion]) -> Split:
+    gold = data.gold(questions)
+    return Split(
+        [question.question for question in questions],
+        gold,
+        [question.labels() for question in questions],
+        [question.operator for question in questions],
+        HardNegatives.from_given(data.negatives(questions), gold),
+    )
+
+
 def _quest_split(quest: Quest, queries: Sequence[Query]) -> Split:
     gold = quest.gold(queries)
     atoms = quest.atoms
@@ -107,12 +111,12 @@ def _quest_split(quest: Quest, queries: Sequence[Query]) -> Split:
         [None if query.template is None else query.labels() for query in queries],
         [query.template or "unknown" for query in queries],
         HardNegatives.from_atoms(queries, atoms, gold) if atoms is not None and known else None,
-        [_excluded(query, atoms, gold[row]) for row, query in enumerate(queries)] if atoms is not None and known else None,
+        [_negated(query, atoms) for query in queries] if atoms is not None and known else None,
     )
 
 
-def _excluded(query: Query, atoms: dict[str, Rows], gold: Rows) -> Rows:
-    """What a NOT excludes: the members of its set, which is the template's last."""
+def _negated(query: Query, atoms: dict[str, Rows]) -> Rows:
+    """The members of the set that a NOT excludes, which is the template's last."""
     if not query.atoms or "not" not in (query.operators or ()):
         return np.empty(0, np.int32)
-    return np.setdiff1d(atoms[query.atoms[-1]], gold)
+    return atoms[query.atoms[-1]]

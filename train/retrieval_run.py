@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from boolbert import BoolBertConfig
 from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.arguments import RunArguments, flag
 from boolbert.train.dual_encoder import DualEncoder
@@ -13,7 +14,7 @@ from boolbert.train.negatives import NEGATIVES, hard_negatives
 from boolbert.train.outputs import METRICS, open_run, write_json, write_record
 from boolbert.train.retrieval import RetrievalSettings, RetrievalStage
 from boolbert.train.retrieval_data import RetrievalData
-from boolbert.train.start import Start, find_start
+from boolbert.train.start import Start, find_start, quiet
 from boolbert.train.summary import print_summary
 
 GATES = ("label", "learned", "cue")
@@ -127,12 +128,15 @@ def final_metrics(stage: RetrievalStage, progress: Progress) -> dict[str, Any]:
     return metrics
 
 
-def save_run(folder: Path, model: DualEncoder, tokenizer: Any, args: RetrievalArguments, metrics: dict[str, Any]) -> None:
+def save_run(
+    folder: Path, model: DualEncoder, tokenizer: Any, args: RetrievalArguments, metrics: dict[str, Any]
+) -> None:
     """The model for both doors; metrics.json comes last and says that the run is finished."""
     lengths = {"query_length": args.query_length, "document_length": args.document_length}
-    query, document = (encoder.cpu() for encoder in (model.query, model.document))
+    model.cpu()
     shape: dict[str, Any] = {"pooling": model.pooling, "similarity": model.similarity, **lengths}
-    if hasattr(query.config, "boolean_layers"):
-        query.config.pooling = model.pooling
-    save_dual_encoder(folder, query, document, tokenizer, **shape)
+    if isinstance(model.query.config, BoolBertConfig):
+        model.query.config.pooling = model.pooling
+    with quiet():
+        save_dual_encoder(folder, model.query, model.document, tokenizer, **shape)
     write_json(folder / METRICS, {**metrics, "seed": args.seed, "arguments": asdict(args)})

@@ -1,4 +1,4 @@
-"""The data of stage 1: Boolean sentences as tokens, each token with its cue labels, each sentence with its operators."""
+"""The data of stage 1: Boolean sentences as tokens, tokens with cue labels, sentences with operators."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -89,8 +89,8 @@ def prepare_triplets(
         varied = [augment(text, Random(f"{seed}/{row}"), rate) for row, text in enumerate(texts)]
         texts, given = texts + [text for text, _ in varied], given + given
         cues += [found for _, found in varied]
-    sentences = label_sentences(tokenizer, texts, cues, given, max_length)
-    return TripletSentences(sentences, np.array(anchors), positives, negatives, variants=2 if rate else 1)
+    labelled = label_sentences(tokenizer, texts, cues, given, max_length)
+    return TripletSentences(labelled, np.array(anchors), positives, negatives, variants=2 if rate else 1)
 
 
 def label_sentences(
@@ -122,7 +122,10 @@ def token_kinds(text: str, offsets: Iterable[Sequence[int]], cues: Sequence[Cue]
     [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
     """
     strong = [cue for cue in cues if not cue.weak]
-    groups = [[cue for cue in strong if len(cue.text.split()) == 1], [cue for cue in strong if len(cue.text.split()) > 1]]
+    groups = [
+        [cue for cue in strong if len(cue.text.split()) == 1],
+        [cue for cue in strong if len(cue.text.split()) > 1],
+    ]
     spans = [tuple(span) for span in offsets]
     one, several = (np.array(cue_labels(text, spans, group), dtype=np.uint8).reshape(3, -1).T for group in groups)
     return np.maximum(one, 2 * several)

@@ -1,10 +1,10 @@
 """What a run starts from: a plain BERT, a Bool-BERT of stage 1, or both encoders of an earlier run."""
 
 import json
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from collections.abc import Iterator
 from typing import Any
 
 from transformers import AutoTokenizer, BertConfig, BertModel, PreTrainedModel

@@ -21,7 +21,9 @@ def table(rows: list[tuple[str, dict[str, Any]]]) -> str:
     dev       0.500       0.250
     _         1.000           -
     """
-    names = list(dict.fromkeys(name for _, values in rows for name, value in values.items() if isinstance(value, float)))
+    names = list(
+        dict.fromkeys(name for _, values in rows for name, value in values.items() if isinstance(value, float))
+    )
     width = max(len(label) for label, _ in rows) + 4
     widths = [max(len(name), 6) for name in names]
     lines = [" " * width + "  ".join(name.rjust(size) for name, size in zip(names, widths, strict=True))]
@@ -37,7 +39,9 @@ def print_pretraining(folder: str, metrics: dict[str, Any]) -> None:
     rows = []
     for operator, kinds in dev["kinds"].items():
         cells = {name: values["f1"] for name, values in kinds.items() if values["tokens"]}
-        rows.append((operator, {"cue F1": dev[f"cue_f1_{operator}"], **cells, "gate": dev[f"gate_accuracy_{operator}"]}))
+        rows.append(
+            (operator, {"cue F1": dev[f"cue_f1_{operator}"], **cells, "gate": dev[f"gate_accuracy_{operator}"]})
+        )
     rows.append(("all", {"cue F1": dev["cue_f1"], "gate": dev["gate_accuracy"]}))
     print(table(rows))
     print(f"triplets in the right order: {dev['triplet_accuracy']:.3f}")

@@ -1,0 +1,215 @@
+"""A tiny encoder, tiny data and tiny runs for the tests of training; child processes import this module too."""
+
+import json
+import os
+import random
+import signal
+from pathlib import Path
+
+os.environ["ACCELERATE_USE_CPU"] = "true"
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+KINDS = ("films", "books")
+SETS = ("war", "love", "rome", "mars")
+EXTRA = ("about", "in", "set", "that", "are", "also", "not", "but", "and", "or", "as", "well", "both", "a", "the")
+TEMPLATES = ("_", "_ or _", "_ that are also _", "_ that are not _")
+
+
+def write_encoder(folder, dropout=0.1):
+    """A BERT of 2 layers with random weights and a tokenizer of a few words."""
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizer
+
+    words = [*KINDS, *SETS, *EXTRA, *(f"word{i}" for i in range(30))]
+    vocab = {token: row for row, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words])}
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(vocab),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=64,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+        initializer_range=0.2,
+    )
+    BertModel(config).save_pretrained(folder)
+    BertTokenizer(vocab=vocab).save_pretrained(folder)
+    return folder
+
+
+def write_quest(folder, queries=22, documents=24):
+    """Documents in some of four sets each, and queries over these sets, with atoms; train and dev."""
+    rng = random.Random(0)
+    members = {name: set() for name in SETS}
+    rows = []
+    for row in range(documents):
+        chosen = [name for name in SETS if rng.random() < 0.5]
+        for name in chosen:
+            members[name].add(row)
+        filler = " ".join(f"word{rng.randrange(30)}" for _ in range(rng.randrange(2, 9)))
+        rows.append({"title": f"Document {row}", "text": f"films about {' and '.join(chosen) or 'the'} {filler}"})
+    folder.mkdir(parents=True, exist_ok=True)
+    write_lines(folder / "documents.jsonl", rows)
+    for split, count in (("train", queries), ("dev", 8)):
+        write_lines(folder / f"{split}.jsonl", [_query(rng, members, documents) for _ in range(count)])
+    (folder / "atoms.json").write_text(json.dumps({name: sorted(rows) for name, rows in members.items()}))
+    return folder
+
+
+def _query(rng, members, documents):
+    while True:
+        template = rng.choice(TEMPLATES)
+        a, b = rng.sample(SETS, 2)
+        sets = {
+            "_": (f"films about {a}", members[a], [a]),
+            "_ or _": (f"films about {a} or {b}", members[a] | members[b], [a, b]),
+            "_ that are also _": (f"films about {a} and also {b}", members[a] & members[b], [a, b]),
+            "_ that are not _": (f"films about {a} that are not about {b}", members[a] - members[b], [a, b]),
+        }
+        text, answer, atoms = sets[template]
+        if 0 < len(answer) < documents - 6:
+            docs = [f"Document {row}" for row in sorted(answer)]
+            return {"query": text, "docs": docs, "metadata": {"template": template, "atoms": atoms}}
+
+
+def write_lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def quest_arguments(folder, output, **changes):
+    """The flags of a run of 3 epochs of 5 steps."""
+    from boolbert.train.quest import QuestArguments
+
+    flags = {"epochs": 3, "batch_size": 5, "learning_rate": 1e-2, "tracker": "none", "num_negatives": 3, "threads": 1}
+    files = {"data": str(folder / "quest"), "encoder": str(folder / "encoder"), "output_dir": str(output)}
+    return QuestArguments(**{**files, "document_length": 32, "query_length": 32, **flags, **changes})
+
+
+def train_quest(folder, output, kill=None, **changes):
+    """A whole run of stage 2; `kill` names the point at which the process kills itself with SIGKILL."""
+    from boolbert.train.retrieval_data import quest_data
+    from boolbert.train.retrieval_run import run_retrieval
+
+    args = quest_arguments(Path(folder), output, **changes)
+    if kill is not None:
+        arm(*kill)
+    run_retrieval("quest", args, lambda: quest_data(args.data, dev_split=args.dev_split, dev_share=args.dev_share))
+
+
+def arm(point, number):
+    """Make the process kill itself at the `number`-th time that it comes to a point."""
+    import accelerate.checkpointing
+
+    from boolbert.train import checkpoints, retrieval
+
+    places = {
+        "step": (retrieval, "embedding_backward"),
+        "evaluation": (retrieval, "ranking_metrics"),
+        "writing": (accelerate.checkpointing, "save"),  # the weights of a checkpoint, then its optimizer
+        "renaming": (checkpoints, "_finish"),  # of the best weights, then of a checkpoint
+        "pruning": (checkpoints.Checkpoints, "_prune"),
+    }
+    owner, name = places[point]
+    original = getattr(owner, name)
+    calls = 0
+
+    def deadly(*args, **kwargs):
+        nonlocal calls
+        calls += 1
+        if calls == number:
+            if point == "writing":  # half of the file is there
+                Path(args[1]).write_bytes(b"torn")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(*args, **kwargs)
+
+    setattr(owner, name, deadly)
+
+
+def join_group(rank, size, port):
+    """Make this process one of a gloo group, as the launcher does."""
+    os.environ.update(
+        RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)
+    )
+
+
+def still(model):
+    """Switch Gumbel noise off: the scopes' random numbers depend on how a batch is cut."""
+    for name, module in model.named_modules():
+        if name.endswith("scope_predictor"):
+            module.eval()
+    return model
+
+
+def quest_stage(folder, accelerator, **changes):
+    from boolbert.train.retrieval_data import quest_data
+    from boolbert.train.retrieval_run import build_model, build_stage
+    from boolbert.train.start import find_start
+
+    args = quest_arguments(Path(folder), Path(folder) / "unused", **changes)
+    start = find_start(args.encoder)
+    stage = build_stage(build_model(start, args), quest_data(args.data), start.tokenizer(), accelerator, args)
+    stage.model.train()
+    still(stage.model)
+    return stage
+
+
+TRIPLETS = [
+    ("and", "films about war and also love", ["films about love as well as war"], ["films about war or love"]),
+    ("or", "films about rome or mars", ["books about mars or rome"], ["films about rome and mars", "films in rome"]),
+    ("not", "films about war but not love", ["films that are not about love"], ["films about love and war"]),
+    ("and", "books about rome and mars", ["books about mars as well as rome"], ["books in rome but not mars"]),
+    ("not", "books not set in rome", ["films that are not in rome", "books not in rome"], ["books set in rome"]),
+]
+
+
+def pretraining_stage(folder, accelerator, **changes):
+    from boolbert.data import Triplet
+    from boolbert.train.pretrain import PretrainArguments, build_model
+    from boolbert.train.pretraining import PretrainingStage
+    from boolbert.train.sentences import prepare_triplets
+    from boolbert.train.start import find_start
+
+    start = find_start(str(Path(folder) / "encoder"))
+    triplets = [Triplet(g, tuple(p), tuple(n), operator) for operator, g, p, n in TRIPLETS * 3]
+    train, dev = (prepare_triplets(triplets, start.tokenizer(), max_length=32, rate=rate) for rate in (0.5, 0.0))
+    stage = PretrainingStage(build_model(start, PretrainArguments()), train, dev, accelerator, **changes)
+    stage.model.train()
+    still(stage.model)
+    return stage
+
+
+def gradients_of(stage, accelerator, epoch=0, step=1):
+    """The losses of one step, and every gradient, summed over the processes."""
+    from boolbert.train.gather import sum_gradients
+
+    losses = stage.backward(stage.load(epoch, step), step)
+    learned = [parameter for parameter in stage.model.parameters() if parameter.requires_grad]
+    sum_gradients(accelerator, learned)
+    gradients = {name: p.grad for name, p in stage.model.named_parameters() if p.grad is not None}
+    return {name: float(value) for name, value in losses.items()}, gradients
+
+
+def gradients_in_group(folder, out, rank, size, port, changes):
+    """Write this process's losses and gradients, and the rows that it saw."""
+    join_group(rank, size, port)
+    import torch
+    from accelerate import Accelerator
+
+    torch.set_num_threads(1)
+    accelerator = Accelerator()
+    results = {}
+    for name, make in (("quest", quest_stage), ("pretrain", pretraining_stage)):
+        stage = make(folder, accelerator, **changes[name])
+        losses, gradients = gradients_of(stage, accelerator)
+        batch = stage.load(0, 1)
+        seen = batch["queries"][0] if name == "quest" else batch["parts"][0]["triplets"]
+        results[name] = {"losses": losses, "gradients": gradients, "seen": seen["input_ids"]}
+    torch.save({"processes": accelerator.num_processes, **results}, Path(out) / f"rank-{rank}.pt")
+
+
+def train_in_group(folder, output, rank, size, port):
+    join_group(rank, size, port)
+    train_quest(folder, output, batch_size=6)

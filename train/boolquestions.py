@@ -1,0 +1,42 @@
+"""Stage 3: go on from a stage 2 output with BoolQuestions; reports MRR@10 for AND, OR and NOT.
+
+accelerate launch train/boolquestions.py                                             # the embedded countries
+accelerate launch train/boolquestions.py --data ustc-zhangzm/BoolQuestions --encoder runs/quest
+
+The encoder is --encoder, else the finished stage 2 in runs/quest, else all-MiniLM-L6-v2.
+"""
+
+import sys
+from dataclasses import dataclass
+
+from boolbert.train.arguments import flag, parse_arguments
+from boolbert.train.errors import run_script
+from boolbert.train.retrieval_data import HELD_OUT, boolquestions_data
+from boolbert.train.retrieval_run import RetrievalArguments, run_retrieval
+
+
+@dataclass
+class BoolQuestionsArguments(RetrievalArguments):
+    """As in stage 2; the given negatives are used, and MRR@10 tells the best epoch."""
+
+    output_dir: str = flag("runs/boolquestions", "folder for the model, its checkpoints and logs")
+    negatives: str = flag("violating", "random; violating (the negatives that the data gives) or bm25 among them")
+    metric: str | None = flag("mrr@10", "tells the best epoch")
+    subset: str = flag("MSMARCO", "MSMARCO or NaturalQuestions")
+    dev_split: str = flag("dev", "the split that tells the best epoch")
+    dev_share: float = flag(HELD_OUT, "share of the training questions that is held out where there is no such split")
+
+
+def main() -> None:
+    args = parse_arguments(BoolQuestionsArguments, __doc__, sys.argv[1:], embedded="boolquestions_countries.yaml")
+    options = {"subset": args.subset, "dev_split": args.dev_split}
+    run_retrieval(
+        "boolquestions",
+        args,
+        lambda: boolquestions_data(args.data, dev_share=args.dev_share, **options),
+        earlier="runs/quest",
+    )
+
+
+if __name__ == "__main__":
+    run_script(main)

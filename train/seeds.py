@@ -1,0 +1,115 @@
+"""Run a stage with several seeds, and print the mean and standard deviation of its metrics.
+
+python train/seeds.py train/quest.py --data quest --output_dir runs/quest-seeds
+python train/seeds.py train/quest.py --seeds 0 42 1234 --jobs 3 --data quest --baseline --output_dir runs/baseline
+
+All flags but --seeds, --jobs and --launch go to the stage; each seed has its own folder in --output_dir. A seed that
+has been finished there is not run again; --resume goes on with one that was stopped.
+"""
+
+import argparse
+import json
+import shlex
+import statistics
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from boolbert.train.errors import TrainingError, run_script
+from boolbert.train.outputs import METRICS, write_json
+
+SEEDS = (0, 42, 1234)
+
+
+def parse_arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("script", help="the stage's script: train/quest.py, ...")
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
+    parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
+    parser.add_argument("--launch", default="", help="flags for `accelerate launch`, in one string")
+    parser.add_argument("--output_dir", required=True, help="folder for one folder a seed, and the table")
+    return parser.parse_known_args(words)
+
+
+def main() -> None:
+    options, flags = parse_arguments(sys.argv[1:])
+    folder = Path(options.output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        codes = list(pool.map(lambda seed: run_seed(options, flags, seed), options.seeds))
+    if failed := [seed for seed, code in zip(options.seeds, codes, strict=True) if code]:
+        raise TrainingError(f"seed {failed[0]} failed; its output is {folder / f'seed-{failed[0]}.txt'}")
+    runs = [json.loads((folder / f"seed-{seed}" / METRICS).read_text(encoding="utf-8")) for seed in options.seeds]
+    summary = {
+        name: summarise([run[name] for run in runs]) for name in ("dev", "dev_without_labels") if name in runs[0]
+    }
+    write_json(folder / "seeds.json", {"seeds": options.seeds, **summary})
+    print(seed_table(summary["dev"], options.seeds))
+
+
+def run_seed(options: argparse.Namespace, flags: list[str], seed: int) -> int:
+    """The exit code of one run; what it prints goes to a file, and to the screen where runs do not overlap."""
+    folder = Path(options.output_dir) / f"seed-{seed}"
+    if (folder / METRICS).exists():
+        print(f"seed {seed}: finished before, in {folder}")
+        return 0
+    # A recipe file comes first, as in the stage itself; the seed and the folder come last, so that they hold.
+    words = [options.script, *flags, "--seed", str(seed), "--output_dir", str(folder)]
+    command = [sys.executable, "-m", "accelerate.commands.launch", *shlex.split(options.launch), *words]
+    print(f"seed {seed}: {shlex.join(words)}", flush=True)
+    with Path(f"{folder}.txt").open("w", encoding="utf-8") as file:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for line in process.stdout or ():
+            file.write(line)
+            if options.jobs == 1:
+                print(line, end="", flush=True)
+        return process.wait()
+
+
+def summarise(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The mean and standard deviation of every number, in the form of the runs' own metrics.
+
+    >>> summarise([{"mrr@10": 0.4, "groups": {"_": {"ndcg": 1.0}}}, {"mrr@10": 0.6, "groups": {"_": {"ndcg": 1.0}}}])
+    {'mrr@10': {'mean': 0.5, 'sd': 0.1414}, 'groups': {'_': {'ndcg': {'mean': 1.0, 'sd': 0.0}}}}
+    """
+    summary: dict[str, Any] = {}
+    for name, value in runs[0].items():
+        values = [run[name] for run in runs if name in run]
+        if isinstance(value, dict):
+            summary[name] = summarise(values)
+        elif isinstance(value, float):
+            deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+            summary[name] = {"mean": round(statistics.fmean(values), 4), "sd": round(deviation, 4)}
+    return summary
+
+
+def seed_table(dev: dict[str, Any], seeds: list[int]) -> str:
+    """A Markdown table of means and standard deviations.
+
+    >>> print(seed_table({"mrr@10": {"mean": 0.5, "sd": 0.1}}, [0, 42]))
+    Mean and standard deviation over the seeds 0, 42
+    <BLANKLINE>
+    | | mrr@10 |
+    | --- | --- |
+    | all | .500 ± .100 |
+    """
+    names = [name for name, value in dev.items() if "mean" in value]
+    rows = [("all", dev), *dev.get("groups", {}).items()]
+    lines = [f"Mean and standard deviation over the seeds {', '.join(map(str, seeds))}", ""]
+    lines += [f"| | {' | '.join(names)} |", f"| --- |{' --- |' * len(names)}"]
+    for label, values in rows:
+        cells = [_cell(values[name]) if name in values else "-" for name in names]
+        lines.append(f"| {label} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(value: dict[str, float]) -> str:
+    return f"{value['mean']:.3f} ± {value['sd']:.3f}".replace("0.", ".")
+
+
+if __name__ == "__main__":
+    run_script(main)
