@@ -81,7 +81,7 @@ def parse_arguments(
 
     `embedded` is the recipe that holds where no --data is given. A flag wins over the file, the file over the recipe.
     """
-    options: dict[str, Any] = {"dataclass_types": kind, "description": description}
+    options: dict[str, Any] = {"dataclass_types": kind, "description": description, "allow_abbrev": False}
     parser = HfArgumentParser(**options)
     words = list(arguments)
     given: dict[str, Any] = {}

@@ -1,6 +1,7 @@
 """Texts tokenised once: flat arrays in memory, kept in the user's cache, and batches padded to their longest row."""
 
 import hashlib
+import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -98,8 +99,12 @@ def _fingerprint(tokenizer: Any, texts: Sequence[str], max_length: int) -> str:
     """Changes with any text, the tokenizer's rules or vocabulary, and the length."""
     digest = hashlib.sha256(f"1 {max_length}\0".encode())
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    rules = backend.to_str() if backend is not None else repr(sorted(tokenizer.get_vocab().items()))
-    digest.update(rules.encode())
+    rules: Any = sorted(tokenizer.get_vocab().items())
+    if backend is not None:
+        rules = json.loads(backend.to_str())
+        for changing in ("truncation", "padding"):  # as the last call left them
+            rules.pop(changing, None)
+    digest.update(json.dumps(rules).encode())
     for text in texts:
         encoded = text.encode()
         digest.update(len(encoded).to_bytes(8, "little") + encoded)

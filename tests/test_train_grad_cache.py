@@ -1,0 +1,121 @@
+"""Loss and gradients of a step: against plain autograd, in any number of parts, with and without dropout."""
+
+import pytest
+import training_helpers as helpers
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def accelerator():
+    from accelerate import Accelerator
+
+    return Accelerator()
+
+
+def make_folder(folder, dropout):
+    helpers.write_encoder(folder / "encoder", dropout=dropout)
+    helpers.write_quest(folder / "quest")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory):
+    """Without dropout, which depends on how a batch is cut."""
+    return make_folder(tmp_path_factory.mktemp("still"), dropout=0.0)
+
+
+@pytest.fixture(scope="module")
+def noisy(tmp_path_factory):
+    return make_folder(tmp_path_factory.mktemp("noisy"), dropout=0.1)
+
+
+def slow_loss(stage, batch):
+    """One query and one document at a time, then a sum written out."""
+    model, temperature = stage.model, stage.settings.temperature
+    queries = [model("query", _row(stage.queries["train"], q, stage.operators["train"][[q]])) for q in batch.queries]
+    documents = [model("document", _row(stage.documents, d)) for d in batch.documents()]
+    total = 0.0
+    for i, query in enumerate(queries):
+        gold = set(stage.data.train.gold[int(batch.queries[i])].tolist())
+        scores = {j: (query * document).sum() / temperature for j, document in enumerate(documents)}
+        kept = [score for j, score in scores.items() if j == i or int(batch.documents()[j]) not in gold]
+        total = total - scores[i] + torch.stack(kept).exp().sum().log()
+    return total / len(queries)
+
+
+def _row(tokens, row, operators=None):
+    inputs = tokens.batch([row])
+    return inputs if operators is None else {**inputs, "operators": operators}
+
+
+@pytest.mark.parametrize("parts", [1, 2, 5])
+@pytest.mark.parametrize("changes", [{}, {"similarity": "cosine", "pooling": "mean"}, {"negatives": "violating"}])
+def test_loss_and_gradients_are_those_of_plain_autograd(still, accelerator, parts, changes):
+    stage = helpers.quest_stage(still, accelerator, gradient_accumulation_steps=parts, **changes)
+    losses, gradients = helpers.gradients_of(stage, accelerator, epoch=1, step=2)
+    stage.model.zero_grad()
+    loss = slow_loss(stage, stage.sampler.batch(1, 2))
+    loss.backward()
+    assert losses["loss"] == pytest.approx(float(loss.detach()), rel=1e-5)
+    expected = {name: p.grad for name, p in stage.model.named_parameters() if p.grad is not None}
+    assert gradients.keys() == expected.keys()
+    assert not any("query.gate." in name for name in gradients)  # the gate was given, so it learns nothing
+    for name, gradient in expected.items():
+        torch.testing.assert_close(gradients[name], gradient, rtol=1e-3, atol=1e-6)
+
+
+def test_a_part_draws_the_same_dropout_and_gumbel_noise_both_times(noisy, accelerator):
+    from boolbert.train.losses import contrastive_loss
+    from boolbert.train.randomness import reseed
+
+    stage = helpers.quest_stage(noisy, accelerator, gradient_accumulation_steps=3)
+    stage.model.train()  # noise and all
+    batch = stage.load(0, 1)
+    _, gradients = helpers.gradients_of(stage, accelerator)
+    stage.model.zero_grad()
+    vectors = []
+    for side, (name, parts) in enumerate((("query", batch["queries"]), ("document", batch["documents"]))):
+        for number, part in enumerate(parts):
+            reseed(0, 1, 0, side, number)
+            vectors.append(stage.model(name, part))
+    queries, documents = torch.cat(vectors[: len(batch["queries"])]), torch.cat(vectors[len(batch["queries"]) :])
+    loss = contrastive_loss(queries, documents[batch["index"]], batch["targets"], batch["excluded"])
+    loss.backward()
+    for name, parameter in stage.model.named_parameters():
+        if parameter.grad is not None:
+            torch.testing.assert_close(gradients[name], parameter.grad, rtol=1e-3, atol=1e-6)
+
+
+def test_pretraining_in_parts_gives_the_whole_batch_s_loss_and_gradients(still, accelerator):
+    whole = helpers.pretraining_stage(still, accelerator, batch_size=7)
+    drawn = whole.load(0, 0)["parts"][0]["triplets"]
+    outputs = whole.model(**drawn)  # the model's own loss over the whole batch
+    for parts in (1, 3):
+        stage = helpers.pretraining_stage(still, accelerator, batch_size=7, parts=parts)
+        losses, gradients = helpers.gradients_of(stage, accelerator, step=0)
+        assert losses["loss"] == pytest.approx(float(outputs.loss.detach()), rel=1e-5)
+        whole.model.zero_grad()
+        whole.model(**drawn).loss.backward()
+        for name, parameter in whole.model.named_parameters():
+            if parameter.grad is not None:
+                torch.testing.assert_close(gradients[name], parameter.grad, rtol=1e-3, atol=1e-6)
+
+
+def test_frozen_documents_are_compared_with_the_whole_corpus_and_get_no_gradient(noisy, accelerator):
+    stage = helpers.quest_stage(noisy, accelerator, freeze_documents=True)
+    before = stage.frozen.clone()
+    _, gradients = helpers.gradients_of(stage, accelerator)
+    assert all(name.startswith("query.") for name in gradients)
+    batch = stage.load(0, 1)
+    assert len(batch["columns"]) == len(stage.data.corpus)
+    gold = stage.data.train.gold
+    for row, query in enumerate(stage.sampler.batch(0, 1).queries):
+        target = int(batch["columns"][batch["targets"][row]])
+        excluded = set(batch["columns"][batch["excluded"][row]].tolist())
+        assert target in gold[int(query)]
+        assert excluded == set(gold[int(query)].tolist()) - {target}
+    assert torch.equal(stage.frozen, before)
+    few = helpers.quest_stage(noisy, accelerator, freeze_documents=True, corpus_negatives=4)
+    assert len(few.load(0, 1)["columns"]) == 5 * (1 + 3) + 4
+    assert torch.equal(few.load(0, 1)["columns"], few.load(0, 1)["columns"])

@@ -1,0 +1,229 @@
+"""A run in this process: what it writes, how it stops, and what it says when something is wrong."""
+
+import json
+import math
+import os
+import shutil
+import signal
+
+import pytest
+import training_helpers as helpers
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("loop")
+    helpers.write_encoder(folder / "encoder")
+    helpers.write_quest(folder / "quest")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(folder):
+    helpers.train_quest(folder, folder / "finished", negatives="violating", keep_last=1)
+    return folder / "finished"
+
+
+def test_the_output_loads_through_both_doors_and_says_how_it_came_about(finished):
+    from transformers import AutoModel, AutoTokenizer
+
+    from boolbert.sentence_boolbert import load_dual_encoder
+
+    query = AutoModel.from_pretrained(finished)
+    assert type(query).__name__ == "BoolBertModel"
+    assert AutoTokenizer.from_pretrained(finished)("films")["input_ids"]
+    both = load_dual_encoder(finished, device="cpu")
+    assert both.encode_query(["films about war"], operators=[["not"]]).shape == (1, 16)
+    assert both.encode_document(["films about war"]).shape == (1, 16)
+    record = json.loads((finished / "args.json").read_text())
+    assert record["script"] == "quest"
+    assert record["arguments"]["negatives"] == "violating"
+    assert {"torch", "transformers", "boolbert"} <= record["versions"].keys()
+    assert "git_commit" in record
+    metrics = json.loads((finished / "metrics.json").read_text())
+    assert {"mrr@10", "r_precision", "violations", "negated", "groups"} <= metrics["dev"].keys()
+    assert metrics["metric"] == "r_precision"
+    assert len(metrics["history"]) == 3
+
+
+def test_the_best_epoch_is_what_is_saved(finished):
+    from safetensors.torch import load_file
+
+    metrics = json.loads((finished / "metrics.json").read_text())
+    best = max(metrics["history"], key=lambda row: row["r_precision"])  # the first of equals
+    assert metrics["best_epoch"] == best["epoch"]
+    assert metrics["dev"]["r_precision"] == best["r_precision"]
+    kept = load_file(finished / "checkpoints" / f"best-{best['step']}" / "model.safetensors")
+    saved = load_file(finished / "model.safetensors")
+    assert all(torch.equal(kept[f"query.{name}"], tensor) for name, tensor in saved.items())
+    assert [path.name for path in (finished / "checkpoints").glob("checkpoint-*")] == ["checkpoint-15"]
+
+
+def test_the_metrics_are_those_of_the_saved_model(finished, folder):
+    from boolbert.data import Quest
+    from boolbert.eval.ranking import mrr_at_k
+    from boolbert.sentence_boolbert import load_dual_encoder
+
+    quest = Quest(folder / "quest", progress=False)
+    queries = quest.queries("dev")
+    model = load_dual_encoder(finished, device="cpu")
+    vectors = model.encode_query([q.query for q in queries], operators=[q.labels() for q in queries])
+    documents = model.encode_document([document.text for document in quest.corpus])
+    rows = (-(vectors @ documents.T)).argsort(axis=1, kind="stable")
+    gold = quest.gold(queries)
+    value = mrr_at_k(rows, [gold[i] for i in range(len(queries))], 10).mean()
+    assert json.loads((finished / "metrics.json").read_text())["dev"]["mrr@10"] == pytest.approx(value, abs=1e-6)
+
+
+def test_training_lowers_the_loss(finished):
+    rows = [json.loads(line) for line in (finished / "log.jsonl").read_text().splitlines()]
+    losses = [row["loss"] for row in rows if "loss" in row]
+    assert losses[-1] < losses[0]
+
+
+def test_ctrl_c_saves_and_stops_and_resuming_gives_the_same_weights(folder, finished, monkeypatch):
+    from safetensors.torch import load_file
+
+    from boolbert.train import retrieval
+    from boolbert.train.errors import Interrupted
+
+    original, output, calls = retrieval.embedding_backward, folder / "stopped", []
+
+    def interrupted(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == 7:
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(retrieval, "embedding_backward", interrupted)
+    with pytest.raises(Interrupted, match="stopped after step 7 of 15; go on with --resume"):
+        helpers.train_quest(folder, output, negatives="violating")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert (output / "checkpoints" / "checkpoint-7").is_dir()
+    helpers.train_quest(folder, output, negatives="violating", resume=True)
+    expected = load_file(finished / "model.safetensors")
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in load_file(output / "model.safetensors").items())
+
+
+@pytest.mark.parametrize("what", ["loss", "gradient"])
+def test_a_loss_or_gradient_that_is_not_finite_ends_the_run_before_any_checkpoint_holds_it(folder, monkeypatch, what):
+    from boolbert.train import retrieval
+    from boolbert.train.errors import TrainingError
+
+    original, calls = retrieval.embedding_backward, []
+
+    def broken(sides, *args, **kwargs):
+        calls.append(1)
+        loss = original(sides, *args, **kwargs)
+        if len(calls) == 10:  # the last step of the second epoch
+            if what == "loss":
+                return loss * math.nan
+            for parameter in stage_parameters[0]:
+                if parameter.grad is not None:
+                    parameter.grad.fill_(math.nan)
+        return loss
+
+    stage_parameters = []
+    from boolbert.train.loop import Trainer
+
+    start = Trainer.__init__
+    monkeypatch.setattr(
+        Trainer, "__init__", lambda self, *a, **k: (start(self, *a, **k), stage_parameters.append(self.learned))[0]
+    )
+    monkeypatch.setattr(retrieval, "embedding_backward", broken)
+    output = folder / f"nan-{what}"
+    with pytest.raises(TrainingError, match=r"is nan at step 10; the last good checkpoint is .*checkpoint-5"):
+        helpers.train_quest(folder, output)
+    assert [path.name for path in (output / "checkpoints").glob("checkpoint-*")] == ["checkpoint-5"]
+    assert not (output / "metrics.json").exists()
+
+
+def test_a_full_disk_leaves_the_last_good_checkpoint_and_says_so(folder, monkeypatch):
+    import accelerate.checkpointing
+
+    from boolbert.train.errors import TrainingError
+
+    original, calls = accelerate.checkpointing.save, []
+
+    def full(state, path, **kwargs):
+        calls.append(path)
+        if len(calls) == 4:  # the optimizer of the second checkpoint
+            raise OSError(28, "No space left on device")
+        return original(state, path, **kwargs)
+
+    monkeypatch.setattr(accelerate.checkpointing, "save", full)
+    output = folder / "full"
+    with pytest.raises(TrainingError, match=r"checkpoint-10: cannot be written .*No space left.*checkpoint-5"):
+        helpers.train_quest(folder, output)
+    assert [path.name for path in (output / "checkpoints").glob(".*")] == []
+    monkeypatch.undo()
+    os.environ["ACCELERATE_USE_CPU"] = "true"
+    helpers.train_quest(folder, output, resume=True)
+    assert (output / "metrics.json").exists()
+
+
+def test_no_memory_gets_advice(folder, monkeypatch):
+    from boolbert.train import retrieval
+    from boolbert.train.errors import TrainingError
+
+    def none_left(*args, **kwargs):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
+
+    monkeypatch.setattr(retrieval, "embedding_backward", none_left)
+    with pytest.raises(TrainingError, match=r"out of memory at step 1; .*--gradient_accumulation_steps 2"):
+        helpers.train_quest(folder, folder / "memory")
+
+
+def test_an_unfinished_run_is_not_overwritten_by_accident_nor_resumed_with_other_flags(folder, finished):
+    from boolbert.train.errors import TrainingError
+
+    output = folder / "unfinished"
+    shutil.copytree(finished, output)
+    (output / "metrics.json").unlink()
+    with pytest.raises(TrainingError, match=r"unfinished run .*--resume.*--overwrite"):
+        helpers.train_quest(folder, output)
+    with pytest.raises(TrainingError, match=r"has seed=0, not 42"):
+        helpers.train_quest(folder, output, resume=True, seed=42, negatives="violating")
+
+
+def test_a_folder_that_cannot_be_written_is_named(folder, tmp_path):
+    from boolbert.train.errors import TrainingError
+
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TrainingError, match=r"--output_dir .*file/run: cannot be written: Not a directory"):
+        helpers.train_quest(folder, tmp_path / "file" / "run")
+
+
+def test_the_baseline_is_a_plain_bert_and_the_rest_is_the_same(folder):
+    from transformers import AutoModel
+
+    helpers.train_quest(folder, folder / "baseline", baseline=True, epochs=1)
+    assert type(AutoModel.from_pretrained(folder / "baseline")).__name__ == "BertModel"
+    metrics = json.loads((folder / "baseline" / "metrics.json").read_text())
+    assert "dev_without_labels" not in metrics
+
+
+@pytest.mark.parametrize("gate", ["learned", "cue"])
+def test_a_gate_without_labels_is_kept_in_the_model(folder, gate):
+    from transformers import AutoConfig
+
+    output = folder / gate
+    helpers.train_quest(folder, output, gate=gate, epochs=1, freeze_documents=True, gradient_checkpointing=True)
+    assert AutoConfig.from_pretrained(output).gate == gate
+
+
+@pytest.fixture
+def fresh_accelerate():
+    from accelerate.state import AcceleratorState
+
+    AcceleratorState._reset_state(reset_partial_state=True)
+    yield
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.mark.usefixtures("fresh_accelerate")
+def test_bf16_trains(folder):
+    helpers.train_quest(folder, folder / "bf16", mixed_precision="bf16", epochs=1)
+    assert (folder / "bf16" / "metrics.json").exists()

@@ -1,0 +1,296 @@
+"""The parts of training one by one: flags, tokens, batches ahead, schedule, negatives, seeds, trackers."""
+
+import json
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import training_helpers as helpers
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parts")
+    helpers.write_encoder(folder / "encoder")
+    helpers.write_quest(folder / "quest")
+    return folder
+
+
+def parse(*words, embedded=None):
+    from boolbert.train.arguments import parse_arguments
+    from boolbert.train.quest import QuestArguments
+
+    return parse_arguments(QuestArguments, "", list(words), embedded=embedded)
+
+
+def test_the_paper_s_hyperparameters_are_the_defaults():
+    args = parse("--data", "somewhere")
+    assert (args.batch_size, args.epochs, args.learning_rate, args.weight_decay) == (32, 40, 5e-5, 0.01)
+    assert (args.num_negatives, args.query_length, args.document_length, args.negatives) == (5, 64, 256, "random")
+    from boolbert.train.pretrain import PretrainArguments
+
+    assert (PretrainArguments().epochs, PretrainArguments().learning_rate) == (1, 1e-5)
+
+
+def test_a_flag_wins_over_the_file_and_the_file_over_the_embedded_recipe(tmp_path):
+    (tmp_path / "mine.yaml").write_text("learning_rate: 3e-5\nepochs: 7\nbaseline: true\n")
+    args = parse(str(tmp_path / "mine.yaml"), "--epochs", "9", embedded="quest_countries.yaml")
+    assert (args.learning_rate, args.epochs, args.baseline, args.freeze_documents) == (3e-5, 9, True, True)
+    (tmp_path / "mine.json").write_text(json.dumps({"data": "here", "gate": "cue"}))
+    args = parse(str(tmp_path / "mine.json"), embedded="quest_countries.yaml")
+    assert (args.data, args.gate, args.epochs, args.freeze_documents) == ("here", "cue", 40, False)
+
+
+@pytest.mark.parametrize("name", ["quest_base", "quest_large", "quest_countries"])
+def test_every_recipe_can_be_read(name):
+    from boolbert.train.arguments import RECIPES
+
+    assert parse(str(RECIPES / f"{name}.yaml")).batch_size == 32
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("epoch: 3", r"mine.yaml: unknown flag 'epoch'; there are .*epochs"),
+        ("- 3", "must hold flags and their values, got list"),
+        ("gate: sometimes", "--gate must be one of label, learned, cue, got 'sometimes'"),
+        ("epochs: [1, 2]", "field 'epochs' must be one value"),
+        ("epochs: 0", "--epochs must be at least 1, got 0"),
+        ("a: b: c", "broken YAML"),
+    ],
+)
+def test_a_bad_file_of_flags_gets_one_clear_line(tmp_path, text, message):
+    from boolbert.train.errors import TrainingError
+
+    (tmp_path / "mine.yaml").write_text(text)
+    with pytest.raises(TrainingError, match=message) as caught:
+        parse(str(tmp_path / "mine.yaml"))
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_flag_is_named():
+    from boolbert.train.errors import TrainingError
+
+    with pytest.raises(TrainingError, match="unknown argument '--learning_rat'"):
+        parse("--data", "x", "--learning_rat", "1")
+
+
+def test_an_error_of_the_project_is_one_line_and_a_bug_keeps_its_traceback(capsys):
+    from boolbert.data import DataError
+    from boolbert.train.errors import run_script
+
+    scope = {"__name__": "boolbert.reader", "error": DataError("train.jsonl:3: broken")}
+    exec("def main():\n    raise error", scope)
+    with pytest.raises(SystemExit) as caught:
+        run_script(scope["main"])
+    assert caught.value.code == "error: train.jsonl:3: broken"
+    with pytest.raises(ValueError, match="invalid literal"):
+        run_script(lambda: int("x"))
+
+
+def test_tokens_are_padded_to_the_longest_row_and_cut_at_the_limit(folder):
+    from boolbert.train.start import find_start
+    from boolbert.train.tokens import tokenize
+
+    tokenizer = find_start(str(folder / "encoder")).tokenizer()
+    texts = ["films", "films about war and love", "books " * 50]
+    tokens = tokenize(tokenizer, texts, 12, len(texts))
+    assert tokens.lengths.tolist() == [3, 7, 12]
+    expected = tokenizer(texts[:2], padding=True, return_tensors="pt")
+    batch = tokens.batch([0, 1])
+    assert torch.equal(batch["input_ids"], expected["input_ids"])
+    assert torch.equal(batch["attention_mask"], expected["attention_mask"])
+
+
+def test_many_texts_are_tokenised_once_and_a_damaged_cache_is_made_anew(folder, tmp_path, monkeypatch):
+    from boolbert.train import tokens
+    from boolbert.train.start import find_start
+
+    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path))
+    monkeypatch.setattr(tokens, "WORTH_CACHING", 2)
+    tokenizer = find_start(str(folder / "encoder")).tokenizer()
+    calls = []
+    original = tokens._tokenize
+    monkeypatch.setattr(tokens, "_tokenize", lambda *a: (calls.append(1), original(*a))[1])
+    texts = ["films about war", "books", "love or mars"]
+    first, second = (tokens.tokenize(tokenizer, texts, 16, 3) for _ in range(2))
+    assert len(calls) == 1
+    assert np.array_equal(first.ids, second.ids)
+    assert np.array_equal(first.offsets, second.offsets)
+    tokens.tokenize(tokenizer, ["films about war", "books", "love or rome"], 16, 3)
+    tokens.tokenize(tokenizer, texts, 4, 3)
+    assert len(calls) == 3
+    for path in (tmp_path / "tokens").glob("*.npz"):
+        path.write_bytes(path.read_bytes()[:40])
+    assert np.array_equal(tokens.tokenize(tokenizer, texts, 16, 3).ids, first.ids)
+    assert not list((tmp_path / "tokens").glob("*.part"))
+
+
+def test_batches_come_ahead_of_time_and_the_thread_ends_with_them():
+    from boolbert.train.loader import prefetch
+
+    made = []
+    batches = prefetch(lambda step: made.append(step) or step, range(100), depth=3)
+    assert next(batches) == 0
+    deadline = time.monotonic() + 5
+    while len(made) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert 4 <= len(made) <= 6
+    batches.close()
+    assert not any(thread.name == "batches" for thread in threading.enumerate())
+
+    def broken(step):
+        raise ValueError("bad row")
+
+    with pytest.raises(ValueError, match="bad row"):
+        next(prefetch(broken, range(3)))
+
+
+def test_groups_of_the_optimizer(lively):
+    from boolbert.train.optimizer import build_optimizer, is_boolean
+
+    model = lively()
+    optimizer = build_optimizer(model, learning_rate=1e-4, boolean_learning_rate=1e-3, weight_decay=0.1)
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    seen = []
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            seen.append(names[id(parameter)])
+            assert group["lr"] == (1e-3 if is_boolean(seen[-1]) else 1e-4)
+            assert group["weight_decay"] == (0.1 if parameter.ndim > 1 else 0.0)
+    assert sorted(seen) == sorted(names.values())
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    with pytest.raises(ValueError, match="nothing to learn"):
+        build_optimizer(model, learning_rate=1)
+
+
+def test_boolean_parameters_are_those_that_a_bert_lacks(tiny_config):
+    from transformers import BertModel
+
+    from boolbert import BoolBertModel
+    from boolbert.train.optimizer import is_boolean
+
+    names = BoolBertModel(tiny_config).state_dict().keys()
+    assert {name for name in names if is_boolean(name)} == names - BertModel(tiny_config).state_dict().keys()
+
+
+def test_held_out_queries_are_those_of_the_split_command(folder, tmp_path):
+    from boolbert.data.split import split_folder
+    from boolbert.train.retrieval_data import quest_data
+
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in ("documents.jsonl", "train.jsonl", "atoms.json"):
+        (source / name).write_text((folder / "quest" / name).read_text())
+    split_folder(source, tmp_path / "split", dev=0.2)
+    ours, theirs = quest_data(str(source)), quest_data(str(tmp_path / "split"))
+    assert ours.dev.texts == theirs.dev.texts
+    assert ours.train.texts == theirs.train.texts
+    assert "held out" in ours.note
+
+
+def test_violating_negatives_need_atoms(folder, tmp_path):
+    from boolbert.train.errors import TrainingError
+    from boolbert.train.negatives import hard_negatives
+    from boolbert.train.retrieval_data import quest_data
+
+    for name in ("documents.jsonl", "train.jsonl", "dev.jsonl"):
+        (tmp_path / name).write_text((folder / "quest" / name).read_text())
+    data = quest_data(str(tmp_path))
+    assert hard_negatives("random", data.train, data.corpus) is None
+    with pytest.raises(TrainingError, match="--negatives violating needs the atomic sets"):
+        hard_negatives("violating", data.train, data.corpus)
+
+
+def test_labels_for_the_gate_are_needed_of_every_query(folder):
+    from boolbert.train.retrieval import gate_labels
+    from boolbert.train.retrieval_data import quest_data
+
+    data = quest_data(str(folder / "quest"))
+    assert gate_labels(data.train).shape == (22, 3)
+    data.train.operators[3] = None
+    with pytest.raises(ValueError, match=r"--gate label needs 'metadata.template'"):
+        gate_labels(data.train)
+
+
+def test_bm25_negatives_share_words_and_never_answer(folder, monkeypatch):
+    from boolbert.train import negatives
+    from boolbert.train.errors import TrainingError
+    from boolbert.train.retrieval_data import quest_data
+
+    data = quest_data(str(folder / "quest"))
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(TrainingError, match="pip install bm25s"):
+        negatives.hard_negatives("bm25", data.train, data.corpus)
+    monkeypatch.undo()
+    pytest.importorskip("bm25s")
+    pools = negatives.hard_negatives("bm25", data.train, data.corpus)
+    for query, text in enumerate(data.train.texts):
+        for row in (row for pool in pools[query] for row in pool):
+            assert row not in data.train.gold[query]
+            assert set(text.split()) & set(data.corpus.text(int(row)).split())
+
+
+def test_boolquestions_data_has_given_negatives_and_operators():
+    from boolbert.train.retrieval_data import boolquestions_data
+
+    data = boolquestions_data(None)
+    assert set(data.train.groups) == {"and", "or", "not"}
+    assert data.train.violating is not None
+    assert all(sum(labels) == 1 for labels in data.dev.operators)
+
+
+def test_ranking_metrics_against_a_slow_version(folder):
+    from boolbert.train.ranking_metrics import ranking_metrics
+    from boolbert.train.retrieval_data import quest_data
+
+    split = quest_data(str(folder / "quest")).dev
+    generator = torch.Generator().manual_seed(0)
+    queries, documents = torch.randn(8, 4, generator=generator), torch.randn(24, 4, generator=generator)
+    metrics = ranking_metrics(queries, documents, split)
+    precisions, broken = [], {}
+    for query in range(8):
+        gold = set(split.gold[query].tolist())
+        ranked = sorted(range(24), key=lambda row: -float(queries[query] @ documents[row]))[: len(gold)]
+        precisions.append(len(gold & set(ranked)) / len(gold))
+        if len(split.negated[query]):
+            broken[query] = len(set(split.negated[query].tolist()) & set(ranked)) / len(gold)
+    assert metrics["r_precision"] == pytest.approx(sum(precisions) / 8)
+    assert metrics["negated"] == pytest.approx(sum(broken.values()) / len(broken))
+    assert sum(group["queries"] for group in metrics["groups"].values()) == 8
+
+
+def test_seeds_run_one_after_the_other_and_give_one_table(folder, tmp_path, monkeypatch, capsys):
+    from boolbert.train import seeds
+
+    script = tmp_path / "stage.py"
+    script.write_text(
+        "import json, pathlib, sys\n"
+        "flags = dict(zip(sys.argv[1::2], sys.argv[2::2]))\n"
+        "folder = pathlib.Path(flags['--output_dir']); folder.mkdir(parents=True)\n"
+        "dev = {'mrr@10': {'0': .4, '42': .6}[flags['--seed']], 'groups': {}}\n"
+        "(folder / 'metrics.json').write_text(json.dumps({'dev': dev, 'data': flags['--data']}))\n"
+    )
+    words = ["seeds.py", str(script), "--seeds", "0", "42", "--output_dir", str(tmp_path / "out"), "--data", "here"]
+    monkeypatch.setattr(sys, "argv", [*words, "--launch", "--cpu --num_processes 1", "--jobs", "2"])
+    seeds.main()
+    assert "| all | .500 ± .141 |" in capsys.readouterr().out
+    assert json.loads((tmp_path / "out" / "seed-42" / "metrics.json").read_text())["data"] == "here"
+    assert json.loads((tmp_path / "out" / "seeds.json").read_text())["dev"]["mrr@10"]["mean"] == 0.5
+    seeds.main()
+    assert capsys.readouterr().out.count("finished before") == 2
+
+
+def test_a_tracker_that_is_not_there_is_no_error_and_an_unknown_one_is(monkeypatch):
+    from boolbert.train import logs
+
+    monkeypatch.setattr(logs, "find_spec", lambda name: None)
+    assert logs.available_tracker("tensorboard") is None
+    assert logs.available_tracker("none") is None
+    with pytest.raises(ValueError, match="--tracker must be none or one of"):
+        logs.available_tracker("notebook")

@@ -1,0 +1,140 @@
+"""Stage 1: what learns and what is frozen, the labels, the scores, and the way into stage 2."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+import training_helpers as helpers
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pretraining")
+    helpers.write_encoder(folder / "encoder")
+    helpers.write_quest(folder / "quest")
+    rows = [{"G": g, "P": p, "N": n, "operator": operator} for operator, g, p, n in helpers.TRIPLETS * 6]
+    helpers.write_lines(folder / "triplets.jsonl", rows)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pretrained(folder):
+    """The script itself, as it is launched."""
+    from boolbert.train import pretrain
+
+    flags = {"epochs": 25, "batch_size": 8, "learning_rate": 2e-3, "boolean_learning_rate": 2e-2, "triplet_share": 0.5}
+    files = {"data": folder / "triplets.jsonl", "encoder": folder / "encoder", "output_dir": folder / "pretrained"}
+    words = [f"--{name}={value}" for name, value in {**files, **flags, "tracker": "none", "dev_share": 0.2}.items()]
+    before, sys.argv = sys.argv, ["pretrain.py", *words, "--query_length", "32", "--threads", "1"]
+    try:
+        pretrain.main()
+    finally:
+        sys.argv = before
+    return folder / "pretrained"
+
+
+def test_frozen_weights_do_not_move_by_a_bit_and_the_others_do(folder, pretrained):
+    from transformers import BertModel
+
+    from boolbert import BoolBertModel
+    from boolbert.train.optimizer import is_boolean
+    from boolbert.train.start import find_start
+
+    original = BertModel.from_pretrained(folder / "encoder").state_dict()
+    fresh = find_start(str(folder / "encoder")).query_encoder(baseline=False, seed=0).state_dict()
+    after = BoolBertModel.from_pretrained(pretrained).state_dict()
+    assert {name for name in after if is_boolean(name)} == after.keys() - original.keys()
+    frozen = [name for name in original if not name.startswith("embeddings.")]
+    assert all(torch.equal(original[name], after[name]) for name in frozen)
+    learned = {name for name in after if not torch.equal(after[name], fresh[name])}
+    parts = ("embeddings.word", "operator_embeddings", "cue_predictor.", "gate.", "scope_predictor.", "bias_predictor.")
+    for part in parts:
+        assert any(part in name for name in learned), part
+
+
+def test_it_finds_the_cues_and_operators(pretrained):
+    metrics = json.loads((pretrained / "metrics.json").read_text())["dev"]
+    assert metrics["cue_f1"] > 0.9
+    assert all(metrics[f"gate_accuracy_{operator}"] > 0.7 for operator in ("and", "or", "not"))
+    assert set(metrics["kinds"]["and"]) == {"one word", "several words"}
+
+
+def test_stage_2_starts_from_it_with_the_plain_bert_for_documents(folder, pretrained):
+    from boolbert.train.start import find_start
+
+    start = find_start(str(pretrained))
+    plain = find_start(str(folder / "encoder")).document_encoder().state_dict()
+    query = start.query_encoder(baseline=False).state_dict()
+    assert all(torch.equal(plain[name], tensor) for name, tensor in start.document_encoder().state_dict().items())
+    assert not torch.equal(plain["embeddings.word_embeddings.weight"], query["embeddings.word_embeddings.weight"])
+    baseline = start.query_encoder(baseline=True)
+    assert type(baseline).__name__ == "BertModel"
+    assert all(torch.equal(plain[name], tensor) for name, tensor in baseline.state_dict().items())
+    helpers.train_quest(folder, folder / "second", encoder=str(pretrained), epochs=1)
+    assert find_start(None, str(folder / "second")).path == folder / "second"
+    assert find_start(str(folder / "second")).is_boolean
+
+
+def test_every_labelled_token_lies_in_a_cue(folder):
+    from boolbert.boolean import find_cues
+    from boolbert.train.sentences import label_sentences
+    from boolbert.train.start import find_start
+
+    tokenizer = find_start(str(folder / "encoder")).tokenizer()
+    texts = ["films about war as well as love but not mars", "books", "films or books"]
+    sentences = label_sentences(tokenizer, texts, [find_cues(text) for text in texts], [None, "and", None], 32)
+    batch = sentences.batch(np.arange(3))
+    words = [tokenizer.convert_ids_to_tokens(row) for row in batch["input_ids"].tolist()]
+    found = [
+        [[word for word, label in zip(words[row], labels, strict=True) if label] for labels in batch["cue_labels"][row]]
+        for row in range(3)
+    ]
+    assert found[0] == [["as", "well", "as"], [], ["but", "not"]]
+    assert found[1] == [[], [], []]
+    assert found[2] == [[], ["or"], []]
+    assert batch["gate_labels"].tolist() == [[1, 0, 1], [1, 0, 0], [0, 1, 0]]
+    assert sentences.batch_kinds(np.arange(3))[0].max() == 2
+    assert sentences.batch_kinds(np.arange(3))[2].max() == 1
+
+
+def test_the_variants_of_a_triplet_are_drawn_anew_in_each_epoch_and_the_same_for_a_seed(folder):
+    from accelerate import Accelerator
+
+    train = helpers.pretraining_stage(folder, Accelerator()).train
+    written = len(train.written())
+    draws = [train.draw(0, epoch, 4) for epoch in range(40)]
+    assert draws == [train.draw(0, epoch, 4) for epoch in range(40)]
+    assert len({anchor for anchor, _, _ in draws}) == 2  # as written, and with other cues
+    assert {positive % written for _, positive, _ in draws} == set(train.positives[4].tolist())
+
+
+def test_cue_scores_against_a_count_by_hand():
+    from boolbert.train.cue_scores import cue_scores
+
+    rng = np.random.default_rng(0)
+    predicted, kinds = rng.random((50, 3)) < 0.4, rng.integers(0, 3, (50, 3))
+    scores = cue_scores(predicted, kinds)
+    for index, operator in enumerate(("and", "or", "not")):
+        for name, members in (("one word", (1,)), ("several words", (2,)), (None, (1, 2))):
+            hits = wrong = missed = 0
+            for row in range(50):
+                if predicted[row, index]:
+                    hits += kinds[row, index] in members
+                    wrong += kinds[row, index] == 0
+                else:
+                    missed += kinds[row, index] in members
+            precision, recall = hits / (hits + wrong), hits / (hits + missed)
+            expected = 2 * precision * recall / (precision + recall)
+            found = scores["kinds"][operator][name]["f1"] if name else scores[f"cue_f1_{operator}"]
+            assert found == pytest.approx(expected)
+
+
+def test_a_baseline_has_nothing_to_pretrain():
+    from boolbert.train.errors import TrainingError
+    from boolbert.train.pretrain import PretrainArguments
+
+    with pytest.raises(TrainingError, match="plain BERT has nothing to learn"):
+        PretrainArguments(baseline=True)
