@@ -1,0 +1,37 @@
+"""Colour where a terminal shows it: never into a file, and not where NO_COLOR is set."""
+
+import os
+import sys
+from typing import TextIO
+
+# Blue, green and vermilion, which people who are colour-blind can tell apart too.
+RGB = {"and": (0, 114, 178), "or": (0, 158, 115), "not": (213, 94, 0)}
+
+
+def has_colour(stream: TextIO | None = None) -> bool:
+    """See no-color.org; FORCE_COLOR is its counterpart, for recordings."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    stream = stream if stream is not None else sys.stdout
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, *codes: str, colour: bool) -> str:
+    """
+    >>> paint("x", "1", "4", colour=True), paint("x", "1", colour=False)
+    ('\\x1b[1;4mx\\x1b[0m', 'x')
+    """
+    return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if colour and codes else text
+
+
+def foreground(operator: str) -> str:
+    return "38;2;" + ";".join(map(str, RGB[operator]))
+
+
+def background(operator: str, share: float) -> list[str]:
+    """An operator's colour as a shade from white (0) to full (1), with letters that can be read on it."""
+    share = min(max(share, 0.0), 1.0)
+    shade = [round(255 + (value - 255) * share) for value in RGB[operator]]
+    return ["48;2;" + ";".join(map(str, shade)), "38;2;255;255;255" if share > 0.6 else "38;2;0;0;0"]

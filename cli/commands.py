@@ -1,0 +1,124 @@
+"""What the commands do. Each imports what it needs when it runs, so that help is there at once."""
+
+import json
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+
+def index(options: Namespace) -> int:
+    from boolbert.search import build_index, load_model
+
+    model = load_model(options.model, device=options.device)
+    _say(model.note)
+    built = build_index(options.documents, options.output, model)
+    if options.json:
+        _print_json({"folder": str(built.folder), **built.manifest})
+    else:
+        print(f"{built.folder}: {len(built):,} documents, ready for: boolbert search QUERY --index {built.folder}")
+    return 0
+
+
+def search(options: Namespace) -> int:
+    from .show import show_answer
+
+    operators = parse_operators(options.operators)
+    searcher = _searcher(options)
+    answer = searcher.search(options.query, options.k, operators)
+    if options.json:
+        _print_json({"model": searcher.model.name, **answer.as_json()})
+    else:
+        print(show_answer(answer))
+    return 0
+
+
+def explain(options: Namespace) -> int:
+    from .show_explanation import show_explanation
+
+    operators = parse_operators(options.operators)
+    for name in (options.html, options.png):
+        if name and not Path(name).absolute().parent.is_dir():
+            raise FileNotFoundError(f"{name}: its folder does not exist; make it first")
+    searcher = _searcher(options)
+
+    from boolbert.search import BoolSearcher, load_model
+    from boolbert.search import explain as explain_query
+
+    baseline = None
+    if options.baseline is not None:
+        plain = load_model(options.baseline, device=options.device)
+        baseline = BoolSearcher(plain, searcher.index if searcher.index.fits(plain) else None)
+    explanation = explain_query(searcher, options.query, options.k, operators, baseline=baseline)
+    if options.html:
+        from boolbert.search.page import write_page
+
+        write_page(explanation, options.html)
+    if options.png:
+        from boolbert.search.picture import write_picture
+
+        write_picture(explanation, options.png)
+    if options.json:
+        _print_json({"model": searcher.model.name, **explanation.as_json()})
+    else:
+        print(show_explanation(explanation))
+        for name in filter(None, (options.html, options.png)):
+            print(f"written: {name}")
+    return 0
+
+
+def data(options: Namespace) -> int:
+    from boolbert.data.summary import summarise
+    from boolbert.data.summary_text import render
+
+    summaries = [summarise(source) for source in options.source]
+    if options.json:
+        _print_json(summaries)
+    else:
+        print("\n\n".join(map(render, summaries)))
+    return int(any(summary["problems"] for summary in summaries))
+
+
+def demo(options: Namespace) -> int:
+    from boolbert.demo import run_demo
+
+    return run_demo(Path(options.output), fresh=options.fresh, quick=options.quick)
+
+
+def parse_operators(text: str | None) -> list[str] | None:
+    """
+    >>> parse_operators("and, NOT"), parse_operators("none"), parse_operators(None)
+    (['and', 'not'], [], None)
+    """
+    from boolbert.boolean import OPERATORS
+
+    if text is None:
+        return None
+    names = [name.strip().lower() for name in text.split(",") if name.strip()]
+    if names == ["none"]:
+        return []
+    if not names or not set(names) <= set(OPERATORS):
+        raise ValueError(f"--operators must be a list out of {','.join(OPERATORS)}, or none; got {text!r}")
+    return names
+
+
+def _searcher(options: Namespace) -> Any:
+    from boolbert.search import BoolSearcher, load_model
+
+    if options.k < 1:
+        raise ValueError(f"-k must be at least 1, got {options.k}")
+    if not options.query.strip():
+        raise ValueError("the query is empty; give some words to search for")
+    model = load_model(options.model, device=options.device) if options.model or not options.index else None
+    searcher = BoolSearcher(model, options.index, device=options.device)
+    _say(searcher.model.note)
+    return searcher
+
+
+def _say(line: str) -> None:
+    """For people, beside the results: standard error."""
+    print(line, file=sys.stderr)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))

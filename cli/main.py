@@ -1,0 +1,158 @@
+"""`boolbert`: the parser, and how a command ends. What takes time to import is imported inside the commands."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from . import commands
+
+EXAMPLES = """examples:
+  boolbert search "landlocked countries in Africa that are not former British colonies"
+  boolbert explain "island countries that are also monarchies" --html explain.html
+  boolbert index my_documents.jsonl --output my_index
+  boolbert search "films that are not westerns" --index my_index --operators not
+  boolbert demo
+"""
+MODEL = "folder or Hub id; without it the newest run under ./runs, else an untrained Bool-BERT on the default encoder"
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = _parser(
+        argparse.ArgumentParser, "Dense retrieval that understands AND, OR and NOT.", EXAMPLES, prog="boolbert"
+    )
+    parser.add_argument("--version", action="version", version=f"boolbert {_version()}")
+    add = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_index(add)
+    _add_search(add)
+    _add_explain(add)
+    _add_data(add)
+    _add_demo(add)
+    return parser
+
+
+def _add_index(add) -> None:
+    text = "Encode documents into an index that `search` and `explain` can ask."
+    examples = """examples:
+  boolbert index documents.jsonl --output my_index          # one {"title": ..., "text": ...} a line, plain or .gz
+  boolbert index quest --output quest_index --model runs/quest
+A call that was cut off goes on where it was. The index remembers its model and the hash of its documents.
+"""
+    command = _command(add, "index", text, examples, commands.index)
+    command.add_argument("documents", metavar="DOCS", help="a .jsonl(.gz) file, a data folder, or a Hub data set id")
+    command.add_argument("--output", metavar="DIR", required=True, help="the folder to write")
+    _add_model(command)
+
+
+def _add_search(add) -> None:
+    text = "Find the documents that answer a query."
+    examples = """examples:
+  boolbert search "landlocked countries in Africa that are not former British colonies"
+  boolbert search "monarchies or island countries" -k 5 --json
+  boolbert search "films that are not westerns" --index my_index --operators not
+  boolbert search "island monarchies" --operators none       # every gate off: plain BERT
+"""
+    command = _command(add, "search", text, examples, commands.search)
+    _add_query(command)
+    _add_model(command)
+
+
+def _add_explain(add) -> None:
+    text = "Show what Bool-BERT makes of a query: cues, each operator's scope and strength, and what they change."
+    examples = """examples:
+  boolbert explain "landlocked countries in Africa that are not former British colonies"
+  boolbert explain "monarchies or island countries" --html explain.html --png explain.png
+  boolbert explain "countries in Asia but not islands" --baseline runs/demo/bert   # against that run, not gates off
+"""
+    command = _command(add, "explain", text, examples, commands.explain)
+    _add_query(command)
+    command.add_argument("--html", metavar="FILE", help="write a page that stands alone")
+    command.add_argument("--png", metavar="FILE", help="write a picture: operators x words, shaded by strength")
+    command.add_argument(
+        "--baseline", metavar="DIR", help="a plain model to compare with, instead of the same one with its gates off"
+    )
+    _add_model(command)
+
+
+def _add_data(add) -> None:
+    text = "Summarise data sets: rows, templates, operators, lengths, and everything that is wrong with them."
+    examples = """examples:
+  boolbert data                         # the embedded countries and sentences
+  boolbert data path/to/quest --json
+"""
+    command = _command(add, "data", text, examples, commands.data)
+    command.add_argument("source", nargs="*", default=["countries", "sentences"], help="folder, file or Hub id")
+    _add_json(command)
+
+
+def _add_demo(add) -> None:
+    text = "Train Bool-BERT and its baseline on the embedded countries in minutes, and show what came out."
+    examples = """examples:
+  boolbert demo
+  boolbert demo --fresh                 # train again, although there are finished runs
+"""
+    command = _command(add, "demo", text, examples, commands.demo)
+    command.add_argument(
+        "--output", metavar="DIR", default="runs/demo", help="folder for runs and report (%(default)s)"
+    )
+    command.add_argument("--fresh", action="store_true", help="start over instead of reusing finished runs")
+    command.add_argument("--quick", action="store_true", help="a tiny random model for seconds: shows that all works")
+
+
+def _add_query(command: argparse.ArgumentParser) -> None:
+    command.add_argument("query", metavar="QUERY")
+    command.add_argument(
+        "--index", metavar="DIR", help="a folder of `boolbert index`; the embedded countries if not given"
+    )
+    command.add_argument("-k", type=int, default=10, help="how many results (%(default)s)")
+    command.add_argument(
+        "--operators",
+        metavar="LIST",
+        help="the query's operators, such as and,not; or none. The model decides if not given",
+    )
+
+
+def _add_model(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--model", metavar="DIR", help=MODEL)
+    command.add_argument("--device", help="cpu, cuda, ...; the best there is if not given")
+    _add_json(command)
+
+
+def _add_json(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="print JSON, and nothing else on standard output")
+
+
+def _command(add, name: str, text: str, examples: str, run) -> argparse.ArgumentParser:
+    command = _parser(add.add_parser, text, examples, name, help=text.split(":")[0].rstrip("."))
+    command.set_defaults(run=run)
+    return command
+
+
+def _parser(make, text: str, examples: str, *names, **options) -> argparse.ArgumentParser:
+    kind = argparse.RawDescriptionHelpFormatter
+    return make(*names, description=text, epilog=examples, formatter_class=kind, allow_abbrev=False, **options)
+
+
+def _version() -> str:
+    from boolbert import __version__
+
+    return __version__
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command. 0: done; 1: done, and something is wrong with the data; 2: could not, with one line on why."""
+    options = build_parser().parse_args(arguments)
+    try:
+        status = options.run(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # `boolbert search ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, OSError) as error:
+        if os.environ.get("BOOLBERT_DEBUG"):
+            raise
+        print(f"boolbert: error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130

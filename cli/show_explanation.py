@@ -1,0 +1,141 @@
+"""An explanation as text for a terminal: words in columns, a row for each operator."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+
+from boolbert.search.explain import Change, Explanation, OperatorReading
+
+from .colours import background, foreground, has_colour, paint
+
+SIGNS = {"and": "+", "or": "+", "not": "−"}
+LABEL = 11  # columns of the row labels
+CELL = 5  # "+0.42"
+
+
+def show_explanation(explanation: Explanation, *, colour: bool | None = None, width: int | None = None) -> str:
+    colour = has_colour() if colour is None else colour
+    width = width or shutil.get_terminal_size((100, 24)).columns
+    lines = [paint(explanation.query, "1", colour=colour), ""]
+    lines += [f"operators  {gates(explanation, colour)}", f"{'said by':<{LABEL}}{explanation.decided_by}"]
+    lines.append(f"{'cues':<{LABEL}}{cues(explanation, colour)}")
+    if explanation.truncated:
+        lines.append(f"{'note':<{LABEL}}the query is longer than the model reads; its last words were cut off")
+    lines.append("")
+    for some in columns(explanation, width):
+        lines += [*table(explanation, some, colour), ""]
+    lines += [
+        "[word]: a cue. Numbers: what attention to the word gains (+) or loses (−), mean over heads and layers;",
+        f"the share of them that reach it is below. {scale(explanation)}",
+        "",
+        *results(explanation, colour),
+    ]
+    return "\n".join(lines)
+
+
+def gates(explanation: Explanation, colour: bool) -> str:
+    parts = []
+    for reading in explanation.readings:
+        state = f"{reading.operator.upper()} {'on' if reading.on else 'off'}"
+        codes = ["1", foreground(reading.operator)] if reading.on else ["2"]
+        parts.append(f"{paint(state, *codes, colour=colour)} (gate {reading.gate:.2f})")
+    return "   ".join(parts)
+
+
+def cues(explanation: Explanation, colour: bool) -> str:
+    """The model's cues word by word with their probability; the lexicon's where the model is untrained."""
+    found = []
+    for reading in explanation.readings:
+        for word, is_cue, probability in zip(explanation.words, reading.cues, reading.cue_probabilities, strict=True):
+            if is_cue:
+                name = paint(reading.operator.upper(), foreground(reading.operator), colour=colour)
+                sure = f" {probability:.2f}" if explanation.trained else " (lexicon)"
+                found.append(f"“{word.text}” {name}{sure}")
+    return ", ".join(found) or "none found"
+
+
+def columns(explanation: Explanation, width: int) -> Iterator[list[int]]:
+    """The words in as many blocks as the width asks for."""
+    some: list[int] = []
+    used = LABEL
+    for place in range(len(explanation.words)):
+        size = cell_width(explanation, place) + 1
+        if some and used + size > width:
+            yield some
+            some, used = [], LABEL
+        some.append(place)
+        used += size
+    yield some
+
+
+def cell_width(explanation: Explanation, place: int) -> int:
+    return max(len(explanation.words[place].text) + 2, CELL)
+
+
+def table(explanation: Explanation, some: Sequence[int], colour: bool) -> list[str]:
+    head = " " * LABEL
+    for place in some:
+        reading = next((reading for reading in explanation.readings if reading.cues[place]), None)
+        text = explanation.words[place].text
+        text = f"[{text}]" if reading else text
+        codes = ["1", foreground(reading.operator)] if reading else []
+        head += paint(text.center(cell_width(explanation, place)), *codes, colour=colour) + " "
+    lines = [head.rstrip()]
+    for reading in explanation.readings:
+        if reading.on:
+            lines += operator_rows(explanation, reading, some, colour)
+    if len(lines) == 1:
+        lines.append("(no operator is on: this is plain BERT)")
+    return lines
+
+
+def operator_rows(explanation: Explanation, reading: OperatorReading, some: Sequence[int], colour: bool) -> list[str]:
+    label = f"{reading.operator.upper():<4}"
+    strengths = paint(label, "1", foreground(reading.operator), colour=colour) + "adds".ljust(LABEL - 4)
+    if reading.operator == "not":
+        strengths = strengths.replace("adds ", "takes")
+    reached = f"{'':<4}{'reach':<{LABEL - 4}}"
+    strongest = explanation.strongest or 1.0
+    for place in some:
+        size = cell_width(explanation, place)
+        value = reading.strength[place]
+        text = f"{SIGNS[reading.operator]}{value:.2f}".center(size)
+        shade = background(reading.operator, value / strongest)
+        strengths += paint(text, *shade, colour=colour) + " "
+        reached += paint(f"{reading.scope[place]:.0%}".center(size), "2", colour=colour) + " "
+    return [strengths.rstrip(), reached.rstrip()]
+
+
+def scale(explanation: Explanation) -> str:
+    return f"Strongest: {explanation.strongest:.2f}."
+
+
+def results(explanation: Explanation, colour: bool) -> list[str]:
+    """Both rankings side by side, and how far each result moved."""
+    changes = explanation.changes
+    plain = [hit.title for hit in explanation.plain][: len(changes)]
+    width = max([len("with operators"), *(len(change.title) for change in changes)]) + 10
+    head = f"{'':4}{'with operators':<{width}}{explanation.plain_name}"
+    lines = [paint(head, "1", colour=colour)]
+    for change, title in zip(changes, plain, strict=True):
+        moved = movement(change)
+        codes = [] if not moved else ["32"] if moved[0] in "▲n" else ["31"]
+        padding = " " * (width - len(change.title) - 2 - len(moved))
+        lines.append(
+            f"{change.rank:>2}  {change.title}  {paint(moved, *codes, colour=colour)}{padding}{title}".rstrip()
+        )
+    same = sum(change.before is not None and change.before <= len(changes) for change in changes)
+    lines.append(f"{same} of {len(changes)} results are in both lists")
+    return lines
+
+
+def movement(change: Change) -> str:
+    """
+    >>> movement(Change("Chad", 1, 4)), movement(Change("Chad", 4, 1)), movement(Change("Chad", 2, 2))
+    ('▲3', '▼3', '')
+    >>> movement(Change("Chad", 2, None))
+    'new'
+    """
+    if change.before is None:
+        return "new"
+    up = change.before - change.rank
+    return f"▲{up}" if up > 0 else f"▼{-up}" if up < 0 else ""

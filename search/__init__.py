@@ -1,0 +1,19 @@
+"""Search and explanation: ask an index of documents, and see what Bool-BERT makes of a query."""
+
+from .explain import Explanation, OperatorReading, explain
+from .index import Index, build_index
+from .models import SearchModel, load_model
+from .searcher import Answer, BoolSearcher, Hit
+
+__all__ = [
+    "Answer",
+    "BoolSearcher",
+    "Explanation",
+    "Hit",
+    "Index",
+    "OperatorReading",
+    "SearchModel",
+    "build_index",
+    "explain",
+    "load_model",
+]

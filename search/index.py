@@ -1,0 +1,142 @@
+"""An index on disk: the documents, their vectors, and from which corpus and model they were made.
+
+index.json        the model, the corpus and their hashes; written last, so that an index is whole or not there
+documents.jsonl   title and text of each document
+lines.npy         where each line of it begins
+vectors/          shards as eval/encode.py writes them; a build that was cut off goes on with them
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boolbert.data import Corpus, DataError, Document, Quest
+from boolbert.data.boolquestions import passage
+from boolbert.data.rows import parse_rows
+from boolbert.data.sources import kind_of_table, open_source
+from boolbert.eval.encode import Shards, encode_corpus, replace_file
+from boolbert.eval.errors import EvaluationError
+from boolbert.eval.fingerprints import corpus_fingerprint, model_fingerprint
+
+if TYPE_CHECKING:
+    from .models import SearchModel
+
+MANIFEST, DOCUMENTS, LINES, VECTORS = "index.json", "documents.jsonl", "lines.npy", "vectors"
+
+
+class Index:
+    """Documents and their vectors. Nothing is read before it is asked for."""
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        path = self.folder / MANIFEST
+        try:
+            self.manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise EvaluationError(
+                f"{self.folder}: no index there ({MANIFEST} is missing); make one with: "
+                f"boolbert index DOCS.jsonl --output {self.folder}"
+            ) from None
+        except ValueError as error:
+            raise EvaluationError(f"{path}: broken JSON: {error}; delete the folder and index again") from None
+        self.vectors = Shards(self.folder / VECTORS)
+        self._lines = np.load(self.folder / LINES, mmap_mode="r")
+        if len(self._lines) != len(self.vectors) or self.vectors.manifest["corpus"] != self.manifest["corpus"]:
+            raise EvaluationError(f"{self.folder}: documents and vectors do not belong together; index again")
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __getitem__(self, row: int) -> Document:
+        with (self.folder / DOCUMENTS).open("rb") as file:
+            file.seek(int(self._lines[row]))
+            return Document(**json.loads(file.readline()))
+
+    @property
+    def model(self) -> str | None:
+        """The name of the model that it was made with; None for the default encoder."""
+        return self.manifest["model"]
+
+    def fits(self, model: "SearchModel") -> bool:
+        """Whether the model's vectors of documents are those of this index."""
+        return model_fingerprint(model.encoder, "document") == self.manifest["document_encoder"]
+
+    def check_model(self, model: "SearchModel") -> None:
+        if not self.fits(model):
+            made_with = self.model or "the default encoder"
+            raise EvaluationError(
+                f"{self.folder}: was made with another document encoder, that of {made_with}, not of "
+                f"{model.name or 'the default encoder'}; search with that model, or index again with this one"
+            )
+
+
+def build_index(
+    documents: str | Path | Corpus | None, folder: str | Path, model: "SearchModel", *, progress: bool = True
+) -> Index:
+    """Encode documents into a folder, or go on where an earlier call was cut off.
+
+    `documents`: a .jsonl(.gz) file of titles and texts, a data folder, a Hub data set id, or None for the countries.
+    """
+    corpus = documents if isinstance(documents, Corpus) else read_corpus(documents, progress=progress)
+    if not len(corpus):
+        raise DataError(f"{documents}: there are no documents in it")
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    encode_corpus(model.encoder, corpus, folder / VECTORS, progress=progress)
+    _write_documents(folder, corpus)
+    manifest = {
+        "model": _lasting_name(model.name),
+        "document_encoder": model_fingerprint(model.encoder, "document"),
+        "source": corpus.name,
+        "corpus": corpus_fingerprint(corpus),
+        "documents": len(corpus),
+    }
+    replace_file(folder / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
+    return Index(folder)
+
+
+def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
+    """The embedded countries, encoded once for each document encoder and kept in the user's cache."""
+    from boolbert.data.countries import countries_folder
+
+    countries = countries_folder()
+    folder = countries.parent / "indexes" / f"{countries.name}-{model_fingerprint(model.encoder, 'document')}"
+    if (folder / MANIFEST).exists():
+        return Index(folder)
+    return build_index(Quest(countries, progress=False).corpus, folder, model, progress=progress)
+
+
+def read_corpus(documents: str | Path | None, *, progress: bool = True) -> Corpus:
+    """The documents of a data folder, a data set, or one file under any name."""
+    source = open_source(documents)
+    tables = source.tables()
+    if documents is None or not Path(documents).is_file() or not tables:
+        return Quest(source, progress=progress).corpus
+    kind = kind_of_table(source, tables[0])
+    if kind not in ("documents", "passages"):
+        raise DataError(f"{documents}: holds {kind or 'rows of no known kind'}; expected documents with title and text")
+    parse = Document.from_row if kind == "documents" else passage
+    return Corpus(parse_rows(source.rows(tables[0], progress=progress), parse), name=str(documents))
+
+
+def _write_documents(folder: Path, corpus: Corpus) -> None:
+    starts, end = [], 0
+    aside = folder / f".{DOCUMENTS}.{os.getpid()}"
+    with aside.open("wb") as file:
+        for document in corpus:
+            starts.append(end)
+            row = {"title": document.title, "text": document.text}
+            end += file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+    os.replace(aside, folder / DOCUMENTS)
+    aside = folder / f".{LINES}.{os.getpid()}"
+    with aside.open("wb") as file:
+        np.save(file, np.array(starts, dtype=np.int64))
+    os.replace(aside, folder / LINES)
+
+
+def _lasting_name(name: str | None) -> str | None:
+    """A folder's name that holds wherever the index is used from; a Hub id as it is."""
+    return str(Path(name).resolve()) if name is not None and Path(name).is_dir() else name
