@@ -11,6 +11,7 @@ _TRAILING = re.compile(
     r"(?:\s+(?:that|which|who|whose|are|is|were|was|do|does|did|have|has|being|those|ones|also|but|and|either|both|the))+$",
     re.IGNORECASE,
 )
+_LEADING = re.compile(r"^(?:(?:any|all|one)\s+of\s+)?(?:these|the following)\s*:", re.IGNORECASE)
 _EDGES = " \t\n,;:.?!"
 
 
@@ -50,23 +51,25 @@ def parsed_parts(text: str) -> Parts:
 
     >>> [tuple(part) for part in parsed_parts("Birds of Peru as well as Chile, but not of Brazil or Cuba")]
     [('', 'Birds of Peru'), ('and', 'Chile'), ('not', 'of Brazil'), ('not', 'Cuba')]
-    >>> [tuple(part) for part in parsed_parts("either cats or dogs")]
-    [('', 'cats'), ('or', 'dogs')]
+    >>> [tuple(part) for part in parsed_parts("either cats, dogs or birds")]
+    [('', 'cats'), ('or', 'dogs'), ('or', 'birds')]
     >>> parsed_parts("not dogs")
     (Part(operator='', text='not dogs'),)
     """
     parts: list[Part] = []
     operator, start = "", 0
-    for cue in [*find_cues(text), None]:
-        if cue is not None and cue.weak:
-            continue
-        atom = clean(text[start : cue.start if cue else len(text)])
-        if atom:
+    for cue in [*(cue for cue in find_cues(text) if not cue.weak), None]:
+        piece = text[start : cue.start if cue else len(text)]
+        # The comma of "A, B or C" says the same as its "or".
+        listed = cue is not None and cue.operator != "not"
+        atoms = [atom for atom in map(clean, piece.split(", ") if listed else [piece]) if atom]
+        for atom in atoms:
             # "A but not B or C" excludes both.
             joined = "not" if operator == "or" and parts and parts[-1].operator == "not" else operator
             parts.append(Part(joined if parts or joined == "not" else "", atom))
+            operator = cue.operator if cue else ""
         if cue is not None:
-            operator = cue.operator if atom or not operator else _stronger(operator, cue.operator)
+            operator = cue.operator if atoms or not operator else _stronger(operator, cue.operator)
             start = cue.end
     if not parts or parts[0].operator == "not":
         return (Part("", text.strip()), *parts[1:])
@@ -79,7 +82,7 @@ def clean(atom: str) -> str:
     >>> clean(" , French films that are ")
     'French films'
     """
-    return _TRAILING.sub("", atom.strip(_EDGES)).strip(_EDGES)
+    return _LEADING.sub("", _TRAILING.sub("", atom.strip(_EDGES))).strip(_EDGES)
 
 
 def _stronger(first: str, second: str) -> str:

@@ -156,6 +156,8 @@ def is_whole(folder: Path, number: int, manifest: dict[str, Any]) -> bool:
 
 def _begin(folder: Path, manifest: dict[str, Any], model: "SentenceTransformer") -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    for unfinished in folder.glob(".vectors-*"):  # of a run that was killed while it wrote
+        unfinished.unlink()
     if not (folder / MANIFEST).exists():
         size = encode_inputs(model, ["size"], "document", 1).shape[1]
         replace_file(folder / MANIFEST, (json.dumps({**manifest, "size": size}, indent=2) + "\n").encode())
@@ -167,10 +169,10 @@ def _rows(number: int, manifest: dict[str, Any]) -> range:
 
 def _write_shard(folder: Path, number: int, vectors: npt.NDArray[np.float32], manifest: dict[str, Any]) -> None:
     finite = np.isfinite(vectors).all(axis=1)
-    row = _rows(number, manifest)[int(np.argmin(finite))]
     if not finite.all():
+        row = _rows(number, manifest)[int(np.argmin(finite))]
         raise EvaluationError(
-            f"the model gives NaN or infinity for document {row}: it is broken, or overflows in half precision"
+            f"document {row}: the model gives NaN or infinity; it is broken, or overflows in half precision"
         )
     with np.errstate(over="ignore"):
         stored = vectors.astype(manifest["storage"])

@@ -53,9 +53,7 @@ def check_is_encoder(folder: Path, name: str) -> None:
     ]
     if writes or config.get("is_decoder") or config.get("is_encoder_decoder"):
         what = writes[0] if writes else f"a {config.get('model_type')} decoder"
-        raise EvaluationError(
-            f"{name}: is not an encoder but {what}; give a BERT-like or a sentence-transformers model"
-        )
+        raise EvaluationError(f"{name}: is no encoder but {what}; give a BERT-like or sentence-transformers model")
 
 
 def _plain(encoder: Any, device: str | None) -> "SentenceTransformer":

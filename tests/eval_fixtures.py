@@ -1,0 +1,66 @@
+"""A small QUEST-format folder and a tiny dual encoder, for the tests of evaluation."""
+
+import json
+
+import torch
+
+# Sets over ten documents, and queries that follow from them.
+SETS = {"films": [0, 1, 2, 3, 4, 5], "war": [1, 3, 5, 7, 9], "books": [6, 7, 8, 9], "long": [0, 3, 6, 9]}
+QUERIES = [
+    ("_", ["films"], "films"),
+    ("_ or _", ["films", "books"], "films or books"),
+    ("_ that are also _", ["films", "war"], "films as well as war"),
+    ("_ that are not _", ["films", "war"], "films but not war"),
+    ("_ that are not _", ["books", "war"], "books without war"),
+    ("_ that are also _ but not _", ["films", "war", "long"], "films that are war but not a"),
+]
+
+
+def answers(template, atoms):
+    found = [set(SETS[name]) for name in atoms]
+    if "or" in template:
+        return set.union(*found)
+    if template.endswith("not _"):
+        return set.intersection(*found[:-1]) - found[-1]
+    return set.intersection(*found)
+
+
+def write_quest(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = [" ".join(name for name, rows in SETS.items() if row in rows) + " a b c" * (row % 4) for row in range(10)]
+    lines = [json.dumps({"title": f"Doc {row}", "text": text}) for row, text in enumerate(texts)]
+    (folder / "documents.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "atoms.json").write_text(json.dumps(SETS))
+    rows = []
+    for template, atoms, text in QUERIES:
+        marked = template
+        for name in atoms:
+            marked = marked.replace("_", f"<mark>{name}</mark>", 1)
+        gold = [f"Doc {row}" for row in sorted(answers(template, atoms))]
+        metadata = {"template": template, "atoms": atoms, "domain": "films"}
+        rows.append(json.dumps({"query": text, "docs": gold, "original_query": marked, "metadata": metadata}))
+    (folder / "dev.jsonl").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+def save_model(folder, tokenizer, tiny_config, *, boolean=True, seed=0):
+    """A run folder as training writes it, with weights large enough to tell documents apart."""
+    from transformers import BertConfig, BertModel
+
+    from boolbert import BoolBertModel
+    from boolbert.sentence_boolbert import save_dual_encoder
+
+    torch.manual_seed(seed)
+    fields = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+    plain = BertConfig(**{name: getattr(tiny_config, name) for name in fields}, max_position_embeddings=32)
+    document = BertModel(plain)
+    query = BoolBertModel(tiny_config) if boolean else BertModel(plain)
+    with torch.no_grad():
+        for model in (document, query):
+            for name, weight in model.named_parameters():
+                if weight.ndim == 2 and "embedding" not in name.lower():
+                    weight.mul_(5)
+    save_dual_encoder(
+        folder, query, document, tokenizer, pooling="mean", similarity="cosine", query_length=16, document_length=32
+    )
+    return folder

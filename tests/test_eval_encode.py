@@ -1,0 +1,182 @@
+"""Encoding into shards: the same vectors as sentence-transformers, the same bytes after a kill, and clear refusals."""
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from eval_fixtures import save_model
+
+from boolbert.data import Corpus, Document
+from boolbert.eval import encode
+from boolbert.eval.batches import encode_inputs
+from boolbert.eval.encode import Shards, encode_corpus
+from boolbert.eval.errors import EvaluationError
+from boolbert.eval.models import load_encoder
+from boolbert.eval.search import top_k
+
+
+@pytest.fixture
+def folder(tmp_path, tokenizer, tiny_config):
+    return save_model(tmp_path / "model", tokenizer, tiny_config)
+
+
+@pytest.fixture
+def model(folder):
+    return load_encoder(str(folder), device="cpu", quiet=True)
+
+
+@pytest.fixture
+def corpus():
+    words = ["films", "books", "war", "about", "not", "set", "in"]
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(words, size=rng.integers(0, 25))) for _ in range(60)]
+    return Corpus([Document(f"d{row}", text) for row, text in enumerate(texts)])
+
+
+def all_bytes(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_the_same_vectors_as_sentence_transformers(model, corpus, tmp_path):
+    shards = encode_corpus(model, corpus, tmp_path / "v", shard_size=16, batch_size=4)
+    wanted = model.encode_document([document.text for document in corpus])
+    np.testing.assert_allclose(shards[0:60], wanted, atol=1e-6)
+    np.testing.assert_allclose(shards[13:40], wanted[13:40], atol=1e-6)
+    assert shards[60:70].shape == (0, 16)
+    assert top_k(wanted[:3], shards, 5, block=7)[1].tolist() == top_k(wanted[:3], wanted, 5)[1].tolist()
+
+
+def test_queries_with_operators_too(model):
+    texts = ["films but not war", "films", "books or films about war"]
+    operators = [[0, 0, 1], [0, 0, 0], [0, 1, 0]]
+    inputs = [{"text": text, "operators": some} for text, some in zip(texts, operators, strict=True)]
+    np.testing.assert_allclose(
+        encode_inputs(model, inputs, "query", 2), model.encode_query(texts, operators=operators), atol=1e-6
+    )
+
+
+def test_a_cut_off_run_goes_on_and_ends_with_the_same_bytes(model, corpus, tmp_path, monkeypatch):
+    encode_corpus(model, corpus, tmp_path / "whole", shard_size=16, batch_size=4)
+    write, written = encode._write_shard, []
+
+    def dies_after_two(*arguments):
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        written.append(arguments[1])
+        write(*arguments)
+
+    monkeypatch.setattr(encode, "_write_shard", dies_after_two)
+    with pytest.raises(KeyboardInterrupt):
+        encode_corpus(model, corpus, tmp_path / "cut", shard_size=16, batch_size=4)
+    with pytest.raises(EvaluationError, match="2 of 4 shards are missing"):
+        Shards(tmp_path / "cut")
+    monkeypatch.setattr(encode, "_write_shard", lambda *arguments: (written.append(arguments[1]), write(*arguments)))
+    encode_corpus(model, corpus, tmp_path / "cut", shard_size=16, batch_size=32)  # it goes on with the batches begun
+    assert written == [0, 1, 2, 3]
+    assert all_bytes(tmp_path / "cut") == all_bytes(tmp_path / "whole")
+
+
+def test_two_processes_write_the_same_bytes_as_one(model, corpus, tmp_path, monkeypatch):
+    encode_corpus(model, corpus, tmp_path / "one", shard_size=16, batch_size=4)
+    for process in (0, 1):
+        state = SimpleNamespace(
+            process_index=process,
+            num_processes=2,
+            is_main_process=process == 0,
+            is_local_main_process=process == 0,
+            wait_for_everyone=lambda: None,
+        )
+        monkeypatch.setattr(encode, "_processes", lambda state=state: state)
+        if process == 0:
+            with pytest.raises(EvaluationError, match="2 of 4 shards"):  # the other half is still to come
+                encode_corpus(model, corpus, tmp_path / "two", shard_size=16, batch_size=4)
+    encode_corpus(model, corpus, tmp_path / "two", shard_size=16, batch_size=4)
+    assert all_bytes(tmp_path / "two") == all_bytes(tmp_path / "one")
+
+
+def test_a_damaged_shard_is_encoded_again(model, corpus, tmp_path):
+    encode_corpus(model, corpus, tmp_path / "v", shard_size=16, batch_size=4)
+    before = all_bytes(tmp_path / "v")
+    (tmp_path / "v" / "vectors-00001.npy").write_bytes(before["vectors-00001.npy"][:-10])
+    encode_corpus(model, corpus, tmp_path / "v", shard_size=16, batch_size=4)
+    assert all_bytes(tmp_path / "v") == before
+
+
+def test_a_changed_corpus_or_model_is_refused(model, corpus, tmp_path):
+    encode_corpus(model, corpus, tmp_path / "v")
+    changed = Corpus([*list(corpus)[:-1], Document("d59", "films about war")])
+    with pytest.raises(EvaluationError, match="corpus has changed since it was encoded"):
+        encode_corpus(model, changed, tmp_path / "v")
+    with pytest.raises(EvaluationError, match="another storage"):
+        encode_corpus(model, corpus, tmp_path / "v", storage="float16")
+    with torch.no_grad():
+        model[0].sub_modules["query"][0].model.embeddings.word_embeddings.weight[0, 0] += 1
+    encode_corpus(model, corpus, tmp_path / "v")  # the query side does not shape document vectors
+    with torch.no_grad():
+        model[0].sub_modules["document"][0].model.embeddings.word_embeddings.weight[0, 0] += 1
+    with pytest.raises(EvaluationError, match="another model"):
+        encode_corpus(model, corpus, tmp_path / "v")
+
+
+def test_half_precision_on_disk_and_in_the_model(folder, model, corpus, tmp_path):
+    exact = encode_corpus(model, corpus, tmp_path / "f32")
+    half = encode_corpus(model, corpus, tmp_path / "f16", storage="float16")
+    assert half[0:5].dtype == np.float16
+    np.testing.assert_allclose(half[0:60], exact[0:60], atol=2e-3)
+    rough = load_encoder(str(folder), device="cpu", precision="bfloat16", quiet=True)
+    np.testing.assert_allclose(encode_corpus(rough, corpus, tmp_path / "bf16")[0:60], exact[0:60], atol=0.1)
+
+
+def test_nan_and_overflow_are_errors(model, corpus, tmp_path):
+    with torch.no_grad():
+        model[0].sub_modules["document"][0].model.embeddings.word_embeddings.weight[5:] = float("nan")
+    with pytest.raises(EvaluationError, match=r"document \d+: the model gives NaN"):
+        encode_corpus(model, corpus, tmp_path / "v")
+    manifest = {"documents": 1, "shard_size": 1, "storage": "float16"}
+    with pytest.raises(EvaluationError, match="too large for float16"):
+        encode._write_shard(tmp_path, 0, np.full((1, 2), 1e6, np.float32), manifest)
+
+
+# In a process of its own, since what other tests computed before can change the last bits of a float.
+KILLED = """
+import os, signal, sys
+from boolbert.data import Quest
+from boolbert.eval.encode import encode_corpus
+from boolbert.eval.models import load_encoder
+
+model = load_encoder(sys.argv[1], device="cpu", quiet=True)
+corpus = Quest(sys.argv[2]).corpus
+child = os.fork()
+if not child:
+    replace, done = os.replace, []
+
+    def dies(aside, path):
+        if len(done) == 4:  # the manifest and three shards are written, the fourth is not renamed yet
+            os.kill(os.getpid(), signal.SIGKILL)
+        done.append(path)
+        replace(aside, path)
+
+    os.replace = dies
+    encode_corpus(model, corpus, "cut", shard_size=8)
+assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+print(*sorted(os.listdir("cut")))
+for name in ("cut", "whole"):
+    encode_corpus(model, corpus, name, shard_size=8)
+"""
+
+
+def test_a_real_kill_in_the_middle(folder, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    rows = [json.dumps({"title": f"t{row}", "text": "films about war " * (row % 9)}) for row in range(60)]
+    (data / "documents.jsonl").write_text("\n".join(rows) + "\n")
+    command = [sys.executable, "-c", KILLED, str(folder), str(data)]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    half_written, *left = done.stdout.split()
+    assert half_written.startswith(".vectors-00003.npy")
+    assert left == ["manifest.json", *(f"vectors-{number:05d}.npy" for number in range(3))]
+    assert all_bytes(tmp_path / "cut") == all_bytes(tmp_path / "whole")

@@ -1,0 +1,126 @@
+"""The metrics as `evaluate` modules, the evaluators in sentence-transformers' hands, the MTEB tasks."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from eval_fixtures import save_model, write_quest
+
+import boolbert
+from boolbert.eval import ranking
+
+METRICS = Path(boolbert.__path__[0]) / "eval" / "metrics"
+
+
+@pytest.fixture
+def model(tmp_path, tokenizer, tiny_config):
+    from boolbert.eval.models import load_encoder
+
+    return load_encoder(str(save_model(tmp_path / "model", tokenizer, tiny_config)), device="cpu", quiet=True)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in METRICS.iterdir() if (path / f"{path.name}.py").exists()))
+def test_every_module_loads_by_its_folder_and_computes_the_metric(name, tmp_path):
+    evaluate = pytest.importorskip("evaluate")
+    module = evaluate.load(str(METRICS / name), cache_dir=str(tmp_path))
+    assert module.description
+    assert "predictions" in module.inputs_description
+    if name == "pairwise_accuracy":
+        assert module.compute(predictions=[[[2.0, 1.0], [1.0, 2.0]], [[2.0, 1.0], [2.0, 1.0]]])[name] == 0.5
+        return
+    ranked, gold, out = [["a", "b", "c"], ["c", "a"]], [["b", "x"], ["c"]], [["a"], ["b"]]
+    number = {letter: row for row, letter in enumerate("abcx")}
+    rows = np.array([[0, 1, 2], [2, 0, -1]])
+    sets = [[number[letter] for letter in some] for some in gold]
+    function = getattr(ranking, name)
+    if name == "violation_rate":
+        values = function(rows, [[number[letter] for letter in some] for some in out], sets)
+        result = module.compute(predictions=ranked, references=gold, excluded=out)
+    else:
+        options = {} if name == "r_precision" else {"k": 2}
+        values = function(rows, sets, **options)
+        result = module.compute(predictions=ranked, references=gold, **options)
+    assert result["per_query"] == values.tolist()
+    assert result[name] == pytest.approx(np.nanmean(values))
+    assert result["low"] <= result[name] <= result["high"]
+    assert result["queries"] == 2
+
+
+def test_a_document_named_twice_is_an_error(tmp_path):
+    evaluate = pytest.importorskip("evaluate")
+    module = evaluate.load(str(METRICS / "recall_at_k"), cache_dir=str(tmp_path))
+    with pytest.raises(ValueError, match="query 0 name the document 'a' twice"):
+        module.compute(predictions=[["a", "a"]], references=[["a"]], k=2)
+
+
+def test_the_evaluator_agrees_with_the_script_and_keeps_a_log(model, tmp_path):
+    from boolbert.eval import quest
+    from boolbert.eval.evaluators import QuestEvaluator
+
+    data = str(write_quest(tmp_path / "data"))
+    evaluator = QuestEvaluator(data, "dev")
+    model.train()
+    result = evaluator(model, str(tmp_path / "log"), epoch=1, steps=10)
+    evaluator(model, str(tmp_path / "log"), epoch=2, steps=20)
+    assert model.training
+    assert evaluator.primary_metric in result
+    assert evaluator.primary_metric == "data_dev_r_precision"
+    rows = list(csv.DictReader(next((tmp_path / "log").iterdir()).open()))
+    assert [row["steps"] for row in rows] == ["10", "20"]
+    assert rows[0]["r_precision"] == rows[1]["r_precision"]
+    pytest.importorskip("matplotlib")
+    quest.main(
+        ["--model", str(tmp_path / "model"), "--data", data, "--output_dir", str(tmp_path / "out"), "--device", "cpu"]
+    )
+
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())["metrics"]["all"]
+    assert result["data_dev_r_precision"] == pytest.approx(metrics["r_precision"]["mean"])
+
+
+def test_boolquestions_evaluator(model):
+    from boolbert.eval.evaluators import BoolQuestionsEvaluator
+
+    evaluator = BoolQuestionsEvaluator(limit=20, name="bq")
+    assert 0 <= evaluator(model)["bq_mrr@10"] <= 1
+
+
+def test_what_the_mteb_tasks_hold_and_add(tmp_path):
+    pytest.importorskip("datasets")
+    from boolbert.eval.mteb_tasks import boolean_scores, split_data
+    from boolbert.eval.tasks import quest_task
+
+    task = quest_task(write_quest(tmp_path / "data"), "dev", progress=False)
+    held = split_data(task)
+    assert held["queries"]["text"][3] == "films but not war"
+    assert held["relevant_docs"]["q3"] == {"0": 1, "2": 1, "4": 1}
+    assert len(held["corpus"]) == 10
+    results = {"q3": {"0": 3.0, "1": 2.0, "3": 2.0}, "q0": {"0": 1.0}}
+    scores = boolean_scores(task, results)
+    assert scores["r_precision"] == pytest.approx((1 / 3 + 1 / 6) / 2)
+    assert scores["violations"] == pytest.approx(2 / 3)
+
+
+def test_mteb_takes_the_task(model):
+    pytest.importorskip("mteb")
+    import mteb
+
+    from boolbert.eval.mteb_tasks import boolquestions_retrieval_task, countries_task
+
+    task = countries_task("dev")
+    result = mteb.evaluate(model, [task], cache=None).task_results[0].scores["dev"][0]
+    assert 0 <= result["main_score"] <= 1
+    assert "violations" in result
+    assert boolquestions_retrieval_task().metadata.name == "BoolQuestionsMSMARCORetrieval"
+
+
+def test_without_mteb_one_line_says_what_to_install(monkeypatch):
+    import sys
+
+    from boolbert.eval.errors import EvaluationError
+    from boolbert.eval.mteb_tasks import countries_task
+
+    monkeypatch.setitem(sys.modules, "mteb", None)
+    with pytest.raises(EvaluationError, match=r"pip install 'boolbert\[mteb\]'"):
+        countries_task()

@@ -1,0 +1,149 @@
+"""The scripts end to end on ten documents: every file they promise, and one line where something is wrong."""
+
+import csv
+import json
+import re
+
+import numpy as np
+import pytest
+from eval_fixtures import save_model, write_quest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("bm25s")
+
+from boolbert.eval import boolquestions, compare, quest, report
+from boolbert.eval.errors import EvaluationError, run_script
+from boolbert.eval.trec import read_run
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def data(tmp_path):
+    return str(write_quest(tmp_path / "data"))
+
+
+@pytest.fixture
+def model(tmp_path, tokenizer, tiny_config):
+    return str(save_model(tmp_path / "boolean-seed0", tokenizer, tiny_config))
+
+
+def test_quest_writes_what_it_promises(data, model, tmp_path, capsys):
+    quest.main(["--model", model, "--data", data, "--split", "dev", "--output_dir", "out", "--device", "cpu"])
+    out = tmp_path / "out"
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["queries"] == 6
+    assert metrics["system"].endswith("gate given")
+    recall = metrics["metrics"]["all"]["r_precision"]
+    assert recall["low"] <= recall["mean"] <= recall["high"]
+    assert set(metrics["metrics"]["template"]) > {"_", "_ that are not _"}
+    rows = [json.loads(line) for line in (out / "per_query.jsonl").read_text().splitlines()]
+    assert len(rows) == 6
+    assert np.mean([row["metrics"]["r_precision"] for row in rows]) == pytest.approx(recall["mean"], abs=1e-5)
+    gold = set(rows[3]["gold"])
+    assert all((found["mark"] == "hit") == (found["title"] in gold) for found in rows[3]["top"])
+    assert {found["title"] for found in rows[3]["top"] if found["mark"] == "violation"} == {"Doc 1", "Doc 3", "Doc 5"}
+    run = read_run(out / "run.trec")
+    assert [document for document, _ in run["q3"]] == [found["title"].replace(" ", "%20") for found in rows[3]["top"]]
+    assert len((out / "qrels.trec").read_text().splitlines()) == sum(len(row["gold"]) for row in rows)
+    assert {path.suffix for path in (out / "pictures").iterdir()} == {".png", ".svg"}
+    assert "R-prec" in capsys.readouterr().out
+
+
+def test_the_same_command_gives_the_same_numbers(data, model, tmp_path):
+    for out in ("one", "two"):
+        quest.main(["--model", model, "--data", data, "--output_dir", out, "--device", "cpu"])
+    for name in ("per_query.jsonl", "run.trec", "pictures/violations.svg"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_compare_joins_seeds_and_writes_tables_pictures_and_report(
+    data, model, tmp_path, tokenizer, tiny_config, capsys
+):
+    save_model(tmp_path / "boolean-seed42", tokenizer, tiny_config, seed=42)
+    save_model(tmp_path / "plain", tokenizer, tiny_config, boolean=False)
+    runs = ["boolean-seed0", "boolean-seed42", "plain"]
+    compare.main(["--data", data, "--output_dir", "out", "--runs", *runs, "--encoder", "plain", "--device", "cpu"])
+    out = tmp_path / "out"
+    systems = json.loads((out / "table.json").read_text())
+    names = [system["system"] for system in systems]
+    assert {f"Bool-BERT boolean, gate {gate}" for gate in ("given", "learned", "cue")} <= set(names)
+    assert {"BERT plain", "BM25", "Untrained encoder", "Embedding subtraction"} <= set(names)
+    assert {"Decomposition, gold atoms", "Decomposition, parsed atoms on BERT plain"} <= set(names)
+    joined = systems[names.index("Bool-BERT boolean, gate given")]
+    assert joined["seeds"] == 2
+    assert joined["reference"] == "BERT plain"
+    assert 0 < joined["p_value"] <= 1
+    table = (out / "table.md").read_text()
+    assert all(name in table for name in names)
+    rows = list(csv.DictReader((out / "table.csv").open()))
+    overall = next(r for r in rows if (r["system"], r["group"], r["metric"]) == ("BM25", "all", "mrr@10"))
+    assert float(overall["mean"]) == systems[names.index("BM25")]["metrics"]["all"]["mrr@10"]["mean"]
+    assert len(json.loads((out / "significance.json").read_text())) == len(names) * (len(names) - 1)
+    assert "(2 seeds)" in capsys.readouterr().out
+
+    page = (out / "report.html").read_text()
+    assert page.count("<svg") == 3
+    assert page.count("<article>") == 6
+    assert not re.search(r"""(?:src|href)\s*=\s*["'](?!#)|url\((?!#)|@import|<script""", page)  # nothing from outside
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
+def test_boolquestions_on_the_embedded_questions(model, tmp_path):
+    boolquestions.main(["--model", model, "--output_dir", "out", "--limit", "40", "--device", "cpu"])
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())["metrics"]
+    assert {"mrr@10", "accuracy@1", "negative_mrr@10", "negative_accuracy@10"} <= set(metrics["all"])
+    assert set(metrics["operator"]) == {"and", "or", "not"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--split", "nowhere"], "no split 'nowhere'; found .*query splits: dev"),
+        (["--gate", "open"], "--gate must be one of given, learned, cue"),
+        (["--model", "no/such/folder"], "no/such/folder"),
+        (["--model", "writer"], "is no encoder but GPT2LMHeadModel"),
+        (["--precision", "int8"], "precision must be one of"),
+        (["--storage", "int8"], "storage must be one of"),
+        (["--nonsense"], "unknown argument '--nonsense'"),
+        (["--faiss", "Nonsense"], "no index of FAISS"),
+    ],
+)
+def test_wrong_arguments(arguments, message, data, model, tmp_path):
+    if "Nonsense" in arguments:
+        pytest.importorskip("faiss")
+    (tmp_path / "writer").mkdir()
+    config = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}
+    (tmp_path / "writer" / "config.json").write_text(json.dumps(config))
+    with pytest.raises((ValueError, OSError), match=message):
+        quest.main(["--model", model, "--data", data, "--device", "cpu", *arguments])
+
+
+def test_compare_refuses_what_is_not_there(data, tmp_path):
+    with pytest.raises(EvaluationError, match="no trained model there"):
+        compare.main(["--data", data, "--runs", "nothing", "--untrained", "false"])
+    with pytest.raises(EvaluationError, match="nothing to compare"):
+        compare.main(["--data", data, "--untrained", "false"])
+    with pytest.raises(EvaluationError, match="no evaluation there"):
+        report.main([str(tmp_path)])
+
+
+def test_scripts_end_with_one_line(capsys):
+    def fails():
+        raise EvaluationError("what, where, and what would be right")
+
+    with pytest.raises(SystemExit) as ended:
+        run_script(fails)
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "error: what, where, and what would be right\n"
+
+
+def test_a_missing_package_is_named_with_its_extra():
+    from boolbert.eval.errors import optional
+
+    with pytest.raises(EvaluationError, match=r"zebra-tools is not installed: pip install 'boolbert\[eval\]'"):
+        optional("zebra_tools", "zebra-tools", "eval")

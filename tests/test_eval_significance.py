@@ -1,0 +1,49 @@
+"""Intervals and p-values against slow versions, and that they mean what they say."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from boolbert.eval.significance import bootstrap, permutation_test
+
+
+def test_bootstrap_is_the_quantiles_of_resampled_means():
+    values = np.random.default_rng(0).random(50)
+    values[::7] = np.nan
+    average = bootstrap({"m": values, "other": values * 2}, resamples=200, seed=3)["m"]
+    rng = np.random.default_rng(3)
+    means = [np.nanmean(values[rng.integers(0, 50, 50)]) for _ in range(200)]
+    np.testing.assert_allclose(average[:3], [np.nanmean(values), *np.quantile(means, [0.025, 0.975])])
+    assert average.queries == np.isfinite(values).sum()
+
+
+def test_the_interval_holds_the_truth_about_95_times_of_100():
+    rng = np.random.default_rng(1)
+    inside = 0
+    for trial in range(200):
+        average = bootstrap({"m": rng.normal(size=60)}, resamples=300, seed=trial)["m"]
+        inside += average.low <= 0 <= average.high
+    assert 0.89 <= inside / 200 <= 0.99
+
+
+def test_no_value_at_all():
+    assert bootstrap({"m": np.array([np.nan])})["m"].queries == 0
+    assert np.isnan(permutation_test([np.nan], [1.0]))
+
+
+def test_permutation_test_is_near_the_exact_one():
+    difference = np.array([0.3, -0.1, 0.2, 0.4, 0.1, 0.05, 0.2, -0.05])
+    signs = np.array(list(product([1, -1], repeat=len(difference))))
+    exact = (np.abs(signs @ difference) >= abs(difference.sum()) - 1e-9).mean()
+    assert permutation_test(difference, np.zeros(8)) == pytest.approx(exact, abs=0.01)
+
+
+def test_permutation_test_tells_a_difference_from_noise():
+    rng = np.random.default_rng(0)
+    base = rng.random(200)
+    assert permutation_test(base, base + 0.1 + 0.1 * rng.normal(size=200)) < 0.001
+    assert permutation_test(base, base + 0.1 * rng.normal(size=200)) > 0.05
+    assert permutation_test(base, base * 0.9, seed=1) == permutation_test(base, base * 0.9, seed=1)
+    with pytest.raises(ValueError, match="the same queries"):
+        permutation_test([1.0], [1.0, 2.0])

@@ -1,0 +1,127 @@
+"""Systems against slow versions of their scores, and what they refuse."""
+
+import numpy as np
+import pytest
+import torch
+from eval_fixtures import answers, save_model, write_quest
+
+from boolbert.eval.decompose import Part
+from boolbert.eval.encode import encode_corpus
+from boolbert.eval.errors import EvaluationError
+from boolbert.eval.models import bool_bert, load_encoder, query_parameters
+from boolbert.eval.scoring import pair_accuracy, quest_metrics
+from boolbert.eval.systems import BM25, Decomposition, Dense, Subtraction, known_parts, search
+from boolbert.eval.tasks import Question, quest_task
+
+
+@pytest.fixture
+def task(tmp_path):
+    return quest_task(write_quest(tmp_path / "data"), "dev", progress=False)
+
+
+def make(tmp_path, tokenizer, tiny_config, task, boolean):
+    folder = save_model(tmp_path / f"model-{boolean}", tokenizer, tiny_config, boolean=boolean)
+    model = load_encoder(str(folder), device="cpu", quiet=True)
+    return model, encode_corpus(model, task.corpus, tmp_path / f"vectors-{boolean}")
+
+
+def test_the_task_knows_what_its_queries_exclude(task):
+    assert [set(rows.tolist()) for rows in task.gold][3] == answers("_ that are not _", ["films", "war"]) == {0, 2, 4}
+    assert task.violating[3] == [1, 3, 5]
+    assert task.violating[0] == []  # no operator to break
+    assert task.negated[3] == [1, 3, 5, 7, 9]
+    assert task.negated[2] == []
+    assert len(task.pairs) == 2
+    assert task.pairs[0].questions[1].text == "films that are also war"
+    assert task.pairs[0].rows == (0, 1)
+
+
+def test_a_perfect_ranking_has_no_violation_and_the_worst_has_all(task):
+    perfect = np.array([[*rows, *sorted(set(range(10)) - set(rows.tolist()))] for rows in task.gold])
+    best = quest_metrics(task, perfect)
+    assert np.nanmean(best["r_precision"]) == np.nanmean(best["ndcg@10"]) == 1
+    assert np.nansum(best["violations"]) == np.nansum(best["negated"]) == 0
+    worst = np.array([[*out, *sorted(set(range(10)) - set(out))] for out in task.violating])
+    assert quest_metrics(task, worst)["violations"][3] == 1
+
+
+def test_gates_make_a_difference_where_they_should(tmp_path, tokenizer, tiny_config, task):
+    model, vectors = make(tmp_path, tokenizer, tiny_config, task, boolean=True)
+    given = Dense("given", model, vectors, "given")
+    np.testing.assert_allclose(
+        given.encode(task.questions).numpy(),
+        model.encode_query([q.text for q in task.questions], operators=[list(q.operators) for q in task.questions]),
+        atol=1e-5,
+    )
+    for gate in ("learned", "cue"):
+        encoded = Dense(gate, model, vectors, gate).encode(task.questions)
+        assert bool_bert(model).config.gate == gate
+        np.testing.assert_allclose(encoded, model.encode_query([q.text for q in task.questions]), atol=1e-5)
+    with pytest.raises(EvaluationError, match="has no template"):
+        given.encode([Question("q", "films")])
+    with pytest.raises(EvaluationError, match="needs one of"):
+        Dense("none", model, vectors)
+    both = sum(weight.numel() for weight in model.parameters())
+    assert 0 < query_parameters(model) < both
+
+
+def test_decomposition_and_subtraction_are_their_formulas(tmp_path, tokenizer, tiny_config, task):
+    model, vectors = make(tmp_path, tokenizer, tiny_config, task, boolean=False)
+    dense = Dense("plain", model, vectors)
+    documents = np.asarray(vectors[0:10])
+
+    def score(text):
+        return documents @ model.encode_query(text)
+
+    question = Question(
+        "q", "films that are war but not a", ("and", "not"), (Part("", "films"), Part("and", "war"), Part("not", "a"))
+    )
+    either = Question("o", "films or books", ("or",), (Part("", "films"), Part("or", "books")))
+    for conjunction, join in (("sum", np.add), ("min", np.minimum)):
+        system = Decomposition("d", dense, known_parts, conjunction=conjunction, not_weight=0.5)
+        found = system.scorer([question, either])(2, 9).numpy()
+        wanted = join(score("films"), score("war")) - 0.5 * score("a")
+        np.testing.assert_allclose(found[0], wanted[2:9], atol=1e-5)
+        np.testing.assert_allclose(found[1], np.maximum(score("films"), score("books"))[2:9], atol=1e-5)
+    less = Subtraction("s", dense, 0.5).scorer([question, either])(0, 10).numpy()
+    np.testing.assert_allclose(less[0], score(question.text) - 0.5 * score("a"), atol=1e-5)
+    np.testing.assert_allclose(less[1], score(either.text), atol=1e-5)
+    with pytest.raises(EvaluationError, match="no original_query"):
+        Decomposition("d", dense, known_parts).scorer([Question("q", "films")])
+    with pytest.raises(EvaluationError, match="must be one of"):
+        Decomposition("d", dense, known_parts, conjunction="product")
+
+
+def test_bm25_finds_words_and_survives_unknown_ones(task):
+    pytest.importorskip("bm25s")
+    system = BM25(task.corpus)
+    scores, rows = search(system, [Question("a", "books"), Question("b", "zebra"), Question("c", "")], 4)
+    assert set(rows[0].tolist()) == {6, 7, 8, 9}
+    assert rows[1].tolist() == [0, 1, 2, 3]  # nothing in common: all tie, lower rows first
+    assert scores[2].tolist() == [0, 0, 0, 0]
+
+
+def test_pairs_are_right_for_a_system_that_knows_negation(task):
+    class Knows:
+        name, parameters, documents = "knows", 0, 10
+
+        def __init__(self, sign):
+            self.sign = sign
+
+        def scorer(self, questions):
+            war = torch.tensor([float(row in (1, 3, 5, 7, 9)) for row in range(10)])
+            signs = torch.tensor([self.sign if "not" in question.text else 1.0 for question in questions])
+            return lambda start, end: signs[:, None] * war[None, start:end]
+
+    assert pair_accuracy(task, Knows(-1.0)).tolist() == [1, 1]
+    assert pair_accuracy(task, Knows(1.0)).tolist() == [0, 0]
+
+
+def test_vectors_of_another_size_and_nan_queries(tmp_path, tokenizer, tiny_config, task):
+    model, _ = make(tmp_path, tokenizer, tiny_config, task, boolean=False)
+    with pytest.raises(ValueError, match="size 16, document vectors of size 8"):
+        Dense("d", model, np.ones((10, 8), np.float32)).scorer(task.questions)
+    with torch.no_grad():
+        model[0].sub_modules["query"][0].model.embeddings.word_embeddings.weight[:] = float("nan")
+    with pytest.raises(EvaluationError, match="vector of query q0 holds NaN"):
+        Dense("d", model, np.ones((10, 16), np.float32)).scorer(task.questions)
