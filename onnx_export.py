@@ -8,6 +8,7 @@ decision to the model's gate. Output: sentence_embedding (batch, size), pooled a
 """
 
 import argparse
+import copy
 import logging
 import sys
 import warnings
@@ -33,17 +34,26 @@ OUTPUT = "sentence_embedding"
 TOLERANCE = 1e-3
 
 
+class NoLayers(nn.Module):
+    """In the place of Bool-BERT's encoder: the embeddings as they are, no scopes, no biases."""
+
+    def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, tuple, tuple]:
+        return hidden_states, (), ()
+
+
 class QueryEncoder(nn.Module):
     """The query route as one function of tensors: Bool-BERT, then whatever the model pools and projects with."""
 
     def __init__(self, model: SentenceTransformer):
         super().__init__()
         self.bert = query_module(model).model
+        # The gate is decided before the first layer: the same model without its layers tells it.
+        self.gate = copy.copy(self.bert)
+        self.gate._modules = {**self.bert._modules, "encoder": NoLayers()}
         self.after = nn.ModuleList(list(model.children())[1:])
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, operators: Tensor) -> Tensor:
-        # Only the gate's part of the first call is used, and only that is left in the exported graph.
-        predicted = self.bert(input_ids, attention_mask=attention_mask).operators
+        predicted = self.gate(input_ids, attention_mask=attention_mask).operators
         operators = torch.where(operators == UNKNOWN, predicted, operators)
         states = self.bert(input_ids, attention_mask=attention_mask, operators=operators).last_hidden_state
         features = {"token_embeddings": states, "attention_mask": attention_mask}
@@ -69,7 +79,8 @@ def export_onnx(model: SentenceTransformer, file: str | Path) -> None:
     batch, length = torch.export.Dim("batch"), torch.export.Dim("length", max=config.max_position_embeddings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter speaks of torchvision and of its own deprecations
-        logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+        for library in ("torch.onnx", "onnxscript", "onnx_ir"):
+            logging.getLogger(library).setLevel(logging.ERROR)
         torch.onnx.export(
             encoder,
             example,
@@ -84,11 +95,16 @@ def export_onnx(model: SentenceTransformer, file: str | Path) -> None:
 
 
 def quantize(file: str | Path, target: str | Path) -> None:
-    """Write a copy with the weights of its matrix products in int8 and the activations quantised on the way."""
+    """Write a copy with embeddings and matrix products in int8, the activations quantised on the way."""
+    import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     logging.getLogger().setLevel(logging.ERROR)  # it recommends a preprocessing that torch's exporter has done
-    quantize_dynamic(str(file), str(target), weight_type=QuantType.QInt8, op_types_to_quantize=["MatMul", "Gemm"])
+    graph = onnx.load(str(file))
+    graph.graph.ClearField("value_info")  # shapes are inferred anew; what the exporter noted may be out of date
+    kinds = ["MatMul", "Gemm", "Gather"]
+    # A scale for each output channel: with one for the whole matrix the vectors lose five times as much.
+    quantize_dynamic(graph, str(target), weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=kinds)
 
 
 def encode_onnx(

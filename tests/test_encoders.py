@@ -1,0 +1,147 @@
+"""The encoder a run starts from: what was named, else the best at hand, told in one line."""
+
+import json
+
+import huggingface_hub
+import pytest
+from huggingface_hub import constants
+from sentence_helpers import write_dual
+
+from boolbert import encoders
+from boolbert.encoders import read_pooling, resolve_encoder
+
+
+def write_encoder(folder, modules=None, pooling=None, similarity=None):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    (folder / "model.safetensors").write_bytes(b"")
+    if modules:
+        listed = [{"type": f"sentence_transformers.models.{name}", "path": name} for name in modules]
+        (folder / "modules.json").write_text(json.dumps(listed))
+    if pooling:
+        (folder / "Pooling").mkdir()
+        (folder / "Pooling/config.json").write_text(json.dumps(pooling))
+    if similarity:
+        (folder / "config_sentence_transformers.json").write_text(json.dumps({"similarity_fn_name": similarity}))
+    return folder
+
+
+def test_the_installed_package(pretrained_bert):
+    """Offline and with nothing in the cache: all-MiniLM, which is pooled by mean and compared by cosine."""
+    found = resolve_encoder()
+    assert found.kind in ("minilm", "hub")
+    assert (found.pooling, found.similarity) == ("mean", "cosine")
+    assert "all-MiniLM-L6-v2" in found.note
+    assert "\n" not in found.note
+
+
+@pytest.mark.parametrize(
+    ("modules", "pooling", "similarity", "expected"),
+    [
+        (None, None, None, ("cls", "dot")),
+        (["Transformer", "Pooling"], {"pooling_mode": "cls"}, "dot", ("cls", "dot")),
+        (
+            ["Transformer", "Pooling"],
+            {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False},
+            None,
+            ("mean", "cosine"),
+        ),
+        (["Transformer", "Pooling", "Normalize"], {"pooling_mode_cls_token": True}, "dot", ("cls", "cosine")),
+        (["Transformer"], None, "dot", ("mean", "dot")),
+    ],
+)
+def test_pooling_and_similarity_are_read(tmp_path, modules, pooling, similarity, expected):
+    folder = write_encoder(tmp_path / "bert", modules, pooling, similarity)
+    found = resolve_encoder(str(folder))
+    assert (found.pooling, found.similarity) == expected
+    assert found.kind == "given"
+    assert found.path == str(folder)
+
+
+def test_a_dual_encoder_and_a_bool_bert(tmp_path, lively, tiny_config, tokenizer):
+    write_dual(tmp_path / "dual", lively, tiny_config, tokenizer, "cls", "cosine")
+    assert read_pooling(tmp_path / "dual") == ("cls", "cosine")
+    lively(pooling="mean").save_pretrained(tmp_path / "bert")
+    assert read_pooling(tmp_path / "bert") == ("mean", "dot")
+
+
+def test_other_poolings_are_named(tmp_path):
+    folder = write_encoder(tmp_path / "bert", ["Pooling"], {"pooling_mode_max_tokens": True})
+    with pytest.raises(ValueError, match="bert: pooling must be cls or mean, got 'max'"):
+        resolve_encoder(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("./no/such/folder", "no such folder; give a model's folder or a Hub id"),
+        ("org/no-such-model", "no such folder, and not in the Hub's cache"),
+        ("not a name", "neither a folder nor a Hub id"),
+    ],
+)
+def test_names_that_lead_nowhere(monkeypatch, name, message):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises((OSError, ValueError), match=message):
+        resolve_encoder(name)
+
+
+def test_broken_files_are_named(tmp_path):
+    folder = write_encoder(tmp_path / "bert")
+    (folder / "config.json").write_text("{")
+    with pytest.raises(ValueError, match=r"config.json: not valid JSON"):
+        resolve_encoder(str(folder))
+    (folder / "config.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"config.json: not found"):
+        resolve_encoder(str(folder))
+
+
+def test_from_the_hub(monkeypatch, tmp_path):
+    """Asked with a short timeout, then fetched without pickled weights; an unfinished copy in the cache is not used."""
+    folder = write_encoder(tmp_path / "snapshot", ["Pooling"], {"pooling_mode": "mean"})
+    calls = []
+
+    def download(name, local_files_only=False, **kwargs):
+        calls.append((name, local_files_only, kwargs.get("allow_patterns")))
+        return str(tmp_path / "unfinished" if local_files_only else folder)
+
+    (tmp_path / "unfinished").mkdir()
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda self, name, timeout: calls.append((name, timeout)))
+    found = resolve_encoder()
+    assert found.kind == "hub"
+    assert found.path == str(folder)
+    name = encoders.DEFAULT
+    assert calls == [(name, True, None), (name, encoders.TIMEOUT), (name, False, encoders.FILES)]
+    assert not any(pattern.endswith(".bin") for pattern in encoders.FILES)
+
+
+def test_a_hub_that_does_not_answer(monkeypatch):
+    def unreachable(self, name, timeout):
+        raise RuntimeError("no route to host\nand much more")
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
+    with pytest.raises(OSError, match=r"org/model: .* not to be had from the Hub: no route to host$"):
+        resolve_encoder("org/model")
+    assert resolve_encoder().kind in ("minilm", "hub")  # of the package, or of the cache
+
+
+def test_the_last_resort_is_loud_and_works(monkeypatch, tmp_path):
+    """Without the Hub and the package: a random BERT that knows the words of the embedded data, made once."""
+    from transformers import AutoModel, AutoTokenizer
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(encoders, "find_spec", lambda name: None)
+    found = resolve_encoder()
+    assert found.kind == "random"
+    assert "RANDOM" in found.note
+    written = (tmp_path / "boolbert/random-bert/model.safetensors").stat().st_mtime_ns
+    assert resolve_encoder().path == found.path
+    assert (tmp_path / "boolbert/random-bert/model.safetensors").stat().st_mtime_ns == written
+    tokenizer = AutoTokenizer.from_pretrained(found.path)
+    assert tokenizer.tokenize("landlocked but not in Africa") == ["landlocked", "but", "not", "in", "africa"]
+    model = AutoModel.from_pretrained(found.path)
+    assert model(**tokenizer("Chad", return_tensors="pt")).last_hidden_state.shape[-1] == model.config.hidden_size
+    assert [path.name for path in (tmp_path / "boolbert").iterdir()] == ["random-bert"]

@@ -1,0 +1,65 @@
+"""The query encoder as an ONNX file gives what torch gives, for any batch, length and operators."""
+
+import numpy as np
+import pytest
+from sentence_helpers import OPERATORS, QUERIES, plain_bert, write_dual
+
+from boolbert.sentence_boolbert import load_dual_encoder, save_dual_encoder
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+
+from boolbert import onnx_export
+from boolbert.onnx_export import encode_onnx, export_onnx, measure, quantize, show
+
+EXPORTED = []
+
+
+@pytest.fixture
+def exported(tmp_path_factory, lively, tiny_config, tokenizer):
+    """A tiny model, its tokenizer and its ONNX file; exporting takes seconds, so it is done once."""
+    if not EXPORTED:
+        folder = tmp_path_factory.mktemp("onnx")
+        write_dual(folder / "dual", lively, tiny_config, tokenizer, num_hidden_layers=1, boolean_layers=[0])
+        model = load_dual_encoder(folder / "dual", device="cpu")
+        export_onnx(model, folder / "query.onnx")
+        EXPORTED.extend([model, tokenizer, folder / "query.onnx"])
+    return EXPORTED
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 32])
+def test_as_in_torch(exported, batch_size):
+    model, tokenizer, file = exported
+    some = [None, *OPERATORS[1:]]
+    for operators in (None, OPERATORS, some):
+        expected = model.encode_query(QUERIES, operators=operators)
+        found = encode_onnx(file, tokenizer, QUERIES, operators, batch_size=batch_size)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert np.abs(model.encode_query(QUERIES) - expected).max() > 1e-3  # the operators are felt
+
+
+def test_int8_and_its_loss(exported, capsys):
+    model, _, file = exported
+    target = file.with_suffix(".int8.onnx")
+    quantize(file, target)
+    assert target.stat().st_size < file.stat().st_size
+    exact, rough = measure(model, file), measure(model, target)
+    assert exact["largest difference"] < 1e-5
+    assert 1e-5 < rough["largest difference"] < 0.5
+    assert rough["lowest cosine"] <= rough["mean cosine"] < exact["mean cosine"]
+    show(target, rough)
+    out = capsys.readouterr().out
+    assert (
+        f"R-precision: {rough['R-precision, torch']:.4f} with torch, {rough['R-precision, onnx']:.4f} with this" in out
+    )
+
+
+def test_a_plain_bert_has_no_operators(tmp_path, lively, tiny_config, tokenizer, monkeypatch, capsys):
+    bert = plain_bert(lively, tiny_config)
+    save_dual_encoder(tmp_path, bert, bert, tokenizer, pooling="cls", similarity="dot")
+    monkeypatch.setattr("sys.argv", ["onnx_export.py", str(tmp_path), "--output", str(tmp_path / "x.onnx")])
+    assert onnx_export.main() == 1
+    assert "is not a Bool-BERT" in capsys.readouterr().err
+    monkeypatch.setattr("sys.argv", ["onnx_export.py", str(tmp_path / "none"), "--output", str(tmp_path / "x.onnx")])
+    assert onnx_export.main() == 1
+    assert "none" in capsys.readouterr().err
