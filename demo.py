@@ -1,43 +1,303 @@
-"""Build a Bool-BERT from a pretrained BERT, encode three queries, and show what it makes of them.
+"""The whole of Bool-BERT in a few minutes on two CPU cores: pretrain, train, compare, answer, explain.
 
-make demo
+make demo                                 # or: python demo.py, or: boolbert demo
+python demo.py --fresh                    # train again, although there are finished runs
+
+Real pretrained weights and the embedded countries; nothing else is needed. Bool-BERT and a plain BERT are trained the
+same way, query side only, against the document vectors of the pretrained encoder. All settings were chosen on the dev
+split (docs/search.md); what is printed is the test split.
 """
 
-import torch
-from transformers import AutoTokenizer
-from transformers.utils import logging
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from boolbert import OPERATORS, BoolBertModel
-from boolbert.boolean import find_cues, multi_hot, operators_of
-from boolbert.encoders import resolve_encoder
-
-QUERIES = [
-    "films set in Vietnam but not about war",
-    "novels by Agatha Christie or Dorothy Sayers",
-    "birds of Colombia that are also birds of Ecuador",
-]
+HERE = Path(__file__).resolve().parent
+OUTPUT, QUICK_OUTPUT = Path("runs/demo"), Path("runs/demo-quick")
+QUESTION = "landlocked countries in Africa that are not former British colonies"
+SHOWN = ("_ that are not _", "_ that are also _ but not _", "_ or _")  # templates of the three queries
+PLAIN, GIVEN, LEARNED = "BERT", "Bool-BERT, gate given", "Bool-BERT, gate learned"
 
 
-def main() -> None:
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    encoder = resolve_encoder()
-    print(encoder.note)
-    tokenizer = AutoTokenizer.from_pretrained(encoder.path)
-    model = BoolBertModel.from_pretrained(encoder.path, pooling=encoder.pooling).eval()
-    print(f"Bool-BERT with {model.num_parameters() / 1e6:.1f}M parameters, its BoolAttn parts untrained\n")
+@dataclass
+class Settings:
+    """How much is trained and asked."""
 
-    batch = tokenizer(QUERIES, padding=True, return_tensors="pt")
-    operators = torch.tensor([multi_hot(operators_of(query)) for query in QUERIES])
-    with torch.no_grad():
-        output = model(**batch, operators=operators, output_boolean=True)
-        plain = model(**batch, operators=torch.zeros_like(operators))
-    for row, query in enumerate(QUERIES):
-        names = [name for name, on in zip(OPERATORS, output.operators[row].tolist(), strict=True) if on]
-        cues = ", ".join(f"{cue.text!r}" for cue in find_cues(query))
-        same = torch.cosine_similarity(output.last_hidden_state[row, 0], plain.last_hidden_state[row, 0], dim=0)
-        print(f"{query}\n  operators: {', '.join(names) or 'none'}   cues: {cues}   cosine to plain BERT: {same:.4f}")
+    pretrain: dict[str, Any] = field(default_factory=dict)  # the recipe of train/pretrain.py
+    train: dict[str, Any] = field(
+        default_factory=lambda: {
+            "epochs": 2,
+            "batch_size": 16,
+            "learning_rate": 2e-4,
+            "boolean_learning_rate": 1e-3,
+            "freeze_documents": True,
+        }
+    )
+    queries: int | None = None  # of the test split; all
+    random_model: bool = False
+
+
+QUICK = Settings(
+    pretrain={"max_rows": 24, "dev_rows": 8},
+    train={"epochs": 1, "batch_size": 128, "learning_rate": 1e-3, "freeze_documents": True},
+    queries=35,
+    random_model=True,
+)
+
+
+class Steps:
+    """Announces the steps, and what each one took."""
+
+    def __init__(self, total: int):
+        self.total = total
+        self.number = 0
+        self.began = self.last = time.perf_counter()
+
+    def next(self, title: str) -> None:
+        self.done()
+        self.number += 1
+        print(f"\n== {self.number}/{self.total} {title}", flush=True)
+
+    def done(self) -> None:
+        now = time.perf_counter()
+        if self.number:
+            print(f"-- {now - self.last:.0f} s", flush=True)
+        self.last = now
+
+
+def run_demo(output: Path | None = None, *, fresh: bool = False, quick: bool = False) -> int:
+    settings = QUICK if quick else Settings()
+    output = output or (QUICK_OUTPUT if quick else OUTPUT)
+    steps = Steps(8)
+    steps.next("Pretrained weights")
+    encoder = prepare_encoder(output / "encoder", random=settings.random_model)
+    steps.next("Data")
+    show_data()
+    steps.next("Stage 1: cues, operators and triplets of Boolean sentences")
+    pretrained = trained(output / "pretrain", "pretrain", {"encoder": encoder, **settings.pretrain}, fresh)
+    steps.next("Stage 2: Bool-BERT learns to answer")
+    changed = trained(output / "bool-bert", "quest", {"encoder": output / "pretrain", **settings.train}, pretrained)
+    steps.next("The baseline: a plain BERT, everything else the same")
+    flags = {"encoder": encoder, "baseline": True, **settings.train}
+    changed = trained(output / "bert", "quest", flags, fresh) or changed
+    steps.next("Comparison on the test split")
+    summaries = compare(output, encoder, settings.queries, changed)
+    show_table(summaries)
+    steps.next("Three queries, side by side")
+    show_queries(output / "compare")
+    steps.next("What Bool-BERT makes of a query")
+    show_one(output)
+    steps.done()
+    print(f"\n{verdict(summaries)}\n\n{closing(output, time.perf_counter() - steps.began)}")
+    return 0
+
+
+def prepare_encoder(folder: Path, *, random: bool) -> Path:
+    """A copy of the default encoder without dropout in its attention: torch's fast CPU kernel has none, and training
+    takes half the time."""
+    from boolbert.encoders import random_bert, resolve_encoder
+
+    if random:
+        print("A tiny random BERT, to show that everything works; its numbers mean nothing")
+        source = random_bert()
+    else:
+        encoder = resolve_encoder()
+        print(encoder.note)
+        source = Path(encoder.path)
+    if not (folder / "config.json").exists():  # it comes last
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(source, folder, ignore=lambda place, names: _unwanted(Path(place) == source, names))
+        config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+        config["attention_probs_dropout_prob"] = 0.0
+        (folder / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
+    return folder
+
+
+def _unwanted(at_root: bool, names: Sequence[str]) -> set[str]:
+    """What is not copied: weights of other kinds, hidden files, and the configuration, which is written anew.
+
+    >>> sorted(_unwanted(True, ["config.json", "model.safetensors", "pytorch_model.bin", ".git"]))
+    ['.git', 'config.json', 'pytorch_model.bin']
+    """
+    kept = (".json", ".txt", ".safetensors", ".model")
+    return {
+        name
+        for name in names
+        if name.startswith((".", "onnx", "openvino"))
+        or (at_root and name == "config.json")
+        or not (name.endswith(kept) or "." not in name)
+    }
+
+
+def show_data() -> None:
+    from boolbert.data import Quest
+
+    quest = Quest(progress=False)
+    counts = ", ".join(f"{len(quest.queries(split)):,} {split}" for split in quest.splits)
+    print(f"The world's {len(quest.corpus)} countries, a description of each; Boolean queries: {counts}")
+    print(f"  a document: {quest.corpus[0].text[:88]}...")
+    for query in quest.queries("train")[:3]:
+        print(f"  a query:    {query.query}")
+
+
+def trained(folder: Path, script: str, flags: dict[str, Any], fresh: bool) -> bool:
+    """Train, unless there is a finished run of the same flags; one that was cut off goes on. Tells whether it did."""
+    flags = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
+    record = _read(folder / "args.json").get("arguments", {})
+    same = not fresh and all(record.get(name) == value for name, value in flags.items())
+    if same and (folder / "metrics.json").exists():
+        print(f"{folder} is finished, and used again; --fresh trains it anew")
+        return False
+    words = [f"--{name}={value}" for name, value in flags.items()]
+    words += [f"--output_dir={folder}", "--tracker=none", "--keep_last=1", "--resume" if same else "--overwrite"]
+    command = [sys.executable, str(HERE / "train" / f"{script}.py"), *words]
+    environment = {**os.environ, "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    status = subprocess.run(command, env=environment, check=False).returncode
+    if status == 130:
+        raise KeyboardInterrupt
+    if status:
+        raise ValueError(f"train/{script}.py ended with {status}; run it by itself to see why: {' '.join(command)}")
+    return True
+
+
+def compare(output: Path, encoder: Path, limit: int | None, changed: bool) -> list[dict[str, Any]]:
+    """Measure the systems on the test split, and write tables, pictures and the report."""
+    table = output / "compare" / "table.json"
+    if table.exists() and not changed:
+        print(f"{table.parent} is up to date, and used again")
+        return json.loads(table.read_text(encoding="utf-8"))
+    from tqdm import tqdm
+
+    from boolbert.eval.compare import write_all
+    from boolbert.eval.lineup import Lineup, Settings
+    from boolbert.eval.results import measure
+    from boolbert.eval.scoring import quest_metrics
+    from boolbert.eval.tasks import quest_task
+
+    task = quest_task(None, "test", limit, progress=False)
+    lineup = Lineup(task, Settings(vectors=output / "vectors"))
+    results = []
+    with tqdm(systems(lineup, output, encoder), total=6, unit="system") as bar:
+        for system in bar:
+            bar.set_postfix_str(system.name)
+            results.append(measure(system, task, quest_metrics))
+    return write_all(output / "compare", results, task, PLAIN)
+
+
+def systems(lineup: Any, output: Path, encoder: Path) -> Iterator[Any]:
+    """The encoder as it came, BM25, queries taken apart, BERT, and Bool-BERT with its operators given or found."""
+    from boolbert.eval.lineup import UNTRAINED
+    from boolbert.eval.systems import BM25, Decomposition, Dense, found_parts
+
+    untrained = lineup.load(str(encoder), quiet=True)
+    yield Dense(UNTRAINED, untrained, lineup.vectors(untrained))
+    yield BM25(lineup.task.corpus)
+    bert = lineup.load(str(output / "bert"), quiet=True)
+    plain = Dense(PLAIN, bert, lineup.vectors(bert))
+    yield plain
+    yield Decomposition("BERT, query taken apart", plain, found_parts)
+    boolean = lineup.load(str(output / "bool-bert"), quiet=True)
+    for name, gate in ((GIVEN, "given"), (LEARNED, "learned")):
+        yield Dense(name, boolean, lineup.vectors(boolean), gate)
+
+
+def show_table(summaries: Sequence[dict[str, Any]]) -> None:
+    from boolbert.cli.show_comparison import show_templates
+    from boolbert.eval.compare import footnote
+    from boolbert.eval.tables import terminal
+
+    print(f"\n{terminal(summaries)}\n\n{footnote(summaries)}\n")
+    chosen = [dict(_named(summaries, name), system=short) for name, short in ((PLAIN, "BERT"), (GIVEN, "Bool-BERT"))]
+    print(show_templates(chosen, [("r_precision", "R-prec"), ("violations", "Violations")]))
+
+
+def show_queries(folder: Path) -> None:
+    """The first test query of each of three templates that has 3 to 10 answers: not the ones that look best."""
+    from boolbert.cli.show_comparison import legend, show_side_by_side
+    from boolbert.eval.report import read_results
+
+    _, rows = read_results(folder)
+    print(legend())
+    for template in SHOWN:
+        fitting = (place for place, row in enumerate(rows[PLAIN]) if row["template"] == template)
+        place = next((place for place in fitting if 3 <= len(rows[PLAIN][place]["gold"]) <= 10), None)
+        if place is not None:
+            print(f"\n{show_side_by_side({name: rows[name][place] for name in (PLAIN, LEARNED)})}")
+
+
+def show_one(output: Path) -> None:
+    from boolbert.cli.show_explanation import show_explanation
+    from boolbert.search import BoolSearcher, explain
+    from boolbert.search.page import write_page
+    from boolbert.search.picture import write_picture
+
+    searcher, baseline = (BoolSearcher(output / name, progress=False) for name in ("bool-bert", "bert"))
+    explanation = explain(searcher, QUESTION, baseline=baseline)
+    print(show_explanation(explanation))
+    write_page(explanation, output / "explain.html")
+    write_picture(explanation, output / "explain.png")
+
+
+def verdict(summaries: Sequence[dict[str, Any]]) -> str:
+    """What came out, in two sentences that follow from the numbers alone."""
+    plain, boolean = _named(summaries, PLAIN), _named(summaries, GIVEN)
+    start, bert, bool_bert = (
+        system["metrics"]["all"]["r_precision"]["mean"] for system in (summaries[0], plain, boolean)
+    )
+    p_value = boolean["p_value"]
+    sure = "a difference" if p_value < 0.05 else "no difference that these queries could show"
+    broken = [system["metrics"]["all"]["violations"]["mean"] for system in (plain, boolean)]
+    return (
+        f"Training took R-precision from {start:.3f} to {bert:.3f} (BERT) and {bool_bert:.3f} (Bool-BERT): "
+        f"{sure} between the two (p = {p_value:.3f}).\n"
+        f"{broken[0]:.1%} (BERT) and {broken[1]:.1%} (Bool-BERT) of the top results break an operator of their query."
+    )
+
+
+def closing(output: Path, seconds: float) -> str:
+    return (
+        f"{output}/compare/report.html   all tables, pictures and examples\n"
+        f"{output}/explain.html, .png    the query above, word by word\n"
+        f"{output}/bool-bert             the model, for AutoModel and SentenceTransformer\n"
+        f'Next: boolbert search "monarchies that are not islands"\n'
+        f"{seconds / 60:.1f} minutes in all"
+    )
+
+
+def _named(summaries: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
+    return next(summary for summary in summaries if summary["system"] == name)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, help=f"folder for runs and report; {OUTPUT} if not given")
+    parser.add_argument("--fresh", action="store_true", help="start over instead of reusing finished runs")
+    parser.add_argument("--quick", action="store_true", help="a tiny random model, in seconds: shows that all works")
+    options = parser.parse_args()
+    try:
+        return run_demo(options.output, fresh=options.fresh, quick=options.quick)
+    except (ValueError, OSError) as error:
+        print(f"demo: error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped; the next call goes on from here", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

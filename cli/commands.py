@@ -82,7 +82,7 @@ def data(options: Namespace) -> int:
 def demo(options: Namespace) -> int:
     from boolbert.demo import run_demo
 
-    return run_demo(Path(options.output), fresh=options.fresh, quick=options.quick)
+    return run_demo(Path(options.output) if options.output else None, fresh=options.fresh, quick=options.quick)
 
 
 def parse_operators(text: str | None) -> list[str] | None:

@@ -92,9 +92,7 @@ def _add_demo(add) -> None:
   boolbert demo --fresh                 # train again, although there are finished runs
 """
     command = _command(add, "demo", text, examples, commands.demo)
-    command.add_argument(
-        "--output", metavar="DIR", default="runs/demo", help="folder for runs and report (%(default)s)"
-    )
+    command.add_argument("--output", metavar="DIR", help="folder for runs and report; runs/demo if not given")
     command.add_argument("--fresh", action="store_true", help="start over instead of reusing finished runs")
     command.add_argument("--quick", action="store_true", help="a tiny random model for seconds: shows that all works")
 

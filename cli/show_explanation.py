@@ -9,7 +9,7 @@ from .colours import background, foreground, has_colour, paint
 
 SIGNS = {"and": "+", "or": "+", "not": "−"}
 LABEL = 11  # columns of the row labels
-CELL = 5  # "+0.42"
+CELL = 6  # "+0.042"
 
 
 def show_explanation(explanation: Explanation, *, colour: bool | None = None, width: int | None = None) -> str:
@@ -21,15 +21,16 @@ def show_explanation(explanation: Explanation, *, colour: bool | None = None, wi
     if explanation.truncated:
         lines.append(f"{'note':<{LABEL}}the query is longer than the model reads; its last words were cut off")
     lines.append("")
-    for some in columns(explanation, width):
-        lines += [*table(explanation, some, colour), ""]
-    lines += [
-        "[word]: a cue. Numbers: what attention to the word gains (+) or loses (−), mean over heads and layers;",
-        f"the share of them that reach it is below. {scale(explanation)}",
-        "",
-        *results(explanation, colour),
-    ]
-    return "\n".join(lines)
+    if explanation.answer.operators:
+        for some in columns(explanation, width):
+            lines += [*table(explanation, some, colour), ""]
+        lines += [
+            "[word]: a cue. Numbers: what attention to the word gains (+) or loses (−), mean over heads and layers;",
+            f"below: the share of them that reach it. Strongest: {explanation.number(explanation.strongest)}.",
+        ]
+    else:
+        lines.append("No operator is on: this is plain BERT.")
+    return "\n".join([*lines, "", *results(explanation, colour)])
 
 
 def gates(explanation: Explanation, colour: bool) -> str:
@@ -74,17 +75,15 @@ def cell_width(explanation: Explanation, place: int) -> int:
 def table(explanation: Explanation, some: Sequence[int], colour: bool) -> list[str]:
     head = " " * LABEL
     for place in some:
-        reading = next((reading for reading in explanation.readings if reading.cues[place]), None)
+        cued = explanation.cue_operator(place)
         text = explanation.words[place].text
-        text = f"[{text}]" if reading else text
-        codes = ["1", foreground(reading.operator)] if reading else []
+        text = f"[{text}]" if cued else text
+        codes = ["1", foreground(cued)] if cued else []
         head += paint(text.center(cell_width(explanation, place)), *codes, colour=colour) + " "
     lines = [head.rstrip()]
     for reading in explanation.readings:
         if reading.on:
             lines += operator_rows(explanation, reading, some, colour)
-    if len(lines) == 1:
-        lines.append("(no operator is on: this is plain BERT)")
     return lines
 
 
@@ -98,15 +97,11 @@ def operator_rows(explanation: Explanation, reading: OperatorReading, some: Sequ
     for place in some:
         size = cell_width(explanation, place)
         value = reading.strength[place]
-        text = f"{SIGNS[reading.operator]}{value:.2f}".center(size)
+        text = f"{SIGNS[reading.operator]}{explanation.number(value)}".center(size)
         shade = background(reading.operator, value / strongest)
         strengths += paint(text, *shade, colour=colour) + " "
         reached += paint(f"{reading.scope[place]:.0%}".center(size), "2", colour=colour) + " "
     return [strengths.rstrip(), reached.rstrip()]
-
-
-def scale(explanation: Explanation) -> str:
-    return f"Strongest: {explanation.strongest:.2f}."
 
 
 def results(explanation: Explanation, colour: bool) -> list[str]:

@@ -78,6 +78,15 @@ class Explanation:
         """The largest strength of an operator that is on, by which pictures are scaled."""
         return max((max(reading.strength, default=0.0) for reading in self.readings if reading.on), default=0.0)
 
+    def number(self, value: float) -> str:
+        """A strength with as many digits as tell it from the others."""
+        return f"{value:.{2 if self.strongest >= 0.1 else 3}f}"
+
+    def cue_operator(self, place: int) -> str | None:
+        """The operator that a word is a cue of, the likeliest where there are several."""
+        found = [reading for reading in self.readings if reading.cues[place]]
+        return max(found, key=lambda reading: reading.cue_probabilities[place]).operator if found else None
+
     def as_json(self) -> dict[str, Any]:
         return {
             "query": self.query,

@@ -17,7 +17,7 @@ from boolbert.sentence_boolbert import operator_row
 from .index import Index, default_index
 from .models import SearchModel, fresh_model, load_model
 
-GIVEN, MODEL, LEXICON, NOBODY = "given", "the model's gate", "the cue lexicon", "nobody: a plain encoder"
+GIVEN, MODEL, LEXICON, NOBODY = "the caller", "the model's gate", "the cue lexicon", "nobody: a plain encoder"
 
 
 @dataclass(frozen=True)
