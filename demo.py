@@ -253,11 +253,12 @@ def verdict(summaries: Sequence[dict[str, Any]]) -> str:
         system["metrics"]["all"]["r_precision"]["mean"] for system in (summaries[0], plain, boolean)
     )
     p_value = boolean["p_value"]
-    sure = "a difference" if p_value < 0.05 else "no difference that these queries could show"
+    better = "Bool-BERT is better" if bool_bert > bert else "BERT is better"
+    finding = better if p_value < 0.05 else "no difference that these queries could show"
     broken = [system["metrics"]["all"]["violations"]["mean"] for system in (plain, boolean)]
     return (
         f"Training took R-precision from {start:.3f} to {bert:.3f} (BERT) and {bool_bert:.3f} (Bool-BERT): "
-        f"{sure} between the two (p = {p_value:.3f}).\n"
+        f"{finding} (p = {p_value:.3f}).\n"
         f"{broken[0]:.1%} (BERT) and {broken[1]:.1%} (Bool-BERT) of the top results break an operator of their query."
     )
 

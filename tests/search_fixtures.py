@@ -1,0 +1,35 @@
+"""A tiny model, ten documents and an index of them, for the tests of search and the command line."""
+
+import gzip
+import json
+
+from sentence_helpers import plain_bert, write_dual
+
+TEXTS = ["films", "films about war", "books", "books about war", "a", "b", "a and b", "films in c", "c or b", "war"]
+QUERY = "films but not about war"
+
+
+def write_documents(path):
+    lines = "".join(json.dumps({"title": f"Doc {row} é", "text": text}) + "\n" for row, text in enumerate(TEXTS))
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(lines.encode()))
+    else:
+        path.write_text(lines, encoding="utf-8")
+    return path
+
+
+def write_run(folder, lively, tiny_config, tokenizer, script="quest", **settings):
+    """A folder as a training script leaves it; returns the two encoders."""
+    encoders = write_dual(folder, lively, tiny_config, tokenizer, **settings)
+    (folder / "args.json").write_text(json.dumps({"script": script, "arguments": {"data": None}}))
+    (folder / "metrics.json").write_text("{}")
+    return encoders
+
+
+def write_baseline(folder, lively, tiny_config, tokenizer):
+    """A plain BERT over the same documents' encoder."""
+    from boolbert.sentence_boolbert import save_dual_encoder
+
+    query, document = plain_bert(lively, tiny_config, seed=5), plain_bert(lively, tiny_config)
+    save_dual_encoder(folder, query, document, tokenizer, pooling="mean", similarity="cosine")
+    return folder

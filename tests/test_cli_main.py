@@ -1,0 +1,139 @@
+"""The command line: fast help, one-line errors with exit code 2, JSON for machines, colour for terminals."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from search_fixtures import QUERY, write_baseline, write_documents, write_run
+
+from boolbert.cli import main
+from boolbert.cli.colours import has_colour
+
+
+@pytest.fixture
+def model(tmp_path, lively, tiny_config, tokenizer):
+    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
+    return str(tmp_path / "model")
+
+
+@pytest.fixture
+def index(tmp_path, model, capsys):
+    docs = write_documents(tmp_path / "docs.jsonl")
+    assert main(["index", str(docs), "--output", str(tmp_path / "index"), "--model", model]) == 0
+    assert "10 documents" in capsys.readouterr().out
+    return str(tmp_path / "index")
+
+
+def test_help_needs_neither_torch_nor_numpy():
+    code = (
+        "import sys; from boolbert.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "assert not {'torch', 'transformers', 'numpy'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for command in ("index", "search", "explain", "data", "demo"):
+        assert f"    {command} " in done.stdout
+    assert "examples:" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["index", "search", "explain", "data", "demo"])
+def test_every_command_has_examples(command, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([command, "--help"])
+    assert end.value.code == 0
+    assert f"  boolbert {command}" in capsys.readouterr().out
+
+
+def test_search_in_words_and_in_json(index, capsys):
+    assert main(["search", QUERY, "--index", index, "-k", "3", "--operators", "and,not"]) == 0
+    shown = capsys.readouterr()
+    assert "operators: AND NOT (said by the caller)" in shown.out
+    assert "\x1b" not in shown.out  # not a terminal
+    assert "Model: " in shown.err
+    assert main(["search", QUERY, "--index", index, "-k", "3", "--operators", "and,not", "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert value["operators"] == ["and", "not"]
+    assert [hit["rank"] for hit in value["hits"]] == [1, 2, 3]
+    for hit in value["hits"]:
+        assert hit["title"] in shown.out
+
+
+def test_explain_writes_page_and_picture(index, tmp_path, capsys, monkeypatch):
+    files = [str(tmp_path / name) for name in ("e.html", "e.png")]
+    arguments = ["explain", QUERY, "--index", index, "-k", "3", "--operators", "not"]
+    assert main([*arguments, "--html", files[0], "--png", files[1]]) == 0
+    shown = capsys.readouterr().out
+    assert "NOT on" in shown
+    assert "AND off" in shown
+    assert "NOT takes" in shown
+    assert all(os.path.getsize(name) > 1000 for name in files)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert main(arguments) == 0
+    assert "\x1b[48;2;" in capsys.readouterr().out
+    assert main([*arguments, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["readings"]) == 3
+
+
+def test_explain_against_a_baseline(index, tmp_path, capsys, lively, tiny_config, tokenizer):
+    baseline = str(write_baseline(tmp_path / "bert", lively, tiny_config, tokenizer))
+    assert main(["explain", QUERY, "--index", index, "--baseline", baseline, "-k", "4"]) == 0
+    assert baseline in capsys.readouterr().out
+
+
+def test_long_queries_wrap_to_the_terminal(index, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["explain", "films about war and books but not a or b", "--index", index, "--operators", "not"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line for line in lines if line.startswith("NOT takes")]
+    assert len(rows) > 1
+    assert all(len(line) <= 60 for line in rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["search", " "], "the query is empty"),
+        (["search", "a", "-k", "0"], "-k must be at least 1"),
+        (["search", "a", "--operators", "xor"], "--operators must be a list out of and,or,not, or none; got 'xor'"),
+        (["search", "a", "--index", "nowhere"], "no index there"),
+        (["search", "a", "--model", "./nowhere"], "./nowhere: no such folder"),
+        (["index", "./nowhere.jsonl", "--output", "x", "--model", "MODEL"], "no such file or folder"),
+        (["explain", "a", "--png", "nowhere/x.png"], "its folder does not exist"),
+        (["data", "./nowhere"], "no such file or folder"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_2(arguments, message, model, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([model if word == "MODEL" else word for word in arguments]) == 2
+    shown = capsys.readouterr()
+    last = shown.err.strip().splitlines()[-1]
+    assert last.startswith("boolbert: error: ")
+    assert message in last
+    assert "Traceback" not in shown.err
+
+
+def test_data_summary(tmp_path, capsys):
+    write_documents(tmp_path / "documents.jsonl")
+    assert main(["data", str(tmp_path)]) == 0
+    assert "QUEST format" in capsys.readouterr().out
+    (tmp_path / "train.jsonl").write_text('{"query": "a", "docs": ["Doc 1 é"]}\n{"query": 3, "docs": []}\n')
+    assert main(["data", str(tmp_path), "--json"]) == 1
+    assert "train.jsonl:2" in json.loads(capsys.readouterr().out)[0]["problems"][0]
+
+
+def test_colour_is_for_terminals_that_want_it(monkeypatch):
+    class Terminal:
+        def isatty(self):
+            return True
+
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    assert has_colour(Terminal())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not has_colour(Terminal())
+    monkeypatch.delenv("NO_COLOR")
+    with open(os.devnull) as file:
+        assert not has_colour(file)

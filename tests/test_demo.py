@@ -1,0 +1,86 @@
+"""The demo from end to end with a tiny model, and that a second call uses what the first one made."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import boolbert
+from boolbert import demo
+
+DEMO = Path(boolbert.__file__).parent / "demo.py"
+
+
+def run_quick(output):
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(DEMO), "--quick", "--output", str(output)]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True, cwd=output.parent
+    ).stdout
+
+
+def test_demo_runs_and_is_used_again(tmp_path):
+    output = tmp_path / "demo"
+    shown = run_quick(output)
+    for number in range(1, 9):
+        assert f"== {number}/8" in shown
+    for name in ("Untrained encoder", "BM25", "Bool-BERT, gate given", "R-prec Bool-BERT", "A and B not C"):
+        assert name in shown
+    for name in ("bool-bert/modules.json", "bert/modules.json", "explain.html", "explain.png", "compare/report.html"):
+        assert (output / name).stat().st_size > 100
+    assert "break an operator of their query" in shown
+    trained = (output / "bool-bert" / "metrics.json").stat().st_mtime_ns
+    again = run_quick(output)
+    assert again.count("used again") == 4
+    assert (output / "bool-bert" / "metrics.json").stat().st_mtime_ns == trained
+
+
+def summary(name, r_precision, violations, p_value):
+    return {
+        "system": name,
+        "p_value": p_value,
+        "metrics": {"all": {"r_precision": {"mean": r_precision}, "violations": {"mean": violations}}},
+    }
+
+
+def test_verdict_follows_from_the_numbers():
+    summaries = [summary("Untrained encoder", 0.3, 0.5, 0.0), summary(demo.PLAIN, 0.5, 0.25, None)]
+    same = demo.verdict([*summaries, summary(demo.GIVEN, 0.51, 0.2, 0.4)])
+    assert "from 0.300 to 0.500 (BERT) and 0.510 (Bool-BERT): no difference" in same
+    assert "25.0% (BERT) and 20.0% (Bool-BERT)" in same
+    better = demo.verdict([*summaries, summary(demo.GIVEN, 0.6, 0.2, 0.001)])
+    assert "Bool-BERT is better" in better
+    assert "BERT is better" in demo.verdict([*summaries, summary(demo.GIVEN, 0.4, 0.2, 0.001)])
+
+
+def test_a_run_of_other_flags_is_trained_again(tmp_path, monkeypatch):
+    calls = []
+    done = subprocess.CompletedProcess([], 0)
+    monkeypatch.setattr(demo.subprocess, "run", lambda command, **options: calls.append(command) or done)
+    (tmp_path / "args.json").write_text(json.dumps({"arguments": {"epochs": 2, "encoder": "e"}}))
+    (tmp_path / "metrics.json").write_text("{}")
+    assert not demo.trained(tmp_path, "quest", {"epochs": 2, "encoder": Path("e")}, fresh=False)
+    assert demo.trained(tmp_path, "quest", {"epochs": 3, "encoder": "e"}, fresh=False)
+    assert "--overwrite" in calls[-1]
+    assert demo.trained(tmp_path, "quest", {"epochs": 2}, fresh=True)
+    (tmp_path / "metrics.json").unlink()  # cut off
+    assert demo.trained(tmp_path, "quest", {"epochs": 2}, fresh=False)
+    assert "--resume" in calls[-1]
+    assert len(calls) == 3
+
+
+def test_the_encoder_is_copied_without_attention_dropout(tmp_path, monkeypatch):
+    from boolbert.encoders import Encoder, random_bert
+
+    source = random_bert(tmp_path / "source")
+    (source / "1_Pooling").mkdir()
+    (source / "1_Pooling" / "config.json").write_text("{}")
+    (source / "pytorch_model.bin").write_text("no")
+    encoder = Encoder(str(source), "mean", "cosine", "hub", "note")
+    monkeypatch.setattr("boolbert.encoders.resolve_encoder", lambda name=None: encoder)
+    copy = demo.prepare_encoder(tmp_path / "copy", random=False)
+    assert json.loads((copy / "config.json").read_text())["attention_probs_dropout_prob"] == 0
+    assert (copy / "1_Pooling" / "config.json").exists()
+    assert (copy / "model.safetensors").read_bytes() == (source / "model.safetensors").read_bytes()
+    assert not (copy / "pytorch_model.bin").exists()

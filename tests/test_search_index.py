@@ -1,0 +1,82 @@
+"""An index on disk: whole or not there, true to its documents, and not to be mixed with another model."""
+
+import json
+
+import numpy as np
+import pytest
+from search_fixtures import TEXTS, write_documents, write_run
+from sentence_helpers import embed
+
+from boolbert.data import DataError
+from boolbert.search import Index, build_index, load_model
+
+
+@pytest.fixture
+def model(tmp_path, lively, tiny_config, tokenizer):
+    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
+    return load_model(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", ["any_name.jsonl", "documents.jsonl.gz"])
+def test_holds_every_document_and_its_vector(tmp_path, model, lively, tiny_config, tokenizer, name):
+    build_index(write_documents(tmp_path / name), tmp_path / "index", model, progress=False)
+    index = Index(tmp_path / "index")
+    assert len(index) == len(TEXTS)
+    assert [index[row].text for row in range(len(index))] == TEXTS
+    assert index[7].title == "Doc 7 é"
+    from sentence_helpers import plain_bert
+
+    slow = embed(plain_bert(lively, tiny_config), tokenizer, TEXTS, "mean", "cosine")
+    np.testing.assert_allclose(index.vectors[:], slow, atol=1e-5)
+
+
+def test_remembers_model_and_corpus(tmp_path, model):
+    index = build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", model, progress=False)
+    assert index.model == str((tmp_path / "model").resolve())
+    assert index.manifest["documents"] == 10
+    assert index.manifest["corpus"] == index.vectors.manifest["corpus"]
+    assert index.fits(model)
+
+
+def test_building_again_gives_the_same_and_another_corpus_is_refused(tmp_path, model):
+    docs = write_documents(tmp_path / "docs.jsonl")
+    first = build_index(docs, tmp_path / "index", model, progress=False).manifest
+    assert build_index(docs, tmp_path / "index", model, progress=False).manifest == first
+    docs.write_text(docs.read_text() + json.dumps({"title": "more", "text": "war"}) + "\n")
+    with pytest.raises(ValueError, match="the corpus has changed"):
+        build_index(docs, tmp_path / "index", model, progress=False)
+
+
+def test_another_document_encoder_does_not_fit(tmp_path, model, lively, tiny_config, tokenizer):
+    from sentence_helpers import plain_bert
+
+    from boolbert.sentence_boolbert import save_dual_encoder
+
+    index = build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", model, progress=False)
+    other = plain_bert(lively, tiny_config, seed=9)
+    save_dual_encoder(tmp_path / "other", lively(), other, tokenizer, pooling="mean", similarity="cosine")
+    with pytest.raises(ValueError, match="another document encoder"):
+        index.check_model(load_model(tmp_path / "other"))
+
+
+def test_missing_torn_and_mixed_indexes_are_told(tmp_path, model):
+    with pytest.raises(ValueError, match=r"no index there .* boolbert index"):
+        Index(tmp_path / "nowhere")
+    index = build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", model, progress=False)
+    manifest = index.folder / "index.json"
+    good = manifest.read_text()
+    manifest.write_text(good.replace(index.manifest["corpus"], "0" * 16))
+    with pytest.raises(ValueError, match="do not belong together"):
+        Index(index.folder)
+    manifest.write_text(good[:20])
+    with pytest.raises(ValueError, match="broken JSON"):
+        Index(index.folder)
+
+
+def test_a_file_of_queries_is_no_collection(tmp_path, model):
+    (tmp_path / "train.jsonl").write_text('{"query": "a", "docs": ["b"]}\n')
+    with pytest.raises(DataError, match="holds queries; expected documents"):
+        build_index(tmp_path / "train.jsonl", tmp_path / "index", model, progress=False)
+    (tmp_path / "bad.jsonl").write_text('{"title": "a", "text": "b"}\n{"title": "c"}\n')
+    with pytest.raises(DataError, match=r"bad.jsonl:2: field 'text' is missing"):
+        build_index(tmp_path / "bad.jsonl", tmp_path / "index", model, progress=False)
