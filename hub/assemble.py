@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,18 @@ def assemble(run: Path, folder: Path) -> list[Path]:
     if is_boolean(run):
         for name in CODE:
             shutil.copyfile(ROOT / name, folder / name)
-    shutil.copyfile(ROOT / "LICENSE", folder / "LICENSE")
+    shutil.copyfile(licence(), folder / "LICENSE")
     return published_files(folder)
+
+
+def licence() -> Path:
+    """The licence's file: of the checkout, or of the installed package."""
+    if (ROOT / "LICENSE").exists():
+        return ROOT / "LICENSE"
+    for file in metadata.files("boolbert") or []:
+        if file.name == "LICENSE":
+            return Path(str(file.locate()))
+    raise HubError(f"{ROOT / 'LICENSE'}: not found; publish from a checkout of the project")
 
 
 def is_boolean(run: Path) -> bool:

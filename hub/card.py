@@ -1,5 +1,6 @@
 """The model card: the Hub's metadata with the run's results, how to use the model, and what to know before."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def card_data(run: Path, repo: str) -> ModelCardData:
         EvalResult(
             task_type="text-retrieval",
             task_name="Retrieval with Boolean queries",
-            dataset_type=data if "/" in data else "".join(c if c.isalnum() else "-" for c in data.lower()).strip("-"),
+            dataset_type=data if "/" in data else re.sub("[^a-z0-9]+", "-", data.lower()).strip("-"),
             dataset_name=f"{data}, {SECTIONS.get(section, section)}",
             dataset_config=section,
             dataset_split=section.partition("_")[0],
@@ -193,4 +194,6 @@ def results_table(run: Path) -> str:
     for section, metrics in sections.items():
         cells = [f"{metrics[name]:.4g}" if name in metrics else "" for name in names]
         rows.append([SECTIONS.get(section, section), *cells])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    note = "`violations`: the share of excluded documents among the first results; lower is better."
+    return f"{table}\n\n{note}" if "violations" in names else table
