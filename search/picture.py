@@ -35,8 +35,9 @@ def draw(explanation: Explanation) -> Any:
     total = max(sum(widths), 4.0)
     rows = explanation.readings
     size = (label + total + 0.25, top + row * len(rows) + bottom)
-    figure = Figure(figsize=size, layout="none")
-    axes = figure.add_axes((0, 0, 1, 1))
+    figure = Figure(figsize=size)
+    figure.set_layout_engine("none")
+    axes: Any = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, size[0]), ylim=(size[1], 0))
     axes.axis("off")
     heading = textwrap.shorten(f"“{explanation.query}”", max(40, int(size[0] * 9)), placeholder=" ...”")
