@@ -160,12 +160,22 @@ def trained(folder: Path, script: str, flags: dict[str, Any], fresh: bool) -> bo
     words += [f"--output_dir={folder}", "--tracker=none", "--keep_last=1", "--resume" if same else "--overwrite"]
     command = [sys.executable, str(HERE / "train" / f"{script}.py"), *words]
     environment = {**os.environ, "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    status = subprocess.run(command, env=environment, check=False).returncode
+    status = run_and_wait(command, environment)
     if status == 130:
         raise KeyboardInterrupt
     if status:
         raise ValueError(f"train/{script}.py ended with {status}; run it by itself to see why: {' '.join(command)}")
     return True
+
+
+def run_and_wait(command: Sequence[str], environment: dict[str, str]) -> int:
+    """Run a command to its end. Ctrl-C reaches it too: it saves a checkpoint and stops, which is waited for."""
+    with subprocess.Popen(command, env=environment) as process:
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:
+                continue
 
 
 def compare(output: Path, encoder: Path, limit: int | None, changed: bool) -> list[dict[str, Any]]:

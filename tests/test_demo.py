@@ -56,8 +56,7 @@ def test_verdict_follows_from_the_numbers():
 
 def test_a_run_of_other_flags_is_trained_again(tmp_path, monkeypatch):
     calls = []
-    done = subprocess.CompletedProcess([], 0)
-    monkeypatch.setattr(demo.subprocess, "run", lambda command, **options: calls.append(command) or done)
+    monkeypatch.setattr(demo, "run_and_wait", lambda command, environment: calls.append(command) or 0)
     (tmp_path / "args.json").write_text(json.dumps({"arguments": {"epochs": 2, "encoder": "e"}}))
     (tmp_path / "metrics.json").write_text("{}")
     assert not demo.trained(tmp_path, "quest", {"epochs": 2, "encoder": Path("e")}, fresh=False)
