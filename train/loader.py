@@ -2,7 +2,7 @@
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ DEPTH = 4
 
 def prefetch(
     load: Callable[[int], Any], steps: Iterable[int], *, pin: bool = False, depth: int = DEPTH
-) -> Iterator[Any]:
+) -> Generator[Any]:
     """`load(step)` of each step, in order. An error in the thread is raised where the batch is awaited.
 
     >>> list(prefetch(lambda step: step * 10, range(3)))

@@ -4,7 +4,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -142,14 +142,19 @@ class Trainer:
                     "give the same flags, or another --output_dir"
                 )
 
+    def batches(self) -> Generator[Any]:
+        """The batches from here to the end, prepared ahead of time."""
+        per_epoch = self.stage.steps_per_epoch
+        return prefetch(
+            lambda step: self.stage.load(*divmod(step, per_epoch)),
+            range(self.progress.step, self.total),
+            pin=self.accelerator.device.type == "cuda",
+        )
+
     def _steps(self, stop: Stop) -> None:
         per_epoch, progress = self.stage.steps_per_epoch, self.progress
         started, before = time.perf_counter(), progress.seconds
-        batches = prefetch(
-            lambda step: self.stage.load(*divmod(step, per_epoch)),
-            range(progress.step, self.total),
-            pin=self.accelerator.device.type == "cuda",
-        )
+        batches = self.batches()
         self.model.train()
         try:
             while progress.step < self.total:
@@ -164,7 +169,7 @@ class Trainer:
                 if asked and progress.step < self.total:
                     raise Interrupted(f"stopped after step {progress.step} of {self.total}; go on with --resume")
         finally:
-            batches.close()  # type: ignore[attr-defined]
+            batches.close()
             self._flush()
 
     def _step(self, batches: Iterator[Any]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import boolbert.train  # noqa: F401  before torch, whose threads it sets up
 from boolbert import BoolBertForPreTraining
 from boolbert.boolean import OPERATORS
 from boolbert.data import Triplet, read_triplets

@@ -35,7 +35,7 @@ class PretrainingStage:
     encoder. Where time is short, `triplet_share` says how many of a batch's triplets count in it.
     """
 
-    metric = "cue_f1"
+    metric = "cue_and_gate"  # the mean of cue F1 and gate accuracy
 
     def __init__(
         self,
@@ -125,9 +125,12 @@ class PretrainingStage:
             found.append((cue_logits > 0).cpu().numpy().transpose(0, 2, 1)[real])
             kinds.append(sentences.batch_kinds(some).transpose(0, 2, 1)[real])
             gates.append((gate_logits > 0).cpu().numpy())
+        cues = cue_scores(np.concatenate(found), np.concatenate(kinds))
+        gate = gate_scores(np.concatenate(gates), sentences.operators[rows])
         return {
-            **cue_scores(np.concatenate(found), np.concatenate(kinds)),
-            **gate_scores(np.concatenate(gates), sentences.operators[rows]),
+            "cue_and_gate": (cues["cue_f1"] + gate["gate_accuracy"]) / 2,
+            **cues,
+            **gate,
             "triplet_accuracy": self._triplet_accuracy(),
         }
 

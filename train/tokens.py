@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import tempfile
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -65,7 +66,7 @@ def tokenize(tokenizer: Any, texts: Iterable[str], max_length: int, count: int) 
     try:
         with np.load(path) as stored:
             return Tokens(stored["ids"], stored["offsets"], tokenizer.pad_token_id)
-    except (OSError, ValueError, KeyError, EOFError):
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         pass  # not there, or damaged: it is made anew
     tokens = _tokenize(tokenizer, texts, max_length)
     _store(path, tokens)
