@@ -103,7 +103,7 @@ def quantize(file: str | Path, target: str | Path) -> None:
     graph = onnx.load(str(file))
     graph.graph.ClearField("value_info")  # shapes are inferred anew; what the exporter noted may be out of date
     kinds = ["MatMul", "Gemm", "Gather"]
-    # A scale for each output channel: with one for the whole matrix the vectors lose five times as much.
+    # A scale for each output channel: with one for the whole matrix the vectors lose several times as much.
     quantize_dynamic(graph, str(target), weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=kinds)
 
 
