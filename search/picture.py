@@ -6,8 +6,9 @@ from typing import Any
 
 from boolbert.eval.errors import optional
 
-from .explain import Explanation
+from .explain import Explanation, OperatorReading
 
+LABEL, TOP, HEAD, ROW, GAP, LINE = 1.55, 0.55, 0.42, 0.56, 0.2, 10.5  # inches
 COLOURS = {"and": "#0072b2", "or": "#009e73", "not": "#d55e00"}
 
 
@@ -23,62 +24,86 @@ def write_picture(explanation: Explanation, path: str | Path) -> Path:
 
 
 def draw(explanation: Explanation) -> Any:
-    """The matplotlib figure."""
+    """The matplotlib figure; long queries are broken into several lines."""
     matplotlib = optional("matplotlib", "matplotlib", "plot")
     matplotlib.use("Agg")
     from matplotlib.figure import Figure
-    from matplotlib.patches import Rectangle
 
-    widths = [0.35 + 0.105 * len(word.text) for word in explanation.words]  # inches
-    starts = [sum(widths[:place]) for place in range(len(widths))]
-    label, row, top, bottom = 1.75, 0.62, 1.0, 0.65
-    total = max(sum(widths), 4.0)
-    rows = explanation.readings
-    size = (label + total + 0.25, top + row * len(rows) + bottom)
+    widths = [max(0.56, 0.35 + 0.105 * len(word.text)) for word in explanation.words]
+    lines = broken(widths, LINE)
+    block = HEAD + ROW * len(explanation.readings) + GAP
+    width = LABEL + max(6.0, *(sum(widths[place] for place in line) for line in lines)) + 0.25
+    foot = textwrap.wrap(caption(explanation), int(width * 14))
+    size = (width, TOP + block * len(lines) + 0.17 * len(foot) + 0.1)
     figure = Figure(figsize=size)
     figure.set_layout_engine("none")
     axes: Any = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, size[0]), ylim=(size[1], 0))
+    axes.set(xlim=(0, size[0]), ylim=(size[1], 0))  # inches, from the top
     axes.axis("off")
-    heading = textwrap.shorten(f"“{explanation.query}”", max(40, int(size[0] * 9)), placeholder=" ...”")
+    heading = textwrap.shorten(f"“{explanation.query}”", int(size[0] * 9), placeholder=" ...”")
     axes.text(0.2, 0.3, heading, fontsize=12, fontweight="bold", va="center")
+    for number, line in enumerate(lines):
+        _draw_line(axes, explanation, line, widths, TOP + block * number)
+    text = "\n".join(foot)
+    axes.text(0.2, TOP + block * len(lines), text, fontsize=8, color="#555555", va="top", linespacing=1.35)
+    return figure
 
-    for place, word in enumerate(explanation.words):
+
+def broken(widths: list[float], most: float) -> list[list[int]]:
+    """The places of the words on each line.
+
+    >>> broken([2.0, 2.0, 3.0, 1.0], most=5.0)
+    [[0, 1], [2, 3]]
+    """
+    lines: list[list[int]] = [[]]
+    for place, width in enumerate(widths):
+        if lines[-1] and sum(widths[other] for other in lines[-1]) + width > most:
+            lines.append([])
+        lines[-1].append(place)
+    return lines
+
+
+def caption(explanation: Explanation) -> str:
+    text = (
+        "Shade and number: what attention to the word gains (AND, OR) or loses (NOT), mean over heads and layers. "
+        f"Outlined: cues. Operators said by {explanation.decided_by}."
+    )
+    return text if explanation.trained else f"UNTRAINED Boolean parts: these values mean nothing yet. {text}"
+
+
+def _draw_line(axes: Any, explanation: Explanation, line: list[int], widths: list[float], top: float) -> None:
+    """Some words, and below each of them a box for every operator."""
+    x = LABEL
+    for place in line:
         cued = explanation.cue_operator(place)
         style = {"color": COLOURS[cued], "fontweight": "bold"} if cued else {"color": "#222222"}
-        axes.text(label + starts[place] + widths[place] / 2, top - 0.2, word.text, ha="center", fontsize=11, **style)
-
-    strongest = explanation.strongest or 1.0
-    for number, reading in enumerate(rows):
-        y = top + row * number
+        middle = x + widths[place] / 2
+        axes.text(middle, top + HEAD - 0.12, explanation.words[place].text, ha="center", fontsize=11, **style)
+        for number, reading in enumerate(explanation.readings):
+            _draw_box(axes, explanation, reading, place, x, top + HEAD + ROW * number, widths[place])
+        x += widths[place]
+    for number, reading in enumerate(explanation.readings):
+        y = top + HEAD + ROW * number
         colour = COLOURS[reading.operator] if reading.on else "#9a9a9a"
-        state = "on" if reading.on else "off"
-        axes.text(0.2, y + 0.24, reading.operator.upper(), fontsize=12, fontweight="bold", color=colour, va="center")
-        axes.text(0.78, y + 0.24, state, fontsize=10, color=colour, va="center")
-        axes.text(0.2, y + 0.46, f"gate {reading.gate:.2f}", fontsize=8, color="#666666", va="center")
-        for place, width in enumerate(widths):
-            x, value = label + starts[place], reading.strength[place]
-            share = min(value / strongest, 1.0) if reading.on else 0.0
-            box = (x + 0.03, y + 0.04), width - 0.06, row - 0.1
-            axes.add_patch(Rectangle(*box, facecolor=colour, alpha=share, linewidth=0))
-            axes.add_patch(Rectangle(*box, fill=False, edgecolor="#dddddd", linewidth=0.6))
-            if reading.on:
-                sign = "−" if reading.operator == "not" else "+"
-                text_colour = "white" if share > 0.6 else "#333333"
-                middle = (x + width / 2, y + row / 2 - 0.01)
-                axes.text(
-                    *middle, sign + explanation.number(value), fontsize=8, color=text_colour, ha="center", va="center"
-                )
-            if reading.cues[place]:
-                edge = COLOURS[reading.operator] if reading.on else "#777777"
-                axes.add_patch(Rectangle(*box, fill=False, edgecolor="black", linewidth=2.6))
-                axes.add_patch(Rectangle(*box, fill=False, edgecolor=edge, linewidth=1.4))
-    foot = (
-        "Shade and number: what attention to the word gains (AND, OR) or loses (NOT), mean over heads and layers. "
-        "Outlined: cues. Operators said by " + explanation.decided_by + "."
-    )
-    if not explanation.trained:
-        foot = "UNTRAINED Boolean parts: these values mean nothing yet. " + foot
-    wrapped = textwrap.fill(foot, max(40, int((size[0] - 0.4) * 15.5)))
-    axes.text(0.2, size[1] - 0.52, wrapped, fontsize=8, color="#555555", va="top", linespacing=1.35)
-    return figure
+        axes.text(0.2, y + 0.2, reading.operator.upper(), fontsize=12, fontweight="bold", color=colour, va="center")
+        axes.text(0.78, y + 0.2, "on" if reading.on else "off", fontsize=10, color=colour, va="center")
+        axes.text(0.2, y + 0.41, f"gate {reading.gate:.2f}", fontsize=8, color="#666666", va="center")
+
+
+def _draw_box(
+    axes: Any, explanation: Explanation, reading: OperatorReading, place: int, x: float, y: float, width: float
+) -> None:
+    from matplotlib.patches import Rectangle
+
+    value = reading.strength[place]
+    share = min(value / (explanation.strongest or 1.0), 1.0) if reading.on else 0.0
+    colour = COLOURS[reading.operator]
+    box = (x + 0.03, y + 0.03), width - 0.06, ROW - 0.06
+    axes.add_patch(Rectangle(*box, facecolor=colour, alpha=share, linewidth=0))
+    axes.add_patch(Rectangle(*box, fill=False, edgecolor="#dddddd", linewidth=0.6))
+    if reading.on:
+        text = ("−" if reading.operator == "not" else "+") + explanation.number(value)
+        ink = "white" if share > 0.6 else "#333333"
+        axes.text(x + width / 2, y + ROW / 2, text, fontsize=8, color=ink, ha="center", va="center")
+    if reading.cues[place]:
+        axes.add_patch(Rectangle(*box, fill=False, edgecolor="black", linewidth=2.4))
