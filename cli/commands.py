@@ -48,7 +48,7 @@ def explain(options: Namespace) -> int:
     baseline = None
     if options.baseline is not None:
         plain = load_model(options.baseline, device=options.device)
-        baseline = BoolSearcher(plain, searcher.index if searcher.index.fits(plain) else None)
+        baseline = BoolSearcher(plain, searcher.index if options.index or searcher.index.fits(plain) else None)
     explanation = explain_query(searcher, options.query, options.k, operators, baseline=baseline)
     if options.html:
         from boolbert.search.page import write_page

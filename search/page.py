@@ -15,7 +15,7 @@ STYLE = """<style>
 .gates li.on { border-color: rgb(var(--tint)); color: var(--ink); }
 .words { font-size: 1rem; }
 .words th, .words td { text-align: center; padding: .45rem .6rem; }
-.words th:first-child, .words td:first-child { text-align: left; }
+.words th:first-child, .words td:first-child { text-align: left; min-width: 0; }
 .words td.off { color: var(--soft); }
 .words .cue { outline: 3px solid rgb(var(--tint)); outline-offset: -3px; border-radius: .3rem; font-weight: 700; }
 .words th.cue { color: rgb(var(--tint)); }
@@ -60,7 +60,7 @@ def words(explanation: Explanation) -> str:
     notes = (
         "Shade and number: what attention to the word gains (AND, OR) or loses (NOT), mean over heads and layers.",
         "Below it: the share of heads and layers that reach the word. Outlined: the operator's cues.",
-        f"The darkest shade stands for {explanation.number(explanation.strongest)}.",
+        f"The strongest shade stands for {explanation.number(explanation.strongest)}.",
     )
     listed = "".join(f"<li>{escape(note)}</li>" for note in notes)
     head = "".join(headings(explanation))

@@ -83,6 +83,17 @@ def test_explain_against_a_baseline(index, tmp_path, capsys, lively, tiny_config
     assert baseline in capsys.readouterr().out
 
 
+def test_a_baseline_of_other_documents_is_refused(index, tmp_path, capsys, lively, tiny_config, tokenizer):
+    from sentence_helpers import plain_bert
+
+    from boolbert.sentence_boolbert import save_dual_encoder
+
+    query, other = plain_bert(lively, tiny_config, seed=5), plain_bert(lively, tiny_config, seed=6)
+    save_dual_encoder(tmp_path / "other", query, other, tokenizer, pooling="mean", similarity="cosine")
+    assert main(["explain", QUERY, "--index", index, "--baseline", str(tmp_path / "other")]) == 2
+    assert "another document encoder" in capsys.readouterr().err
+
+
 def test_long_queries_wrap_to_the_terminal(index, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     assert main(["explain", "films about war and books but not a or b", "--index", index, "--operators", "not"]) == 0
