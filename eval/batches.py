@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 FULL_LENGTH = 256  # tokens; the budget of a batch is batch_size texts of this length
 CHUNK = 16  # batches that are tokenized together, then sorted by their true length
 MOST = 4  # a batch of short texts holds at most this many times batch_size
+LIKE = 0.9  # a text shorter than this share of the batch's longest starts the next batch,
+LEAST = 4  # unless the batch is smaller than batch_size over this
 
 Batch = tuple[npt.NDArray[np.int64], dict[str, Any]]  # places in the input, features
 
@@ -78,14 +80,15 @@ def cut(places: npt.NDArray[np.int64], features: dict[str, Any], batch_size: int
     """Cut tokenized texts into batches of like length, without the padding that a batch does not need.
 
     >>> mask = torch.tensor([[1, 1, 1], [1, 0, 0], [1, 1, 0]])
-    >>> for where, batch in cut(np.arange(3), {"attention_mask": mask, "modality": "text"}, 2):
+    >>> for where, batch in cut(np.arange(3), {"attention_mask": mask, "modality": "text"}, batch_size=8):
     ...     print(where.tolist(), batch["attention_mask"].tolist())
-    [0, 2, 1] [[1, 1, 1], [1, 1, 0], [1, 0, 0]]
+    [0, 2] [[1, 1, 1], [1, 1, 0]]
+    [1] [[1]]
     """
     mask = features.get("attention_mask")
     rows = len(places)
     if not isinstance(mask, Tensor) or not all(_is_batched(value, rows) for value in features.values()):
-        yield from _uncut(places, features, batch_size)
+        yield places, features  # of an unknown form: they stay together
         return
     tokens = mask.sum(dim=1)
     order = torch.argsort(tokens, descending=True, stable=True)
@@ -94,9 +97,11 @@ def cut(places: npt.NDArray[np.int64], features: dict[str, Any], batch_size: int
         longest = max(int(tokens[order[start]]), 1)
         count = min(max(batch_size * FULL_LENGTH // longest, 1), MOST * batch_size)
         chosen = order[start : start + count]
+        like = int((tokens[chosen] >= LIKE * longest).sum())
+        chosen = chosen[: max(like, batch_size // LEAST, 1)]
         width = int(mask[chosen].any(dim=0).nonzero().max()) + 1 if mask[chosen].any() else mask.shape[1]
         yield places[chosen.numpy()], {name: _part(value, chosen, mask, width) for name, value in features.items()}
-        start += count
+        start += len(chosen)
 
 
 def _is_batched(value: Any, rows: int) -> bool:
@@ -107,8 +112,3 @@ def _part(value: Any, chosen: Tensor, mask: Tensor, width: int) -> Any:
     if not isinstance(value, Tensor):
         return value
     return value[chosen][:, :width] if value.shape == mask.shape else value[chosen]
-
-
-def _uncut(places: npt.NDArray[np.int64], features: dict[str, Any], batch_size: int) -> Iterator[Batch]:
-    """Features of an unknown form stay together."""
-    yield places, features

@@ -159,7 +159,7 @@ def _begin(folder: Path, manifest: dict[str, Any], model: "SentenceTransformer")
     for unfinished in folder.glob(".vectors-*"):  # of a run that was killed while it wrote
         unfinished.unlink()
     if not (folder / MANIFEST).exists():
-        size = encode_inputs(model, ["size"], "document", 1).shape[1]
+        size = model.get_embedding_dimension() or encode_inputs(model, ["size"], "document", 1).shape[1]
         replace_file(folder / MANIFEST, (json.dumps({**manifest, "size": size}, indent=2) + "\n").encode())
 
 
