@@ -80,7 +80,8 @@ def test_a_part_draws_the_same_dropout_and_gumbel_noise_both_times(noisy, accele
             reseed(0, 1, 0, side, number)
             vectors.append(stage.model(name, part))
     queries, documents = torch.cat(vectors[: len(batch["queries"])]), torch.cat(vectors[len(batch["queries"]) :])
-    loss = contrastive_loss(queries, documents[batch["index"]], batch["targets"], batch["excluded"])
+    queries, documents = queries[batch["query_index"]], documents[batch["document_index"]]
+    loss = contrastive_loss(queries, documents, batch["targets"], batch["excluded"])
     loss.backward()
     for name, parameter in stage.model.named_parameters():
         if parameter.grad is not None:

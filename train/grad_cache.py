@@ -27,19 +27,19 @@ def embedding_backward(
     *,
     reseed: Callable[[int, int], None],
     backward: Callable[[Tensor], None],
+    keep: bool,
 ) -> Tensor:
     """Add the gradients of `loss_of(*embeddings)` to the parameters, and return the loss.
 
     `reseed(side, part)` sets the random numbers of a part, so that dropout is the same both times; `backward` is
-    Accelerate's, which scales for fp16. Where no side has more than one part, nothing is computed twice.
+    Accelerate's, which scales for fp16. With `keep` all activations are kept, and nothing is computed twice.
     """
-    once = all(len(side.parts) <= 1 for side in sides)
     outputs: list[list[Tensor]] = []
     for number, side in enumerate(sides):
         outputs.append([])
         for part, inputs in enumerate(side.parts):
             reseed(number, part)
-            with torch.set_grad_enabled(once):
+            with torch.set_grad_enabled(keep):
                 outputs[-1].append(side.embed(inputs))
 
     leaves = [torch.cat([part.detach() for part in parts]).requires_grad_() for parts in outputs]
@@ -51,7 +51,7 @@ def embedding_backward(
         pieces = gradients[number].split([len(part) for part in outputs[number]])
         for part, (inputs, gradient) in enumerate(zip(side.parts, pieces, strict=True)):
             output = outputs[number][part]
-            if not once:
+            if not keep:
                 reseed(number, part)
                 output = side.embed(inputs)
             backward((output * gradient).sum())

@@ -49,7 +49,7 @@ def build_optimizer(
     if not groups:
         raise ValueError("there is nothing to learn: every parameter is frozen")
     device = next(model.parameters()).device
-    return torch.optim.AdamW(list(groups.values()), lr=learning_rate, fused=device.type == "cuda")
+    return torch.optim.AdamW(list(groups.values()), lr=learning_rate, fused=device.type in ("cuda", "cpu"))
 
 
 def set_learning_rate(optimizer: Any, share: float) -> None:

@@ -16,7 +16,7 @@ from boolbert.train.losses import contrastive_loss
 from boolbert.train.randomness import reseed
 from boolbert.train.ranking_metrics import default_metric, ranking_metrics
 from boolbert.train.retrieval_data import RetrievalData, Split
-from boolbert.train.tokens import tokenize
+from boolbert.train.tokens import Tokens, tokenize
 from boolbert.train.vectors import encode
 
 _CORPUS_NEGATIVES = 3  # a stream of random numbers besides the sampler's own
@@ -82,6 +82,8 @@ class RetrievalStage:
         self.operators = {
             name: gate_labels(split) if labelled else None for name, split in (("train", data.train), ("dev", data.dev))
         }
+        # On a GPU many small parts cost more than padding.
+        self.buckets = 2 if accelerator.device.type == "cuda" else 4
         self.frozen: Tensor | None = None
         if settings.freeze_documents:
             model.document.requires_grad_(False)
@@ -92,8 +94,10 @@ class RetrievalStage:
         batch = self.sampler.batch(epoch, step)
         own = batch.shard(rank, ranks)
         shards = [batch.shard(other, ranks) for other in range(ranks)]
+        parts, index = self._parts(own.queries, self.queries["train"])
         loaded: dict[str, Any] = {
-            "queries": [self._query_inputs(rows) for rows in self._split(own.queries)],
+            "queries": [self._query_inputs(rows) for rows in parts],
+            "query_index": index,
             "sizes": [len(shard) for shard in shards],
         }
         if self.frozen is not None:
@@ -102,11 +106,8 @@ class RetrievalStage:
         else:
             gathered = [batch.gathered(other, ranks) for other in range(ranks)]
             columns, targets = gathered[0][0], np.concatenate([target for _, target in gathered])
-            # A document that is drawn twice is embedded once; parts of like length need little padding.
-            rows, index = np.unique(own.documents(), return_inverse=True)
-            order = np.argsort(self.documents.lengths[rows], kind="stable")
-            loaded["documents"] = [self.documents.batch(part) for part in self._split(rows[order])]
-            loaded["index"] = torch.from_numpy(np.argsort(order)[index])
+            parts, loaded["document_index"] = self._parts(own.documents(), self.documents)
+            loaded["documents"] = [self.documents.batch(rows) for rows in parts]
             loaded["document_sizes"] = [len(shard.documents()) for shard in shards]
         loaded["targets"] = torch.from_numpy(targets)
         loaded["excluded"] = torch.from_numpy(self.data.train.gold.false_negatives(batch.queries, columns, targets))
@@ -124,14 +125,15 @@ class RetrievalStage:
                 documents = gather_rows(self.accelerator, documents, batch["document_sizes"])
             return contrastive_loss(queries, documents, batch["targets"], batch["excluded"], self.settings.temperature)
 
-        sides = [Side(lambda inputs: self.model(QUERY, inputs), batch["queries"])]
+        sides = [Side(lambda inputs: self.model(QUERY, inputs), batch["queries"], batch["query_index"])]
         if self.frozen is None:
-            sides.append(Side(lambda inputs: self.model(DOCUMENT, inputs), batch["documents"], batch["index"]))
+            sides.append(Side(lambda inputs: self.model(DOCUMENT, inputs), batch["documents"], batch["document_index"]))
         loss = embedding_backward(
             sides,
             loss_of,
             reseed=lambda side, part: reseed(seed, step, rank, side, part),
             backward=self.accelerator.backward,
+            keep=self.settings.parts == 1,
         )
         return {"loss": loss}
 
@@ -151,8 +153,15 @@ class RetrievalStage:
             inputs["operators"] = operators[torch.from_numpy(rows)]
         return inputs
 
-    def _split(self, rows: np.ndarray) -> list[np.ndarray]:
-        return [part for part in np.array_split(rows, self.settings.parts) if len(part)]
+    def _parts(self, rows: np.ndarray, tokens: Tokens) -> tuple[list[np.ndarray], Tensor]:
+        """The rows in parts of like length, which need little padding, and where each row is then found.
+
+        A row that comes twice is embedded once.
+        """
+        unique, inverse = np.unique(rows, return_inverse=True)
+        order = np.argsort(tokens.lengths[unique], kind="stable")
+        count = min(len(unique), self.settings.parts if self.settings.parts > 1 else self.buckets)
+        return np.array_split(unique[order], count), torch.from_numpy(np.argsort(order)[inverse])
 
     def _frozen_columns(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         """The documents to compare with, and the column of each query's positive."""
