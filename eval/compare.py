@@ -1,7 +1,7 @@
 """Compare systems on the same queries and the same corpus: one table of quality and cost.
 
 python eval/compare.py                                              # the embedded countries
-python eval/compare.py --data quest --split dev --runs runs/quest-seed* runs/baseline-seed* --output_dir runs/compare
+python eval/compare.py --data quest --split dev --runs runs/quest/seed-* runs/baseline/seed-* --output_dir runs/compare
 
 Without --runs: the untrained encoder, the same with a fresh BoolAttn, BM25, queries taken apart (gold and parsed
 atoms), embedding subtraction, and every finished run under runs/ that was trained on this data. Run folders whose

@@ -17,7 +17,7 @@ from boolbert.eval.tasks import Task
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_SEED = re.compile(r"[-_.]?(?:seed|s)[-_]?\d+$", re.IGNORECASE)
+_SEED = re.compile(r"(?:^|[-_.])(?:seed|s)[-_]?\d+$", re.IGNORECASE)
 UNTRAINED = "Untrained encoder"
 
 
@@ -142,6 +142,8 @@ def by_seed(folders: Sequence[Path]) -> dict[str, list[Path]]:
 
     >>> {name: len(some) for name, some in by_seed([Path("a-seed0"), Path("a-seed42"), Path("b")]).items()}
     {'a': 2, 'b': 1}
+    >>> list(by_seed([Path("runs/quest/seed-0"), Path("runs/quest/seed-42"), Path("runs/movies2")]))
+    ['quest', 'movies2']
     """
     groups: dict[str, list[Path]] = {}
     for folder in folders:

@@ -9,7 +9,7 @@ STYLE = """
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --soft: #9aa5b3; --line: #343c48; --ground: #12161c;
   --card: #1b212a; --good: #6fd39b; --bad: #ff8a80; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 80rem; color: var(--ink); background: var(--ground);
+body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 84rem; color: var(--ink); background: var(--ground);
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: 0 0 .3rem; }
 h2 { font-size: 1.2rem; margin: 2.5rem 0 .8rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); }
@@ -19,8 +19,8 @@ h4 { font-size: .8rem; margin: 0 0 .3rem; color: var(--soft); }
 .notes { font-size: .85rem; padding-left: 1.2rem; }
 nav a { margin-right: 1rem; color: inherit; }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem .55rem; text-align: right; vertical-align: top; white-space: nowrap;
+table { border-collapse: collapse; font-size: .8rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .35rem .45rem; text-align: right; vertical-align: top; white-space: nowrap;
   border-bottom: 1px solid var(--line); }
 th { color: var(--soft); font-weight: 600; }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--ground); }

@@ -9,8 +9,9 @@ from boolbert.eval.errors import optional
 
 Summary = Mapping[str, Any]  # a metrics.json
 
-# Colours that also differ in lightness.
+# Light for bars, so that their intervals are seen on them; dark for lines.
 COLOURS = ("#6f8fc4", "#f2b632", "#a9dcf5", "#d9713c", "#c9c9c9", "#3fb489", "#f4ea6a", "#dd9bc0", "#8d8d8d", "#c3e59a")
+DARK = ("#2b4c8c", "#a86f00", "#2a86b5", "#9c3d0c", "#6d6d6d", "#0b6b4a", "#8f8500", "#96487a", "#333333", "#5c8a22")
 HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "ooo", "+++", "***", "|||")
 MARKERS = "osD^vPX*<>"
 LINES = ("-", "--", "-.", ":")
@@ -84,7 +85,7 @@ def recall_against_k(systems: Sequence[Summary], path: Path) -> Path:
         axes.plot(
             depths,
             [curve[k]["mean"] for k in curve],
-            color=COLOURS[place % len(COLOURS)],
+            color=DARK[place % len(DARK)],
             marker=MARKERS[place % len(MARKERS)],
             linestyle=LINES[place % len(LINES)],
             markersize=5,
@@ -96,7 +97,7 @@ def recall_against_k(systems: Sequence[Summary], path: Path) -> Path:
             depths,
             [curve[k]["low"] for k in curve],
             [curve[k]["high"] for k in curve],
-            color=COLOURS[place % len(COLOURS)],
+            color=DARK[place % len(DARK)],
             alpha=0.07,
             linewidth=0,
         )

@@ -38,7 +38,8 @@ def write_report(folder: Path, examples: int = EXAMPLES) -> Path:
         sections.append(section(f"By {kind}", group_tables(systems, kind)))
     shown = example_systems(systems)
     sections.append(section("Examples", example_list(queries, shown, examples, kind)))
-    lead = f"{first['queries']:,} queries over {first['documents']:,} documents; {len(systems)} system(s)."
+    many = f"{len(systems)} systems" if len(systems) > 1 else first["system"]
+    lead = f"{first['queries']:,} queries over {first['documents']:,} documents; {many}."
     path = folder / "report.html"
     path.write_text(page(title, lead, sections), encoding="utf-8")
     return path
