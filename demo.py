@@ -37,7 +37,7 @@ class Settings:
             "epochs": 1,
             "batch_size": 16,
             "learning_rate": 2e-4,
-            "boolean_learning_rate": 1e-3,
+            "boolean_learning_rate": 2e-5,
             "freeze_documents": True,
         }
     )
@@ -84,12 +84,12 @@ def run_demo(output: Path | None = None, *, fresh: bool = False, quick: bool = F
     steps.next("Stage 1: cues, operators and triplets of Boolean sentences")
     pretrained = trained(output / "pretrain", "pretrain", {"encoder": encoder, **settings.pretrain}, fresh)
     steps.next("Stage 2: Bool-BERT learns to answer")
-    changed = trained(output / "bool-bert", "quest", {"encoder": output / "pretrain", **settings.train}, pretrained)
+    trained(output / "bool-bert", "quest", {"encoder": output / "pretrain", **settings.train}, fresh or pretrained)
     steps.next("The baseline: a plain BERT, everything else the same")
     flags = {"encoder": encoder, "baseline": True, **settings.train}
-    changed = trained(output / "bert", "quest", flags, fresh) or changed
+    trained(output / "bert", "quest", flags, fresh)
     steps.next("Comparison on the test split")
-    summaries = compare(output, encoder, settings.queries, changed)
+    summaries = compare(output, encoder, settings.queries)
     show_table(summaries)
     steps.next("Three queries, side by side")
     show_queries(output / "compare")
@@ -181,10 +181,11 @@ def run_and_wait(command: Sequence[str], environment: dict[str, str]) -> int:
                 continue
 
 
-def compare(output: Path, encoder: Path, limit: int | None, changed: bool) -> list[dict[str, Any]]:
+def compare(output: Path, encoder: Path, limit: int | None) -> list[dict[str, Any]]:
     """Measure the systems on the test split, and write tables, pictures and the report."""
     table = output / "compare" / "table.json"
-    if table.exists() and not changed:
+    runs = [output / name / "metrics.json" for name in ("bool-bert", "bert")]
+    if table.exists() and all(table.stat().st_mtime > run.stat().st_mtime for run in runs):
         print(f"{table.parent} is up to date, and used again")
         return json.loads(table.read_text(encoding="utf-8"))
     from tqdm import tqdm

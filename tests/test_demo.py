@@ -34,7 +34,7 @@ def test_demo_runs_and_is_used_again(tmp_path):
     stages = ("pretrain", "pretrain", demo.QUICK.pretrain), ("bool-bert", "quest", demo.QUICK.train)
     for name, script, flags in stages:
         assert not demo.trained(output / name, script, flags, fresh=False)
-    assert len(demo.compare(output, output / "encoder", None, changed=False)) == 7
+    assert len(demo.compare(output, output / "encoder", None)) == 7
 
 
 def summary(name, r_precision, violations, p_value):
