@@ -17,12 +17,17 @@ def code_blocks(language):
 
 @pytest.fixture
 def published(tmp_path, pretrained_bert):
-    from transformers import AutoTokenizer
+    """A folder as `hub_upload.py` would publish it, of one layer."""
+    from transformers import AutoTokenizer, BertModel
 
     from boolbert import BoolBertModel
+    from boolbert.sentence_boolbert import save_dual_encoder
 
-    BoolBertModel.from_pretrained(pretrained_bert, num_hidden_layers=1).save_pretrained(tmp_path / "published")
-    AutoTokenizer.from_pretrained(pretrained_bert).save_pretrained(tmp_path / "published")
+    query, document = (
+        kind.from_pretrained(pretrained_bert, num_hidden_layers=1) for kind in (BoolBertModel, BertModel)
+    )
+    tokenizer = AutoTokenizer.from_pretrained(pretrained_bert)
+    save_dual_encoder(tmp_path / "published", query, document, tokenizer, pooling="mean", similarity="cosine")
     return str(tmp_path / "published")
 
 
