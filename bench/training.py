@@ -44,6 +44,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--mixed_precision", choices=("no", "bf16", "fp16"), default="no")
     parser.add_argument("--compile", action="store_true", help="torch.compile this project's encoders")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads; one gives the steadiest figures")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser.parse_args()
 
@@ -86,6 +87,7 @@ class Ours:
             document_length=options.document_length,
             mixed_precision=options.mixed_precision,
             compile=options.compile,
+            threads=options.threads,
             tracker="none",
             epochs=10_000,
             log_every=10,

@@ -19,6 +19,8 @@ from boolbert.train.retrieval_data import RetrievalData, Split
 from boolbert.train.tokens import Tokens, tokenize
 from boolbert.train.vectors import encode
 
+# What another part costs, in tokens: its small kernels, and adding up the gradients of the word embeddings.
+PART_COST_CPU, PART_COST_GPU = 256, 8192
 _CORPUS_NEGATIVES = 3  # a stream of random numbers besides the sampler's own
 
 
@@ -82,8 +84,6 @@ class RetrievalStage:
         self.operators = {
             name: gate_labels(split) if labelled else None for name, split in (("train", data.train), ("dev", data.dev))
         }
-        # On a GPU many small parts cost more than padding.
-        self.buckets = 2 if accelerator.device.type == "cuda" else 4
         self.frozen: Tensor | None = None
         if settings.freeze_documents:
             model.document.requires_grad_(False)
@@ -160,8 +160,11 @@ class RetrievalStage:
         """
         unique, inverse = np.unique(rows, return_inverse=True)
         order = np.argsort(tokens.lengths[unique], kind="stable")
-        count = min(len(unique), self.settings.parts if self.settings.parts > 1 else self.buckets)
-        return np.array_split(unique[order], count), torch.from_numpy(np.argsort(order)[inverse])
+        count = self.settings.parts
+        if count == 1:
+            overhead = PART_COST_GPU if self.accelerator.device.type == "cuda" else PART_COST_CPU
+            count = best_parts(tokens.lengths[unique[order]], overhead)
+        return np.array_split(unique[order], min(count, len(unique))), torch.from_numpy(np.argsort(order)[inverse])
 
     def _frozen_columns(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         """The documents to compare with, and the column of each query's positive."""
@@ -171,6 +174,19 @@ class RetrievalStage:
         random = np.random.default_rng([self.settings.seed, _CORPUS_NEGATIVES, batch.epoch, batch.step])
         columns = np.concatenate([batch.documents(), random.choice(count, wanted, replace=False)])
         return columns.astype(np.int64), np.arange(len(batch))
+
+
+def best_parts(lengths: np.ndarray, overhead: int, most: int = 8) -> int:
+    """In how many parts rows of these sorted lengths are embedded at the least cost, padding and overhead together.
+
+    >>> best_parts(np.array([10] * 90 + [200] * 10), overhead=100), best_parts(np.array([64] * 100), overhead=100)
+    (8, 1)
+    """
+    costs = {}
+    for count in range(1, min(most, len(lengths)) + 1):
+        parts = np.array_split(lengths, count)
+        costs[count] = sum(len(part) * int(part[-1]) for part in parts) + count * overhead
+    return min(costs, key=lambda count: costs[count])
 
 
 def gate_labels(split: Split) -> Tensor:

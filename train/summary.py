@@ -17,9 +17,9 @@ def table(rows: list[tuple[str, dict[str, Any]]]) -> str:
     """Rows of metrics under one head; what a row lacks is a dash.
 
     >>> print(table([("dev", {"mrr@10": 0.5, "violations": 0.25}), ("_", {"mrr@10": 1.0})]))
-             mrr@10  violations
-    dev       0.500       0.250
-    _         1.000           -
+           mrr@10  violations
+    dev     0.500       0.250
+    _       1.000           -
     """
     names = list(
         dict.fromkeys(name for _, values in rows for name, value in values.items() if isinstance(value, float))
