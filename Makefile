@@ -33,7 +33,7 @@ demo: $(STAMP)
 	@$(BIN)/python demo.py
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(STAMP)
 	$(BIN)/ruff check .

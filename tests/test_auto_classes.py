@@ -69,36 +69,41 @@ def folder(tmp_path, lively, tokenizer):
     return path
 
 
-@pytest.mark.parametrize(
-    ("setting", "prelude", "trust"),
-    [
-        ("not installed", WITHOUT_PACKAGE, True),
-        ("installed", "", True),
-        ("imported", "import boolbert; boolbert.BoolBertModel\n", False),
-    ],
-)
-def test_auto_classes(tmp_path, folder, tokenizer, setting, prelude, trust):
-    again = tmp_path / "again"
-    told = run(prelude + STRANGER, folder, json.dumps(trust), again, cwd=tmp_path)
-    assert (told["config"], told["gate"], told["model"]) == ("BoolBertConfig", "cue", "BoolBertModel")
-    assert told["head"] == "BoolBertForPreTraining"
-    assert told["installed"] == (setting == "imported")
-    assert told["module"].startswith("boolbert." if setting == "imported" else "transformers_modules.")
+SETTINGS = {
+    "not installed": (WITHOUT_PACKAGE, True),
+    "installed": ("", True),
+    "imported": ("import boolbert; boolbert.BoolBertModel\n", False),
+}
+
+
+def test_auto_classes(tmp_path, folder, tokenizer):
+    """Three strangers, each in a fresh process, get the same numbers to the last bit, and the right ones."""
+    told = {}
+    for setting, (prelude, trust) in SETTINGS.items():
+        again = tmp_path / setting
+        told[setting] = run(prelude + STRANGER, folder, json.dumps(trust), again, cwd=tmp_path)
+        # What a stranger saves is whole again: weights as safetensors only, and the code.
+        names = {path.name for path in again.iterdir()}
+        assert names == {"config.json", "model.safetensors", "configuration_boolbert.py", "modeling_boolbert.py"}
+        for name in ("configuration_boolbert.py", "modeling_boolbert.py"):
+            assert (again / name).read_text() == (folder / name).read_text()
+
+    for setting, answer in told.items():
+        assert (answer["config"], answer["gate"], answer["model"]) == ("BoolBertConfig", "cue", "BoolBertModel")
+        assert answer["head"] == "BoolBertForPreTraining"
+        assert answer["installed"] == (setting == "imported")
+        assert answer["module"].startswith("boolbert." if setting == "imported" else "transformers_modules.")
+        for numbers in ("states", "given", "features"):
+            assert answer[numbers] == told["imported"][numbers], (setting, numbers)
 
     model = BoolBertModel.from_pretrained(folder).eval()
     batch = tokenizer(["films about war but not a or b", "books"], padding=True, return_tensors="pt")
     with torch.no_grad():
-        assert torch.equal(torch.tensor(told["states"]), model(**batch).last_hidden_state)
-        given = model(**batch, operators=torch.tensor([[1, 0, 1], [0, 1, 0]]))
-        assert torch.equal(torch.tensor(told["given"]), given.last_hidden_state)
-        single = model(**tokenizer(["films about war"], return_tensors="pt")).last_hidden_state
-    torch.testing.assert_close(torch.tensor(told["features"]), single[0])
-
-    # What a stranger saves is whole again: weights as safetensors only, and the code.
-    names = {path.name for path in again.iterdir()}
-    assert names == {"config.json", "model.safetensors", "configuration_boolbert.py", "modeling_boolbert.py"}
-    for name in ("configuration_boolbert.py", "modeling_boolbert.py"):
-        assert (again / name).read_text() == (folder / name).read_text()
+        expected = model(**batch).last_hidden_state
+        given = model(**batch, operators=torch.tensor([[1, 0, 1], [0, 1, 0]])).last_hidden_state
+        single = model(**tokenizer(["films about war"], return_tensors="pt")).last_hidden_state[0]
+    for numbers, tensor in (("states", expected), ("given", given), ("features", single)):
+        torch.testing.assert_close(torch.tensor(told["imported"][numbers]), tensor)
 
 
 def told_by(script):
