@@ -28,14 +28,24 @@ def split_folder(source: Path, output: Path, *, dev: float = 0.2, seed: int = 0)
     if output.exists() and any(output.iterdir()):
         raise DataError(f"{output}: exists and is not empty; choose another --output")
     output.mkdir(parents=True, exist_ok=True)
-    held = set(np.random.default_rng(seed).permutation(len(lines))[:count].tolist())
-    for name, rows in (("train", set(range(len(lines))) - held), ("dev", held)):
-        text = "".join(lines[row] + "\n" for row in sorted(rows))
+    for name, rows in zip(("train", "dev"), keep_and_hold(len(lines), count, seed), strict=True):
+        text = "".join(lines[row] + "\n" for row in rows)
         (output / f"{name}.jsonl").write_text(text, encoding="utf-8", newline="\n")
     for name in ("documents", "atoms"):
         if name == "documents" or any(source.glob(f"{name}.json*")):
             shutil.copyfile(_only(source, name), output / _only(source, name).name)
     return len(lines) - count, count
+
+
+def keep_and_hold(count: int, held: int, seed: int = 0) -> tuple[list[int], list[int]]:
+    """Which of `count` rows to keep and which `held` of them to hold out, both in order.
+
+    >>> keep, hold = keep_and_hold(10, 2)
+    >>> len(keep), len(hold), sorted(keep + hold) == list(range(10))
+    (8, 2, True)
+    """
+    chosen = set(np.random.default_rng(seed).permutation(count)[:held].tolist())
+    return sorted(set(range(count)) - chosen), sorted(chosen)
 
 
 def _only(folder: Path, name: str) -> Path:

@@ -54,6 +54,18 @@ class Progress:
     best: dict[str, Any] | None = None  # step, value and metrics
     history: list[Metrics] = field(default_factory=list)
 
+    def metrics(self, metric: str) -> dict[str, Any]:
+        """What a finished run writes into metrics.json: the best epoch by `metric`, and how it came about."""
+        best = self.best or {}
+        return {
+            "metric": metric,
+            "best_epoch": best.get("epoch"),
+            "dev": best.get("metrics"),
+            "history": self.history,
+            "steps": self.step,
+            "seconds": round(self.seconds, 1),
+        }
+
 
 class Stop:
     """Ctrl-C, or a scheduler's SIGTERM: asked once, the run saves and ends; asked twice, it ends at once."""

@@ -121,16 +121,7 @@ def save(stage: PretrainingStage, start: Start, tokenizer: Any, args: PretrainAr
     documents = start.document_encoder()
     with quiet():
         save_dual_encoder(folder, stage.model.bert.cpu(), documents, tokenizer, query_length=args.query_length, **shape)
-    best = progress.best or {}
-    metrics = {
-        "metric": stage.metric,
-        "best_epoch": best.get("epoch"),
-        "dev": best.get("metrics"),
-        "history": progress.history,
-        "steps": progress.step,
-        "seconds": round(progress.seconds, 1),
-        "seed": args.seed,
-    }
+    metrics = {**progress.metrics(stage.metric), "seed": args.seed}
     write_json(folder / METRICS, {**metrics, "arguments": asdict(args)})
     print_pretraining(args.output_dir, metrics)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from boolbert.data import BoolQuestion, BoolQuestions, Corpus, DataError, Gold, HardNegatives, Query, Quest
 from boolbert.data.gold import Rows
+from boolbert.data.split import keep_and_hold
 
 # As `python -m boolbert.data.split` does, whose files hold the same queries.
 HELD_OUT = 0.2
@@ -86,8 +87,7 @@ def held_out(count: int, share: float) -> tuple[list[int], list[int]]:
     """
     if not 0 < share < 1 or count < 2:
         raise DataError(f"a share of {share} of {count} queries cannot be held out; it must be between 0 and 1")
-    held = np.random.default_rng(0).permutation(count)[: max(1, round(count * share))]
-    return sorted(set(range(count)) - set(held.tolist())), sorted(held.tolist())
+    return keep_and_hold(count, max(1, round(count * share)))
 
 
 def _boolquestions_split(data: BoolQuestions, questions: list[BoolQuestion]) -> Split:

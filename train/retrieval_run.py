@@ -114,15 +114,7 @@ def build_stage(
 
 def final_metrics(stage: RetrievalStage, progress: Progress) -> dict[str, Any]:
     """The best epoch's metrics; where it was given labels, also what it reaches on text alone."""
-    best = progress.best or {}
-    metrics = {
-        "metric": stage.metric,
-        "best_epoch": best.get("epoch"),
-        "dev": best.get("metrics"),
-        "history": progress.history,
-        "steps": progress.step,
-        "seconds": round(progress.seconds, 1),
-    }
+    metrics = progress.metrics(stage.metric)
     if stage.operators["dev"] is not None:
         metrics["dev_without_labels"] = stage.evaluate(labels=False)
     return metrics
