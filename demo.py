@@ -106,7 +106,7 @@ def prepare_encoder(folder: Path, *, random: bool) -> Path:
     No dropout in attention: torch's fast CPU kernel has none, and training takes half the time. And a gate that follows
     the cues it finds: on dev it tells more queries' operators than the learned one (docs/search.md).
     """
-    from boolbert.encoders import random_bert, resolve_encoder
+    from boolbert.retrieval.encoders import random_bert, resolve_encoder
 
     if random:
         print("A tiny random BERT, to show that everything works; its numbers mean nothing")
@@ -194,7 +194,7 @@ def compare(output: Path, encoder: Path, limit: int | None) -> list[dict[str, An
     from boolbert.eval.lineup import Lineup, Settings
     from boolbert.eval.results import measure
     from boolbert.eval.scoring import quest_metrics
-    from boolbert.eval.tasks import quest_task
+    from boolbert.data.tasks import quest_task
 
     task = quest_task(None, "test", limit, progress=False)
     lineup = Lineup(task, Settings(vectors=output / "vectors"))
@@ -208,7 +208,7 @@ def compare(output: Path, encoder: Path, limit: int | None) -> list[dict[str, An
 
 def systems(lineup: Any, output: Path, encoder: Path) -> Iterator[Any]:
     """The encoder as it came, BM25, queries taken apart, BERT, and Bool-BERT with its operators given or found."""
-    from boolbert.eval.errors import EvaluationError
+    from boolbert.errors import EvaluationError
     from boolbert.eval.lineup import UNTRAINED
     from boolbert.eval.systems import BM25, Decomposition, Dense, found_parts
 

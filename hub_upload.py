@@ -19,7 +19,7 @@ from huggingface_hub.utils import validate_repo_id
 from boolbert.hub.assemble import assemble, is_boolean, published_files
 from boolbert.hub.card import write_card
 from boolbert.hub.check import check
-from boolbert.hub.errors import HubError
+from boolbert.errors import HubError
 from boolbert.hub.publish import publish
 from boolbert.hub.refuse import refusals, uncommitted
 

@@ -15,7 +15,7 @@ from transformers.utils import logging
 from boolbert import OPERATORS, BoolBertModel
 from boolbert.boolean import encode_with_cues
 from boolbert.data.sentences import boolean_sentences
-from boolbert.encoders import resolve_encoder
+from boolbert.retrieval.encoders import resolve_encoder
 
 VARIANTS = {
     "linear, no context (the paper)": {"cue_activation": "linear", "cue_kernel": 1},

@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 from boolbert.data import Corpus, Document
-from boolbert.eval.encode import default_batch_size, encode_corpus
-from boolbert.eval.models import load_encoder
+from boolbert.retrieval.encode import default_batch_size, encode_corpus
+from boolbert.retrieval.models import load_encoder
 
 
 def main() -> None:

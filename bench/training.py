@@ -209,7 +209,7 @@ def training_rows(data: RetrievalData, options: argparse.Namespace) -> Any:
 def small_bert(folder: Path) -> str:
     from transformers import BertConfig, BertModel, BertTokenizer
 
-    from boolbert.encoders import _vocabulary
+    from boolbert.retrieval.encoders import _vocabulary
 
     vocab = {token: row for row, token in enumerate(_vocabulary())}
     config = BertConfig(

@@ -2,7 +2,7 @@
 
 from .boolquestions import BoolQuestions
 from .corpus import Corpus
-from .errors import DataError, DataWarning
+from ..errors import DataError, DataWarning
 from .gold import Gold, link_gold
 from .hard_negatives import HardNegatives
 from .qrels import read_collection, read_qrels, read_query_texts, relevant_passages

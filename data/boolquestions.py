@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .corpus import Corpus
 from .country_questions import CountryQuestions
-from .errors import DataError
+from ..errors import DataError
 from .gold import Gold, link_gold
 from .rows import Row, parse_rows
 from .schema import BoolQuestion, Document

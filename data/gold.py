@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .corpus import Corpus
-from .errors import DataError, DataWarning, first_few
+from ..errors import DataError, DataWarning, first_few
 
 Rows = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]

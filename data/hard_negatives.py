@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .errors import DataError
+from ..errors import DataError
 from .gold import Gold, Rows
 from .schema import Query
 

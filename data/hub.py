@@ -6,7 +6,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from .errors import DataError
+from ..errors import DataError
 from .rows import Row
 from .sources import Source
 

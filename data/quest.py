@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .corpus import Corpus
-from .errors import DataError, shorten
+from ..errors import DataError, shorten
 from .gold import Gold, Rows, link_gold
 from .lines import read_text
 from .rows import parse_rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .errors import DataWarning
+from ..errors import DataWarning
 from .gold import Gold, Mask, Rows
 from .hard_negatives import HardNegatives
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..boolean import OPERATORS
-from .errors import DataError
+from ..errors import DataError
 from .rows import Row, json_rows
 from .schema import kind_of
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..boolean import OPERATORS, TEMPLATES
 from .boolquestions import passage
-from .errors import DataError
+from ..errors import DataError
 from .qrels import read_collection, read_qrels, read_query_texts
 from .quest import read_atoms
 from .rows import parse_rows

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
-from boolbert.eval.errors import EvaluationError
+from boolbert.errors import EvaluationError
 
 Arguments = TypeVar("Arguments")
 

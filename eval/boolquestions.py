@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from boolbert.eval.arguments import parse
-from boolbert.eval.errors import run_script
+from boolbert.errors import run_script
 from boolbert.eval.scoring import boolquestions_metrics
 from boolbert.eval.single import SingleArguments, evaluate_model
-from boolbert.eval.tasks import boolquestions_task
+from boolbert.data.tasks import boolquestions_task
 
 
 @dataclass

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from boolbert.eval import ranking
-from boolbert.eval.errors import optional
-from boolbert.eval.tasks import Task, boolquestions_task, quest_task
+from boolbert.retrieval import ranking
+from boolbert.errors import optional
+from boolbert.data.tasks import Task, boolquestions_task, quest_task
 
 REFERENCE = "https://aclanthology.org/2023.acl-long.784"
 REVISION = "1"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from boolbert.boolean import TEMPLATES
-from boolbert.eval.errors import optional
+from boolbert.errors import optional
 
 Summary = Mapping[str, Any]  # a metrics.json
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from boolbert.eval.arguments import parse
-from boolbert.eval.errors import run_script
+from boolbert.errors import run_script
 from boolbert.eval.scoring import main_metric, quest_metrics
 from boolbert.eval.single import SingleArguments, evaluate_model
-from boolbert.eval.tasks import quest_task
+from boolbert.data.tasks import quest_task
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from boolbert.eval.ranking import Values, hits
+from boolbert.retrieval.ranking import Values, hits
 from boolbert.eval.scoring import (
     PerQuery,
     as_json,
@@ -20,10 +20,10 @@ from boolbert.eval.scoring import (
     recall_curve,
     search_depth,
 )
-from boolbert.eval.search import Ranked, Scores
+from boolbert.retrieval.neighbours import Ranked, Scores
 from boolbert.eval.significance import bootstrap
 from boolbert.eval.systems import System, search
-from boolbert.eval.tasks import Task
+from boolbert.data.tasks import Task
 from boolbert.eval.trec import write_run
 
 SHOWN = 10  # ranked documents a query in per_query.jsonl

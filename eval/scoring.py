@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.eval import ranking
-from boolbert.eval.ranking import Ranked, Values
-from boolbert.eval.search import BlockScorer
+from boolbert.retrieval import ranking
+from boolbert.retrieval.ranking import Ranked, Values
+from boolbert.retrieval.neighbours import BlockScorer
 from boolbert.eval.significance import Average, bootstrap
 from boolbert.eval.systems import System
-from boolbert.eval.tasks import Task
+from boolbert.data.tasks import Task
 
 DEPTHS = (20, 50, 100, 1000)
 ACCURACIES = (1, 5, 10, 20, 100)

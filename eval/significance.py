@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.eval.ranking import Values
+from boolbert.retrieval.ranking import Values
 
 RESAMPLES = 1000
 PERMUTATIONS = 10_000

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from boolbert.data import Corpus
-from boolbert.eval.batches import encode_inputs
-from boolbert.eval.decompose import Parts, negated, parsed_parts
-from boolbert.eval.errors import EvaluationError, optional
-from boolbert.eval.models import bool_bert, query_parameters
-from boolbert.eval.search import (
+from boolbert.retrieval.batches import encode_inputs
+from boolbert.boolean.decompose import Parts, negated, parsed_parts
+from boolbert.errors import EvaluationError, optional
+from boolbert.retrieval.models import bool_bert, query_parameters
+from boolbert.retrieval.neighbours import (
     QUERY_BLOCK,
     BlockScorer,
     Ranked,
@@ -22,7 +22,7 @@ from boolbert.eval.search import (
     check_shapes,
     dot_products,
 )
-from boolbert.eval.tasks import Question, operator_labels
+from boolbert.data.tasks import Question, operator_labels
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .errors import HubError
+from ..errors import HubError
 
 ROOT = Path(__file__).resolve().parent.parent
 # What `save_dual_encoder` writes; checkpoints, logs and optimiser states of the run stay behind.

@@ -6,7 +6,7 @@ from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
-from ..encoders import DEFAULT
+from ..retrieval.encoders import DEFAULT
 from .assemble import is_boolean, read_json
 
 PAPER = "Boolean-aware Attention for Dense Retrieval (Quan Mai, Susan Gauch, Douglas Adams)"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .assemble import is_boolean
-from .errors import HubError
+from ..errors import HubError
 
 Vectors = dict[str, npt.NDArray[np.float32]]
 # Rounding differs with the order of the sums; a wrong weight or a lost operator is far above this.

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import torch
 
 from boolbert.boolean import OPERATORS, Cue, find_cues, multi_hot
-from boolbert.eval.errors import EvaluationError
-from boolbert.eval.models import prompt_of, side_modules
+from boolbert.errors import EvaluationError
+from boolbert.retrieval.models import prompt_of, side_modules
 
 from .searcher import Answer, BoolSearcher
 

@@ -3,7 +3,7 @@
 index.json        the model, the corpus and their hashes; written last, so that an index is whole or not there
 documents.jsonl   title and text of each document
 lines.npy         where each line of it begins
-vectors/          shards as eval/encode.py writes them; a build that was cut off goes on with them
+vectors/          shards as retrieval/encode.py writes them; a build that was cut off goes on with them
 """
 
 import json
@@ -17,9 +17,9 @@ from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.boolquestions import passage
 from boolbert.data.rows import parse_rows
 from boolbert.data.sources import kind_of_table, open_source
-from boolbert.eval.encode import Shards, encode_corpus, replace_file
-from boolbert.eval.errors import EvaluationError
-from boolbert.eval.fingerprints import corpus_fingerprint, model_fingerprint
+from boolbert.retrieval.encode import Shards, encode_corpus, replace_file
+from boolbert.errors import EvaluationError
+from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
 
 if TYPE_CHECKING:
     from .models import SearchModel

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boolbert.configuration_boolbert import BoolBertConfig
-from boolbert.eval.models import bool_bert, load_encoder
+from boolbert.retrieval.models import bool_bert, load_encoder
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -54,7 +54,7 @@ def fresh_model(device: str | None = None, seed: int = 0) -> SearchModel:
     import torch
     from transformers.utils import logging as transformers_logging
 
-    from boolbert.encoders import resolve_encoder
+    from boolbert.retrieval.encoders import resolve_encoder
     from boolbert.sentence_boolbert import BoolBertSentenceTransformer
 
     default = resolve_encoder()

@@ -4,7 +4,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from boolbert.eval.errors import optional
+from boolbert.errors import optional
 
 from .explain import Explanation, OperatorReading
 

@@ -71,14 +71,14 @@ def test_a_run_of_other_flags_is_trained_again(tmp_path, monkeypatch):
 
 
 def test_the_encoder_is_copied_without_attention_dropout(tmp_path, monkeypatch):
-    from boolbert.encoders import Encoder, random_bert
+    from boolbert.retrieval.encoders import Encoder, random_bert
 
     source = random_bert(tmp_path / "source")
     (source / "1_Pooling").mkdir()
     (source / "1_Pooling" / "config.json").write_text("{}")
     (source / "pytorch_model.bin").write_text("no")
     encoder = Encoder(str(source), "mean", "cosine", "hub", "note")
-    monkeypatch.setattr("boolbert.encoders.resolve_encoder", lambda name=None: encoder)
+    monkeypatch.setattr("boolbert.retrieval.encoders.resolve_encoder", lambda name=None: encoder)
     copy = demo.prepare_encoder(tmp_path / "copy", random=False)
     assert json.loads((copy / "config.json").read_text())["attention_probs_dropout_prob"] == 0
     assert (copy / "1_Pooling" / "config.json").exists()

@@ -8,7 +8,7 @@ from huggingface_hub import constants
 from sentence_helpers import write_dual
 
 from boolbert import encoders
-from boolbert.encoders import read_pooling, resolve_encoder
+from boolbert.retrieval.encoders import read_pooling, resolve_encoder
 
 
 def write_encoder(folder, modules=None, pooling=None, similarity=None):

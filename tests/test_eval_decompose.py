@@ -4,7 +4,7 @@ import pytest
 
 from boolbert.boolean import TEMPLATES, template_operators
 from boolbert.data import Quest
-from boolbert.eval.decompose import blank_operators, gold_parts, parsed_parts
+from boolbert.boolean.decompose import blank_operators, gold_parts, parsed_parts
 
 
 @pytest.mark.parametrize("template", TEMPLATES)

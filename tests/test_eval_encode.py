@@ -11,12 +11,12 @@ import torch
 from eval_fixtures import save_model
 
 from boolbert.data import Corpus, Document
-from boolbert.eval import encode
-from boolbert.eval.batches import encode_inputs
-from boolbert.eval.encode import Shards, encode_corpus
-from boolbert.eval.errors import EvaluationError
-from boolbert.eval.models import load_encoder
-from boolbert.eval.search import top_k
+from boolbert.retrieval import encode
+from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.encode import Shards, encode_corpus
+from boolbert.errors import EvaluationError
+from boolbert.retrieval.models import load_encoder
+from boolbert.retrieval.neighbours import top_k
 
 
 @pytest.fixture
@@ -145,8 +145,8 @@ def test_nan_and_overflow_are_errors(model, corpus, tmp_path):
 KILLED = """
 import os, signal, sys
 from boolbert.data import Quest
-from boolbert.eval.encode import encode_corpus
-from boolbert.eval.models import load_encoder
+from boolbert.retrieval.encode import encode_corpus
+from boolbert.retrieval.models import load_encoder
 
 model = load_encoder(sys.argv[1], device="cpu", quiet=True)
 corpus = Quest(sys.argv[2]).corpus

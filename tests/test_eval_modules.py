@@ -9,14 +9,14 @@ import pytest
 from eval_fixtures import save_model, write_quest
 
 import boolbert
-from boolbert.eval import ranking
+from boolbert.retrieval import ranking
 
 METRICS = Path(boolbert.__path__[0]) / "eval" / "metrics"
 
 
 @pytest.fixture
 def model(tmp_path, tokenizer, tiny_config):
-    from boolbert.eval.models import load_encoder
+    from boolbert.retrieval.models import load_encoder
 
     return load_encoder(str(save_model(tmp_path / "model", tokenizer, tiny_config)), device="cpu", quiet=True)
 
@@ -89,7 +89,7 @@ def test_boolquestions_evaluator(model):
 def test_what_the_mteb_tasks_hold_and_add(tmp_path):
     pytest.importorskip("datasets")
     from boolbert.eval.mteb_tasks import boolean_scores, split_data
-    from boolbert.eval.tasks import quest_task
+    from boolbert.data.tasks import quest_task
 
     task = quest_task(write_quest(tmp_path / "data"), "dev", progress=False)
     held = split_data(task)
@@ -118,7 +118,7 @@ def test_mteb_takes_the_task(model):
 def test_without_mteb_one_line_says_what_to_install(monkeypatch):
     import sys
 
-    from boolbert.eval.errors import EvaluationError
+    from boolbert.errors import EvaluationError
     from boolbert.eval.mteb_tasks import countries_task
 
     monkeypatch.setitem(sys.modules, "mteb", None)

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from boolbert.eval import ranking
+from boolbert.retrieval import ranking
 
 K = 5
 

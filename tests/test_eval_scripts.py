@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("bm25s")
 
 from boolbert.eval import boolquestions, compare, quest, report
-from boolbert.eval.errors import EvaluationError, run_script
+from boolbert.errors import EvaluationError, run_script
 from boolbert.eval.trec import read_run
 
 
@@ -143,7 +143,7 @@ def test_scripts_end_with_one_line(capsys):
 
 
 def test_a_missing_package_is_named_with_its_extra():
-    from boolbert.eval.errors import optional
+    from boolbert.errors import optional
 
     with pytest.raises(EvaluationError, match=r"zebra-tools is not installed: pip install 'boolbert\[eval\]'"):
         optional("zebra_tools", "zebra-tools", "eval")

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boolbert.eval.search import best_of, top_k
+from boolbert.retrieval.neighbours import best_of, top_k
 
 
 def slow(queries, documents, k):
@@ -70,8 +70,8 @@ def test_what_cannot_be_searched(queries, documents, k, message):
 
 def test_faiss_flat_finds_everything_and_its_recall_is_told():
     pytest.importorskip("faiss")
-    from boolbert.eval.errors import EvaluationError
-    from boolbert.eval.faiss_index import faiss_top_k, recall_of_exact
+    from boolbert.errors import EvaluationError
+    from boolbert.retrieval.faiss_index import faiss_top_k, recall_of_exact
 
     rng = np.random.default_rng(0)
     queries, vectors = rng.normal(size=(4, 8)).astype(np.float32), rng.normal(size=(50, 8)).astype(np.float32)

@@ -5,13 +5,13 @@ import pytest
 import torch
 from eval_fixtures import answers, save_model, write_quest
 
-from boolbert.eval.decompose import Part
-from boolbert.eval.encode import encode_corpus
-from boolbert.eval.errors import EvaluationError
-from boolbert.eval.models import bool_bert, load_encoder, query_parameters
+from boolbert.boolean.decompose import Part
+from boolbert.retrieval.encode import encode_corpus
+from boolbert.errors import EvaluationError
+from boolbert.retrieval.models import bool_bert, load_encoder, query_parameters
 from boolbert.eval.scoring import pair_accuracy, quest_metrics
 from boolbert.eval.systems import BM25, Decomposition, Dense, Subtraction, known_parts, search
-from boolbert.eval.tasks import Question, quest_task
+from boolbert.data.tasks import Question, quest_task
 
 
 @pytest.fixture

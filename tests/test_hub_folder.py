@@ -14,7 +14,7 @@ from sentence_helpers import plain_bert, write_dual
 from boolbert.hub import check as checking
 from boolbert.hub.assemble import CODE, ROOT, assemble
 from boolbert.hub.card import base_model, read_metrics, write_card
-from boolbert.hub.errors import HubError
+from boolbert.errors import HubError
 from boolbert.hub.refuse import refusals, uncommitted
 from boolbert.sentence_boolbert import save_dual_encoder
 

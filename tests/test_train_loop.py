@@ -63,7 +63,7 @@ def test_the_best_epoch_is_what_is_saved(finished):
 
 def test_the_metrics_are_those_of_the_saved_model(finished, folder):
     from boolbert.data import Quest
-    from boolbert.eval.ranking import mrr_at_k
+    from boolbert.retrieval.ranking import mrr_at_k
     from boolbert.sentence_boolbert import load_dual_encoder
 
     quest = Quest(folder / "quest", progress=False)
@@ -87,7 +87,7 @@ def test_ctrl_c_saves_and_stops_and_resuming_gives_the_same_weights(folder, fini
     from safetensors.torch import load_file
 
     from boolbert.train import retrieval
-    from boolbert.train.errors import Interrupted
+    from boolbert.errors import Interrupted
 
     original, output, calls = retrieval.embedding_backward, folder / "stopped", []
 
@@ -111,7 +111,7 @@ def test_ctrl_c_saves_and_stops_and_resuming_gives_the_same_weights(folder, fini
 @pytest.mark.parametrize("what", ["loss", "gradient"])
 def test_a_loss_or_gradient_that_is_not_finite_ends_the_run_before_any_checkpoint_holds_it(folder, monkeypatch, what):
     from boolbert.train import retrieval
-    from boolbert.train.errors import TrainingError
+    from boolbert.errors import TrainingError
 
     original, calls = retrieval.embedding_backward, []
 
@@ -144,7 +144,7 @@ def test_a_loss_or_gradient_that_is_not_finite_ends_the_run_before_any_checkpoin
 def test_a_full_disk_leaves_the_last_good_checkpoint_and_says_so(folder, monkeypatch):
     import accelerate.checkpointing
 
-    from boolbert.train.errors import TrainingError
+    from boolbert.errors import TrainingError
 
     original, calls = accelerate.checkpointing.save, []
 
@@ -167,7 +167,7 @@ def test_a_full_disk_leaves_the_last_good_checkpoint_and_says_so(folder, monkeyp
 
 def test_no_memory_gets_advice(folder, monkeypatch):
     from boolbert.train import retrieval
-    from boolbert.train.errors import TrainingError
+    from boolbert.errors import TrainingError
 
     def none_left(*args, **kwargs):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
@@ -178,7 +178,7 @@ def test_no_memory_gets_advice(folder, monkeypatch):
 
 
 def test_an_unfinished_run_is_not_overwritten_by_accident_nor_resumed_with_other_flags(folder, finished):
-    from boolbert.train.errors import TrainingError
+    from boolbert.errors import TrainingError
 
     output = folder / "unfinished"
     shutil.copytree(finished, output)
@@ -190,7 +190,7 @@ def test_an_unfinished_run_is_not_overwritten_by_accident_nor_resumed_with_other
 
 
 def test_a_folder_that_cannot_be_written_is_named(folder, tmp_path):
-    from boolbert.train.errors import TrainingError
+    from boolbert.errors import TrainingError
 
     (tmp_path / "file").write_text("")
     with pytest.raises(TrainingError, match=r"--output_dir .*file/run: cannot be written: Not a directory"):

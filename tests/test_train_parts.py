@@ -64,7 +64,7 @@ def test_every_recipe_can_be_read(name):
     ],
 )
 def test_a_bad_file_of_flags_gets_one_clear_line(tmp_path, text, message):
-    from boolbert.train.errors import TrainingError
+    from boolbert.errors import TrainingError
 
     (tmp_path / "mine.yaml").write_text(text)
     with pytest.raises(TrainingError, match=message) as caught:
@@ -73,7 +73,7 @@ def test_a_bad_file_of_flags_gets_one_clear_line(tmp_path, text, message):
 
 
 def test_an_unknown_flag_is_named():
-    from boolbert.train.errors import TrainingError
+    from boolbert.errors import TrainingError
 
     with pytest.raises(TrainingError, match="unknown argument '--learning_rat'"):
         parse("--data", "x", "--learning_rat", "1")
@@ -81,7 +81,7 @@ def test_an_unknown_flag_is_named():
 
 def test_an_error_of_the_project_is_one_line_and_a_bug_keeps_its_traceback(capsys):
     from boolbert.data import DataError
-    from boolbert.train.errors import run_script
+    from boolbert.errors import run_script
 
     scope = {"__name__": "boolbert.reader", "error": DataError("train.jsonl:3: broken")}
     exec("def main():\n    raise error", scope)
@@ -195,7 +195,7 @@ def test_held_out_queries_are_those_of_the_split_command(folder, tmp_path):
 
 
 def test_violating_negatives_need_atoms(folder, tmp_path):
-    from boolbert.train.errors import TrainingError
+    from boolbert.errors import TrainingError
     from boolbert.train.negatives import hard_negatives
     from boolbert.train.retrieval_data import quest_data
 
@@ -220,7 +220,7 @@ def test_labels_for_the_gate_are_needed_of_every_query(folder):
 
 def test_bm25_negatives_share_words_and_never_answer(folder, monkeypatch):
     from boolbert.train import negatives
-    from boolbert.train.errors import TrainingError
+    from boolbert.errors import TrainingError
     from boolbert.train.retrieval_data import quest_data
 
     data = quest_data(str(folder / "quest"))

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from transformers import HfArgumentParser
 
-from boolbert.train.errors import TrainingError
+from boolbert.errors import TrainingError
 
 RECIPES = Path(__file__).parent / "recipes"
 # Flags that do not change what a run computes: a resumed run may have others.

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 
 from boolbert.train.arguments import flag, parse_arguments
-from boolbert.train.errors import run_script
+from boolbert.errors import run_script
 from boolbert.train.retrieval_data import HELD_OUT, boolquestions_data
 from boolbert.train.retrieval_run import RetrievalArguments, run_retrieval
 

@@ -11,7 +11,7 @@ from accelerate import Accelerator
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from boolbert.train.errors import TrainingError
+from boolbert.errors import TrainingError
 
 STATE = "state.json"
 WEIGHTS = "model.safetensors"

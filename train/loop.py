@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import Checkpoints, out_of_memory
-from boolbert.train.errors import Interrupted, TrainingError
+from boolbert.errors import Interrupted, TrainingError
 from boolbert.train.gather import sum_gradients
 from boolbert.train.loader import prefetch, to_device
 from boolbert.train.logs import RunLog

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from boolbert.data import Corpus, Gold, HardNegatives
-from boolbert.train.errors import TrainingError
+from boolbert.errors import TrainingError
 from boolbert.train.retrieval_data import Split
 
 NEGATIVES = ("random", "violating", "bm25")

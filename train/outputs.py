@@ -15,7 +15,7 @@ from accelerate import Accelerator
 import boolbert
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import Checkpoints
-from boolbert.train.errors import TrainingError
+from boolbert.errors import TrainingError
 from boolbert.train.logs import available_tracker
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")

@@ -19,7 +19,7 @@ from boolbert.data import Triplet, read_triplets
 from boolbert.data.sentences import boolean_sentences
 from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.arguments import RunArguments, flag, parse_arguments
-from boolbert.train.errors import run_script
+from boolbert.errors import run_script
 from boolbert.train.loop import Progress, Trainer
 from boolbert.train.outputs import METRICS, open_run, write_json, write_record
 from boolbert.train.pretraining import PretrainingStage

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from boolbert.eval.ranking import mrr_at_k, r_precision, recall_at_k, violation_rate
-from boolbert.eval.search import top_k
+from boolbert.retrieval.ranking import mrr_at_k, r_precision, recall_at_k, violation_rate
+from boolbert.retrieval.neighbours import top_k
 from boolbert.train.retrieval_data import Split
 
 DEPTHS = (20, 50, 100, 1000)

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from boolbert.train.errors import TrainingError, run_script
+from boolbert.errors import TrainingError, run_script
 from boolbert.train.outputs import METRICS, write_json
 
 SEEDS = (0, 42, 1234)

@@ -11,7 +11,7 @@ from transformers import AutoTokenizer, BertConfig, BertModel, PreTrainedModel
 from transformers.utils import logging
 
 from boolbert import BoolBertConfig, BoolBertModel
-from boolbert.encoders import Encoder, resolve_encoder
+from boolbert.retrieval.encoders import Encoder, resolve_encoder
 from boolbert.sentence_boolbert import DOCUMENT_FOLDER
 from boolbert.train.outputs import METRICS
 from boolbert.train.randomness import reseed

@@ -8,7 +8,7 @@ import evaluate
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.eval.ranking import Values
+from boolbert.retrieval.ranking import Values
 from boolbert.eval.significance import bootstrap
 
 KWARGS = """

@@ -1,6 +1,6 @@
 """Accuracy@K: the share of queries with any gold document in the top K."""
 
-from boolbert.eval import ranking
+from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
 
 

@@ -1,6 +1,6 @@
 """MRecall@K: the share of queries all of whose gold documents stand in the top K."""
 
-from boolbert.eval import ranking
+from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
 
 

@@ -1,6 +1,6 @@
 """MRR@K: the mean of 1 / the rank of the first gold document, 0 beyond K."""
 
-from boolbert.eval import ranking
+from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
 
 

@@ -1,6 +1,6 @@
 """nDCG@K: the discounted gain of the gold documents in the top K, over the best there could be."""
 
-from boolbert.eval import ranking
+from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
 
 

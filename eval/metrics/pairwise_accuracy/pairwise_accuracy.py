@@ -3,7 +3,7 @@
 import datasets
 import evaluate
 
-from boolbert.eval import ranking
+from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
 
 INPUTS = """

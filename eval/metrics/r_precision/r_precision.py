@@ -1,6 +1,6 @@
 """R-precision: the share of gold in the top R, R being how much gold the query has."""
 
-from boolbert.eval import ranking
+from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
 
 

@@ -1,6 +1,6 @@
 """Recall@K: the share of a query's gold documents that stand in the top K."""
 
-from boolbert.eval import ranking
+from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
 
 

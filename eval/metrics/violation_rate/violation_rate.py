@@ -1,6 +1,6 @@
 """Violation rate: the share of the top R (R: how much gold there is) that the query's operators exclude."""
 
-from boolbert.eval import ranking
+from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
 
 

@@ -1,7 +1,7 @@
 """Encode a corpus of any size into shards on disk, with any sentence-transformers model.
 
-python eval/encode.py --model DIR_OR_HUB_ID --data DIR_OR_HUB_ID --output_dir vectors
-accelerate launch eval/encode.py ...                # several processes or GPUs: each takes every n-th shard
+python retrieval/encode.py --model DIR_OR_HUB_ID --data DIR_OR_HUB_ID --output_dir vectors
+accelerate launch retrieval/encode.py ...                # several processes or GPUs: each takes every n-th shard
 
 A killed run goes on where it was and ends with the same bytes: a shard is a fixed range of documents and is
 renamed into place when it is whole. A corpus or a model other than the one a folder was begun with is refused.
@@ -19,9 +19,9 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from boolbert.data import Corpus
-from boolbert.eval.batches import encode_inputs
-from boolbert.eval.errors import EvaluationError
-from boolbert.eval.fingerprints import corpus_fingerprint, model_fingerprint
+from boolbert.retrieval.batches import encode_inputs
+from boolbert.errors import EvaluationError
+from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -213,7 +213,7 @@ class Arguments:
 def main(arguments: Sequence[str] | None = None) -> None:
     from boolbert.data import Quest
     from boolbert.eval.arguments import parse
-    from boolbert.eval.models import load_encoder
+    from boolbert.retrieval.models import load_encoder
 
     args = parse(Arguments, __doc__, arguments)
     model = load_encoder(args.model, device=args.device, precision=args.precision)
@@ -229,6 +229,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    from boolbert.eval.errors import run_script
+    from boolbert.errors import run_script
 
     run_script(main)

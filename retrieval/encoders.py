@@ -171,7 +171,7 @@ def random_bert(folder: Path | None = None) -> Path:
 
 def _vocabulary(words: int = 4000) -> list[str]:
     """BERT's special tokens, single characters, and the commonest words of the embedded data."""
-    from .data.countries import country_documents, country_queries
+    from boolbert.data.countries import country_documents, country_queries
 
     texts = [f"{document['title']} {document['text']}" for document in country_documents()]
     texts += [row["query"] for row in country_queries("train")]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from boolbert.eval.models import is_cosine, prompt_of
+from boolbert.retrieval.models import is_cosine, prompt_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boolbert.eval.errors import EvaluationError
+from boolbert.errors import EvaluationError
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -21,7 +21,7 @@ def load_encoder(
     import torch
     import transformers
 
-    from boolbert.encoders import resolve_encoder
+    from boolbert.retrieval.encoders import resolve_encoder
     from boolbert.sentence_boolbert import load_dual_encoder
 
     if precision not in PRECISIONS:

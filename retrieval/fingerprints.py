@@ -24,7 +24,7 @@ def corpus_fingerprint(corpus: Corpus) -> str:
 
 def model_fingerprint(model: "SentenceTransformer", task: str) -> str:
     """A hash of all that shapes the vectors of one side ("query" or "document"): weights, tokenizer, settings."""
-    from boolbert.eval.models import is_cosine, prompt_of, side_modules
+    from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
 
     digest = hashlib.blake2b(json.dumps([task, prompt_of(model, task), is_cosine(model)]).encode())
     for module in side_modules(model, task):

@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.eval.errors import EvaluationError, optional
-from boolbert.eval.search import DOCUMENT_BLOCK, Ranked, Scores, Vectors, check_shapes, top_k
+from boolbert.errors import EvaluationError, optional
+from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, Ranked, Scores, Vectors, check_shapes, top_k
 
 TRAINING_VECTORS = 100_000
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from boolbert.boolean import OPERATORS
 from boolbert.data import BoolQuestions, Corpus, DataError, HardNegatives, Query, Quest
 from boolbert.data.gold import Rows
-from boolbert.eval.decompose import Parts, gold_parts
-from boolbert.eval.errors import EvaluationError
+from boolbert.boolean.decompose import Parts, gold_parts
+from boolbert.errors import EvaluationError
 
 
 @dataclass(frozen=True)

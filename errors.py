@@ -1,0 +1,80 @@
+# Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
+"""What goes wrong because of a user's input, told in one line, and how a script ends on it."""
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+# What a shell expects of a program that was stopped with Ctrl-C.
+INTERRUPTED = 130
+
+
+class BoolBertError(ValueError):
+    """Something the user can mend. The message says what is wrong, where, and what would be right."""
+
+
+class DataError(BoolBertError):
+    """Data that cannot be read as what it claims to be. The message starts with file, line and field."""
+
+
+class EvaluationError(BoolBertError):
+    """Something that cannot be evaluated."""
+
+
+class TrainingError(BoolBertError):
+    """A training run that cannot start or go on."""
+
+
+class HubError(BoolBertError):
+    """A folder that must not, or cannot, be published."""
+
+
+class Interrupted(Exception):
+    """The user stopped the run; a checkpoint has been written."""
+
+
+class DataWarning(UserWarning):
+    """Data that can be read, with something in it that its user should know. `strict` turns it into a `DataError`."""
+
+
+def run_script(main: Callable[[], Any]) -> None:
+    """Run a script's main. A user's mistake ends it with one line and status 2; a bug keeps its traceback."""
+    try:
+        main()
+    except (BoolBertError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except Interrupted as stop:
+        print(stop, file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+
+
+def optional(module: str, package: str, extra: str) -> Any:
+    """Import a package that only some users need; where it is missing, say in one line how to get it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise BoolBertError(f"{package} is not installed: pip install 'boolbert[{extra}]'") from None
+
+
+def shorten(value: object, width: int = 60) -> str:
+    """A value as it is shown in a message.
+
+    >>> shorten("x" * 100, width=10)
+    "'xxxxxx..."
+    """
+    text = repr(value)
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def first_few(examples: Sequence[str], total: int | None = None, shown: int = 3) -> str:
+    """The first examples of something, and how many more there are.
+
+    >>> first_few(["a", "b", "c", "d", "e"])
+    'a; b; c; and 2 more'
+    """
+    rest = (len(examples) if total is None else total) - len(examples[:shown])
+    return "; ".join(examples[:shown]) + (f"; and {rest:,} more" if rest > 0 else "")
