@@ -190,11 +190,11 @@ def compare(output: Path, encoder: Path, limit: int | None) -> list[dict[str, An
         return json.loads(table.read_text(encoding="utf-8"))
     from tqdm import tqdm
 
+    from boolbert.data.tasks import quest_task
     from boolbert.eval.compare import write_all
     from boolbert.eval.lineup import Lineup, Settings
     from boolbert.eval.results import measure
     from boolbert.eval.scoring import quest_metrics
-    from boolbert.data.tasks import quest_task
 
     task = quest_task(None, "test", limit, progress=False)
     lineup = Lineup(task, Settings(vectors=output / "vectors"))

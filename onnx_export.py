@@ -23,8 +23,8 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from boolbert.data import Quest
-from boolbert.retrieval.ranking import r_precision, recall_at_k
 from boolbert.retrieval.neighbours import top_k
+from boolbert.retrieval.ranking import r_precision, recall_at_k
 from boolbert.sentence_boolbert import UNKNOWN, BoolBertTransformer, load_dual_encoder, operator_row
 
 Vectors = npt.NDArray[np.float32]

@@ -9,11 +9,11 @@ Writes metrics.json, per_query.jsonl, run.trec, qrels.trec, pictures and report.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from boolbert.eval.arguments import parse
+from boolbert.data.tasks import boolquestions_task
 from boolbert.errors import run_script
+from boolbert.eval.arguments import parse
 from boolbert.eval.scoring import boolquestions_metrics
 from boolbert.eval.single import SingleArguments, evaluate_model
-from boolbert.data.tasks import boolquestions_task
 
 
 @dataclass

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from boolbert.eval.arguments import parse
+from boolbert.data.tasks import Task, quest_task
 from boolbert.errors import EvaluationError, run_script
+from boolbert.eval.arguments import parse
 from boolbert.eval.lineup import UNTRAINED, Lineup, Settings, by_seed, check_runs, find_runs
-from boolbert.retrieval.models import bool_bert
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
 from boolbert.eval.results import Result, measure, merged, write_json, write_result
@@ -27,8 +27,8 @@ from boolbert.eval.scoring import main_metric, quest_metrics
 from boolbert.eval.significance import permutation_test
 from boolbert.eval.systems import Dense, System
 from boolbert.eval.tables import comma_separated, markdown, terminal
-from boolbert.data.tasks import Task, quest_task
 from boolbert.eval.trec import write_qrels
+from boolbert.retrieval.models import bool_bert
 
 
 @dataclass

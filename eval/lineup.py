@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boolbert.retrieval.encode import Shards, encode_corpus
+from boolbert.data.tasks import Task
 from boolbert.errors import EvaluationError
+from boolbert.eval.systems import BM25, GATES, Decomposition, Dense, Subtraction, System, found_parts, known_parts
+from boolbert.retrieval.encode import Shards, encode_corpus
 from boolbert.retrieval.fingerprints import model_fingerprint
 from boolbert.retrieval.models import bool_bert, load_encoder
-from boolbert.eval.systems import BM25, GATES, Decomposition, Dense, Subtraction, System, found_parts, known_parts
-from boolbert.data.tasks import Task
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from boolbert.retrieval import ranking
-from boolbert.errors import optional
 from boolbert.data.tasks import Task, boolquestions_task, quest_task
+from boolbert.errors import optional
+from boolbert.retrieval import ranking
 
 REFERENCE = "https://aclanthology.org/2023.acl-long.784"
 REVISION = "1"

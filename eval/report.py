@@ -11,8 +11,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from boolbert.eval.arguments import parse
 from boolbert.errors import EvaluationError, run_script
+from boolbert.eval.arguments import parse
 from boolbert.eval.page import page
 from boolbert.eval.pictures import SHORT
 from boolbert.eval.results import slug

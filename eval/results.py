@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from boolbert.retrieval.ranking import Values, hits
+from boolbert.data.tasks import Task
 from boolbert.eval.scoring import (
     PerQuery,
     as_json,
@@ -20,11 +20,11 @@ from boolbert.eval.scoring import (
     recall_curve,
     search_depth,
 )
-from boolbert.retrieval.neighbours import Ranked, Scores
 from boolbert.eval.significance import bootstrap
 from boolbert.eval.systems import System, search
-from boolbert.data.tasks import Task
 from boolbert.eval.trec import write_run
+from boolbert.retrieval.neighbours import Ranked, Scores
+from boolbert.retrieval.ranking import Values, hits
 
 SHOWN = 10  # ranked documents a query in per_query.jsonl
 TIMED = 20  # queries whose latency is measured

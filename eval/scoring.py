@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.retrieval import ranking
-from boolbert.retrieval.ranking import Ranked, Values
-from boolbert.retrieval.neighbours import BlockScorer
+from boolbert.data.tasks import Task
 from boolbert.eval.significance import Average, bootstrap
 from boolbert.eval.systems import System
-from boolbert.data.tasks import Task
+from boolbert.retrieval import ranking
+from boolbert.retrieval.neighbours import BlockScorer
+from boolbert.retrieval.ranking import Ranked, Values
 
 DEPTHS = (20, 50, 100, 1000)
 ACCURACIES = (1, 5, 10, 20, 100)

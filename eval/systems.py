@@ -7,10 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from boolbert.data import Corpus
-from boolbert.retrieval.batches import encode_inputs
 from boolbert.boolean.decompose import Parts, negated, parsed_parts
+from boolbert.data import Corpus
+from boolbert.data.tasks import Question, operator_labels
 from boolbert.errors import EvaluationError, optional
+from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.models import bool_bert, query_parameters
 from boolbert.retrieval.neighbours import (
     QUERY_BLOCK,
@@ -22,7 +23,6 @@ from boolbert.retrieval.neighbours import (
     check_shapes,
     dot_products,
 )
-from boolbert.data.tasks import Question, operator_labels
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -6,9 +6,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from boolbert.data import Corpus
+from boolbert.data.tasks import Task
 from boolbert.errors import EvaluationError
 from boolbert.retrieval.neighbours import Ranked, Scores
-from boolbert.data.tasks import Task
 
 
 def document_id(corpus: Corpus, row: int) -> str:

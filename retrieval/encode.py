@@ -19,8 +19,8 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from boolbert.data import Corpus
-from boolbert.retrieval.batches import encode_inputs
 from boolbert.errors import EvaluationError
+from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
 
 if TYPE_CHECKING:

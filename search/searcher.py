@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
-from boolbert.retrieval.batches import encode_inputs
 from boolbert.errors import EvaluationError
+from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.models import prompt_of
 from boolbert.retrieval.neighbours import top_k
 from boolbert.sentence_boolbert import operator_row

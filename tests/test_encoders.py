@@ -7,7 +7,7 @@ import pytest
 from huggingface_hub import constants
 from sentence_helpers import write_dual
 
-from boolbert import encoders
+from boolbert.retrieval import encoders
 from boolbert.retrieval.encoders import read_pooling, resolve_encoder
 
 

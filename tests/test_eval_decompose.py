@@ -3,8 +3,8 @@
 import pytest
 
 from boolbert.boolean import TEMPLATES, template_operators
-from boolbert.data import Quest
 from boolbert.boolean.decompose import blank_operators, gold_parts, parsed_parts
+from boolbert.data import Quest
 
 
 @pytest.mark.parametrize("template", TEMPLATES)

@@ -11,10 +11,10 @@ import torch
 from eval_fixtures import save_model
 
 from boolbert.data import Corpus, Document
+from boolbert.errors import EvaluationError
 from boolbert.retrieval import encode
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.encode import Shards, encode_corpus
-from boolbert.errors import EvaluationError
 from boolbert.retrieval.models import load_encoder
 from boolbert.retrieval.neighbours import top_k
 

@@ -88,8 +88,8 @@ def test_boolquestions_evaluator(model):
 
 def test_what_the_mteb_tasks_hold_and_add(tmp_path):
     pytest.importorskip("datasets")
-    from boolbert.eval.mteb_tasks import boolean_scores, split_data
     from boolbert.data.tasks import quest_task
+    from boolbert.eval.mteb_tasks import boolean_scores, split_data
 
     task = quest_task(write_quest(tmp_path / "data"), "dev", progress=False)
     held = split_data(task)
@@ -118,9 +118,9 @@ def test_mteb_takes_the_task(model):
 def test_without_mteb_one_line_says_what_to_install(monkeypatch):
     import sys
 
-    from boolbert.errors import EvaluationError
+    from boolbert.errors import BoolBertError
     from boolbert.eval.mteb_tasks import countries_task
 
     monkeypatch.setitem(sys.modules, "mteb", None)
-    with pytest.raises(EvaluationError, match=r"pip install 'boolbert\[mteb\]'"):
+    with pytest.raises(BoolBertError, match=r"pip install 'boolbert\[mteb\]'"):
         countries_task()

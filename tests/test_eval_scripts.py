@@ -11,8 +11,8 @@ from eval_fixtures import save_model, write_quest
 pytest.importorskip("matplotlib")
 pytest.importorskip("bm25s")
 
+from boolbert.errors import BoolBertError, EvaluationError, optional, run_script
 from boolbert.eval import boolquestions, compare, quest, report
-from boolbert.errors import EvaluationError, run_script
 from boolbert.eval.trec import read_run
 
 
@@ -138,12 +138,10 @@ def test_scripts_end_with_one_line(capsys):
 
     with pytest.raises(SystemExit) as ended:
         run_script(fails)
-    assert ended.value.code == 1
+    assert ended.value.code == 2
     assert capsys.readouterr().err == "error: what, where, and what would be right\n"
 
 
 def test_a_missing_package_is_named_with_its_extra():
-    from boolbert.errors import optional
-
-    with pytest.raises(EvaluationError, match=r"zebra-tools is not installed: pip install 'boolbert\[eval\]'"):
+    with pytest.raises(BoolBertError, match=r"zebra-tools is not installed: pip install 'boolbert\[eval\]'"):
         optional("zebra_tools", "zebra-tools", "eval")

@@ -6,12 +6,12 @@ import torch
 from eval_fixtures import answers, save_model, write_quest
 
 from boolbert.boolean.decompose import Part
-from boolbert.retrieval.encode import encode_corpus
+from boolbert.data.tasks import Question, quest_task
 from boolbert.errors import EvaluationError
-from boolbert.retrieval.models import bool_bert, load_encoder, query_parameters
 from boolbert.eval.scoring import pair_accuracy, quest_metrics
 from boolbert.eval.systems import BM25, Decomposition, Dense, Subtraction, known_parts, search
-from boolbert.data.tasks import Question, quest_task
+from boolbert.retrieval.encode import encode_corpus
+from boolbert.retrieval.models import bool_bert, load_encoder, query_parameters
 
 
 @pytest.fixture

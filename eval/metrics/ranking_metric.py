@@ -8,8 +8,8 @@ import evaluate
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.retrieval.ranking import Values
 from boolbert.eval.significance import bootstrap
+from boolbert.retrieval.ranking import Values
 
 KWARGS = """
 Args:

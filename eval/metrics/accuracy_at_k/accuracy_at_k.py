@@ -1,7 +1,7 @@
 """Accuracy@K: the share of queries with any gold document in the top K."""
 
-from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
+from boolbert.retrieval import ranking
 
 
 class AccuracyAtK(ranking_metric.RankingMetric):

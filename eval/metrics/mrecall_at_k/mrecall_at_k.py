@@ -1,7 +1,7 @@
 """MRecall@K: the share of queries all of whose gold documents stand in the top K."""
 
-from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
+from boolbert.retrieval import ranking
 
 
 class MRecallAtK(ranking_metric.RankingMetric):

@@ -1,7 +1,7 @@
 """MRR@K: the mean of 1 / the rank of the first gold document, 0 beyond K."""
 
-from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
+from boolbert.retrieval import ranking
 
 
 class MRRAtK(ranking_metric.RankingMetric):

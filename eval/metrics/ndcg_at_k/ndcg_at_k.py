@@ -1,7 +1,7 @@
 """nDCG@K: the discounted gain of the gold documents in the top K, over the best there could be."""
 
-from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
+from boolbert.retrieval import ranking
 
 
 class NDCGAtK(ranking_metric.RankingMetric):

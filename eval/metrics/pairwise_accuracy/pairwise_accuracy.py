@@ -3,8 +3,8 @@
 import datasets
 import evaluate
 
-from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
+from boolbert.retrieval import ranking
 
 INPUTS = """
 Args:

@@ -1,7 +1,7 @@
 """R-precision: the share of gold in the top R, R being how much gold the query has."""
 
-from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
+from boolbert.retrieval import ranking
 
 
 class RPrecision(ranking_metric.RankingMetric):

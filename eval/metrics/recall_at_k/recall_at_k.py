@@ -1,7 +1,7 @@
 """Recall@K: the share of a query's gold documents that stand in the top K."""
 
-from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
+from boolbert.retrieval import ranking
 
 
 class RecallAtK(ranking_metric.RankingMetric):

@@ -1,7 +1,7 @@
 """Violation rate: the share of the top R (R: how much gold there is) that the query's operators exclude."""
 
-from boolbert.retrieval import ranking
 from boolbert.eval.metrics import ranking_metric
+from boolbert.retrieval import ranking
 
 
 class ViolationRate(ranking_metric.RankingMetric):

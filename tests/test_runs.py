@@ -1,0 +1,88 @@
+"""A run's folder, asked in one place; and files that are whole or not there."""
+
+import json
+import os
+import stat
+
+import pytest
+
+from boolbert.errors import BoolBertError, HubError
+from boolbert.files import cache_root, read_json, whole_file, write_json, write_text
+from boolbert.runs import Run, finished_runs, is_bool_bert
+
+
+def make_run(folder, *, metrics=True, **arguments):
+    folder.mkdir(parents=True)
+    (folder / "args.json").write_text(json.dumps({"script": "quest", "arguments": arguments, "start": {"kind": "hub"}}))
+    if metrics:
+        (folder / "metrics.json").write_text(json.dumps({"dev": {"mrr@10": 0.5}, "arguments": arguments}))
+    return Run(folder)
+
+
+def test_what_a_run_tells(tmp_path):
+    run = make_run(tmp_path / "run", data="quest", seed=1)
+    assert run.finished
+    assert (run.script, run.data, run.start, run.metrics["dev"]) == ("quest", "quest", {"kind": "hub"}, {"mrr@10": 0.5})
+    assert run.history == "trained by quest on quest"
+    assert not run.has_retriever
+    assert not run.is_bool_bert
+    (run.folder / "config.json").write_text('{"model_type": "boolbert"}')
+    assert is_bool_bert(run.folder)
+    (run.folder / "config.json").write_text('{"model_type": "bert"}')
+    assert not is_bool_bert(run.folder)
+
+
+def test_a_run_is_finished_when_its_own_metrics_are_there(tmp_path):
+    make_run(tmp_path / "a", data=None)
+    make_run(tmp_path / "deep" / "b", data=None, metrics=False)
+    assert [run.folder.name for run in finished_runs(tmp_path)] == ["a"]
+    # Started again in the same folder with other flags: the old weights and metrics are still there.
+    record = {"script": "quest", "arguments": {"data": "quest"}}
+    (tmp_path / "a" / "args.json").write_text(json.dumps(record))
+    assert finished_runs(tmp_path) == []
+    # Going on is no change of flags.
+    record = {"script": "quest", "arguments": {"data": None, "resume": True}}
+    (tmp_path / "a" / "args.json").write_text(json.dumps(record))
+    assert len(finished_runs(tmp_path)) == 1
+
+
+def test_folders_that_are_no_runs(tmp_path):
+    assert finished_runs(tmp_path / "nowhere") == []
+    (tmp_path / "evaluation").mkdir()
+    (tmp_path / "evaluation" / "metrics.json").write_text("{}")
+    damaged = make_run(tmp_path / "damaged", data=None)
+    (damaged.folder / "args.json").write_text('{"script": ')
+    assert finished_runs(tmp_path) == []
+    with pytest.raises(BoolBertError, match=r"damaged/args.json: not valid JSON"):
+        _ = Run(damaged.folder).script
+    assert Run(tmp_path / "nowhere").script is None
+
+
+def test_a_file_is_whole_or_not_there(tmp_path):
+    path = tmp_path / "a.json"
+    write_json(path, {"é": 1})
+    assert path.read_text(encoding="utf-8") == '{\n  "é": 1\n}\n'
+    assert stat.S_IMODE(path.stat().st_mode) & stat.S_IRUSR
+    with pytest.raises(ZeroDivisionError), whole_file(path) as aside:
+        aside.write_text("half" * (1 // 0))
+    assert read_json(path) == {"é": 1}
+    write_text(path, "{")
+    with pytest.raises(HubError, match=r"a.json: not valid JSON"):
+        read_json(path, HubError)
+    with pytest.raises(FileNotFoundError, match=r"b\.json: not found"):
+        read_json(tmp_path / "b.json")
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_new_files_have_the_usual_permissions(tmp_path):
+    (tmp_path / "usual").write_text("")
+    write_text(tmp_path / "ours", "")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_one_place_for_cached_data(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "chosen"))
+    assert cache_root() == tmp_path / "chosen"
+    monkeypatch.delenv("BOOLBERT_CACHE")
+    assert cache_root() == tmp_path / "xdg" / "boolbert"
