@@ -194,7 +194,7 @@ def compare(output: Path, encoder: Path, limit: int | None) -> list[dict[str, An
     from boolbert.eval.compare import write_all
     from boolbert.eval.lineup import Lineup, Settings
     from boolbert.eval.results import measure
-    from boolbert.eval.scoring import quest_metrics
+    from boolbert.retrieval.metrics import quest_metrics
 
     task = quest_task(None, "test", limit, progress=False)
     lineup = Lineup(task, Settings(vectors=output / "vectors"))

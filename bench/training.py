@@ -23,11 +23,13 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as in training; OpenMP re
 
 import torch
 
+from boolbert.data.tasks import Splits, quest_splits
+from boolbert.train.dual_encoder import TEMPERATURES
 from boolbert.train.loop import Trainer
 from boolbert.train.outputs import open_run
 from boolbert.train.quest import QuestArguments
-from boolbert.train.retrieval_data import RetrievalData, quest_data
-from boolbert.train.retrieval_run import TEMPERATURES, build_model, build_stage
+from boolbert.train.retrieval import RetrievalStage
+from boolbert.train.retrieval_run import build_model
 from boolbert.train.start import Start, find_start
 
 WARM_UP = 3
@@ -53,7 +55,7 @@ def main() -> None:
     options = parse_arguments()
     with tempfile.TemporaryDirectory() as folder:
         start = find_start(options.encoder or small_bert(Path(folder) / "bert"))
-        data = quest_data(options.data)
+        data = quest_splits(options.data)
         runs = {
             "Bool-BERT": Ours(start, data, options, Path(folder) / "boolean", baseline=False),
             "BERT": Ours(start, data, options, Path(folder) / "plain", baseline=True),
@@ -78,7 +80,7 @@ def main() -> None:
 class Ours:
     """This project's loop, a round at a time."""
 
-    def __init__(self, start: Start, data: RetrievalData, options: argparse.Namespace, folder: Path, *, baseline: bool):
+    def __init__(self, start: Start, data: Splits, options: argparse.Namespace, folder: Path, *, baseline: bool):
         args = QuestArguments(
             output_dir=str(folder),
             baseline=baseline,
@@ -93,7 +95,7 @@ class Ours:
             log_every=10,
         )
         self.accelerator = open_run(args)
-        self.stage = build_stage(build_model(start, args), data, start.tokenizer(), self.accelerator, args)
+        self.stage = RetrievalStage(build_model(start, args), data, start.tokenizer(), self.accelerator, args)
         self.trainer = Trainer(self.stage, args, self.accelerator)
         self.seconds = 0.0
         self.batches: Any = None
@@ -129,7 +131,7 @@ class Silent:
 class Theirs:
     """sentence-transformers' trainer: one encoder for both sides, which is what it is usually used with."""
 
-    def __init__(self, start: Start, data: RetrievalData, options: argparse.Namespace, folder: Path):
+    def __init__(self, start: Start, data: Splits, options: argparse.Namespace, folder: Path):
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Router, Transformer
 
@@ -185,7 +187,7 @@ class Theirs:
         return times[-1] - times[1]
 
 
-def training_rows(data: RetrievalData, options: argparse.Namespace) -> Any:
+def training_rows(data: Splits, options: argparse.Namespace) -> Any:
     """The rows of the first epoch: a query, its positive and its negatives, as texts."""
     from datasets import Dataset
 
@@ -200,9 +202,11 @@ def training_rows(data: RetrievalData, options: argparse.Namespace) -> Any:
         epoch = len(columns["anchor"]) // max(1, len(sampler.queries))
         for batch in sampler.batches(epoch):
             columns["anchor"] += [data.train.texts[query] for query in batch.queries]
-            columns["positive"] += [data.corpus.text(int(row)) for row in batch.positives]
+            columns["positive"] += [data.train.corpus.text(int(row)) for row in batch.positives]
             for number in range(options.num_negatives):
-                columns[f"negative_{number}"] += [data.corpus.text(int(row)) for row in batch.negatives[:, number]]
+                columns[f"negative_{number}"] += [
+                    data.train.corpus.text(int(row)) for row in batch.negatives[:, number]
+                ]
     return Dataset.from_dict(columns)
 
 
@@ -247,9 +251,7 @@ def busy_share(work: Any) -> float | None:
     return busy / (end - spans[0][0])
 
 
-def report(
-    figures: dict[str, Any], seconds: dict[str, list[float]], start: Start, data: RetrievalData, options: Any
-) -> None:
+def report(figures: dict[str, Any], seconds: dict[str, list[float]], start: Start, data: Splits, options: Any) -> None:
     ratios = {
         "speed, ours over sentence-transformers' (both plain BERT)": _ratio(
             seconds["sentence-transformers, BERT"], seconds["BERT"]

@@ -1,11 +1,11 @@
 """Data: one schema, readers for QUEST, BoolQuestions, SetBERT and MS MARCO files, the embedded default, samplers."""
 
+from ..errors import DataError, DataWarning
 from .boolquestions import BoolQuestions
 from .corpus import Corpus
-from ..errors import DataError, DataWarning
 from .gold import Gold, link_gold
 from .hard_negatives import HardNegatives
-from .qrels import read_collection, read_qrels, read_query_texts, relevant_passages
+from .qrels import read_collection, read_qrels, read_query_texts
 from .quest import Quest
 from .samplers import Batch, TrainingSampler, epoch_order
 from .schema import BoolQuestion, Document, Qrel, Query, Triplet
@@ -32,5 +32,4 @@ __all__ = [
     "read_qrels",
     "read_query_texts",
     "read_triplets",
-    "relevant_passages",
 ]

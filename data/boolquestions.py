@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
+from ..errors import DataError
 from .corpus import Corpus
 from .country_questions import CountryQuestions
-from ..errors import DataError
 from .gold import Gold, link_gold
 from .rows import Row, parse_rows
 from .schema import BoolQuestion, Document
-from .sources import Source, find_table, first_row, open_source
+from .sources import open_source
+from .tables import Source, find_table, first_row, has_table
 
 HUB_ID = "ustc-zhangzm/BoolQuestions"
 SUBSETS = ("MSMARCO", "NaturalQuestions")
@@ -42,8 +43,11 @@ class BoolQuestions:
         self.strict = strict
         self.progress = progress
 
+    def has_split(self, split: str) -> bool:
+        return has_table(self.source, self._names(split))
+
     def questions(self, split: str = "eval", bad: list[DataError] | None = None) -> list[BoolQuestion]:
-        table = find_table(self.source, [f"{self.subset}/{split}", split], "split")
+        table = find_table(self.source, self._names(split), "split")
         return list(parse_rows(self.source.rows(table, progress=self.progress, bad=bad), BoolQuestion.from_row, bad))
 
     def passages(self, bad: list[DataError] | None = None) -> Iterator[Document]:
@@ -67,6 +71,9 @@ class BoolQuestions:
     def _link(self, questions: list[BoolQuestion], ids: list[tuple[str, ...]], field: str) -> Gold:
         places = [question.where for question in questions]
         return link_gold(ids, self.corpus, places=places, field=field, strict=self.strict)
+
+    def _names(self, split: str) -> list[str]:
+        return [f"{self.subset}/{split}", split]
 
     @property
     def _corpus_table(self) -> str:

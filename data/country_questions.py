@@ -8,7 +8,7 @@ from ..errors import DataError
 from .hard_negatives import HardNegatives
 from .quest import Quest
 from .rows import Row
-from .sources import Source
+from .tables import Source
 
 _SPLITS = {"train": "train", "dev": "dev", "eval": "test"}
 

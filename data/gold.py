@@ -6,14 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .corpus import Corpus
 from ..errors import DataError, DataWarning, first_few
+from .corpus import Corpus
 
 Rows = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 
 
-class Gold:
+class Gold(Sequence[Rows]):
     """For each query the sorted rows of its relevant documents, flat in one array.
 
     >>> gold = Gold([[4, 1], [], [2]], documents=5)
@@ -40,7 +40,7 @@ class Gold:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, query: int) -> Rows:
+    def __getitem__(self, query: int) -> Rows:  # type: ignore[override]  # one query at a time
         query = range(len(self))[query]
         return self.rows[self.offsets[query] : self.offsets[query + 1]]
 

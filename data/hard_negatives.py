@@ -41,6 +41,10 @@ class HardNegatives:
     def __getitem__(self, query: int) -> tuple[Rows, ...]:
         return self._pools[query]
 
+    def rows(self, query: int) -> Rows:
+        """All hard negatives of a query, sorted."""
+        return np.unique(np.concatenate([np.empty(0, np.int32), *self._pools[query]]))
+
     @classmethod
     def from_atoms(cls, queries: Sequence[Query], atoms: Mapping[str, Rows], gold: Gold) -> "HardNegatives":
         """The documents that break each query's operators, by set operations over its atomic sets."""
@@ -63,10 +67,10 @@ class HardNegatives:
         return cls(pools, +without)
 
     @classmethod
-    def from_given(cls, negatives: Gold, gold: Gold) -> "HardNegatives":
+    def from_listed(cls, negatives: Gold, gold: Gold) -> "HardNegatives":
         """The negatives that a data set lists itself (BoolQuestions)."""
         pools = [[np.setdiff1d(negatives[query], gold[query])] for query in range(len(gold))]
-        return cls(pools, +Counter({"none given": sum(not len(pool) for (pool,) in pools)}))
+        return cls(pools, +Counter({"none listed": sum(not len(pool) for (pool,) in pools)}))
 
 
 def _members(name: str, atoms: Mapping[str, Rows], documents: int, query: Query) -> np.ndarray:

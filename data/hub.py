@@ -8,7 +8,7 @@ from tqdm import tqdm
 
 from ..errors import DataError
 from .rows import Row
-from .sources import Source
+from .tables import Source
 
 # A file of documents beside train/dev/test is no split in the eyes of `datasets`; it is asked for by its file name.
 _CORPUS_FILES = {"documents": "documents.*", "corpus": "corpus.*"}

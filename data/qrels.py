@@ -39,20 +39,6 @@ def read_query_texts(path: str | Path, *, progress: bool = True) -> dict[str, st
     return texts
 
 
-def relevant_passages(qrels: Iterator[Qrel], minimum: int = 1) -> dict[str, list[str]]:
-    """The passages that answer each query, in the order of the judgements.
-
-    >>> relevant_passages(iter([Qrel("q", "a", 1), Qrel("q", "b", 0), Qrel("q", "c", 2)]))
-    {'q': ['a', 'c']}
-    """
-    relevant: dict[str, list[str]] = {}
-    for qrel in qrels:
-        passages = relevant.setdefault(qrel.qid, [])
-        if qrel.relevance >= minimum:
-            passages.append(qrel.pid)
-    return relevant
-
-
 def _pairs(path: Path, name: str, progress: bool) -> Iterator[tuple[int, str, str]]:
     for number, line in read_lines(path, progress=progress):
         key, tab, text = line.partition("\t")

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from .corpus import Corpus
 from ..errors import DataError, shorten
+from .corpus import Corpus
 from .gold import Gold, Rows, link_gold
 from .lines import read_text
 from .rows import parse_rows
 from .schema import Document, Query
-from .sources import ALIASES, Source, find_table, first_row, kind_of_table, open_source, usual_place
+from .sources import open_source
+from .tables import ALIASES, Source, find_table, first_row, has_table, kind_of_table, usual_place
 
 _DOCUMENTS = next(group for group in ALIASES if "documents" in group)
 
@@ -43,6 +44,9 @@ class Quest:
         """The documents, one at a time."""
         table = find_table(self.source, ["documents"], "table")
         return parse_rows(self.source.rows(table, progress=self.progress, bad=bad), Document.from_row, bad)
+
+    def has_split(self, split: str) -> bool:
+        return has_table(self.source, [split])
 
     def queries(self, split: str, bad: list[DataError] | None = None) -> list[Query]:
         table = find_table(self.source, [split], "split")

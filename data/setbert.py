@@ -8,7 +8,8 @@ from ..boolean import OPERATORS
 from ..errors import DataError, DataWarning, first_few
 from .rows import parse_rows
 from .schema import Triplet
-from .sources import Source, kind_of_table, open_source
+from .sources import open_source
+from .tables import Source, kind_of_table
 
 
 def triplet_tables(source: Source) -> list[str]:

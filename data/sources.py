@@ -1,41 +1,17 @@
-"""Where data comes from: a local folder or file, or a data set on the Hub. Both give tables of rows by name."""
+"""Open a data set: a local folder or file, a data set on the Hub, or the embedded sentences and countries."""
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..boolean import OPERATORS
 from ..errors import DataError
+from .hub import HubSource
 from .rows import Row, json_rows
-from .schema import kind_of
+from .tables import Source
 
 _TABLE = re.compile(r"(?P<stem>[^.].*)\.(?:jsonl?|tsv)(?:\.gz)?")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-
-# Names that mean the same table.
-ALIASES: tuple[tuple[str, ...], ...] = (("dev", "val", "validation"), ("documents", "corpus"))
-
-
-class Source(ABC):
-    """Named tables of rows. A table in a sub-folder or configuration is named "folder/table"."""
-
-    name: str
-
-    @abstractmethod
-    def tables(self) -> list[str]: ...
-
-    @abstractmethod
-    def rows(self, table: str, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
-        """The rows of a table. Where a list `bad` is given, lines that are no rows go there."""
-
-    def tsv_files(self) -> dict[str, Path]:
-        """Tab-separated files beside the tables."""
-        return {}
-
-    def atoms_path(self) -> Path | None:
-        """The file with the atomic sets, where there is one."""
-        return None
 
 
 class LocalSource(Source):
@@ -106,49 +82,7 @@ def open_source(source: str | Path | None = None) -> Source:
             raise DataError(f"{path}: unknown file type; expected .jsonl, .json or .tsv, plain or .gz")
     elif not _HUB_ID.fullmatch(str(source)):
         raise DataError(f"{source}: no such file or folder, nor can it be a Hub data set id (owner/name)")
-    from .hub import HubSource
-
     return HubSource(str(source))
-
-
-def find_table(source: Source, names: Sequence[str], what: str) -> str:
-    """The first of these tables that the source has, by its own name or an alias ("dev" finds "validation").
-
-    >>> class Quest:
-    ...     name = "here"
-    ...     tables = staticmethod(lambda: ["documents", "train", "val"])
-    >>> find_table(Quest(), ["dev"], "split")
-    'val'
-    """
-    tables = source.tables()
-    groups = [next((group for group in ALIASES if name in group), ()) for name in names]
-    for name in [*names, *(alias for group in groups for alias in group)]:
-        if name in tables:
-            return name
-    raise DataError(f"{source.name}: no {what} {names[0]!r}; found {', '.join(tables) or 'no table at all'}")
-
-
-def usual_place(table: str) -> int:
-    """For sorting: train, dev and test first, the others after them in their order.
-
-    >>> sorted(["dev", "test", "extra", "train"], key=usual_place)
-    ['train', 'dev', 'test', 'extra']
-    """
-    order = ("train", *ALIASES[0], "test")
-    return order.index(table) if table in order else len(order)
-
-
-def first_row(source: Source, table: str) -> Row:
-    """The table's first row; an empty table is an error."""
-    for row in source.rows(table, progress=False):
-        return row
-    raise DataError(f"{source.name}: table {table!r} is empty; expected at least one row")
-
-
-def kind_of_table(source: Source, table: str) -> str | None:
-    """What a table holds, told by its first whole row; None where no row tells it."""
-    row = next(source.rows(table, progress=False, bad=[]), None)
-    return None if row is None else kind_of(row.values)
 
 
 def _is_tsv(path: Path) -> bool:

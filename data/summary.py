@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 
 from ..boolean import OPERATORS, TEMPLATES
-from .boolquestions import passage
 from ..errors import DataError
+from .boolquestions import passage
 from .qrels import read_collection, read_qrels, read_query_texts
 from .quest import read_atoms
 from .rows import parse_rows
 from .schema import BoolQuestion, Document, Query, kind_of
 from .setbert import read_table
-from .sources import Source, first_row, kind_of_table, open_source, usual_place
+from .sources import open_source
+from .tables import Source, first_row, kind_of_table, usual_place
 
 FORMATS = {
     "queries": "QUEST",

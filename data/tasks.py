@@ -1,19 +1,29 @@
-"""What is evaluated: queries with their gold, what they exclude, and the groups they are reported by."""
+"""Retrieval tasks, the same for training and evaluation: what is asked, what is gold, what breaks an operator."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
-from boolbert.boolean import OPERATORS
-from boolbert.data import BoolQuestions, Corpus, DataError, HardNegatives, Query, Quest
-from boolbert.data.gold import Rows
-from boolbert.boolean.decompose import Parts, gold_parts
-from boolbert.errors import EvaluationError
+import numpy as np
+
+from ..boolean import multi_hot
+from ..boolean.decompose import Parts, gold_parts
+from ..errors import DataError
+from .boolquestions import BoolQuestions
+from .corpus import Corpus
+from .gold import Gold, Rows
+from .hard_negatives import HardNegatives
+from .quest import Quest
+from .schema import BoolQuestion, Query
+from .split import HELD_OUT, keep_and_hold
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Question:
-    """A query as the systems see it; operators and parts where the data set tells them."""
+    """A query as an encoder sees it; operators and parts where the data set tells them."""
 
     id: str
     text: str
@@ -21,101 +31,152 @@ class Question:
     parts: Parts | None = None
 
 
-@dataclass
-class Task:
-    """Queries over a corpus. `gold`, `violating` and `negated` are rows of it, one collection a query."""
-
-    name: str
-    split: str
-    corpus: Corpus
-    questions: list[Question]
-    gold: Sequence[Rows]
-    violating: list[list[int]] | None = None  # documents that break the query's operators
-    negated: list[list[int]] | None = None  # documents in the set that a NOT excludes
-    groups: dict[str, list[str]] = field(default_factory=dict)  # "template" -> each query's
-    pairs: "list[Pair]" = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.questions)
-
-
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """Two queries that differ in a negation, and for each a document that answers it and not the other."""
 
     questions: tuple[Question, Question]
     rows: tuple[int, int]
 
 
+@dataclass
+class Task:
+    """Queries over a corpus. Documents are rows of the corpus; every list has one entry per query."""
+
+    name: str
+    split: str
+    corpus: Corpus
+    questions: list[Question]
+    gold: Gold
+    violators: HardNegatives | None = None  # documents that break a query's operators, in a pool for each way to do so
+    negated: list[Rows] | None = None  # documents in the set that a NOT excludes
+    groups: dict[str, list[str]] = field(default_factory=dict)  # {"template": [each query's template], ...}
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    @property
+    def texts(self) -> list[str]:
+        return [question.text for question in self.questions]
+
+    @cached_property
+    def violating(self) -> list[Rows] | None:
+        """The documents that break each query's operators, sorted."""
+        return None if self.violators is None else [self.violators.rows(query) for query in range(len(self))]
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Each "A that are not B" with its "A that are also B", and the first document that answers each."""
+        pairs = []
+        templates = self.groups.get("template", [])
+        for index, (question, template) in enumerate(zip(self.questions, templates, strict=False)):
+            if template != "_ that are not _" or question.parts is None or self.violating is None:
+                continue
+            gold, violating = self.gold[index], self.violating[index]
+            if len(gold) and len(violating):
+                first, second = (part.text for part in question.parts)
+                asked = _negation(index, "not", "not", first, second), _negation(index, "and", "also", first, second)
+                pairs.append(Pair(asked, (int(gold[0]), int(violating[0]))))
+        return pairs
+
+
+class Splits(NamedTuple):
+    """What a run trains on and what it is judged by, over one corpus, and a line about them for the user."""
+
+    train: Task
+    dev: Task
+    note: str
+
+
+def operator_labels(question: Question) -> list[int] | None:
+    """The operators as 0/1 labels; None where they are unknown."""
+    return None if question.operators is None else multi_hot(question.operators)
+
+
 def quest_task(data: str | Path | None, split: str, limit: int | None = None, *, progress: bool = True) -> Task:
-    """A split of QUEST-format data. What its queries exclude is known where the atomic sets are."""
+    """A split of QUEST-format data."""
     quest = Quest(data, progress=progress)
-    try:
-        queries = quest.queries(split)[:limit]
-    except DataError as error:
-        raise EvaluationError(f"{error}; query splits: {', '.join(quest.splits) or 'none'}") from None
-    gold = quest.gold(queries)
-    rows = [gold[index] for index in range(len(queries))]
-    task = Task(quest.source.name, split, quest.corpus, [_question(i, q) for i, q in enumerate(queries)], rows)
-    if any(query.template for query in queries):
-        task.groups["template"] = [query.template or "unknown" for query in queries]
-    if any(query.domain for query in queries):
-        task.groups["domain"] = [query.domain or "unknown" for query in queries]
-    if quest.atoms is not None and any(query.atoms for query in queries):
-        atoms = quest.atoms
-        pools = HardNegatives.from_atoms(queries, atoms, gold)
-        task.violating = [sorted({int(row) for pool in pools[i] for row in pool}) for i in range(len(queries))]
-        task.negated = [
-            atoms[query.atoms[-1]].tolist() if query.atoms and "not" in (query.operators or ()) else []
-            for query in queries
-        ]
-        task.pairs = negation_pairs(queries, rows, task.violating)
-    return task
+    return _quest_task(quest, split, quest.queries(split)[:limit])
 
 
 def boolquestions_task(
     data: str | Path | None, split: str, subset: str = "MSMARCO", limit: int | None = None, *, progress: bool = True
 ) -> Task:
-    """BoolQuestions: the positives are gold, the given negatives are what breaks a question's operator."""
+    """A split of BoolQuestions."""
     source = BoolQuestions(data, subset=subset, progress=progress)
-    questions = source.questions(split)[:limit]
-    gold, negatives = source.gold(questions), source.negatives(questions)
+    return _boolquestions_task(source, split, source.questions(split)[:limit])
+
+
+def quest_splits(data: str | Path | None, *, dev_split: str = "dev", dev_share: float = HELD_OUT) -> Splits:
+    """QUEST-format data for training. Without a dev split, a share of the training queries is held out."""
+    quest = Quest(data)
+    train = quest.queries("train")
+    dev = quest.queries(dev_split) if quest.has_split(dev_split) else None
+    train, dev, note = _train_and_dev(train, dev, dev_split, dev_share)
+    note = f"Data: {quest.source.name}, {len(quest.corpus):,} documents, {note}"
+    return Splits(_quest_task(quest, "train", train), _quest_task(quest, dev_split, dev), note)
+
+
+def boolquestions_splits(
+    data: str | Path | None, *, subset: str = "MSMARCO", dev_split: str = "dev", dev_share: float = HELD_OUT
+) -> Splits:
+    """BoolQuestions for training, as `quest_splits`."""
+    source = BoolQuestions(data, subset=subset)
+    train = source.questions("train")
+    dev = source.questions(dev_split) if source.has_split(dev_split) else None
+    train, dev, note = _train_and_dev(train, dev, dev_split, dev_share)
+    note = f"Data: {source.source.name}, {len(source.corpus):,} passages, {note}"
+    return Splits(_boolquestions_task(source, "train", train), _boolquestions_task(source, dev_split, dev), note)
+
+
+def _train_and_dev(train: list[T], dev: list[T] | None, split: str, share: float) -> tuple[list[T], list[T], str]:
+    if dev is not None:
+        return train, dev, f"{len(train):,} training queries, {len(dev):,} for {split}"
+    kept, held = keep_and_hold(len(train), share)
+    note = f"no {split} split: {len(held):,} of {len(train):,} training queries are held out for it"
+    return [train[row] for row in kept], [train[row] for row in held], note
+
+
+def _quest_task(quest: Quest, split: str, queries: list[Query]) -> Task:
+    """What breaks an operator, and what a NOT excludes, is known where the atomic sets are."""
+    gold = quest.gold(queries)
+    task = Task(quest.source.name, split, quest.corpus, [_question(*pair) for pair in enumerate(queries)], gold)
+    for kind, values in (("template", [q.template for q in queries]), ("domain", [q.domain for q in queries])):
+        if any(values):
+            task.groups[kind] = [value or "unknown" for value in values]
+    atoms = quest.atoms
+    if atoms is not None and any(query.atoms for query in queries):
+        task.violators = HardNegatives.from_atoms(queries, atoms, gold)
+        # A NOT's set is the template's last.
+        task.negated = [
+            atoms[query.atoms[-1]] if query.atoms and "not" in (query.operators or ()) else np.empty(0, np.int32)
+            for query in queries
+        ]
+    return task
+
+
+def _boolquestions_task(source: BoolQuestions, split: str, questions: list[BoolQuestion]) -> Task:
+    """The listed negatives are what breaks a question's operator."""
+    gold = source.gold(questions)
     return Task(
         source.source.name,
         split,
         source.corpus,
         [Question(question.qid, question.question, (question.operator,)) for question in questions],
-        [gold[index] for index in range(len(questions))],
-        violating=[negatives[index].tolist() for index in range(len(questions))],
+        gold,
+        violators=HardNegatives.from_listed(source.negatives(questions), gold),
         groups={"operator": [question.operator for question in questions]},
     )
 
 
-def negation_pairs(queries: Sequence[Query], gold: Sequence[Rows], violating: Sequence[Sequence[int]]) -> list[Pair]:
-    """From each "A that are not B" two queries, that one and "A that are also B", with the first document of each."""
-    pairs = []
-    for index, query in enumerate(queries):
-        if query.template != "_ that are not _" or not query.original_query:
-            continue
-        if not len(gold[index]) or not len(violating[index]):
-            continue
-        first, second = (part.text for part in gold_parts(query.original_query))
-        marked = [f"<mark>{first}</mark> that are {word} <mark>{second}</mark>" for word in ("not", "also")]
-        without, both = (
-            Question(
-                f"{index}-{operator}", text.replace("<mark>", "").replace("</mark>", ""), (operator,), gold_parts(text)
-            )
-            for operator, text in zip(("not", "and"), marked, strict=True)
-        )
-        pairs.append(Pair((without, both), (int(gold[index][0]), int(violating[index][0]))))
-    return pairs
-
-
-def operator_labels(question: Question) -> list[int] | None:
-    """The operators as 0/1 labels; None where they are unknown."""
-    return None if question.operators is None else [int(name in question.operators) for name in OPERATORS]
-
-
 def _question(index: int, query: Query) -> Question:
-    parts = gold_parts(query.original_query) if query.original_query else None
+    try:
+        marked = query.original_query or ""
+        parts = gold_parts(marked) if "<mark>" in marked else None
+    except ValueError as error:
+        raise DataError(f"{query.where}: field 'original_query': {error}") from None
     return Question(f"q{index}", query.query, query.operators, parts)
+
+
+def _negation(index: int, operator: str, word: str, first: str, second: str) -> Question:
+    parts = gold_parts(f"<mark>{first}</mark> that are {word} <mark>{second}</mark>")
+    return Question(f"{index}-{operator}", f"{first} that are {word} {second}", (operator,), parts)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from boolbert.data.tasks import boolquestions_task
 from boolbert.errors import run_script
 from boolbert.eval.arguments import parse
-from boolbert.eval.scoring import boolquestions_metrics
 from boolbert.eval.single import SingleArguments, evaluate_model
+from boolbert.retrieval.metrics import boolquestions_metrics
 
 
 @dataclass

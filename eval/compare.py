@@ -23,11 +23,11 @@ from boolbert.eval.lineup import UNTRAINED, Lineup, Settings, by_seed, check_run
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
 from boolbert.eval.results import Result, measure, merged, write_json, write_result
-from boolbert.eval.scoring import main_metric, quest_metrics
 from boolbert.eval.significance import permutation_test
 from boolbert.eval.systems import Dense, System
 from boolbert.eval.tables import comma_separated, markdown, terminal
 from boolbert.eval.trec import write_qrels
+from boolbert.retrieval.metrics import main_metric, quest_metrics
 from boolbert.retrieval.models import bool_bert
 
 

@@ -15,10 +15,10 @@ from sentence_transformers.sentence_transformer.evaluation import SentenceEvalua
 
 from boolbert.data.tasks import Task, boolquestions_task, quest_task
 from boolbert.eval.results import slug
-from boolbert.eval.scoring import PerQuery, boolquestions_metrics, main_metric, quest_metrics, search_depth
 from boolbert.eval.single import gate_of
 from boolbert.eval.systems import Dense, search
 from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.metrics import PerQuery, boolquestions_metrics, main_metric, quest_metrics, search_depth
 from boolbert.retrieval.models import bool_bert
 from boolbert.retrieval.neighbours import Ranked
 

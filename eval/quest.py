@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from boolbert.data.tasks import quest_task
 from boolbert.errors import run_script
 from boolbert.eval.arguments import parse
-from boolbert.eval.scoring import main_metric, quest_metrics
 from boolbert.eval.single import SingleArguments, evaluate_model
+from boolbert.retrieval.metrics import main_metric, quest_metrics
 
 
 @dataclass

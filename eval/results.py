@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,26 +11,17 @@ from typing import Any
 import numpy as np
 
 from boolbert.data.tasks import Task
-from boolbert.eval.scoring import (
-    PerQuery,
-    as_json,
-    averages,
-    over_seeds,
-    pair_accuracy,
-    recall_curve,
-    search_depth,
-)
+from boolbert.eval.scoring import as_json, averages, over_seeds, pair_accuracy, recall_curve
 from boolbert.eval.significance import bootstrap
 from boolbert.eval.systems import System, search
 from boolbert.eval.trec import write_run
+from boolbert.retrieval.metrics import Metrics, PerQuery, search_depth
 from boolbert.retrieval.neighbours import Ranked, Scores
 from boolbert.retrieval.ranking import Values, hits
 
 SHOWN = 10  # ranked documents a query in per_query.jsonl
 TIMED = 20  # queries whose latency is measured
 LATENCY_DEPTH = 100
-
-Metrics = Callable[[Task, Ranked], PerQuery]
 
 
 @dataclass

@@ -10,64 +10,11 @@ from boolbert.data.tasks import Task
 from boolbert.eval.significance import Average, bootstrap
 from boolbert.eval.systems import System
 from boolbert.retrieval import ranking
+from boolbert.retrieval.metrics import PerQuery, depths
 from boolbert.retrieval.neighbours import BlockScorer
 from boolbert.retrieval.ranking import Ranked, Values
 
-DEPTHS = (20, 50, 100, 1000)
-ACCURACIES = (1, 5, 10, 20, 100)
 CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-
-PerQuery = dict[str, Values]
-
-
-def depths(documents: int, wanted: Sequence[int] = DEPTHS) -> list[int]:
-    """The K that mean something in a corpus of this size.
-
-    >>> depths(195), depths(325_505)
-    ([20, 50, 100], [20, 50, 100, 1000])
-    """
-    return [k for k in wanted if k < documents] or [documents]
-
-
-def main_metric(documents: int) -> str:
-    """The metric that systems are ordered and tested by: Recall@100, or R-precision in a small corpus.
-
-    >>> main_metric(195), main_metric(40_000)
-    ('r_precision', 'recall@100')
-    """
-    return "recall@100" if documents >= 1000 else "r_precision"
-
-
-def search_depth(task: Task) -> int:
-    """How far down a ranking the metrics look: the largest K, and all of the top R."""
-    return min(len(task.corpus), max(*depths(len(task.corpus)), *map(len, task.gold), 1))
-
-
-def quest_metrics(task: Task, rows: Ranked) -> PerQuery:
-    """QUEST's recalls, and what they do not see: order, precision and violations."""
-    found = {f"recall@{k}": ranking.recall_at_k(rows, task.gold, k) for k in depths(len(task.corpus))}
-    found |= {f"mrecall@{k}": ranking.mrecall_at_k(rows, task.gold, k) for k in depths(len(task.corpus))}
-    found["mrr@10"] = ranking.mrr_at_k(rows, task.gold, 10)
-    found["ndcg@10"] = ranking.ndcg_at_k(rows, task.gold, 10)
-    found["r_precision"] = ranking.r_precision(rows, task.gold)
-    if task.violating is not None:
-        found["violations"] = ranking.violation_rate(rows, task.violating, task.gold)
-    if task.negated is not None:
-        found["negated"] = ranking.violation_rate(rows, task.negated, task.gold)
-    return found
-
-
-def boolquestions_metrics(task: Task, rows: Ranked) -> PerQuery:
-    """BoolQuestions': MRR@10 and accuracy@K on the positives (higher is better) and on the negatives (lower is)."""
-    found = {}
-    for name, wanted in (("", task.gold), ("negative_", task.violating or [[]] * len(task))):
-        found[f"{name}mrr@10"] = ranking.mrr_at_k(rows, wanted, 10)
-        for k in depths(len(task.corpus), ACCURACIES):
-            found[f"{name}accuracy@{k}"] = ranking.accuracy_at_k(rows, wanted, k)
-    found["ndcg@10"] = ranking.ndcg_at_k(rows, task.gold, 10)
-    found["r_precision"] = ranking.r_precision(rows, task.gold)
-    found["violations"] = ranking.violation_rate(rows, task.violating or [[]] * len(task), task.gold)
-    return found
 
 
 def recall_curve(task: Task, rows: Ranked) -> dict[int, Values]:

@@ -8,12 +8,13 @@ from boolbert.errors import EvaluationError
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
 from boolbert.eval.results import Metrics, Result, measure, write_result
-from boolbert.eval.scoring import recall_curve, search_depth
+from boolbert.eval.scoring import recall_curve
 from boolbert.eval.systems import GATES, Dense
 from boolbert.eval.tables import breakdown
 from boolbert.eval.trec import write_qrels
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.faiss_index import faiss_top_k, recall_of_exact
+from boolbert.retrieval.metrics import search_depth
 from boolbert.retrieval.models import bool_bert, load_encoder
 
 

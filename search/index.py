@@ -16,7 +16,8 @@ import numpy as np
 from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.boolquestions import passage
 from boolbert.data.rows import parse_rows
-from boolbert.data.sources import kind_of_table, open_source
+from boolbert.data.sources import open_source
+from boolbert.data.tables import kind_of_table
 from boolbert.errors import EvaluationError
 from boolbert.retrieval.encode import Shards, encode_corpus, replace_file
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint

@@ -16,7 +16,7 @@ from boolbert.data import DataError, DataWarning, Gold, HardNegatives, Query, Tr
 RNG = np.random.default_rng(0)
 DOCUMENTS = 60
 GOLD = Gold([RNG.choice(DOCUMENTS, RNG.integers(1, 9), replace=False) for _ in range(22)], DOCUMENTS)
-POOLS = HardNegatives.from_given(Gold([RNG.choice(DOCUMENTS, 6, replace=False) for _ in GOLD], DOCUMENTS), GOLD)
+POOLS = HardNegatives.from_listed(Gold([RNG.choice(DOCUMENTS, 6, replace=False) for _ in GOLD], DOCUMENTS), GOLD)
 
 
 def same(one, other):

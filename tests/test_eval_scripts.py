@@ -103,7 +103,7 @@ def test_boolquestions_on_the_embedded_questions(model, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--split", "nowhere"], "no split 'nowhere'; found .*query splits: dev"),
+        (["--split", "nowhere"], "no split 'nowhere'; found .*dev"),
         (["--gate", "open"], "--gate must be one of given, learned, cue"),
         (["--model", "no/such/folder"], "no/such/folder"),
         (["--model", "writer"], "is no encoder but GPT2LMHeadModel"),

@@ -8,9 +8,10 @@ from eval_fixtures import answers, save_model, write_quest
 from boolbert.boolean.decompose import Part
 from boolbert.data.tasks import Question, quest_task
 from boolbert.errors import EvaluationError
-from boolbert.eval.scoring import pair_accuracy, quest_metrics
+from boolbert.eval.scoring import pair_accuracy
 from boolbert.eval.systems import BM25, Decomposition, Dense, Subtraction, known_parts, search
 from boolbert.retrieval.encode import encode_corpus
+from boolbert.retrieval.metrics import quest_metrics
 from boolbert.retrieval.models import bool_bert, load_encoder, query_parameters
 
 
@@ -27,10 +28,10 @@ def make(tmp_path, tokenizer, tiny_config, task, boolean):
 
 def test_the_task_knows_what_its_queries_exclude(task):
     assert [set(rows.tolist()) for rows in task.gold][3] == answers("_ that are not _", ["films", "war"]) == {0, 2, 4}
-    assert task.violating[3] == [1, 3, 5]
-    assert task.violating[0] == []  # no operator to break
-    assert task.negated[3] == [1, 3, 5, 7, 9]
-    assert task.negated[2] == []
+    assert task.violating[3].tolist() == [1, 3, 5]
+    assert task.violating[0].tolist() == []  # no operator to break
+    assert task.negated[3].tolist() == [1, 3, 5, 7, 9]
+    assert task.negated[2].tolist() == []
     assert len(task.pairs) == 2
     assert task.pairs[0].questions[1].text == "films that are also war"
     assert task.pairs[0].rows == (0, 1)
@@ -41,7 +42,7 @@ def test_a_perfect_ranking_has_no_violation_and_the_worst_has_all(task):
     best = quest_metrics(task, perfect)
     assert np.nanmean(best["r_precision"]) == np.nanmean(best["ndcg@10"]) == 1
     assert np.nansum(best["violations"]) == np.nansum(best["negated"]) == 0
-    worst = np.array([[*out, *sorted(set(range(10)) - set(out))] for out in task.violating])
+    worst = np.array([[*out, *sorted(set(range(10)) - set(out.tolist()))] for out in task.violating])
     assert quest_metrics(task, worst)["violations"][3] == 1
 
 

@@ -32,7 +32,7 @@ def noisy(tmp_path_factory):
 
 def slow_loss(stage, batch):
     """One query and one document at a time, then a sum written out."""
-    model, temperature = stage.model, stage.settings.temperature
+    model, temperature = stage.model, stage.temperature
     queries = [model("query", _row(stage.queries["train"], q, stage.operators["train"][[q]])) for q in batch.queries]
     documents = [model("document", _row(stage.documents, d)) for d in batch.documents()]
     total = 0.0
@@ -66,8 +66,8 @@ def test_loss_and_gradients_are_those_of_plain_autograd(still, accelerator, part
 
 
 def test_a_part_draws_the_same_dropout_and_gumbel_noise_both_times(noisy, accelerator):
-    from boolbert.train.losses import contrastive_loss
-    from boolbert.train.randomness import reseed
+    from boolbert.train.dual_encoder import contrastive_loss
+    from boolbert.train.grad_cache import reseed
 
     stage = helpers.quest_stage(noisy, accelerator, gradient_accumulation_steps=3)
     stage.model.train()  # noise and all
@@ -109,7 +109,7 @@ def test_frozen_documents_are_compared_with_the_whole_corpus_and_get_no_gradient
     _, gradients = helpers.gradients_of(stage, accelerator)
     assert all(name.startswith("query.") for name in gradients)
     batch = stage.load(0, 1)
-    assert len(batch["columns"]) == len(stage.data.corpus)
+    assert len(batch["columns"]) == len(stage.corpus)
     gold = stage.data.train.gold
     for row, query in enumerate(stage.sampler.batch(0, 1).queries):
         target = int(batch["columns"][batch["targets"][row]])

@@ -86,8 +86,8 @@ def test_training_lowers_the_loss(finished):
 def test_ctrl_c_saves_and_stops_and_resuming_gives_the_same_weights(folder, finished, monkeypatch):
     from safetensors.torch import load_file
 
-    from boolbert.train import retrieval
     from boolbert.errors import Interrupted
+    from boolbert.train import retrieval
 
     original, output, calls = retrieval.embedding_backward, folder / "stopped", []
 
@@ -110,8 +110,8 @@ def test_ctrl_c_saves_and_stops_and_resuming_gives_the_same_weights(folder, fini
 
 @pytest.mark.parametrize("what", ["loss", "gradient"])
 def test_a_loss_or_gradient_that_is_not_finite_ends_the_run_before_any_checkpoint_holds_it(folder, monkeypatch, what):
-    from boolbert.train import retrieval
     from boolbert.errors import TrainingError
+    from boolbert.train import retrieval
 
     original, calls = retrieval.embedding_backward, []
 
@@ -166,8 +166,8 @@ def test_a_full_disk_leaves_the_last_good_checkpoint_and_says_so(folder, monkeyp
 
 
 def test_no_memory_gets_advice(folder, monkeypatch):
-    from boolbert.train import retrieval
     from boolbert.errors import TrainingError
+    from boolbert.train import retrieval
 
     def none_left(*args, **kwargs):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")

@@ -4,6 +4,7 @@ import json
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def test_every_recipe_can_be_read(name):
     [
         ("epoch: 3", r"mine.yaml: unknown flag 'epoch'; there are .*epochs"),
         ("- 3", "must hold flags and their values, got list"),
-        ("gate: sometimes", "--gate must be one of label, learned, cue, got 'sometimes'"),
+        ("gate: sometimes", "--gate must be one of given, learned, cue, got 'sometimes'"),
         ("epochs: [1, 2]", "field 'epochs' must be one value"),
         ("epochs: 0", "--epochs must be at least 1, got 0"),
         ("a: b: c", "broken YAML"),
@@ -87,14 +88,15 @@ def test_an_error_of_the_project_is_one_line_and_a_bug_keeps_its_traceback(capsy
     exec("def main():\n    raise error", scope)
     with pytest.raises(SystemExit) as caught:
         run_script(scope["main"])
-    assert caught.value.code == "error: train.jsonl:3: broken"
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == "error: train.jsonl:3: broken\n"
     with pytest.raises(ValueError, match="invalid literal"):
         run_script(lambda: int("x"))
 
 
 def test_tokens_are_padded_to_the_longest_row_and_cut_at_the_limit(folder):
+    from boolbert.retrieval.tokens import tokenize
     from boolbert.train.start import find_start
-    from boolbert.train.tokens import tokenize
 
     tokenizer = find_start(str(folder / "encoder")).tokenizer()
     texts = ["films", "films about war and love", "books " * 50]
@@ -107,7 +109,7 @@ def test_tokens_are_padded_to_the_longest_row_and_cut_at_the_limit(folder):
 
 
 def test_many_texts_are_tokenised_once_and_a_damaged_cache_is_made_anew(folder, tmp_path, monkeypatch):
-    from boolbert.train import tokens
+    from boolbert.retrieval import tokens
     from boolbert.train.start import find_start
 
     monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path))
@@ -181,78 +183,81 @@ def test_boolean_parameters_are_those_that_a_bert_lacks(tiny_config):
 
 def test_held_out_queries_are_those_of_the_split_command(folder, tmp_path):
     from boolbert.data.split import split_folder
-    from boolbert.train.retrieval_data import quest_data
+    from boolbert.data.tasks import quest_splits
 
     source = tmp_path / "source"
     source.mkdir()
     for name in ("documents.jsonl", "train.jsonl", "atoms.json"):
         (source / name).write_text((folder / "quest" / name).read_text())
     split_folder(source, tmp_path / "split", dev=0.2)
-    ours, theirs = quest_data(str(source)), quest_data(str(tmp_path / "split"))
+    ours, theirs = quest_splits(str(source)), quest_splits(str(tmp_path / "split"))
     assert ours.dev.texts == theirs.dev.texts
     assert ours.train.texts == theirs.train.texts
     assert "held out" in ours.note
 
 
 def test_violating_negatives_need_atoms(folder, tmp_path):
+    from boolbert.data.tasks import quest_splits
     from boolbert.errors import TrainingError
     from boolbert.train.negatives import hard_negatives
-    from boolbert.train.retrieval_data import quest_data
 
     for name in ("documents.jsonl", "train.jsonl", "dev.jsonl"):
         (tmp_path / name).write_text((folder / "quest" / name).read_text())
-    data = quest_data(str(tmp_path))
-    assert hard_negatives("random", data.train, data.corpus) is None
+    data = quest_splits(str(tmp_path))
+    assert hard_negatives("random", data.train) is None
     with pytest.raises(TrainingError, match="--negatives violating needs the atomic sets"):
-        hard_negatives("violating", data.train, data.corpus)
+        hard_negatives("violating", data.train)
 
 
 def test_labels_for_the_gate_are_needed_of_every_query(folder):
+    from boolbert.data.tasks import quest_splits
+    from boolbert.errors import TrainingError
     from boolbert.train.retrieval import gate_labels
-    from boolbert.train.retrieval_data import quest_data
 
-    data = quest_data(str(folder / "quest"))
+    data = quest_splits(str(folder / "quest"))
     assert gate_labels(data.train).shape == (22, 3)
-    data.train.operators[3] = None
-    with pytest.raises(ValueError, match=r"--gate label needs 'metadata.template'"):
+    data.train.questions[3] = replace(data.train.questions[3], operators=None)
+    with pytest.raises(TrainingError, match=r"--gate given needs 'metadata.template'"):
         gate_labels(data.train)
 
 
 def test_bm25_negatives_share_words_and_never_answer(folder, monkeypatch):
-    from boolbert.train import negatives
+    from boolbert.data.tasks import quest_splits
     from boolbert.errors import TrainingError
-    from boolbert.train.retrieval_data import quest_data
+    from boolbert.train import negatives
 
-    data = quest_data(str(folder / "quest"))
+    data = quest_splits(str(folder / "quest"))
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(TrainingError, match="pip install bm25s"):
-        negatives.hard_negatives("bm25", data.train, data.corpus)
+        negatives.hard_negatives("bm25", data.train)
     monkeypatch.undo()
     pytest.importorskip("bm25s")
-    pools = negatives.hard_negatives("bm25", data.train, data.corpus)
+    pools = negatives.hard_negatives("bm25", data.train)
     for query, text in enumerate(data.train.texts):
         for row in (row for pool in pools[query] for row in pool):
             assert row not in data.train.gold[query]
-            assert set(text.split()) & set(data.corpus.text(int(row)).split())
+            assert set(text.split()) & set(data.train.corpus.text(int(row)).split())
 
 
-def test_boolquestions_data_has_given_negatives_and_operators():
-    from boolbert.train.retrieval_data import boolquestions_data
+def test_boolquestions_have_listed_negatives_and_operators():
+    from boolbert.data.tasks import boolquestions_splits
 
-    data = boolquestions_data(None)
-    assert set(data.train.groups) == {"and", "or", "not"}
-    assert data.train.violating is not None
-    assert all(sum(labels) == 1 for labels in data.dev.operators)
+    data = boolquestions_splits(None)
+    assert set(data.train.groups["operator"]) == {"and", "or", "not"}
+    assert data.train.violators is not None
+    assert all(len(question.operators) == 1 for question in data.dev.questions)
 
 
 def test_ranking_metrics_against_a_slow_version(folder):
-    from boolbert.train.ranking_metrics import ranking_metrics
-    from boolbert.train.retrieval_data import quest_data
+    from boolbert.data.tasks import quest_task
+    from boolbert.retrieval.metrics import group_means, means, quest_metrics, search_depth
+    from boolbert.retrieval.neighbours import top_k
 
-    split = quest_data(str(folder / "quest")).dev
+    split = quest_task(folder / "quest", "dev")
     generator = torch.Generator().manual_seed(0)
     queries, documents = torch.randn(8, 4, generator=generator), torch.randn(24, 4, generator=generator)
-    metrics = ranking_metrics(queries, documents, split)
+    per_query = quest_metrics(split, top_k(queries, documents, search_depth(split))[1])
+    metrics = means(per_query)
     precisions, broken = [], {}
     for query in range(8):
         gold = set(split.gold[query].tolist())
@@ -262,7 +267,7 @@ def test_ranking_metrics_against_a_slow_version(folder):
             broken[query] = len(set(split.negated[query].tolist()) & set(ranked)) / len(gold)
     assert metrics["r_precision"] == pytest.approx(sum(precisions) / 8)
     assert metrics["negated"] == pytest.approx(sum(broken.values()) / len(broken))
-    assert sum(group["queries"] for group in metrics["groups"].values()) == 8
+    assert sum(group["queries"] for group in group_means(per_query, split.groups["template"]).values()) == 8
 
 
 def test_seeds_run_one_after_the_other_and_give_one_table(folder, tmp_path, monkeypatch, capsys):
@@ -287,10 +292,11 @@ def test_seeds_run_one_after_the_other_and_give_one_table(folder, tmp_path, monk
 
 
 def test_a_tracker_that_is_not_there_is_no_error_and_an_unknown_one_is(monkeypatch):
+    from boolbert.errors import TrainingError
     from boolbert.train import logs
 
-    monkeypatch.setattr(logs, "find_spec", lambda name: None)
+    monkeypatch.setattr(logs, "get_available_trackers", list)
     assert logs.available_tracker("tensorboard") is None
     assert logs.available_tracker("none") is None
-    with pytest.raises(ValueError, match="--tracker must be none or one of"):
+    with pytest.raises(TrainingError, match="--tracker must be none or one of"):
         logs.available_tracker("notebook")

@@ -112,7 +112,7 @@ def test_the_variants_of_a_triplet_are_drawn_anew_in_each_epoch_and_the_same_for
 
 
 def test_cue_scores_against_a_count_by_hand():
-    from boolbert.train.cue_scores import cue_scores
+    from boolbert.train.pretraining import cue_scores
 
     rng = np.random.default_rng(0)
     predicted, kinds = rng.random((50, 3)) < 0.4, rng.integers(0, 3, (50, 3))

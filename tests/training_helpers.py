@@ -90,13 +90,14 @@ def quest_arguments(folder, output, **changes):
 
 def train_quest(folder, output, kill=None, **changes):
     """A whole run of stage 2; `kill` names the point at which the process kills itself with SIGKILL."""
-    from boolbert.train.retrieval_data import quest_data
+    from boolbert.data.tasks import quest_splits
+    from boolbert.retrieval.metrics import quest_metrics
     from boolbert.train.retrieval_run import run_retrieval
 
     args = quest_arguments(Path(folder), output, **changes)
     if kill is not None:
         arm(*kill)
-    run_retrieval("quest", args, lambda: quest_data(args.data, dev_split=args.dev_split, dev_share=args.dev_share))
+    run_retrieval("quest", args, lambda: quest_splits(args.data), quest_metrics)
 
 
 def arm(point, number):
@@ -107,7 +108,7 @@ def arm(point, number):
 
     places = {
         "step": (retrieval, "embedding_backward"),
-        "evaluation": (retrieval, "ranking_metrics"),
+        "evaluation": (retrieval, "group_means"),
         "writing": (accelerate.checkpointing, "save"),  # the weights of a checkpoint, then its optimizer
         "renaming": (checkpoints, "_finish"),  # of the best weights, then of a checkpoint
         "pruning": (checkpoints.Checkpoints, "_prune"),
@@ -144,13 +145,17 @@ def still(model):
 
 
 def quest_stage(folder, accelerator, **changes):
-    from boolbert.train.retrieval_data import quest_data
-    from boolbert.train.retrieval_run import build_model, build_stage
+    from boolbert.data.tasks import quest_splits
+    from boolbert.train.negatives import hard_negatives
+    from boolbert.train.retrieval import RetrievalStage
+    from boolbert.train.retrieval_run import build_model
     from boolbert.train.start import find_start
 
     args = quest_arguments(Path(folder), Path(folder) / "unused", **changes)
     start = find_start(args.encoder)
-    stage = build_stage(build_model(start, args), quest_data(args.data), start.tokenizer(), accelerator, args)
+    data = quest_splits(args.data)
+    hard = hard_negatives(args.negatives, data.train)
+    stage = RetrievalStage(build_model(start, args), data, start.tokenizer(), accelerator, args, hard)
     stage.model.train()
     still(stage.model)
     return stage
@@ -183,7 +188,7 @@ def pretraining_stage(folder, accelerator, **changes):
 
 def gradients_of(stage, accelerator, epoch=0, step=1):
     """The losses of one step, and every gradient, summed over the processes."""
-    from boolbert.train.gather import sum_gradients
+    from boolbert.train.loop import sum_gradients
 
     losses = stage.backward(stage.load(epoch, step), step)
     learned = [parameter for parameter in stage.model.parameters() if parameter.requires_grad]

@@ -1,4 +1,4 @@
-"""Training: one script a stage (pretrain.py, quest.py, boolquestions.py), one loop for all of them."""
+"""Training: one script per stage (pretrain.py, quest.py, boolquestions.py), one loop for all of them."""
 
 import os
 

@@ -9,18 +9,21 @@ The encoder is --encoder, else the finished stage 2 in runs/quest, else all-Mini
 import sys
 from dataclasses import dataclass
 
-from boolbert.train.arguments import flag, parse_arguments
+from boolbert.data.split import HELD_OUT
+from boolbert.data.tasks import boolquestions_splits
 from boolbert.errors import run_script
-from boolbert.train.retrieval_data import HELD_OUT, boolquestions_data
-from boolbert.train.retrieval_run import RetrievalArguments, run_retrieval
+from boolbert.retrieval.metrics import boolquestions_metrics
+from boolbert.train.arguments import flag, parse_arguments
+from boolbert.train.retrieval import RetrievalArguments
+from boolbert.train.retrieval_run import run_retrieval
 
 
 @dataclass
 class BoolQuestionsArguments(RetrievalArguments):
-    """As in stage 2; the given negatives are used, and MRR@10 tells the best epoch."""
+    """As in stage 2; the listed negatives are used, and MRR@10 tells the best epoch."""
 
     output_dir: str = flag("runs/boolquestions", "folder for the model, its checkpoints and logs")
-    negatives: str = flag("violating", "random; violating (the negatives that the data gives) or bm25 among them")
+    negatives: str = flag("violating", "random; violating (the negatives that the data lists) or bm25 among them")
     metric: str | None = flag("mrr@10", "tells the best epoch")
     subset: str = flag("MSMARCO", "MSMARCO or NaturalQuestions")
     dev_split: str = flag("dev", "the split that tells the best epoch")
@@ -33,7 +36,8 @@ def main() -> None:
     run_retrieval(
         "boolquestions",
         args,
-        lambda: boolquestions_data(args.data, dev_share=args.dev_share, **options),
+        lambda: boolquestions_splits(args.data, dev_share=args.dev_share, **options),
+        boolquestions_metrics,
         earlier="runs/quest",
     )
 

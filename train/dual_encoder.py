@@ -1,4 +1,4 @@
-"""Two encoders and one space: Bool-BERT (or BERT) for queries, BERT for documents."""
+"""The model of stages 2 and 3, Bool-BERT (or BERT) for queries and BERT for documents, and its loss."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from transformers import PreTrainedModel
 from boolbert.modeling_boolbert import masked_mean
 
 QUERY, DOCUMENT = "query", "document"
+TEMPERATURES = {"dot": 1.0, "cosine": 0.05}
 
 
 class DualEncoder(nn.Module):
@@ -29,3 +30,22 @@ class DualEncoder(nn.Module):
         vectors = hidden_states[:, 0] if first else masked_mean(hidden_states, inputs["attention_mask"])
         vectors = vectors.float()
         return F.normalize(vectors, dim=-1) if self.similarity == "cosine" else vectors
+
+
+def contrastive_loss(
+    queries: Tensor, documents: Tensor, targets: Tensor, excluded: Tensor | None = None, temperature: float = 1.0
+) -> Tensor:
+    """Cross-entropy of each query's target among all documents: (Q, D), (C, D), (Q,), (Q, C) bool.
+
+    `excluded` marks documents that are no negatives of a query: they answer it as well.
+
+    >>> import torch
+    >>> vectors = torch.eye(2)
+    >>> excluded = torch.tensor([[False, True], [False, False]])
+    >>> contrastive_loss(vectors, vectors, torch.tensor([0, 1]), excluded)
+    tensor(0.1566)
+    """
+    scores = queries.float() @ documents.float().T / temperature  # (Q, C)
+    if excluded is not None:
+        scores = scores.masked_fill(excluded, float("-inf"))
+    return F.cross_entropy(scores, targets)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -56,3 +57,11 @@ def embedding_backward(
                 output = side.embed(inputs)
             backward((output * gradient).sum())
     return loss.detach()
+
+
+def reseed(seed: int, *numbers: int) -> None:
+    """Make dropout and Gumbel noise, on every device, a function of these numbers: seed, step, process, part.
+
+    A part that is computed a second time draws the same noise, and so does a step of a resumed run.
+    """
+    torch.manual_seed(int(np.random.SeedSequence([seed, *numbers]).generate_state(1, np.uint64)[0] >> 1))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import torch
+from accelerate.utils import recursively_apply
 
 DEPTH = 4
 
@@ -35,7 +36,7 @@ def prefetch(
                 if stop.is_set():
                     return
                 batch = load(step)
-                put((True, pinned(batch) if pin else batch))
+                put((True, recursively_apply(torch.Tensor.pin_memory, batch) if pin else batch))
             put((False, None))
         except BaseException as error:
             put((False, error))
@@ -53,22 +54,3 @@ def prefetch(
     finally:
         stop.set()
         thread.join()
-
-
-def pinned(batch: Any) -> Any:
-    return _map(batch, torch.Tensor.pin_memory)
-
-
-def to_device(batch: Any, device: torch.device) -> Any:
-    return _map(batch, lambda tensor: tensor.to(device, non_blocking=True))
-
-
-def _map(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """Apply `change` to every tensor in lists and dictionaries."""
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: _map(item, change) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_map(item, change) for item in value)
-    return value

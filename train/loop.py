@@ -4,7 +4,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,14 +12,13 @@ from typing import Any, Protocol
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import broadcast_object_list
+from accelerate.utils import broadcast_object_list, send_to_device
 from torch import Tensor, nn
 
+from boolbert.errors import Interrupted, TrainingError
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import Checkpoints, out_of_memory
-from boolbert.errors import Interrupted, TrainingError
-from boolbert.train.gather import sum_gradients
-from boolbert.train.loader import prefetch, to_device
+from boolbert.train.loader import prefetch
 from boolbert.train.logs import RunLog
 from boolbert.train.optimizer import build_optimizer, linear_schedule, set_learning_rate
 
@@ -103,7 +102,7 @@ class Trainer:
         self.checkpoints = Checkpoints(self.run, args.keep_last)
         self.total = args.epochs * stage.steps_per_epoch
         stage.model.to(accelerator.device)
-        # Prepared as for evaluation: autocast and device, but no DistributedDataParallel (see gather.py).
+        # Prepared as for evaluation: autocast and device, but no DistributedDataParallel.
         self.model = accelerator.prepare_model(stage.model, evaluation_mode=True)
         self.learned = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         optimizer = build_optimizer(
@@ -186,7 +185,7 @@ class Trainer:
 
     def _step(self, batches: Iterator[Any]) -> None:
         waiting = time.perf_counter()
-        batch = to_device(next(batches), self.accelerator.device)
+        batch = send_to_device(next(batches), self.accelerator.device, non_blocking=True)
         self.waited += time.perf_counter() - waiting
         step = self.progress.step
         rate = linear_schedule(step, self.total, self.args.warmup)
@@ -281,3 +280,36 @@ class Trainer:
             f"--gradient_accumulation_steps {2 * self.args.gradient_accumulation_steps} (the same result in less "
             "memory), --gradient_checkpointing, or --mixed_precision bf16"
         )
+
+
+BUCKET = 25_000_000  # numbers that are summed at once
+
+
+def sum_gradients(accelerator: Accelerator, parameters: Iterable[nn.Parameter]) -> None:
+    """Add up the gradients of all processes. A parameter that has none anywhere keeps none."""
+    if accelerator.num_processes == 1:
+        return
+    learned = list(parameters)
+    present = torch.tensor([p.grad is not None for p in learned], dtype=torch.float32, device=accelerator.device)
+    torch.distributed.all_reduce(present)
+    shared = [p for p, count in zip(learned, present.tolist(), strict=True) if count]
+    for parameter in shared:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+    for bucket in _buckets(shared):
+        gradients = [p.grad for p in bucket if p.grad is not None]
+        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        torch.distributed.all_reduce(flat)
+        for gradient, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+            gradient.copy_(part.view_as(gradient))
+
+
+def _buckets(parameters: Sequence[nn.Parameter]) -> Iterable[list[nn.Parameter]]:
+    bucket: list[nn.Parameter] = []
+    for parameter in parameters:
+        if bucket and sum(p.numel() for p in bucket) + parameter.numel() > BUCKET:
+            yield bucket
+            bucket = []
+        bucket.append(parameter)
+    if bucket:
+        yield bucket

@@ -5,25 +5,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from boolbert.data import Corpus, Gold, HardNegatives
+from boolbert.data.tasks import Task
 from boolbert.errors import TrainingError
-from boolbert.train.retrieval_data import Split
 
-NEGATIVES = ("random", "violating", "bm25")
 BM25_DEPTH = 100
 
 
-def hard_negatives(kind: str, split: Split, corpus: Corpus) -> HardNegatives | None:
+def hard_negatives(kind: str, task: Task) -> HardNegatives | None:
     """The pools to draw hard negatives from; None for random negatives only."""
     if kind == "random":
         return None
     if kind == "bm25":
-        return bm25_negatives(split.texts, corpus, split.gold)
-    if split.violating is None:
+        return bm25_negatives(task.texts, task.corpus, task.gold)
+    if task.violators is None:
         raise TrainingError(
             "--negatives violating needs the atomic sets of the queries (atoms.json and metadata.atoms), "
-            "or given negatives; this data has none. Try --negatives random or bm25"
+            "or listed negatives; this data has none. Try --negatives random or bm25"
         )
-    return split.violating
+    return task.violators
 
 
 def bm25_negatives(texts: Sequence[str], corpus: Corpus, gold: Gold, depth: int = BM25_DEPTH) -> HardNegatives:

@@ -13,9 +13,9 @@ import torch
 from accelerate import Accelerator
 
 import boolbert
+from boolbert.errors import TrainingError
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import Checkpoints
-from boolbert.errors import TrainingError
 from boolbert.train.logs import available_tracker
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")

@@ -17,16 +17,16 @@ from boolbert import BoolBertForPreTraining
 from boolbert.boolean import OPERATORS
 from boolbert.data import Triplet, read_triplets
 from boolbert.data.sentences import boolean_sentences
+from boolbert.data.split import keep_and_hold
+from boolbert.errors import run_script
 from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.arguments import RunArguments, flag, parse_arguments
-from boolbert.errors import run_script
+from boolbert.train.logs import print_pretraining
 from boolbert.train.loop import Progress, Trainer
 from boolbert.train.outputs import METRICS, open_run, write_json, write_record
 from boolbert.train.pretraining import PretrainingStage
-from boolbert.train.retrieval_data import held_out
 from boolbert.train.sentences import prepare_triplets
 from boolbert.train.start import Start, find_start, quiet
-from boolbert.train.summary import print_pretraining
 
 EMBEDDED = "sentences"
 
@@ -85,7 +85,7 @@ def read_data(args: PretrainArguments) -> tuple[list[Triplet], list[Triplet], st
         train, dev = (embedded(count, split) for count, split in ((rows, "train"), (args.dev_rows, "dev")))
         return train, dev, f"Data: sentences (embedded), {len(train):,} triplets, {len(dev):,} held out, of other words"
     triplets = list(read_triplets(args.data, skip_bad=args.skip_bad))
-    kept, held = held_out(len(triplets), args.dev_share)
+    kept, held = keep_and_hold(len(triplets), args.dev_share)
     train = [triplets[row] for row in kept]
     if args.max_rows is not None:
         names = {triplet.operator for triplet in train}

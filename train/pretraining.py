@@ -3,18 +3,19 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from accelerate import Accelerator
+from accelerate.utils import send_to_device
 from torch import Tensor
 
 from boolbert import BoolBertForPreTraining
+from boolbert.boolean import OPERATORS
 from boolbert.data import epoch_order
 from boolbert.modeling_boolbert import masked_binary_cross_entropy
-from boolbert.train.cue_scores import cue_scores, gate_scores
-from boolbert.train.loader import to_device
+from boolbert.train.grad_cache import reseed
 from boolbert.train.optimizer import is_boolean
-from boolbert.train.randomness import reseed
-from boolbert.train.sentences import TripletSentences
+from boolbert.train.sentences import KINDS, TripletSentences
 
 LOSSES = ("cue_loss", "gate_loss", "triplet_loss")
 EVAL_BATCH = 128
@@ -74,14 +75,14 @@ class PretrainingStage:
         # How much of each loss's mean over the whole batch is this part's.
         whole = self._counted(drawn, int(chosen_of_all.sum()))
         loaded = []
-        for places in np.array_split(own, min(self.parts, len(own))):
-            part, chosen = drawn[places], drawn[places[chosen_of_all[places]]]
+        for rows in np.array_split(own, min(self.parts, len(own))):
+            part, chosen = drawn[rows], drawn[rows[chosen_of_all[rows]]]
             counted = self._counted(part, len(chosen))
             loaded.append(
                 {
                     "sentences": None if len(chosen) == len(part) else self.train.sentences.batch(part.ravel()),
                     "triplets": self._inputs(chosen, self.train) if len(chosen) else None,
-                    "shares": [some / all_ if all_ else 0.0 for some, all_ in zip(counted, whole, strict=True)],
+                    "shares": [count / total if total else 0.0 for count, total in zip(counted, whole, strict=True)],
                 }
             )
         return {"parts": loaded}
@@ -118,12 +119,12 @@ class PretrainingStage:
         found, kinds, gates = [], [], []
         rows = self.dev.written()
         for start in range(0, len(rows), EVAL_BATCH):
-            some = rows[start : start + EVAL_BATCH]
-            inputs = to_device(sentences.tokens.batch(some), device)
+            batch = rows[start : start + EVAL_BATCH]
+            inputs = send_to_device(sentences.tokens.batch(batch), device)
             cue_logits, gate_logits = first_parts(self.model, inputs)
             real = inputs["attention_mask"].bool().cpu().numpy()
             found.append((cue_logits > 0).cpu().numpy().transpose(0, 2, 1)[real])
-            kinds.append(sentences.batch_kinds(some).transpose(0, 2, 1)[real])
+            kinds.append(sentences.batch_kinds(batch).transpose(0, 2, 1)[real])
             gates.append((gate_logits > 0).cpu().numpy())
         cues = cue_scores(np.concatenate(found), np.concatenate(kinds))
         gate = gate_scores(np.concatenate(gates), sentences.operators[rows])
@@ -139,7 +140,9 @@ class PretrainingStage:
         near = 0
         for part in np.array_split(chosen, -(-len(chosen) // 32)):
             rows = np.array([[self.dev.anchors[t], self.dev.positives[t][0], self.dev.negatives[t][0]] for t in part])
-            vectors = self.model(**to_device(self._inputs(rows, self.dev), self.accelerator.device)).sentence_embedding
+            vectors = self.model(
+                **send_to_device(self._inputs(rows, self.dev), self.accelerator.device)
+            ).sentence_embedding
             anchor, positive, negative = vectors.chunk(3)
             near += int(((anchor - positive).norm(dim=1) < (anchor - negative).norm(dim=1)).sum())
         return near / len(chosen)
@@ -170,3 +173,51 @@ def first_parts(model: BoolBertForPreTraining, inputs: dict[str, Tensor]) -> tup
     mask = inputs["attention_mask"].float()
     embeddings = bert.embeddings(input_ids=inputs["input_ids"])
     return bert.cue_predictor(embeddings, bert.operator_embeddings, mask), bert.gate(embeddings, mask)
+
+
+def f1(hits: int, wrong: int, missed: int) -> float:
+    """
+    >>> f1(hits=3, wrong=1, missed=1)
+    0.75
+    """
+    return 2 * hits / (2 * hits + wrong + missed) if hits + wrong + missed else 1.0
+
+
+def cue_scores(predicted: npt.NDArray[np.bool_], kinds: npt.NDArray[Any]) -> dict[str, Any]:
+    """F1 over tokens, from predictions and true kinds, both (tokens, 3).
+
+    The F1 of one kind of cue leaves out tokens of the other kind. A token that is predicted but is no cue at all
+    counts as a mistake for both kinds.
+
+    >>> predicted = np.array([[True, False, False], [True, False, False], [False, False, True]])
+    >>> scores = cue_scores(predicted, np.array([[1, 0, 0], [0, 0, 0], [0, 0, 2]]))
+    >>> round(scores["cue_f1_and"], 3), scores["cue_f1_not"], scores["kinds"]["not"]["several words"]["tokens"]
+    (0.667, 1.0, 1)
+    """
+    scores: dict[str, Any] = {}
+    by_kind: dict[str, Any] = {}
+    for index, operator in enumerate(OPERATORS):
+        found, kind = predicted[:, index], kinds[:, index]
+        wrong = int((found & (kind == 0)).sum())
+        scores[f"cue_f1_{operator}"] = f1(int((found & (kind > 0)).sum()), wrong, int((~found & (kind > 0)).sum()))
+        by_kind[operator] = {
+            name: {
+                "tokens": int((kind == code).sum()),
+                "f1": f1(int((found & (kind == code)).sum()), wrong, int((~found & (kind == code)).sum())),
+                "recall": float(found[kind == code].mean()) if (kind == code).any() else None,
+            }
+            for code, name in enumerate(KINDS)
+            if code
+        }
+    return {"cue_f1": float(np.mean(list(scores.values()))), **scores, "kinds": by_kind}
+
+
+def gate_scores(predicted: npt.NDArray[Any], operators: npt.NDArray[Any]) -> dict[str, float]:
+    """Accuracy of the predicted operators, (sentences, 3): of all three together, and of each.
+
+    >>> gate_scores(np.array([[1, 0, 0], [0, 0, 1]]), np.array([[1, 0, 0], [0, 1, 1]]))["gate_accuracy"]
+    0.5
+    """
+    right = predicted == operators
+    each = {f"gate_accuracy_{operator}": float(right[:, index].mean()) for index, operator in enumerate(OPERATORS)}
+    return {"gate_accuracy": float(right.all(axis=1).mean()), **each}

@@ -10,10 +10,13 @@ The encoder is --encoder, else the finished stage 1 in runs/pretrain, else all-M
 import sys
 from dataclasses import dataclass
 
-from boolbert.train.arguments import flag, parse_arguments
+from boolbert.data.split import HELD_OUT
+from boolbert.data.tasks import quest_splits
 from boolbert.errors import run_script
-from boolbert.train.retrieval_data import HELD_OUT, quest_data
-from boolbert.train.retrieval_run import RetrievalArguments, run_retrieval
+from boolbert.retrieval.metrics import quest_metrics
+from boolbert.train.arguments import flag, parse_arguments
+from boolbert.train.retrieval import RetrievalArguments
+from boolbert.train.retrieval_run import run_retrieval
 
 
 @dataclass
@@ -30,7 +33,8 @@ def main() -> None:
     run_retrieval(
         "quest",
         args,
-        lambda: quest_data(args.data, dev_split=args.dev_split, dev_share=args.dev_share),
+        lambda: quest_splits(args.data, dev_split=args.dev_split, dev_share=args.dev_share),
+        quest_metrics,
         earlier="runs/pretrain",
     )
 

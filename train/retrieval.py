@@ -8,42 +8,59 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor
 
+from boolbert.boolean import multi_hot
 from boolbert.data import Batch, HardNegatives, TrainingSampler
-from boolbert.train.dual_encoder import DOCUMENT, QUERY, DualEncoder
-from boolbert.train.gather import gather_rows
-from boolbert.train.grad_cache import Side, embedding_backward
-from boolbert.train.losses import contrastive_loss
-from boolbert.train.randomness import reseed
-from boolbert.train.ranking_metrics import default_metric, ranking_metrics
-from boolbert.train.retrieval_data import RetrievalData, Split
-from boolbert.train.tokens import Tokens, tokenize
-from boolbert.train.vectors import encode
+from boolbert.data.tasks import Splits, Task
+from boolbert.errors import TrainingError
+from boolbert.retrieval.metrics import Metrics, group_means, main_metric, means, quest_metrics, search_depth
+from boolbert.retrieval.neighbours import top_k
+from boolbert.retrieval.tokens import Tokens, encode_tokens, gather_rows, tokenize
+from boolbert.train.arguments import RunArguments, flag
+from boolbert.train.dual_encoder import DOCUMENT, QUERY, TEMPERATURES, DualEncoder, contrastive_loss
+from boolbert.train.grad_cache import Side, embedding_backward, reseed
 
+GATES = ("given", "learned", "cue")
+NEGATIVES = ("random", "violating", "bm25")
 # What another part costs, in tokens: its small kernels, and adding up the gradients of the word embeddings.
 PART_COST_CPU, PART_COST_GPU = 256, 8192
 _CORPUS_NEGATIVES = 3  # a stream of random numbers besides the sampler's own
 
 
 @dataclass
-class RetrievalSettings:
-    """How the dual encoder is trained; the scripts fill it from their flags."""
+class RetrievalArguments(RunArguments):
+    """What stages 2 and 3 can be told besides."""
 
-    batch_size: int = 32
-    negatives: int = 5
-    hard_negatives: int = 0
-    gate: str = "label"
-    temperature: float = 1.0
-    query_length: int = 64
-    document_length: int = 256
-    freeze_documents: bool = False
-    corpus_negatives: int = 4096
-    parts: int = 1
-    seed: int = 0
-    metric: str | None = None
+    gate: str = flag("given", "who tells a query's operators: given (by the data), learned or cue (by the model)")
+    negatives: str = flag("random", "random; violating (documents that break the operator) or bm25 among them")
+    num_negatives: int = flag(5, "negatives of each query besides those of the batch")
+    hard_negatives: int = flag(2, "how many of them are violating or from bm25, if asked for")
+    freeze_documents: bool = flag(False, "train the query side only, against document vectors computed once")
+    corpus_negatives: int = flag(4096, "with freeze_documents: documents that every query is compared with")
+    pooling: str | None = flag(None, "cls or mean; as the encoder was trained if not given")
+    similarity: str | None = flag(None, "dot or cosine; as the encoder was trained if not given")
+    temperature: float | None = flag(None, "divides the scores; 1 for dot, 0.05 for cosine if not given")
+    query_length: int = flag(64, "tokens of a query, longer ones are cut")
+    document_length: int = flag(256, "tokens of a document, longer ones are cut")
+    metric: str | None = flag(None, "tells the best epoch: recall@100, or r_precision in a corpus of less than 1,000")
+    eval_every: int = flag(1, "epochs between evaluations")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gate == "label":  # the old name
+            self.gate = "given"
+        for name, known in (("gate", GATES), ("negatives", NEGATIVES)):
+            self.require(name, getattr(self, name) in known, f"one of {', '.join(known)}")
+        self.require("pooling", self.pooling in (None, "cls", "mean"), "cls or mean")
+        self.require("similarity", self.similarity in (None, "dot", "cosine"), "dot or cosine")
+        self.require("temperature", self.temperature is None or self.temperature > 0, "above 0")
+        self.require("num_negatives", self.num_negatives >= 0, "at least 0")
+        self.require("hard_negatives", 0 <= self.hard_negatives <= self.num_negatives, "0 to num_negatives")
+        for name in ("query_length", "document_length", "eval_every", "corpus_negatives"):
+            self.require(name, getattr(self, name) >= 1, "at least 1")
 
 
 class RetrievalStage:
-    """In-batch negatives over all processes, `negatives` more for each query, and a fresh positive in each epoch.
+    """In-batch negatives over all processes, `num_negatives` more for each query, a fresh positive in each epoch.
 
     With `freeze_documents` the document vectors are computed once, and a query is compared with `corpus_negatives`
     documents of the corpus besides those of the batch, or with all of them.
@@ -52,42 +69,44 @@ class RetrievalStage:
     def __init__(
         self,
         model: DualEncoder,
-        data: RetrievalData,
+        data: Splits,
         tokenizer: Any,
         accelerator: Accelerator,
-        settings: RetrievalSettings,
+        args: RetrievalArguments,
         hard: HardNegatives | None = None,
+        metrics: Metrics = quest_metrics,
     ):
         self.model = model.to(accelerator.device)
         self.data = data
+        self.corpus = data.train.corpus
         self.accelerator = accelerator
-        self.settings = settings
-        self.metric = settings.metric or default_metric(len(data.corpus))
-        few = settings.hard_negatives if hard is not None else 0
+        self.args = args
+        self.metrics = metrics
+        self.metric = args.metric or main_metric(len(self.corpus))
+        self.temperature = args.temperature or TEMPERATURES[model.similarity]
+        hard_negatives = args.hard_negatives if hard is not None else 0
         self.sampler = TrainingSampler(
             data.train.gold,
-            batch_size=settings.batch_size,
-            random_negatives=settings.negatives - few,
+            batch_size=args.batch_size,
+            random_negatives=args.num_negatives - hard_negatives,
             hard=hard,
-            hard_negatives=few,
-            seed=settings.seed,
+            hard_negatives=hard_negatives,
+            seed=args.seed,
             drop_last=accelerator.num_processes > 1,
         )
         self.steps_per_epoch = self.sampler.steps_per_epoch
-        texts = (data.corpus.text(row) for row in range(len(data.corpus)))
-        self.documents = tokenize(tokenizer, texts, settings.document_length, len(data.corpus))
+        texts = (self.corpus.text(row) for row in range(len(self.corpus)))
+        self.documents = tokenize(tokenizer, texts, args.document_length, len(self.corpus))
+        tasks = {"train": data.train, "dev": data.dev}
         self.queries = {
-            name: tokenize(tokenizer, split.texts, settings.query_length, len(split))
-            for name, split in (("train", data.train), ("dev", data.dev))
+            name: tokenize(tokenizer, task.texts, args.query_length, len(task)) for name, task in tasks.items()
         }
-        labelled = settings.gate == "label" and hasattr(model.query, "gate")
-        self.operators = {
-            name: gate_labels(split) if labelled else None for name, split in (("train", data.train), ("dev", data.dev))
-        }
+        given = args.gate == "given" and hasattr(model.query, "gate")
+        self.operators = {name: gate_labels(task) if given else None for name, task in tasks.items()}
         self.frozen: Tensor | None = None
-        if settings.freeze_documents:
+        if args.freeze_documents:
             model.document.requires_grad_(False)
-            self.frozen = encode(model, DOCUMENT, self.documents, accelerator)
+            self.frozen = encode_tokens(model, DOCUMENT, self.documents, accelerator)
 
     def load(self, epoch: int, step: int) -> dict[str, Any]:
         ranks, rank = self.accelerator.num_processes, self.accelerator.process_index
@@ -114,7 +133,7 @@ class RetrievalStage:
         return loaded
 
     def backward(self, batch: dict[str, Any], step: int) -> dict[str, Tensor]:
-        rank, seed = self.accelerator.process_index, self.settings.seed
+        rank, seed = self.accelerator.process_index, self.args.seed
 
         def loss_of(queries: Tensor, documents: Tensor | None = None) -> Tensor:
             queries = gather_rows(self.accelerator, queries, batch["sizes"])
@@ -123,7 +142,7 @@ class RetrievalStage:
                 documents = self.frozen[batch["columns"]]
             else:
                 documents = gather_rows(self.accelerator, documents, batch["document_sizes"])
-            return contrastive_loss(queries, documents, batch["targets"], batch["excluded"], self.settings.temperature)
+            return contrastive_loss(queries, documents, batch["targets"], batch["excluded"], self.temperature)
 
         sides = [Side(lambda inputs: self.model(QUERY, inputs), batch["queries"], batch["query_index"])]
         if self.frozen is None:
@@ -133,18 +152,22 @@ class RetrievalStage:
             loss_of,
             reseed=lambda side, part: reseed(seed, step, rank, side, part),
             backward=self.accelerator.backward,
-            keep=self.settings.parts == 1,
+            keep=self.args.gradient_accumulation_steps == 1,
         )
         return {"loss": loss}
 
     def evaluate(self, *, labels: bool = True) -> dict[str, Any]:
-        """The dev metrics; without `labels` the model has to find the operators by itself."""
+        """The dev metrics, and those of each group; without `labels` the model has to find the operators by itself."""
         operators = self.operators["dev"] if labels else None
-        queries = encode(self.model, QUERY, self.queries["dev"], self.accelerator, operators)
+        queries = encode_tokens(self.model, QUERY, self.queries["dev"], self.accelerator, operators)
         documents = self.frozen
         if documents is None:
-            documents = encode(self.model, DOCUMENT, self.documents, self.accelerator)
-        return ranking_metrics(queries, documents, self.data.dev)
+            documents = encode_tokens(self.model, DOCUMENT, self.documents, self.accelerator)
+        task = self.data.dev
+        _, rows = top_k(queries, documents, search_depth(task), device=documents.device)
+        per_query = self.metrics(task, rows)
+        groups = next(iter(task.groups.values()), [])
+        return {**means(per_query), "groups": group_means(per_query, groups)}
 
     def _query_inputs(self, rows: np.ndarray) -> dict[str, Tensor]:
         inputs = self.queries["train"].batch(rows)
@@ -160,7 +183,7 @@ class RetrievalStage:
         """
         unique, inverse = np.unique(rows, return_inverse=True)
         order = np.argsort(tokens.lengths[unique], kind="stable")
-        count = self.settings.parts
+        count = self.args.gradient_accumulation_steps
         if count == 1:
             overhead = PART_COST_GPU if self.accelerator.device.type == "cuda" else PART_COST_CPU
             count = best_parts(tokens.lengths[unique[order]], overhead)
@@ -168,10 +191,10 @@ class RetrievalStage:
 
     def _frozen_columns(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         """The documents to compare with, and the column of each query's positive."""
-        count, wanted = len(self.data.corpus), self.settings.corpus_negatives
+        count, wanted = len(self.corpus), self.args.corpus_negatives
         if count <= wanted:
             return np.arange(count), batch.positives.astype(np.int64)
-        random = np.random.default_rng([self.settings.seed, _CORPUS_NEGATIVES, batch.epoch, batch.step])
+        random = np.random.default_rng([self.args.seed, _CORPUS_NEGATIVES, batch.epoch, batch.step])
         columns = np.concatenate([batch.documents(), random.choice(count, wanted, replace=False)])
         return columns.astype(np.int64), np.arange(len(batch))
 
@@ -189,12 +212,14 @@ def best_parts(lengths: np.ndarray, overhead: int, most: int = 8) -> int:
     return min(costs, key=lambda count: costs[count])
 
 
-def gate_labels(split: Split) -> Tensor:
+def gate_labels(task: Task) -> Tensor:
     """The operators of all queries, (queries, 3)."""
-    for row, operators in enumerate(split.operators):
-        if operators is None:
-            raise ValueError(
-                f"--gate label needs 'metadata.template' of every query, and {split.texts[row]!r} has none; "
+    labels = []
+    for question in task.questions:
+        if question.operators is None:
+            raise TrainingError(
+                f"--gate given needs 'metadata.template' of every query, and {question.text!r} has none; "
                 "try --gate learned or --gate cue"
             )
-    return torch.tensor(split.operators)
+        labels.append(multi_hot(question.operators))
+    return torch.tensor(labels)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from boolbert.boolean import OPERATORS, Cue, augment, cue_labels, find_cues, multi_hot
 from boolbert.data import DataError, Triplet
-from boolbert.train.tokens import AT_ONCE, Index, Tokens, pad_rows
+from boolbert.retrieval.tokens import TEXTS_AT_ONCE, Index, Tokens, pad_rows
 
 # What a token is to an operator. Only the last two are cues.
 KINDS = ("none", "one word", "several words")
@@ -71,7 +71,7 @@ def prepare_triplets(
 ) -> TripletSentences:
     """Tokenise and label all sentences once; with a `rate`, also a variant in which that share of cues is replaced."""
     texts: list[str] = []
-    given: list[str | None] = []
+    named: list[str | None] = []  # the operator that the data set names, of each text
     anchors: list[int] = []
     positives: list[Index] = []
     negatives: list[Index] = []
@@ -81,35 +81,35 @@ def prepare_triplets(
         for group, sentences in ((positives, triplet.positives), (negatives, triplet.negatives)):
             group.append(np.arange(len(texts), len(texts) + len(sentences)))
             texts += sentences
-        given += [triplet.operator, *[None] * (len(texts) - len(given) - 1)]
+        named += [triplet.operator, *[None] * (len(texts) - len(named) - 1)]
     if not anchors:
         raise DataError("there are no triplets to train on")
     cues = [find_cues(text) for text in texts]
     if rate:
         varied = [augment(text, Random(f"{seed}/{row}"), rate) for row, text in enumerate(texts)]
-        texts, given = texts + [text for text, _ in varied], given + given
+        texts, named = texts + [text for text, _ in varied], named + named
         cues += [found for _, found in varied]
-    labelled = label_sentences(tokenizer, texts, cues, given, max_length)
+    labelled = label_sentences(tokenizer, texts, cues, named, max_length)
     return TripletSentences(labelled, np.array(anchors), positives, negatives, variants=2 if rate else 1)
 
 
 def label_sentences(
-    tokenizer: Any, texts: Sequence[str], cues: Sequence[list[Cue]], given: Sequence[str | None], max_length: int
+    tokenizer: Any, texts: Sequence[str], cues: Sequence[list[Cue]], named: Sequence[str | None], max_length: int
 ) -> Sentences:
     """Token ids and cue kinds. A sentence's operators are those of its cues, and the one that its data set names."""
     ids: list[npt.NDArray[Any]] = [np.empty(0, np.int32)]
     kinds: list[npt.NDArray[Any]] = [np.empty((0, len(OPERATORS)), np.uint8)]
     lengths = [0]
-    for start in range(0, len(texts), AT_ONCE):
-        some = list(texts[start : start + AT_ONCE])
-        encoding = tokenizer(some, truncation=True, max_length=max_length, return_offsets_mapping=True)
+    for start in range(0, len(texts), TEXTS_AT_ONCE):
+        batch = list(texts[start : start + TEXTS_AT_ONCE])
+        encoding = tokenizer(batch, truncation=True, max_length=max_length, return_offsets_mapping=True)
         for row, (tokens, offsets) in enumerate(zip(encoding["input_ids"], encoding["offset_mapping"], strict=True)):
             lengths.append(len(tokens))
             ids.append(np.array(tokens, dtype=np.int32))
-            kinds.append(token_kinds(some[row], offsets, cues[start + row]))
+            kinds.append(token_kinds(batch[row], offsets, cues[start + row]))
     operators = [
         multi_hot({cue.operator for cue in found if not cue.weak} | ({name} if name else set()))
-        for found, name in zip(cues, given, strict=True)
+        for found, name in zip(cues, named, strict=True)
     ]
     tokens = Tokens(np.concatenate(ids), np.cumsum(lengths, dtype=np.int64), tokenizer.pad_token_id)
     return Sentences(tokens, np.concatenate(kinds), np.array(operators, dtype=np.int64))

@@ -13,8 +13,8 @@ from transformers.utils import logging
 from boolbert import BoolBertConfig, BoolBertModel
 from boolbert.retrieval.encoders import Encoder, resolve_encoder
 from boolbert.sentence_boolbert import DOCUMENT_FOLDER
+from boolbert.train.grad_cache import reseed
 from boolbert.train.outputs import METRICS
-from boolbert.train.randomness import reseed
 
 
 @dataclass(frozen=True)

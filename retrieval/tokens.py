@@ -1,4 +1,7 @@
-"""Texts tokenised once: flat arrays in memory, kept in the user's cache, and batches padded to their longest row."""
+"""Texts tokenised once and encoded often, as training does: flat arrays of token ids, cached, and their vectors.
+
+`batches.encode_inputs` is for texts that are encoded once, with a sentence-transformers model.
+"""
 
 import hashlib
 import json
@@ -14,12 +17,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from accelerate import Accelerator
+from accelerate.utils import send_to_device
+from torch import Tensor, nn
 
 Index = npt.NDArray[np.int64]
 # Below this many texts, tokenising is as quick as reading the cache.
 WORTH_CACHING = 2000
-AT_ONCE = 4096
+TEXTS_AT_ONCE = 4096  # that are tokenised together
+TOKENS_AT_ONCE = 32_768  # that are encoded together, padding included
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +55,12 @@ class Tokens:
 
 
 def pad_rows(values: npt.NDArray[Any], offsets: Index, rows: Index, fill: int) -> tuple[Index, npt.NDArray[np.bool_]]:
-    """The values of some rows as a rectangle, and which entries of it are real: both (rows, longest)."""
+    """The values of these rows as a rectangle, and which of its entries are no padding: both (rows, longest)."""
     starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
     columns = np.arange(int(lengths.max(initial=0)))
     real = columns[None, :] < lengths[:, None]
-    place = np.where(real, starts[:, None] + columns[None, :], 0)
-    return np.where(real, values[place], fill).astype(np.int64), real
+    positions = np.where(real, starts[:, None] + columns[None, :], 0)
+    return np.where(real, values[positions], fill).astype(np.int64), real
 
 
 def tokenize(tokenizer: Any, texts: Iterable[str], max_length: int, count: int) -> Tokens:
@@ -73,6 +79,54 @@ def tokenize(tokenizer: Any, texts: Iterable[str], max_length: int, count: int) 
     return tokens
 
 
+@torch.no_grad()
+def encode_tokens(
+    model: nn.Module, side: str, tokens: Tokens, accelerator: Accelerator, operators: Tensor | None = None
+) -> Tensor:
+    """The vectors (N, D) of all texts, on the model's device. The processes share the work; each gets all vectors.
+
+    `model(side, inputs)` gives the vectors of a batch, as `train.dual_encoder.DualEncoder` does.
+    """
+    training = model.training
+    model.eval()
+    ranks, rank = accelerator.num_processes, accelerator.process_index
+    order = np.argsort(-tokens.lengths, kind="stable")  # the longest first: what does not fit fails at once
+    shares: list[list[Index]] = [[] for _ in range(ranks)]
+    vectors: list[Tensor] = []
+    start = 0
+    while start < len(order):
+        size = max(1, TOKENS_AT_ONCE // int(tokens.lengths[order[start]]))
+        rows = order[start : start + size * ranks]
+        for other, share in enumerate(shares):
+            share.append(rows[other::ranks])
+        own = shares[rank][-1]
+        # Every process takes part in every batch, as sharded weights need it; one without a row of its own repeats one.
+        encoded = own if len(own) else rows[:1]
+        inputs = tokens.batch(encoded)
+        if operators is not None:
+            inputs["operators"] = operators[torch.from_numpy(encoded)]
+        vectors.append(model(side, send_to_device(inputs, accelerator.device))[: len(own)])
+        start += len(rows)
+    model.train(training)
+    indices = [np.concatenate(share) for share in shares]
+    gathered = gather_rows(accelerator, torch.cat(vectors), [len(share) for share in indices])
+    result = torch.empty_like(gathered)
+    result[torch.from_numpy(np.concatenate(indices)).to(gathered.device)] = gathered
+    return result
+
+
+def gather_rows(accelerator: Accelerator, own: Tensor, sizes: Sequence[int]) -> Tensor:
+    """All processes' rows, one after the other; process r has `sizes[r]`. Only this process's rows carry a gradient."""
+    if accelerator.num_processes == 1:
+        return own
+    padded = own.detach().new_zeros(max(sizes), *own.shape[1:])
+    padded[: len(own)] = own.detach()
+    gathered = accelerator.gather(padded).split(max(sizes))
+    rows = [part[:size] for part, size in zip(gathered, sizes, strict=True)]
+    rows[accelerator.process_index] = own
+    return torch.cat(rows)
+
+
 def cache_folder() -> Path:
     """$BOOLBERT_CACHE/tokens, else in the user's cache."""
     root = os.environ.get("BOOLBERT_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "boolbert"
@@ -82,9 +136,9 @@ def cache_folder() -> Path:
 def _tokenize(tokenizer: Any, texts: Iterable[str], max_length: int) -> Tokens:
     parts: list[npt.NDArray[np.int32]] = [np.empty(0, np.int32)]
     lengths: list[int] = [0]
-    for some in _in_parts(texts, AT_ONCE):
+    for part in _in_parts(texts, TEXTS_AT_ONCE):
         options = {"return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
-        rows = tokenizer(some, truncation=True, max_length=max_length, **options)["input_ids"]
+        rows = tokenizer(part, truncation=True, max_length=max_length, **options)["input_ids"]
         lengths += map(len, rows)
         parts.append(np.fromiter((token for row in rows for token in row), dtype=np.int32))
     return Tokens(np.concatenate(parts), np.cumsum(lengths, dtype=np.int64), tokenizer.pad_token_id)
