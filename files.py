@@ -3,13 +3,16 @@
 
 import json
 import os
+import re
+import shutil
+import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from boolbert.errors import BoolBertError
+from boolbert.errors import BoolBertError, shorten
 
 
 def cache_root() -> Path:
@@ -27,7 +30,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         np.save(file, vectors)
     """
     path = Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    delete_leftovers(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_aside_prefix(path))
     os.close(handle)
     aside = Path(name)
     try:
@@ -36,6 +40,63 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(aside, path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """The same for a folder: fill the one this gives. Where another process has made it meanwhile, that one stays."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    delete_leftovers(path)
+    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=_aside_prefix(path)))
+    try:
+        yield aside
+        os.chmod(aside, 0o777 & ~_umask())
+        try:
+            aside.rename(path)
+        except OSError:
+            if not path.is_dir():
+                raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def delete_leftovers(path: Path) -> None:
+    """Delete what processes that were killed while they wrote this file or folder have left beside it."""
+    prefix = _aside_prefix(path, owner="")
+    for entry in os.scandir(path.parent):
+        if not entry.name.startswith(prefix):
+            continue
+        host, _, process = entry.name.removeprefix(prefix).partition(".")[0].rpartition("-")
+        if host == _host() and process.isdecimal() and not _is_running(int(process)):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                Path(entry.path).unlink(missing_ok=True)
+
+
+def _aside_prefix(path: Path, owner: str | None = None) -> str:
+    """A hidden name beside the path, with the process that writes it; cut, as a name has at most 255 bytes."""
+    name = path.name.encode()[:100].decode(errors="ignore")
+    return f".{name}.aside-{_owner() if owner is None else owner}"
+
+
+def _owner() -> str:
+    return f"{_host()}-{os.getpid()}."
+
+
+def _host() -> str:
+    return re.sub(r"[^A-Za-z0-9]", "", socket.gethostname())[:40]
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it belongs to somebody else
+        return True
+    return True
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
@@ -59,6 +120,16 @@ def read_json(path: str | os.PathLike[str], error: type[BoolBertError] = BoolBer
         raise FileNotFoundError(f"{path}: not found") from None
     except ValueError as problem:  # broken JSON, or bytes that are no text
         raise error(f"{path}: not valid JSON: {problem}") from None
+    except RecursionError:
+        raise error(f"{path}: not valid JSON: nested too deeply") from None
+
+
+def read_object(path: str | os.PathLike[str], error: type[BoolBertError] = BoolBertError) -> dict[str, Any]:
+    """The content of a JSON file that holds an object."""
+    content = read_json(path, error)
+    if not isinstance(content, dict):
+        raise error(f"{path}: expected a JSON object, got {shorten(content)}")
+    return content
 
 
 def _umask() -> int:

@@ -8,7 +8,6 @@ loaded in a fresh offline process through AutoModel and SentenceTransformer, and
 """
 
 import argparse
-import sys
 import tempfile
 from pathlib import Path
 
@@ -16,16 +15,17 @@ from huggingface_hub import get_token
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
 
-from boolbert.hub.assemble import assemble, is_boolean, published_files
+from boolbert.errors import HubError, run_script
+from boolbert.hub.assemble import assemble, published_files
 from boolbert.hub.card import write_card
 from boolbert.hub.check import check
-from boolbert.errors import HubError
 from boolbert.hub.publish import publish
 from boolbert.hub.refuse import refusals, uncommitted
+from boolbert.runs import Run
 
 
 def prepare(run: Path, repo: str, folder: Path) -> None:
-    """Fill the folder, search it, and load it through both doors; a HubError says why it must not go."""
+    """Fill the folder, search it, and load it; a HubError says why it must not be published."""
     check_repo(repo)
     assemble(run, folder)
     write_card(run, repo, folder)
@@ -36,8 +36,8 @@ def prepare(run: Path, repo: str, folder: Path) -> None:
     for file in published_files(folder):
         print(f"  {file.relative_to(folder).as_posix():45} {readable(file.stat().st_size):>10}")
     print("Loading it in a fresh, offline process ...", flush=True)
-    for door, difference in check(run, folder).items():
-        print(f"  {door:30} as in the run (largest difference {difference:.0e})")
+    for way, difference in check(run, folder).items():
+        print(f"  {way:30} as in the run (largest difference {difference:.0e})")
 
 
 def check_repo(repo: str) -> None:
@@ -60,7 +60,7 @@ def readable(size: int) -> str:
     return f"{value:.0f} B" if units[0] == "B" else f"{value:.1f} {units[0]}"
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run_dir", type=Path, help="the output_dir of a finished run")
     parser.add_argument("--repo", required=True, help="where to publish, such as org/bool-bert-base")
@@ -69,25 +69,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dry-run", action="store_true", help="do all but the upload, and list what would go")
     parser.add_argument("--allow-dirty", action="store_true", help="publish code that differs from the last commit")
     args = parser.parse_args(arguments)
-    try:
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(scratch)
-            prepare(args.run_dir, args.repo, folder)
-            changed = uncommitted() if is_boolean(folder) and not args.allow_dirty else []
-            if changed:
-                reason = f"{', '.join(changed)} differs from the last commit; commit it, or pass --allow-dirty"
-                if not args.dry_run:
-                    raise HubError(f"refused: {reason}")
-                print(f"An upload would be refused: {reason}")
-            if args.dry_run:
-                print("Dry run: nothing was uploaded.")
-            else:
-                print(f"Published: {publish(folder, args.repo, private=args.private, create_pr=args.create_pr)}")
-    except HubError as error:
-        print(f"hub_upload: {error}", file=sys.stderr)
-        return 1
-    return 0
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        prepare(args.run_dir, args.repo, folder)
+        changed = uncommitted() if Run(folder).is_bool_bert and not args.allow_dirty else []
+        if changed:
+            reason = f"{', '.join(changed)} differs from the last commit; commit it, or pass --allow-dirty"
+            if not args.dry_run:
+                raise HubError(f"refused: {reason}")
+            print(f"An upload would be refused: {reason}")
+        if args.dry_run:
+            print("Dry run: nothing was uploaded.")
+        else:
+            print(f"Published: {publish(folder, args.repo, private=args.private, create_pr=args.create_pr)}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

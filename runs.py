@@ -9,13 +9,14 @@ metrics.json    what it reached, and the flags again; written last, so a run is 
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from boolbert.errors import BoolBertError
-from boolbert.files import read_json
+from boolbert.files import read_object
 
 ARGUMENTS, METRICS = "args.json", "metrics.json"
 CONFIG, MODULES = "config.json", "modules.json"
+T = TypeVar("T")
 RETRIEVAL_SCRIPTS = ("quest", "boolquestions")  # those that train a retriever
 
 
@@ -49,22 +50,28 @@ class Run:
     @property
     def script(self) -> str | None:
         """The name of the script that trained it, without .py; None for a folder that no script wrote."""
-        return self._record.get("script")
+        return _of_type(str, self._record.get("script"))
 
     @property
     def arguments(self) -> dict[str, Any]:
         """The flags of the script."""
-        return self._record.get("arguments") or self.metrics.get("arguments") or {}
+        found = (_of_type(dict, content.get("arguments")) for content in (self._record, self.metrics))
+        return next(filter(None, found), {})
 
     @property
     def data(self) -> str | None:
         """The data that it was trained on; None for the embedded data."""
-        return self.arguments.get("data")
+        return _of_type(str, self.arguments.get("data"))
+
+    @property
+    def data_is_from_hub(self) -> bool:
+        """Whether `data` names a data set of the Hub; "quest/films" could also be a folder that is gone by now."""
+        return self._record.get("data_source") == "hub"
 
     @property
     def start(self) -> dict[str, Any]:
         """What it started from: the path and the kind of its encoder."""
-        return self._record.get("start") or {}
+        return _of_type(dict, self._record.get("start")) or {}
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
@@ -111,12 +118,12 @@ def is_bool_bert(folder: str | os.PathLike[str]) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    content = read_json(path)
-    if not isinstance(content, dict):
-        raise BoolBertError(f"{path}: expected a JSON object, got a {type(content).__name__}")
-    return content
+    return read_object(path) if path.is_file() else {}
+
+
+def _of_type(kind: type[T], value: object) -> T | None:
+    """The value, or None where it is of another type: a folder's args.json may come from another program."""
+    return value if isinstance(value, kind) else None
 
 
 def _settings(arguments: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Publishing a run: assemble its folder, write its card, refuse what must not go, check both doors, upload."""
+"""Publishing a run: assemble its folder, write its card, refuse what must not go, check that it loads, upload."""

@@ -2,15 +2,22 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from huggingface_hub import EvalResult, ModelCardData
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import validate_repo_id
+from packaging.requirements import InvalidRequirement, Requirement
 
+from ..errors import HubError, shorten
+from ..files import read_object
 from ..retrieval.encoders import DEFAULT
-from .assemble import is_boolean, read_json
+from ..runs import METRICS, Run
+from ..terminal import printable
 
 PAPER = "Boolean-aware Attention for Dense Retrieval (Quan Mai, Susan Gauch, Douglas Adams)"
 EMBEDDED = "World countries (embedded in boolbert)"
+LARGEST = 1e12
 # Numbers of metrics.json that describe the run, not the model.
 NOT_METRICS = {"seed", "steps", "seconds", "best_epoch", "epoch", "queries"}
 SECTIONS = {
@@ -31,58 +38,91 @@ def read_metrics(run: Path) -> dict[str, dict[str, float]]:
     """The sections of a run's `metrics.json`, each a flat name -> number.
 
     A section is any object of the file that holds numbers, such as "dev" and "test"; numbers outside of one count as
-    "dev". Nested objects (groups) are told in the run's own report and left out here.
+    "dev". Objects inside a section (groups of queries) are left out.
     """
-    file = run / "metrics.json"
-    if not file.exists():
-        return {}
-    content = read_json(file)
-    outside = _numbers(content)
+    file = run / METRICS
+    content = Run(run).metrics
+    outside = _numbers(content, file)
     sections = {"dev": outside} if outside else {}
     for name, value in content.items():
-        if isinstance(value, dict) and name not in ("arguments", "history") and _numbers(value):
-            sections[name] = {**sections.get(name, {}), **_numbers(value)}
+        if isinstance(value, dict) and name not in ("arguments", "history") and (numbers := _numbers(value, file)):
+            sections[name] = {**sections.get(name, {}), **numbers}
     return sections
 
 
-def _numbers(section: dict[str, Any]) -> dict[str, float]:
+def _numbers(section: dict[str, Any], file: Path) -> dict[str, float]:
     """
-    >>> _numbers({"recall@20": 0.5, "seed": 0, "name": "x", "done": True, "groups": {}})
+    >>> _numbers({"recall@20": 0.5, "seed": 0, "name": "x", "done": True, "groups": {}}, Path("metrics.json"))
     {'recall@20': 0.5}
     """
-    return {
-        name: float(value)
+    numbers = {
+        name: value
         for name, value in section.items()
         if isinstance(value, int | float) and not isinstance(value, bool) and name not in NOT_METRICS
     }
+    for name, value in numbers.items():
+        if abs(value) == float("inf") or value != value:
+            raise HubError(f"{file}: {shorten(name)} is {value}: the run diverged, and has no result to publish")
+        if abs(value) > LARGEST:
+            raise HubError(f"{file}: {shorten(name)} is too large for a metric")
+    return {name: float(value) for name, value in numbers.items()}
 
 
 def data_name(run: Path) -> str:
-    """What the run was trained on: a Hub id, a folder's last name, or the embedded data."""
-    given = _arguments(run).get("data")
-    if not given:
-        return EMBEDDED
-    is_hub_id = isinstance(given, str) and given.count("/") == 1 and not Path(given).exists()
-    return given if is_hub_id else Path(str(given)).name
+    """What the run was trained on: a Hub id, the last part of a folder's path, or the embedded data."""
+    data = Run(run).data
+    return EMBEDDED if not data else hub_data(run) or Path(data).name
+
+
+def hub_data(run: Path) -> str | None:
+    """The Hub data set that the run was trained on; None for local or embedded data."""
+    data = Run(run).data
+    return data if Run(run).data_is_from_hub and _is_hub_id(data) else None
 
 
 def base_model(run: Path) -> str | None:
     """The Hub id that the run, or the earlier run it went on from, started with; None where that is not known."""
-    start = read_json(run / "args.json").get("start", {}) if (run / "args.json").exists() else {}
-    if start.get("kind") in ("hub", "minilm"):
-        return DEFAULT
-    earlier = Path(start.get("encoder", run))
-    if earlier != run and (earlier / "args.json").exists():
-        return base_model(earlier)
-    given = _arguments(run).get("encoder")
-    return given if isinstance(given, str) and given.count("/") == 1 and not Path(given).exists() else None
+    seen: set[Path] = set()
+    while run.resolve() not in seen:  # two runs may name each other
+        seen.add(run.resolve())
+        start, encoder = Run(run).start, Run(run).arguments.get("encoder")
+        if start.get("kind") in ("hub", "minilm"):
+            return DEFAULT
+        if not isinstance(path := start.get("encoder"), str):
+            return None
+        # A model from the Hub was read out of its cache; a name that was read as it stands is a folder.
+        if _is_hub_id(encoder) and f"models--{encoder.replace('/', '--')}" in Path(path).parts:
+            return encoder
+        run = Path(path)
+    return None
 
 
-def _arguments(run: Path) -> dict[str, Any]:
-    for name in ("metrics.json", "args.json"):
-        if (run / name).exists() and isinstance(found := read_json(run / name).get("arguments"), dict):
-            return found
-    return {}
+def _is_hub_id(name: Any) -> TypeGuard[str]:
+    """
+    >>> _is_hub_id("org/name"), _is_hub_id("../name"), _is_hub_id("a/b/c"), _is_hub_id(None)
+    (True, False, False, False)
+    """
+    if not isinstance(name, str) or name.count("/") != 1:
+        return False
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return True
+
+
+def literal(name: str) -> str:
+    """A name from a file as Markdown shows it letter by letter: no HTML, no link, no formatting, no second line.
+
+    >>> literal("recall@20"), literal("<img src=x>"), literal("a`b|c")
+    ('recall@20', '`<img src=x>`', '``a`b\\\\|c``')
+    """
+    name = printable(name)
+    if re.fullmatch(r"[^\W_]([\w@.,+ -]*[^\W_])?", name):
+        return name
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", name)), default=0))
+    padding = " " if name.startswith("`") or name.endswith("`") else ""
+    return f"{fence}{padding}{name}{padding}{fence}".replace("|", "\\|")
 
 
 def card_data(run: Path, repo: str) -> ModelCardData:
@@ -93,7 +133,7 @@ def card_data(run: Path, repo: str) -> ModelCardData:
         EvalResult(
             task_type="text-retrieval",
             task_name="Retrieval with Boolean queries",
-            dataset_type=data if "/" in data else re.sub("[^a-z0-9]+", "-", data.lower()).strip("-"),
+            dataset_type=hub_data(run) or re.sub("[^a-z0-9]+", "-", data.lower()).strip("-") or "local",
             dataset_name=f"{data}, {SECTIONS.get(section, section)}",
             dataset_config=section,
             dataset_split=section.partition("_")[0],
@@ -109,9 +149,9 @@ def card_data(run: Path, repo: str) -> ModelCardData:
         license="apache-2.0",
         library_name="sentence-transformers",
         pipeline_tag="sentence-similarity",
-        tags=[*tags, *(["boolean-queries", "boolbert", "custom_code"] if is_boolean(run) else ["baseline"])],
+        tags=[*tags, *(["boolean-queries", "boolbert", "custom_code"] if Run(run).is_bool_bert else ["baseline"])],
         base_model=base_model(run),
-        datasets=[data] if "/" in data else None,
+        datasets=[dataset] if (dataset := hub_data(run)) else None,
         model_name=name if results else None,
         eval_results=results or None,
     )
@@ -124,23 +164,25 @@ def write_card(run: Path, repo: str, folder: Path) -> None:
 
 
 def card_text(run: Path, repo: str) -> str:
-    boolean = is_boolean(run)
+    boolean = Run(run).is_bool_bert
     trust = ", trust_remote_code=True" if boolean else ""
-    settings = read_json(run / "config_sentence_transformers.json")
-    size = read_json(run / "config.json")["hidden_size"]
-    similarity = {"dot": "dot product", "cosine": "cosine"}.get(settings.get("similarity_fn_name"), "cosine")
+    settings = read_object(run / "config_sentence_transformers.json", HubError)
+    size = read_object(run / "config.json", HubError).get("hidden_size")
+    if not isinstance(size, int):
+        raise HubError(f"{run / 'config.json'}: field 'hidden_size' must be a whole number, got {shorten(size)}")
+    similarity = "dot product" if settings.get("similarity_fn_name") == "dot" else "cosine"
     what = (
         "Bool-BERT, a BERT whose attention knows AND, OR and NOT, encodes the queries; a plain BERT the documents"
         if boolean
         else "A plain BERT encodes the queries, another the documents: the baseline of a Bool-BERT"
     )
     operators = (
-        "\n# Who knows the operators says so; otherwise the model finds them.\n"
+        "\n# The model finds a query's operators; where you know them, you can give them.\n"
         'queries = model.encode_query(["islands that are not monarchies"], operators=[["not"]])'
         if boolean
         else ""
     )
-    requirements = " ".join(f'"{name}{version}"' for name, version in settings.get("requirements", {}).items())
+    requirements = read_requirements(run / "config_sentence_transformers.json")
     return f"""\
 # {repo.rpartition("/")[2]}
 
@@ -176,12 +218,31 @@ states = model(**tokenizer("islands that are not monarchies", return_tensors="pt
 
 ## Training data
 
-{data_name(run)}.
+{data if (data := data_name(run)) == EMBEDDED else literal(data)}.
 
 ## Limits
 
 {LIMITS if boolean else "Plain BERT hardly acts on NOT: documents that a query excludes rank high."}
 """
+
+
+def read_requirements(file: Path) -> str:
+    """The packages that the model needs, as arguments of pip; they end up in a command that readers copy."""
+    found = read_object(file, HubError).get("requirements", {})
+    if not isinstance(found, dict):
+        raise HubError(
+            f"{file}: field 'requirements' must be an object of packages with versions, got {shorten(found)}"
+        )
+    arguments = []
+    for name, version in found.items():
+        try:
+            requirement = Requirement(f"{name}{version}")
+        except InvalidRequirement:
+            raise HubError(f"{file}: field 'requirements' holds {shorten(f'{name}{version}')}, no package") from None
+        if requirement.url or requirement.marker:
+            raise HubError(f"{file}: field 'requirements' must hold names and versions alone, got {shorten(version)}")
+        arguments.append(f'"{requirement}"')
+    return " ".join(arguments)
 
 
 def results_table(run: Path) -> str:
@@ -190,10 +251,10 @@ def results_table(run: Path) -> str:
     if not sections:
         return "The run holds no `metrics.json`: nothing was measured."
     names = list(dict.fromkeys(name for metrics in sections.values() for name in metrics))
-    rows = [["", *names], ["---"] * (len(names) + 1)]
+    rows = [["", *map(literal, names)], ["---"] * (len(names) + 1)]
     for section, metrics in sections.items():
         cells = [f"{metrics[name]:.4g}" if name in metrics else "" for name in names]
-        rows.append([SECTIONS.get(section, section), *cells])
+        rows.append([SECTIONS.get(section) or literal(section), *cells])
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     note = "`violations`: the share of excluded documents among the first results; lower is better."
     return f"{table}\n\n{note}" if "violations" in names else table

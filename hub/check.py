@@ -1,4 +1,4 @@
-"""Load the assembled folder in a fresh, offline process through both doors, and compare with the run itself."""
+"""Load the assembled folder in a fresh, offline process, and compare its vectors with the run's own."""
 
 import json
 import os
@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from .assemble import is_boolean
 from ..errors import HubError
+from ..runs import Run
+from .publish import one_line
 
 Vectors = dict[str, npt.NDArray[np.float32]]
 # Rounding differs with the order of the sums; a wrong weight or a lost operator is far above this.
@@ -30,17 +31,20 @@ DOCUMENTS = ["Chad is a landlocked country in Africa.", "Iceland is an island.",
 
 
 def check(run: Path, folder: Path) -> dict[str, float]:
-    """The largest difference by each door, relative to the vectors' size; an error where it is more than rounding."""
+    """The largest difference for each way to load and call the model; an error where it is more than rounding.
+
+    Differences are relative to the largest number in the run's own vectors.
+    """
     expected = own_vectors(run)
-    found = strangers_vectors(folder, bool(is_boolean(folder)))
+    found = published_vectors(folder, with_operators=Run(folder).is_bool_bert)
     differences = {}
-    for door, vectors in expected.items():
-        if found[door].shape != vectors.shape:
-            raise HubError(f"the check failed: {door} gives {found[door].shape}, the run gives {vectors.shape}")
-        difference = float(np.abs(found[door] - vectors).max() / np.abs(vectors).max())
-        if not difference <= TOLERANCE:
-            raise HubError(f"the check failed: {door} differs from the run's own by {difference:.1e}")
-        differences[door] = difference
+    for way, vectors in expected.items():
+        if found[way].shape != vectors.shape:
+            raise HubError(f"the check failed: {way} gives {found[way].shape}, the run gives {vectors.shape}")
+        difference = float(np.abs(found[way] - vectors).max() / np.abs(vectors).max())
+        if not difference <= TOLERANCE:  # also where it is not a number
+            raise HubError(f"the check failed: {way} differs from the run's own by {difference:.1e}")
+        differences[way] = difference
     return differences
 
 
@@ -52,9 +56,8 @@ def own_vectors(run: Path) -> Vectors:
 
     try:
         model = load_dual_encoder(run, device="cpu", local_files_only=True)
-    except (ImportError, OSError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise HubError(f"{run}: does not load with this version of the package: {reason[0]}") from None
+    except Exception as error:  # whatever is wrong with the files: each of the libraries has its own errors
+        raise HubError(f"{run}: does not load with this version of the package: {one_line(error)}") from None
     query_encoder = model.transformers_model  # the first one: the query's
     if query_encoder is None:
         raise HubError(f"{run}: holds no transformers model")
@@ -67,22 +70,22 @@ def own_vectors(run: Path) -> Vectors:
         "encode_query": model.encode_query(QUERIES),
         "encode_document": model.encode_document(DOCUMENTS),
     }
-    if is_boolean(run):
+    if Run(run).is_bool_bert:
         vectors["encode_query with operators"] = model.encode_query(QUERIES, operators=OPERATORS)
     return vectors
 
 
-def strangers_vectors(folder: Path, operators: bool) -> Vectors:
+def published_vectors(folder: Path, *, with_operators: bool) -> Vectors:
     """What somebody gets who has only the folder: no package, no network, no caches."""
     with tempfile.TemporaryDirectory() as scratch:
         texts, output = Path(scratch, "texts.json"), Path(scratch, "vectors.npz")
-        given = {"queries": QUERIES, "documents": DOCUMENTS, "operators": OPERATORS if operators else None}
-        texts.write_text(json.dumps(given), encoding="utf-8")
+        content = {"queries": QUERIES, "documents": DOCUMENTS, "operators": OPERATORS if with_operators else None}
+        texts.write_text(json.dumps(content), encoding="utf-8")
         # No token goes along, and none could be found: the code that runs is the folder's.
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
         environment |= {"HF_HUB_OFFLINE": "1", "HF_HOME": scratch, "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
         environment |= {"TOKENIZERS_PARALLELISM": "false"}
-        script = Path(__file__).with_name("stranger.py")
+        script = Path(__file__).with_name("load_published.py")
         try:
             done = subprocess.run(
                 # -P: the folder of the script is not searched for modules.
@@ -96,7 +99,7 @@ def strangers_vectors(folder: Path, operators: bool) -> Vectors:
         except subprocess.TimeoutExpired:
             raise HubError(f"the check failed: loading took more than {TIMEOUT} s") from None
         if done.returncode:
-            reason = done.stderr.strip().splitlines() or ["no message"]
+            reason = done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"]
             raise HubError(f"the check failed: the folder does not load in a fresh process: {reason[-1]}")
         with np.load(output) as arrays:
             return dict(arrays)

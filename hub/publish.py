@@ -15,8 +15,8 @@ Result = TypeVar("Result")
 MESSAGE = "Upload the model with its code and card"
 ATTEMPTS = 4
 WAIT = 1.0  # seconds before the second attempt; doubled for each further one
-TURNED_AWAY = (429, 503)
-BUSY = (*TURNED_AWAY, 500, 502, 504)
+NOT_ACTED_ON = (429, 503)
+BUSY = (*NOT_ACTED_ON, 500, 502, 504)
 # The client's HTTP library differs between versions of huggingface_hub; its errors are told by name.
 NOT_SENT = {"ConnectError", "ConnectTimeout", "ProxyError"}
 BROKEN = NOT_SENT | {"NetworkError", "TimeoutException", "RemoteProtocolError", "ConnectionError"}
@@ -25,30 +25,33 @@ BROKEN = NOT_SENT | {"NetworkError", "TimeoutException", "RemoteProtocolError", 
 def publish(folder: Path, repo: str, *, private: bool = False, create_pr: bool = False) -> str:
     """Create the repository where there is none, upload all files in one commit, and return its address."""
     api = HfApi()
-    persistently(lambda: api.create_repo(repo, private=private or None, exist_ok=True), "creating the repository")
+    retry(lambda: api.create_repo(repo, private=private or None, exist_ok=True), "creating the repository")
 
     def upload() -> str:
         info = api.upload_folder(
             repo_id=repo,
             folder_path=folder,
-            commit_message="Upload Bool-BERT with its code and card",
+            commit_message=MESSAGE,
             create_pr=create_pr,
         )
         return info.pr_url or info.commit_url
 
-    # Sent again, an upload that did arrive finds nothing to change; but a second pull request would be a second one.
-    return persistently(upload, "uploading", repeatable=not create_pr)
+    # An upload that arrived and is sent again changes nothing, but a pull request that is sent again is opened twice.
+    return retry(upload, "uploading", repeatable=not create_pr)
 
 
-def persistently(act: Callable[[], Result], doing: str, *, repeatable: bool = True) -> Result:
-    """Do it again where the network or the server failed; what is not repeatable only where nothing was done yet."""
+def retry(act: Callable[[], Result], doing: str, *, repeatable: bool = True) -> Result:
+    """Call `act`, again where the network or the server failed.
+
+    What is not repeatable is called again only where the server cannot have acted on the first call.
+    """
     pauses = [WAIT * 2**attempt for attempt in range(ATTEMPTS - 1)]
     while True:
         try:
             return act()
         except Exception as error:
             reason = one_line(error)
-            if not is_passing(error, repeatable):
+            if not is_transient(error, repeatable):
                 raise HubError(f"{doing} failed: {reason}{advice(error)}") from None
             if not pauses:
                 raise HubError(f"{doing} failed {ATTEMPTS} times: {reason}; run it again later") from None
@@ -57,11 +60,11 @@ def persistently(act: Callable[[], Result], doing: str, *, repeatable: bool = Tr
             time.sleep(pause)
 
 
-def is_passing(error: BaseException, repeatable: bool) -> bool:
+def is_transient(error: BaseException, repeatable: bool) -> bool:
     """Whether the same call may work in a moment, and may be made again."""
     status = _status(error)
     if status is not None:
-        return status in (BUSY if repeatable else TURNED_AWAY)
+        return status in (BUSY if repeatable else NOT_ACTED_ON)
     names = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
     return bool(names & (BROKEN if repeatable else NOT_SENT))
 

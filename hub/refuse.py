@@ -1,12 +1,14 @@
-"""What must not be published: pickles, secrets, the paths of a machine, code that is in no commit."""
+"""What must not be published: pickles, links, secrets, the paths of a machine, code that is in no commit."""
 
 import json
 import re
-import struct
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from safetensors import SafetensorError, safe_open
+
+from ..errors import HubError
 from .assemble import CODE, ROOT, published_files
 
 # Pickle protocols 2 to 5, and the zip that torch.save puts its pickle into.
@@ -14,48 +16,75 @@ PICKLE_STARTS = (*(bytes([0x80, protocol]) for protocol in range(2, 6)), b"PK\x0
 PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib")
 SECRETS = re.compile(
     r"\b(?:hf_[A-Za-z0-9]{20,}|api_org_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}"
-    r"|sk-[A-Za-z0-9_-]{20,}|AKIA[A-Z0-9]{16}|xox[abp]-[\w-]{10,})|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+    r"|sk-[A-Za-z0-9_-]{20,}|AKIA[A-Z0-9]{16}|AIza[\w-]{35}|xox[abp]-[\w-]{10,})|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
-# A file's place on somebody's machine: nobody else has it, and it tells names.
-ABSOLUTE = re.compile(
-    r"(?<![\w.~:/\\-])(?:/(?:home|root|Users|mnt|media|tmp|var|opt|srv|scratch|work|workspace|data|private)/[\w.+-]+"
-    r"|[A-Za-z]:\\{1,2}[\w.+-]+\\)"
+# Where a file lies on somebody's machine: it is of no use to others, and tells names. Any /folder/file counts, also
+# ~/file, file:///folder, C:\folder and \\server\folder; not the path of a web address, "and/or" or "./folder/file".
+MACHINE_PATH = re.compile(
+    r"(?<![\w.~:/\\<-])/[A-Za-z_][\w.+-]*/[\w.+-]+"
+    r"|(?<![\w/])~[\w-]*/[\w.+-]+"
+    r"|\b(?:file|dbfs):/+[\w.%+-]+"
+    r"|(?<!\w)[A-Za-z]:(?:\\{1,2}|/)[\w.+-]+(?:\\{1,2}|/)"
+    r"|(?<!\\)\\{4}[\w.-]+\\{2}\w+"
 )
 
 
 def refusals(folder: Path, secrets: Iterable[str] = ()) -> list[str]:
     """One line for each reason not to publish the folder; `secrets` are strings that must occur nowhere."""
+    known = tuple(filter(None, secrets))
     found = []
     for file in published_files(folder):
         name = file.relative_to(folder).as_posix()
         if file.is_symlink():
             found.append(f"{name}: is a link; publish the file itself")
-            continue
-        with open(file, "rb") as handle:
-            start = handle.read(8)
-        if file.suffix in PICKLE_SUFFIXES or start.startswith(PICKLE_STARTS):
-            found.append(f"{name}: is pickled, and runs code when it is loaded; save it as safetensors")
+        elif not file.is_file():
+            found.append(f"{name}: is not a file")
         else:
-            found += [f"{name}{place}" for place in _places(file, tuple(filter(None, secrets)))]
+            found += [f"{name}{problem}" for problem in _file_refusals(file, known)]
+        if text_refusals(name, known):
+            found.append("the name of a file holds what looks like a token or key")
     return found
 
 
-def _places(file: Path, secrets: tuple[str, ...]) -> list[str]:
+def _file_refusals(file: Path, secrets: tuple[str, ...]) -> list[str]:
+    with open(file, "rb") as handle:
+        start = handle.read(8)
+    if file.suffix in PICKLE_SUFFIXES or start.startswith(PICKLE_STARTS):
+        return [": is pickled, and runs code when it is loaded; save it as safetensors"]
     if file.suffix == ".safetensors":
-        text = _safetensors_metadata(file)
-    else:
         try:
-            text = file.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            return [": is neither text nor safetensors"]
-    return text_refusals(text, secrets)
+            with safe_open(file, framework="np") as weights:
+                header = [*weights.keys(), *(weights.metadata() or {}).values()]
+        except SafetensorError as error:
+            return [f": is not a whole safetensors file: {error}"]
+        return text_refusals(" ".join(header), secrets)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return [": is neither text nor safetensors"]
+    found = text_refusals(text, secrets)
+    if file.suffix == ".json" and not found:
+        found = _hidden_refusals(text, secrets)
+    return found
+
+
+def _hidden_refusals(text: str, secrets: tuple[str, ...]) -> list[str]:
+    r"""What JSON's escapes hide from a search of the text: "\/home\/someone" is "/home/someone".
+
+    >>> _hidden_refusals('{"data": "\\/home\\/someone"}', ())
+    [", line 1: holds the path of a machine, '/home/someone'"]
+    """
+    try:
+        return text_refusals(json.dumps(json.loads(text), ensure_ascii=False), secrets)
+    except (ValueError, RecursionError):
+        return [": is not valid JSON"]
 
 
 def text_refusals(text: str, secrets: tuple[str, ...] = ()) -> list[str]:
     """What a text must not hold, with its line; a secret is never repeated.
 
     >>> text_refusals('{"a": 1,\\n "data": "/home/someone/data"}')
-    [", line 2: holds the absolute path '/home/someone'"]
+    [", line 2: holds the path of a machine, '/home/someone'"]
     >>> text_refusals("https://hf.co/data/x and/or ./tmp/x")
     []
     """
@@ -63,16 +92,9 @@ def text_refusals(text: str, secrets: tuple[str, ...] = ()) -> list[str]:
     for number, line in enumerate(text.splitlines(), start=1):
         if SECRETS.search(line) or any(secret in line for secret in secrets):
             found.append(f", line {number}: holds what looks like a token or key")
-        if path := ABSOLUTE.search(line):
-            found.append(f", line {number}: holds the absolute path {path.group()!r}")
+        elif path := MACHINE_PATH.search(line):
+            found.append(f", line {number}: holds the path of a machine, {path.group()!r}")
     return found
-
-
-def _safetensors_metadata(file: Path) -> str:
-    with open(file, "rb") as handle:
-        (length,) = struct.unpack("<Q", handle.read(8))
-        header = json.loads(handle.read(length))
-    return json.dumps(header.get("__metadata__", {}))
 
 
 def uncommitted(root: Path = ROOT) -> list[str]:
@@ -82,6 +104,7 @@ def uncommitted(root: Path = ROOT) -> list[str]:
     try:
         command = ["git", "status", "--porcelain", "--", *CODE]
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=30, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return []
+    except (OSError, subprocess.SubprocessError) as error:
+        reason = (getattr(error, "stderr", None) or str(error)).strip().splitlines()[0]
+        raise HubError(f"{root}: git cannot say whether the code is committed: {reason}; see --allow-dirty") from None
     return [line[3:] for line in done.stdout.splitlines()]

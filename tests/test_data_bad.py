@@ -67,7 +67,7 @@ def test_a_bad_line_is_named_with_its_place(quest, line, problem, zipped):
     assert one_line(error).startswith(f"{path}:2: {problem}")
 
 
-@pytest.mark.parametrize("content", [b"", b"\n\n", gzip.compress(b"")], ids=["nothing", "blank lines", "gzip of nothing"])
+@pytest.mark.parametrize("content", [b"", b"\n\n", gzip.compress(b"")], ids=["empty", "blank lines", "gzip"])
 def test_an_empty_file(quest, content):
     path = quest / ("dev.jsonl.gz" if content[:2] == b"\x1f\x8b" else "dev.jsonl")
     path.write_bytes(content)

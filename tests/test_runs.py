@@ -3,11 +3,14 @@
 import json
 import os
 import stat
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from boolbert.errors import BoolBertError, HubError
-from boolbert.files import cache_root, read_json, whole_file, write_json, write_text
+from boolbert.files import cache_root, read_json, whole_file, whole_folder, write_json, write_text
 from boolbert.runs import Run, finished_runs, is_bool_bert
 
 
@@ -56,6 +59,48 @@ def test_folders_that_are_no_runs(tmp_path):
     with pytest.raises(BoolBertError, match=r"damaged/args.json: not valid JSON"):
         _ = Run(damaged.folder).script
     assert Run(tmp_path / "nowhere").script is None
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", "3", "{}", '{"script": ["quest"]}', '{"arguments": [], "start": 3}', "[" * 99_999]
+)
+def test_an_args_file_of_another_program(tmp_path, content):
+    run = make_run(tmp_path / "mine", data=None)
+    foreign = make_run(tmp_path / "foreign", data=None)
+    (foreign.folder / "metrics.json").write_text('{"arguments": 7}')
+    (foreign.folder / "args.json").write_text(content)
+    assert [found.folder for found in finished_runs(tmp_path)] == [run.folder]
+    if content.startswith("{"):
+        assert (foreign.arguments, foreign.data, foreign.start) == ({}, None, {})
+
+
+def test_what_a_killed_process_left_is_deleted_by_the_next_writer(tmp_path):
+    """Another process, and another file of the same process, are left alone."""
+    script = """import os, sys; from boolbert.files import *
+with {}(sys.argv[1]) as aside: print(aside); os.kill(os.getpid(), 9)"""
+    left = []
+    for writer, name in (("whole_file", "a.json"), ("whole_file", "b.json"), ("whole_folder", "folder")):
+        command = [sys.executable, "-uc", script.format(writer), str(tmp_path / name)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == -9
+        left.append(Path(done.stdout.strip()))
+        assert left[-1].exists()
+    with whole_file(tmp_path / "a.json") as mine:
+        assert [path.exists() for path in left] == [False, True, True]
+        write_json(tmp_path / "a.json", 1)  # another thread, the same file
+        assert mine.exists()
+    with whole_folder(tmp_path / "folder") as mine:
+        (mine / "x").write_text("1")
+    assert sorted(os.listdir(tmp_path)) == sorted([left[1].name, "a.json", "folder"])
+    assert os.listdir(tmp_path / "folder") == ["x"]
+    with whole_folder(tmp_path / "folder") as mine:  # made by somebody else meanwhile
+        (mine / "x").write_text("2")
+    assert (tmp_path / "folder/x").read_text() == "1"
+
+
+def test_a_long_name(tmp_path):
+    write_text(tmp_path / ("é" * 120), "x")
+    assert os.listdir(tmp_path) == ["é" * 120]
 
 
 def test_a_file_is_whole_or_not_there(tmp_path):

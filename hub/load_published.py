@@ -1,6 +1,6 @@
-"""Run by `check.py` in a process of its own: load a folder as somebody would who has never heard of this package.
+"""Run by `check.py` in a process of its own: load a published folder as somebody without this package would.
 
-    python stranger.py FOLDER TEXTS.json OUTPUT.npz
+    python load_published.py FOLDER TEXTS.json OUTPUT.npz
 
 Only torch, transformers and sentence-transformers are imported, from their installed copies, offline.
 """
@@ -25,21 +25,21 @@ def main(folder: str, texts: str, output: str) -> None:
     from transformers import AutoModel, AutoTokenizer
 
     with open(texts, encoding="utf-8") as file:
-        given = json.load(file)
+        inputs = json.load(file)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     query_encoder = AutoModel.from_pretrained(folder, trust_remote_code=True).eval()
-    batch = tokenizer(given["queries"], padding=True, truncation=True, return_tensors="pt")
+    batch = tokenizer(inputs["queries"], padding=True, truncation=True, return_tensors="pt")
     with torch.no_grad():
         states = query_encoder(**batch).last_hidden_state
     mask = batch["attention_mask"].unsqueeze(-1)
     model = SentenceTransformer(folder, trust_remote_code=True, device="cpu")
     vectors = {
         "AutoModel": ((states * mask).sum(1) / mask.sum(1)).numpy(),
-        "encode_query": model.encode_query(given["queries"]),
-        "encode_document": model.encode_document(given["documents"]),
+        "encode_query": model.encode_query(inputs["queries"]),
+        "encode_document": model.encode_document(inputs["documents"]),
     }
-    if given["operators"]:
-        vectors["encode_query with operators"] = model.encode_query(given["queries"], operators=given["operators"])
+    if inputs["operators"]:
+        vectors["encode_query with operators"] = model.encode_query(inputs["queries"], operators=inputs["operators"])
     np.savez(output, **vectors)
 
 

@@ -1,0 +1,45 @@
+# Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
+"""Text from data made safe to print: no title or query can move the cursor, recolour the screen or reorder it."""
+
+import codecs
+import sys
+
+# Joins and separates letters in Persian, Indic scripts and emoji; changes nothing else.
+_JOINERS = "\u200c\u200d"
+# The signs that this package prints, for terminals that do not know them.
+_ASCII = {"−": "-", "▲": "^", "▼": "v", "×": "x", "–": "-", "…": "...", "“": '"', "”": '"', "’": "'"}
+
+
+def printable(text: str) -> str:
+    r"""A text as one line without control characters: each is shown as its escape, white space as one space.
+
+    >>> printable("red \x1b[31mtitle\u202e\nsecond line")
+    'red \\x1b[31mtitle\\u202e second line'
+    """
+    return "".join(map(_shown, " ".join(text.split()))) if not text.isprintable() else text
+
+
+def _shown(character: str) -> str:
+    shown = character.isprintable() or character in _JOINERS
+    return character if shown else character.encode("unicode_escape").decode("ascii")
+
+
+def use_any_encoding() -> None:
+    """Let standard output and error show what their encoding lacks in ASCII, instead of ending the program."""
+    codecs.register_error("boolbert", _in_ascii)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="boolbert")
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    r"""
+    >>> codecs.register_error("boolbert", _in_ascii)
+    >>> "▲3 Côte".encode("ascii", errors="boolbert")
+    b'^3 C\\xf4te'
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    shown = (_ASCII.get(letter) or letter.encode("unicode_escape").decode("ascii") for letter in missing)
+    return "".join(shown), error.end
