@@ -208,16 +208,12 @@ def compare(output: Path, encoder: Path, limit: int | None) -> list[dict[str, An
 
 def systems(lineup: Any, output: Path, encoder: Path) -> Iterator[Any]:
     """The encoder as it came, BM25, queries taken apart, BERT, and Bool-BERT with its operators given or found."""
-    from boolbert.errors import EvaluationError
     from boolbert.eval.lineup import UNTRAINED
-    from boolbert.eval.systems import BM25, Decomposition, Dense, found_parts
+    from boolbert.eval.systems import Decomposition, Dense, found_parts
 
     untrained = lineup.load(str(encoder), quiet=True)
     yield Dense(UNTRAINED, untrained, lineup.vectors(untrained))
-    try:
-        yield BM25(lineup.task.corpus)
-    except EvaluationError as error:
-        print(f"BM25 is left out: {error}")
+    yield from lineup.bm25()
     bert = lineup.load(str(output / "bert"), quiet=True)
     plain = Dense(PLAIN, bert, lineup.vectors(bert))
     yield plain

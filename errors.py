@@ -18,6 +18,10 @@ class DataError(BoolBertError):
     """Data that cannot be read as what it claims to be. The message starts with file, line and field."""
 
 
+class RetrievalError(BoolBertError):
+    """An encoder, an index or a query that cannot be searched with."""
+
+
 class EvaluationError(BoolBertError):
     """Something that cannot be evaluated."""
 

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator, Sequence
 
-from boolbert.search.explain import Change, Explanation, OperatorReading
+from boolbert.search.explain import Explanation, OperatorReading
 
 from .colours import background, foreground, has_colour, paint
 
@@ -112,7 +112,7 @@ def results(explanation: Explanation, colour: bool) -> list[str]:
     head = f"{'':4}{'with operators':<{width}}{explanation.plain_name}"
     lines = [paint(head, "1", colour=colour)]
     for change, title in zip(changes, plain, strict=True):
-        moved = movement(change)
+        moved = change.moved
         codes = [] if not moved else ["32"] if moved[0] in "▲n" else ["31"]
         padding = " " * (width - len(change.title) - 2 - len(moved))
         lines.append(
@@ -121,16 +121,3 @@ def results(explanation: Explanation, colour: bool) -> list[str]:
     same = sum(change.before is not None and change.before <= len(changes) for change in changes)
     lines.append(f"{same} of {len(changes)} results are in both lists")
     return lines
-
-
-def movement(change: Change) -> str:
-    """
-    >>> movement(Change("Chad", 1, 4)), movement(Change("Chad", 4, 1)), movement(Change("Chad", 2, 2))
-    ('▲3', '▼3', '')
-    >>> movement(Change("Chad", 2, None))
-    'new'
-    """
-    if change.before is None:
-        return "new"
-    up = change.before - change.rank
-    return f"▲{up}" if up > 0 else f"▼{-up}" if up < 0 else ""

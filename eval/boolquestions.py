@@ -9,9 +9,9 @@ Writes metrics.json, per_query.jsonl, run.trec, qrels.trec, pictures and report.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from boolbert.arguments import parse_arguments
 from boolbert.data.tasks import boolquestions_task
 from boolbert.errors import run_script
-from boolbert.eval.arguments import parse
 from boolbert.eval.single import SingleArguments, evaluate_model
 from boolbert.retrieval.metrics import boolquestions_metrics
 
@@ -23,8 +23,8 @@ class Arguments(SingleArguments):
     output_dir: str = field(default="runs/eval-boolquestions", metadata={"help": "folder for the results"})
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    args = parse(Arguments, __doc__, arguments)
+def main(words: Sequence[str] | None = None) -> None:
+    args = parse_arguments(Arguments, __doc__, words)
     task = boolquestions_task(args.data, args.split, args.subset, args.limit)
     evaluate_model(args, task, boolquestions_metrics, "mrr@10")
 

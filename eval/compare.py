@@ -5,7 +5,8 @@ python eval/compare.py --data quest --split dev --runs runs/quest/seed-* runs/ba
 
 Without --runs: the untrained encoder, the same with a fresh BoolAttn, BM25, queries taken apart (gold and parsed
 atoms), embedding subtraction, and every finished run under runs/ that was trained on this data. Run folders whose
-names differ only in their seed are averaged. --models adds sentence-transformers models by name.
+names differ only in their seed are averaged. --models adds sentence-transformers models by name, --faiss searches each
+dual encoder a second time through an approximate index, with that search's own latency and recall.
 Writes table.md, table.csv, table.json, pictures/, report.html, and a folder for each system.
 """
 
@@ -13,20 +14,22 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from boolbert.arguments import parse_arguments
 from boolbert.data.tasks import Task, quest_task
 from boolbert.errors import EvaluationError, run_script
-from boolbert.eval.arguments import parse
 from boolbert.eval.lineup import UNTRAINED, Lineup, Settings, by_seed, check_runs, find_runs
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
-from boolbert.eval.results import Result, measure, merged, write_json, write_result
+from boolbert.eval.results import Result, measure, merged, write_result
 from boolbert.eval.significance import permutation_test
 from boolbert.eval.systems import Dense, System
 from boolbert.eval.tables import comma_separated, markdown, terminal
 from boolbert.eval.trec import write_qrels
+from boolbert.files import write_json, write_text
 from boolbert.retrieval.metrics import main_metric, quest_metrics
 from boolbert.retrieval.models import bool_bert
 
@@ -48,11 +51,14 @@ class Arguments:
     precision: str = field(default="float32", metadata={"help": "of the models: float32, float16 or bfloat16"})
     storage: str = field(default="float32", metadata={"help": "of the document vectors: float32 or float16"})
     seed: int = field(default=0, metadata={"help": "of the fresh Bool-BERT's weights"})
+    faiss: str | None = field(
+        default=None, metadata={"help": "search each dual encoder through this FAISS index too, such as HNSW32,Flat"}
+    )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(words: Sequence[str] | None = None) -> None:
     start = time.perf_counter()
-    args = parse(Arguments, __doc__, arguments)
+    args = parse_arguments(Arguments, __doc__, words)
     folder = Path(args.output_dir)
     task = quest_task(args.data, args.split, args.limit)
     print(f"{task.name}, {task.split}: {len(task):,} queries, {len(task.corpus):,} documents")
@@ -74,6 +80,7 @@ def settings_of(args: Arguments, folder: Path) -> Settings:
         conjunction=args.conjunction,
         not_weight=args.not_weight,
         seed=args.seed,
+        faiss=args.faiss,
     )
 
 
@@ -97,10 +104,11 @@ def trained(lineup: Lineup, name: str, folders: Sequence[Path]) -> Iterator[Resu
     by_form: dict[str, list[Result]] = {}
     for folder in folders:
         model = lineup.load(str(folder), quiet=True)
-        title = f"{'Bool-BERT' if bool_bert(model) is not None else 'BERT'} {name}"
+        plain = bool_bert(model) is None
+        title = f"{'BERT' if plain else 'Bool-BERT'} {name}"
         systems: list[System] = list(lineup.dense(title, model))
-        if isinstance(systems[0], Dense) and systems[0].gate is None:
-            systems += lineup.decompositions(systems[0], on=f" on {title}")
+        if plain:
+            systems += lineup.decompositions(Dense(title, model, lineup.vectors(model)), on=f" on {title}")
         for system in systems:
             by_form.setdefault(system.name, []).append(timed(system, lineup.task))
     for form, runs in by_form.items():
@@ -120,8 +128,8 @@ def write_all(folder: Path, results: Sequence[Result], task: Task, reference: st
     summaries = [write_result(folder / result.slug, result, task) for result in results]
     add_p_values(summaries, results, task, reference)
     write_qrels(folder / "qrels.trec", task)
-    (folder / "table.md").write_text(f"{markdown(summaries)}\n{footnote(summaries)}\n", encoding="utf-8")
-    (folder / "table.csv").write_text(comma_separated(summaries), encoding="utf-8")
+    write_text(folder / "table.md", f"{markdown(summaries)}\n{footnote(summaries)}\n")
+    write_text(folder / "table.csv", comma_separated(summaries))
     write_json(folder / "table.json", summaries)
     write_json(folder / "significance.json", all_pairs(results, task))
     draw_all(summaries, folder / "pictures", main_metric(len(task.corpus)))
@@ -154,8 +162,7 @@ def all_pairs(results: Sequence[Result], task: Task) -> list[dict[str, Any]]:
             "metric": metric,
             "p_value": permutation_test(first.per_query[metric], second.per_query[metric]),
         }
-        for place, first in enumerate(results)
-        for second in results[place + 1 :]
+        for first, second in combinations(results, 2)
         for metric in metrics
     ]
 
@@ -166,6 +173,7 @@ def footnote(summaries: Sequence[dict[str, Any]]) -> str:
         f"{first['data']}, {first['split']}: {first['queries']:,} queries, {first['documents']:,} documents.",
         "±: half the width of the bootstrap 95% interval. ms/query: from text to ranking, one query at a time.",
         "Violations: share of the top R that breaks the query's operators. Negated: share in the set NOT excludes.",
+        "Of exact: share of the exact top results that an approximate search finds.",
         'Pairs: pairwise accuracy (NevIR) on "A that are not B" / "A that are also B".',
         f"p: paired permutation test on {first['tested_on']} against {first['reference']}.",
     ]

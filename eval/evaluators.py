@@ -6,30 +6,35 @@ evaluator(model)["countries_dev_r_precision"]
 """
 
 import csv
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
 
 from boolbert.data.tasks import Task, boolquestions_task, quest_task
 from boolbert.eval.results import slug
-from boolbert.eval.single import gate_of
-from boolbert.eval.systems import Dense, search
+from boolbert.eval.systems import Dense
 from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.metrics import PerQuery, boolquestions_metrics, main_metric, quest_metrics, search_depth
-from boolbert.retrieval.models import bool_bert
-from boolbert.retrieval.neighbours import Ranked
+from boolbert.retrieval.metrics import (
+    Metrics,
+    boolquestions_metrics,
+    main_metric,
+    means,
+    quest_metrics,
+    search_depth,
+)
 
 
 class TaskEvaluator(SentenceEvaluator):
-    """Any task as an evaluator; with `output_path` each call adds a line to a CSV file there."""
+    """Any task as an evaluator; with `output_path` each call adds a line to a CSV file there.
+
+    `gate` as in `eval.systems.Dense`: None leaves a Bool-BERT's operators to its own gate.
+    """
 
     def __init__(
         self,
         task: Task,
-        metrics: Callable[[Task, Ranked], PerQuery],
+        metrics: Metrics,
         primary: str,
         *,
         name: str = "",
@@ -53,11 +58,10 @@ class TaskEvaluator(SentenceEvaluator):
         training = model.training
         texts = [self.task.corpus.text(row) for row in range(len(self.task.corpus))]
         vectors = encode_inputs(model, texts, "document", self.batch_size)
-        gate = gate_of(self.gate, self.task, bool_bert(model) is not None)
-        system = Dense(self.name, model, vectors, gate)
-        _, rows = search(system, self.task.questions, search_depth(self.task))
+        system = Dense(self.name, model, vectors, self.gate)
+        _, rows = system.search(self.task.questions, search_depth(self.task))
         model.train(training)
-        found = {metric: _mean(values) for metric, values in self.metrics(self.task, rows).items()}
+        found = means(self.metrics(self.task, rows))
         if output_path is not None and self.write_csv:
             self._add_line(Path(output_path), epoch, steps, found)
         self.primary_metric = self._primary
@@ -98,8 +102,3 @@ class BoolQuestionsEvaluator(TaskEvaluator):
     ):
         task = boolquestions_task(data, split, subset, limit, progress=False)
         super().__init__(task, boolquestions_metrics, "mrr@10", **options)
-
-
-def _mean(values: np.ndarray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")

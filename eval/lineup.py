@@ -1,6 +1,5 @@
 """Which systems a comparison holds: those that need no training, trained runs, and models by name."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,11 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boolbert.data.tasks import Task
-from boolbert.errors import EvaluationError
-from boolbert.eval.systems import BM25, GATES, Decomposition, Dense, Subtraction, System, found_parts, known_parts
-from boolbert.retrieval.encode import Shards, encode_corpus
+from boolbert.errors import BoolBertError, EvaluationError
+from boolbert.eval.systems import (
+    BM25,
+    NOT_WEIGHT,
+    Decomposition,
+    Dense,
+    Faiss,
+    Subtraction,
+    System,
+    found_parts,
+    known_parts,
+)
+from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import model_fingerprint
-from boolbert.retrieval.models import bool_bert, load_encoder
+from boolbert.retrieval.models import GATES, bool_bert, load_encoder, with_fresh_attention
+from boolbert.retrieval.shards import Shards
+from boolbert.runs import Run, finished_runs
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -25,13 +36,14 @@ UNTRAINED = "Untrained encoder"
 class Settings:
     """How systems are built."""
 
-    vectors: Path  # encoded corpora are kept here, one folder a document encoder
+    vectors: Path  # encoded corpora are kept here, one folder per document encoder
     device: str | None = None
     precision: str = "float32"
     storage: str = "float32"
     conjunction: str = "sum"
-    not_weight: float = 0.3
+    not_weight: float = NOT_WEIGHT
     seed: int = 0
+    faiss: str | None = None  # a FAISS index to search through as well
 
 
 class Lineup:
@@ -56,56 +68,56 @@ class Lineup:
     def untrained(self, name: str | None) -> Iterator[System]:
         """What needs no training: the encoder as it is, with a fresh BoolAttn, taken apart, and BM25."""
         model = self.load(name)
-        plain = Dense(UNTRAINED, model, self.vectors(model)) if bool_bert(model) is None else None
-        if plain is None:
-            yield from self.dense("Encoder", model)
+        if bool_bert(model) is None:
+            yield from self.dense(UNTRAINED, model)
+            yield from self.fresh_bool_bert(model)
+            yield from self.decompositions(Dense(UNTRAINED, model, self.vectors(model)))
         else:
-            yield plain
-            fresh = self._fresh_bool_bert(model)
-            if fresh is not None:
-                yield fresh
-            yield from self.decompositions(plain)
-        yield BM25(self.task.corpus)
-
-    def decompositions(self, plain: Dense, on: str = "") -> Iterator[System]:
-        """Taking queries apart, on any plain encoder."""
-        options = {"conjunction": self.settings.conjunction, "not_weight": self.settings.not_weight}
-        if self._all_known("Decomposition, gold atoms", "original_query", "parts"):
-            yield Decomposition(f"Decomposition, gold atoms{on}", plain, known_parts, **options)  # type: ignore[arg-type]
-        yield Decomposition(f"Decomposition, parsed atoms{on}", plain, found_parts, **options)  # type: ignore[arg-type]
-        yield Subtraction(f"Embedding subtraction{on}", plain, self.settings.not_weight)
+            yield from self.dense("Encoder", model)
+        yield from self.bm25()
 
     def dense(self, name: str, model: "SentenceTransformer") -> Iterator[System]:
-        """A dual encoder; a Bool-BERT once for each way its gate can be set."""
+        """A dual encoder, a Bool-BERT once for each way its gate can be set; and through FAISS, if asked for."""
         vectors = self.vectors(model)
+        factory = self.settings.faiss
         if bool_bert(model) is None:
             yield Dense(name, model, vectors)
+            if factory is not None:
+                yield Faiss(f"{name}, FAISS {factory}", model, vectors, factory=factory)
             return
         for gate in GATES:
             title = f"{name}, gate {gate}"
-            if gate != "given" or self._all_known(title, "metadata.template", "operators"):
-                yield Dense(title, model, vectors, gate)
+            if gate == "given" and not self._all_known(title, "metadata.template", "operators"):
+                continue
+            yield Dense(title, model, vectors, gate)
+            if factory is not None:
+                yield Faiss(f"{title}, FAISS {factory}", model, vectors, gate, factory=factory)
 
-    def _fresh_bool_bert(self, model: "SentenceTransformer") -> System | None:
-        import torch
-        import transformers
+    def decompositions(self, plain: Dense, on: str = "") -> Iterator[System]:
+        """Taking queries apart, on any plain encoder."""
+        weight = self.settings.not_weight
+        options: dict[str, Any] = {"conjunction": self.settings.conjunction, "not_weight": weight}
+        if self._all_known("Decomposition, gold atoms", "original_query", "parts"):
+            yield Decomposition(f"Decomposition, gold atoms{on}", plain, known_parts, **options)
+        yield Decomposition(f"Decomposition, parsed atoms{on}", plain, found_parts, **options)
+        yield Subtraction(f"Embedding subtraction{on}", plain, weight)
 
-        from boolbert.sentence_boolbert import BoolBertSentenceTransformer
-
+    def fresh_bool_bert(self, model: "SentenceTransformer") -> Iterator[System]:
+        """The encoder with untrained Boolean-aware attention: what the new parts cost before they have learned."""
         if not self._all_known("Fresh Bool-BERT", "metadata.template", "operators"):
-            return None
-        torch.manual_seed(self.settings.seed)
-        verbosity = transformers.logging.get_verbosity()
-        transformers.logging.set_verbosity_error()  # that the new weights are new is the point
+            return
         try:
-            fresh = BoolBertSentenceTransformer.from_sentence_transformer(model, device=str(model.device))
+            fresh = with_fresh_attention(model, self.settings.seed)
         except ValueError as error:
             self.left_out.append(f"Fresh Bool-BERT is left out: {error}")
-            return None
-        finally:
-            transformers.logging.set_verbosity(verbosity)
-        fresh = fresh.to(model.dtype)
-        return Dense("Fresh Bool-BERT, gate given", fresh.eval(), self.vectors(fresh), "given")
+            return
+        yield Dense("Fresh Bool-BERT, gate given", fresh, self.vectors(fresh), "given")
+
+    def bm25(self) -> Iterator[System]:
+        try:
+            yield BM25(self.task.corpus)
+        except BoolBertError as error:  # not installed
+            self.left_out.append(f"BM25 is left out: {error}")
 
     def _all_known(self, system: str, field: str, attribute: str) -> bool:
         missing = sum(getattr(question, attribute) is None for question in self.task.questions)
@@ -118,29 +130,29 @@ class Lineup:
 
 def find_runs(root: Path, data: str | None) -> list[Path]:
     """Finished run folders under `root` that were trained on this data."""
-    found = []
-    for path in sorted(root.glob("**/args.json")):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        folder = path.parent
-        trained_on = record.get("arguments", {}).get("data")
-        if (folder / "modules.json").exists() and record.get("script") == "quest" and trained_on == data:
-            found.append(folder)
-    return found
+    return [
+        run.folder for run in finished_runs(root) if run.script == "quest" and run.data == data and run.has_retriever
+    ]
 
 
 def check_runs(folders: Sequence[str]) -> list[Path]:
     """Folders that hold a trained dual encoder; anything else is an error."""
-    paths = [Path(folder) for folder in folders]
-    for path in paths:
-        if not (path / "modules.json").exists():
-            raise EvaluationError(f"--runs {path}: no trained model there (modules.json is missing)")
-    return paths
+    for folder in folders:
+        run = Run(folder)
+        if not run.has_retriever:
+            raise EvaluationError(f"--runs {folder}: no trained model there (modules.json is missing)")
+        if run.script is not None and not run.finished:
+            raise EvaluationError(
+                f"--runs {folder}: this run is not finished, so its weights may be an older run's; "
+                "let it finish (--resume), or give another folder"
+            )
+    return [Path(folder) for folder in folders]
 
 
 def by_seed(folders: Sequence[Path]) -> dict[str, list[Path]]:
     """Run folders whose names differ only in the seed at their end are seeds of one system.
 
-    >>> {name: len(some) for name, some in by_seed([Path("a-seed0"), Path("a-seed42"), Path("b")]).items()}
+    >>> {name: len(seeds) for name, seeds in by_seed([Path("a-seed0"), Path("a-seed42"), Path("b")]).items()}
     {'a': 2, 'b': 1}
     >>> list(by_seed([Path("runs/quest/seed-0"), Path("runs/quest/seed-42"), Path("runs/movies2")]))
     ['quest', 'movies2']
@@ -152,4 +164,4 @@ def by_seed(folders: Sequence[Path]) -> dict[str, list[Path]]:
         groups.setdefault(key, []).append(folder)
     short = {key: Path(key).name for key in groups}
     unique = len(set(short.values())) == len(short)
-    return {short[key] if unique else key: some for key, some in groups.items()}
+    return {short[key] if unique else key: seeds for key, seeds in groups.items()}

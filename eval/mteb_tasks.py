@@ -17,6 +17,7 @@ import numpy as np
 from boolbert.data.tasks import Task, boolquestions_task, quest_task
 from boolbert.errors import optional
 from boolbert.retrieval import ranking
+from boolbert.retrieval.metrics import means
 
 REFERENCE = "https://aclanthology.org/2023.acl-long.784"
 REVISION = "1"
@@ -90,7 +91,7 @@ def _retrieval(name: str, description: str, path: str, split: str, score: str, l
 
 
 def split_data(task: Task) -> dict[str, Any]:
-    """A task as MTEB holds it. Documents are named by their row; queries without gold have no place in it."""
+    """A task as MTEB holds it. Documents are named by their row; queries without gold are left out."""
     datasets = optional("datasets", "datasets", "hub")
     texts = [task.corpus.text(row) for row in range(len(task.corpus))]
     asked = [index for index in range(len(task)) if len(task.gold[index])]
@@ -109,8 +110,8 @@ def split_data(task: Task) -> dict[str, Any]:
 
 def boolean_scores(task: Task, results: dict[str, dict[str, float]]) -> dict[str, float]:
     """What MTEB does not measure, from its results `{query: {document: score}}`; ties by the lower row."""
-    place = {question.id: index for index, question in enumerate(task.questions)}
-    asked = [place[query] for query in results]
+    index_of = {question.id: index for index, question in enumerate(task.questions)}
+    asked = [index_of[query] for query in results]
     ranked = [
         sorted((int(row) for row in found), key=lambda row: (-found[str(row)], row)) for found in results.values()
     ]
@@ -121,4 +122,4 @@ def boolean_scores(task: Task, results: dict[str, dict[str, float]]) -> dict[str
     values = {"r_precision": ranking.r_precision(rows, gold), "mrecall_at_100": ranking.mrecall_at_k(rows, gold, 100)}
     if task.violating is not None:
         values["violations"] = ranking.violation_rate(rows, [task.violating[index] for index in asked], gold)
-    return {name: float(np.nanmean(some)) for name, some in values.items() if not np.isnan(some).all()}
+    return means(values)

@@ -3,25 +3,28 @@
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from boolbert.data.tasks import Task
-from boolbert.eval.scoring import as_json, averages, over_seeds, pair_accuracy, recall_curve
-from boolbert.eval.significance import bootstrap
-from boolbert.eval.systems import System, search
+from boolbert.eval.significance import as_json, averages, bootstrap
+from boolbert.eval.systems import System
 from boolbert.eval.trec import write_run
-from boolbert.retrieval.metrics import Metrics, PerQuery, search_depth
-from boolbert.retrieval.neighbours import Ranked, Scores
-from boolbert.retrieval.ranking import Values, hits
+from boolbert.files import whole_file, write_json
+from boolbert.retrieval.metrics import Metrics, PerQuery, depths, search_depth
+from boolbert.retrieval.neighbours import BlockScorer, Ranked, Scores
+from boolbert.retrieval.ranking import Values, hits, pairwise_accuracy, recall_at_k
+from boolbert.runs import METRICS
 
-SHOWN = 10  # ranked documents a query in per_query.jsonl
+SHOWN = 10  # ranked documents per query in per_query.jsonl
 TIMED = 20  # queries whose latency is measured
 LATENCY_DEPTH = 100
+CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # the K of the picture of recall against K
 
 
 @dataclass
@@ -55,12 +58,12 @@ def slug(name: str) -> str:
 
 def measure(system: System, task: Task, metrics: Metrics) -> Result:
     """Search, score and time one system."""
-    scores, rows = search(system, task.questions, search_depth(task))
+    scores, rows = system.search(task.questions, search_depth(task))
     return Result(
         name=system.name,
         parameters=system.parameters,
-        per_query=metrics(task, rows),
-        curve=recall_curve(task, rows),
+        per_query={**metrics(task, rows), **system.own_metrics(task.questions, rows)},
+        curve={k: recall_at_k(rows, task.gold, k) for k in depths(len(task.corpus), CURVE)},
         pairs=pair_accuracy(task, system),
         scores=scores,
         rows=rows,
@@ -74,9 +77,31 @@ def latency(system: System, task: Task) -> float:
     times = []
     for index in [chosen[0], chosen[0], *chosen]:  # the first two only warm up
         start = time.perf_counter()
-        search(system, [task.questions[index]], LATENCY_DEPTH)
+        system.search([task.questions[index]], LATENCY_DEPTH)
         times.append(time.perf_counter() - start)
     return 1000 * float(np.median(times[2:]))
+
+
+def pair_accuracy(task: Task, system: System) -> Values | None:
+    """NevIR's pairwise accuracy on the task's negation pairs; None where it has none."""
+    if not task.pairs:
+        return None
+    questions = [question for pair in task.pairs for question in pair.questions]
+    documents = np.repeat([pair.rows for pair in task.pairs], 2, axis=0)  # (2P, 2)
+    scores = _scores_of(system.scorer(questions), documents, system.documents)
+    return pairwise_accuracy(scores.reshape(-1, 2, 2))
+
+
+def _scores_of(score: BlockScorer, documents: npt.NDArray[np.int64], count: int, block: int = 4096) -> Values:
+    """The scores of a few documents per query, (Q, n), computed in the same blocks for every system."""
+    result = np.full(documents.shape, np.nan)
+    for start in range(0, count, block):
+        inside = (documents >= start) & (documents < start + block)
+        if inside.any():
+            scores = score(start, min(start + block, count)).float().cpu().numpy()
+            rows, columns = np.nonzero(inside)
+            result[rows, columns] = scores[rows, documents[rows, columns] - start]
+    return result
 
 
 def merged(runs: Sequence[Result], name: str) -> Result:
@@ -86,7 +111,7 @@ def merged(runs: Sequence[Result], name: str) -> Result:
     return Result(
         name=name,
         parameters=first.parameters,
-        per_query=over_seeds([run.per_query for run in runs]),
+        per_query={metric: np.mean([run.per_query[metric] for run in runs], axis=0) for metric in first.per_query},
         curve={k: np.mean([run.curve[k] for run in runs], axis=0) for k in first.curve},
         pairs=None if first.pairs is None else np.mean([run.pairs for run in runs if run.pairs is not None], axis=0),
         scores=first.scores,
@@ -122,10 +147,10 @@ def write_result(folder: Path, result: Result, task: Task) -> dict[str, Any]:
     """Write a result's three files, and return what stands in metrics.json."""
     folder.mkdir(parents=True, exist_ok=True)
     metrics = summary(result, task)
-    write_json(folder / "metrics.json", metrics)
     write_run(folder / "run.trec", task, result.scores, result.rows, result.slug)
-    with (folder / "per_query.jsonl").open("w", encoding="utf-8") as file:
+    with whole_file(folder / "per_query.jsonl") as aside, aside.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in query_rows(result, task))
+    write_json(folder / METRICS, metrics)
     return metrics
 
 
@@ -157,10 +182,6 @@ def query_rows(result: Result, task: Task) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _number(value: float) -> float | None:

@@ -1,11 +1,13 @@
 """How sure a number is: bootstrap intervals for averages, and a paired permutation test for two systems."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.errors import optional
+from boolbert.retrieval.metrics import PerQuery
 from boolbert.retrieval.ranking import Values
 
 RESAMPLES = 1000
@@ -20,11 +22,6 @@ class Average(NamedTuple):
     low: float
     high: float
     queries: int
-
-    @property
-    def margin(self) -> float:
-        """Half the width of the interval."""
-        return (self.high - self.low) / 2
 
 
 def bootstrap(values: Mapping[str, Values], *, resamples: int = RESAMPLES, seed: int = 0) -> dict[str, Average]:
@@ -64,25 +61,49 @@ def permutation_test(
 ) -> float:
     """How often the mean difference of two systems on the same queries would be as large by chance (two-sided p).
 
-    Each permutation swaps the two systems' values on a random half of the queries. Queries without a value in
-    either system do not count.
+    Each permutation swaps the two systems' values on a random half of the queries; where there are few queries, all
+    permutations are tried. Queries without a value in either system do not count.
 
     >>> permutation_test([0.5, 0.7, 0.1], [0.5, 0.7, 0.1])
     1.0
     """
+    stats = optional("scipy.stats", "scipy", "eval")
     left, right = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if left.shape != right.shape:
         raise ValueError(f"both systems must be scored on the same queries, got {left.shape} and {right.shape}")
     difference = left - right
     difference = difference[~np.isnan(difference)]
-    if not len(difference):
-        return float("nan")
-    observed = abs(difference.sum())
-    rng = np.random.default_rng(seed)
-    slack = 1e-12 * max(1.0, np.abs(difference).sum())  # sums that are equal but for rounding count as equal
-    extreme = 0
-    for start in range(0, permutations, _CHUNK):
-        count = min(_CHUNK, permutations - start)
-        signs = rng.integers(0, 2, size=(count, len(difference)), dtype=np.int8).astype(np.float64) * 2 - 1
-        extreme += int((np.abs(signs @ difference) >= observed - slack).sum())
-    return (extreme + 1) / (permutations + 1)
+    if len(difference) < 2:  # nothing to permute
+        return float("nan") if not len(difference) else 1.0
+    found = stats.permutation_test(
+        (difference,),  # of a single sample, scipy changes the signs
+        lambda sample, axis: np.abs(sample.sum(axis=axis)),
+        permutation_type="samples",
+        alternative="greater",
+        vectorized=True,
+        n_resamples=permutations,
+        batch=_CHUNK,
+        rng=np.random.default_rng(seed),
+    )
+    return float(found.pvalue)
+
+
+def averages(per_query: PerQuery, groups: Mapping[str, Sequence[str]], seed: int = 0) -> dict[str, Any]:
+    """Every metric's average with its interval: `{"all": {metric: Average}, "template": {name: {...}}}`."""
+    result: dict[str, Any] = {"all": bootstrap(per_query, seed=seed)}
+    for kind, labels in groups.items():
+        names = np.array(labels)
+        result[kind] = {
+            name: bootstrap({metric: values[names == name] for metric, values in per_query.items()}, seed=seed)
+            for name in dict.fromkeys(labels)
+        }
+    return result
+
+
+def as_json(value: Any) -> Any:
+    """Averages as plain dictionaries; NaN becomes None."""
+    if isinstance(value, Average):
+        return {name: None if part != part else part for name, part in value._asdict().items()}
+    if isinstance(value, Mapping):
+        return {str(name): as_json(part) for name, part in value.items()}
+    return value

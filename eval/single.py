@@ -7,15 +7,13 @@ from boolbert.data.tasks import Task
 from boolbert.errors import EvaluationError
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
-from boolbert.eval.results import Metrics, Result, measure, write_result
-from boolbert.eval.scoring import recall_curve
-from boolbert.eval.systems import GATES, Dense
+from boolbert.eval.results import measure, write_result
+from boolbert.eval.systems import Dense, Faiss
 from boolbert.eval.tables import breakdown
 from boolbert.eval.trec import write_qrels
 from boolbert.retrieval.encode import encode_corpus
-from boolbert.retrieval.faiss_index import faiss_top_k, recall_of_exact
-from boolbert.retrieval.metrics import search_depth
-from boolbert.retrieval.models import bool_bert, load_encoder
+from boolbert.retrieval.metrics import Metrics
+from boolbert.retrieval.models import GATES, bool_bert, load_encoder
 
 
 @dataclass
@@ -27,7 +25,8 @@ class SingleArguments:
     output_dir: str = field(default="runs/evaluation", metadata={"help": "folder for the results"})
     vectors: str | None = field(default=None, metadata={"help": "folder of the encoded corpus; output_dir/vectors"})
     gate: str | None = field(
-        default=None, metadata={"help": "of a Bool-BERT: given, learned or cue; given where the operators are known"}
+        default=None,
+        metadata={"help": "of a Bool-BERT: given (operators from the data), learned or cue; the model's own setting"},
     )
     faiss: str | None = field(
         default=None, metadata={"help": "search with this FAISS index, such as HNSW32,Flat, instead of exactly"}
@@ -45,8 +44,6 @@ def evaluate_model(args: SingleArguments, task: Task, metrics: Metrics, metric: 
     folder = Path(args.output_dir)
     system = load_system(args, task, folder)
     result = measure(system, task, metrics)
-    if args.faiss is not None:
-        search_again(result, system, task, metrics, args.faiss)
     summary = write_result(folder, result, task)
     write_qrels(folder / "qrels.trec", task)
     draw_all([summary], folder / "pictures", metric)
@@ -56,8 +53,9 @@ def evaluate_model(args: SingleArguments, task: Task, metrics: Metrics, metric: 
 
 
 def load_system(args: SingleArguments, task: Task, folder: Path) -> Dense:
+    if args.gate not in (None, *GATES):
+        raise EvaluationError(f"--gate must be one of {', '.join(GATES)}, got {args.gate!r}")
     model = load_encoder(args.model, device=args.device, precision=args.precision)
-    gate = gate_of(args.gate, task, bool_bert(model) is not None)
     vectors = encode_corpus(
         model,
         task.corpus,
@@ -65,27 +63,9 @@ def load_system(args: SingleArguments, task: Task, folder: Path) -> Dense:
         storage=args.storage,
         batch_size=args.batch_size,
     )
-    name = args.model or "default encoder"
-    return Dense(f"{name}, gate {gate}" if gate else name, model, vectors, gate)
-
-
-def gate_of(wanted: str | None, task: Task, boolean: bool) -> str | None:
-    """Who switches a Bool-BERT's operators on; None for a plain encoder."""
-    if not boolean:
-        if wanted is not None:
-            raise EvaluationError(f"--gate {wanted}: this model is no Bool-BERT, it has no gate")
-        return None
-    if wanted not in (None, *GATES):
-        raise EvaluationError(f"--gate must be one of {', '.join(GATES)}, got {wanted!r}")
-    known = all(question.operators is not None for question in task.questions)
-    return wanted or ("given" if known else "learned")
-
-
-def search_again(result: Result, system: Dense, task: Task, metrics: Metrics, factory: str) -> None:
-    """Replace the exact rankings by those of a FAISS index, and tell how much they find of the exact ones."""
-    queries = system.encode(task.questions).cpu().numpy()
-    result.scores, result.rows = faiss_top_k(queries, system.vectors, search_depth(task), factory)
-    result.per_query = metrics(task, result.rows)
-    result.curve = recall_curve(task, result.rows)
-    share = recall_of_exact(result.rows, queries, system.vectors)
-    print(f"FAISS {factory}: finds {share:.4f} of the exact top {result.rows.shape[1]}")
+    bert = bool_bert(model)
+    gate = args.gate or (bert.config.gate if bert is not None else None)
+    name = (args.model or "default encoder") + (f", gate {gate}" if gate else "")
+    if args.faiss is not None:
+        return Faiss(f"{name}, FAISS {args.faiss}", model, vectors, gate, factory=args.faiss)
+    return Dense(name, model, vectors, gate)

@@ -1,7 +1,8 @@
 """What can be compared: each system scores any query against all documents, a block of them at a time."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -10,9 +11,12 @@ from torch import Tensor
 from boolbert.boolean.decompose import Parts, negated, parsed_parts
 from boolbert.data import Corpus
 from boolbert.data.tasks import Question, operator_labels
-from boolbert.errors import EvaluationError, optional
-from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.models import bool_bert, query_parameters
+from boolbert.errors import EvaluationError
+from boolbert.retrieval.batches import encode_queries
+from boolbert.retrieval.bm25 import BM25Index
+from boolbert.retrieval.faiss_index import FaissIndex, recall_of_exact
+from boolbert.retrieval.metrics import PerQuery
+from boolbert.retrieval.models import bool_bert, query_parameters, with_gate
 from boolbert.retrieval.neighbours import (
     QUERY_BLOCK,
     BlockScorer,
@@ -27,56 +31,62 @@ from boolbert.retrieval.neighbours import (
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-GATES = ("given", "learned", "cue")
 ANDS = ("sum", "min")
 NOT_WEIGHT = 0.3
 
 
-class System(Protocol):
-    """A name, a cost, and scores."""
+class System(ABC):
+    """A name, a cost, and scores. `parameters`: how many weights answer a query."""
 
     name: str
-    parameters: int  # weights that answer a query
+    parameters: int
     documents: int
 
-    def scorer(self, questions: Sequence[Question]) -> BlockScorer: ...
+    @abstractmethod
+    def scorer(self, questions: Sequence[Question]) -> BlockScorer:
+        """The scores of these questions for any block of documents."""
+
+    def search(self, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:
+        """The k best documents of each question."""
+        scores, rows = [], []
+        for start in range(0, len(questions), QUERY_BLOCK):
+            found = best_of(self.scorer(questions[start : start + QUERY_BLOCK]), self.documents, k)
+            scores.append(found[0])
+            rows.append(found[1])
+        return np.concatenate(scores), np.concatenate(rows)
+
+    def own_metrics(self, questions: Sequence[Question], rows: Ranked) -> PerQuery:
+        """What can be measured on this system alone, one value per query."""
+        return {}
 
 
-def search(system: System, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:
-    """The k best documents of each question."""
-    found = [
-        best_of(system.scorer(questions[start : start + QUERY_BLOCK]), system.documents, k)
-        for start in range(0, len(questions), QUERY_BLOCK)
-    ]
-    return np.concatenate([scores for scores, _ in found]), np.concatenate([rows for _, rows in found])
+class Dense(System):
+    """A dual encoder.
 
-
-class Dense:
-    """A dual encoder. For a Bool-BERT, `gate` says who switches the operators on; a plain encoder has none."""
+    `gate` is for a Bool-BERT: "given" takes the operators from the data, "learned" and "cue" let the model find them in
+    the text, and None is the model's own setting. The model itself is not changed.
+    """
 
     def __init__(self, name: str, model: "SentenceTransformer", vectors: Vectors, gate: str | None = None):
-        boolean = bool_bert(model)
-        if (gate is not None) != (boolean is not None):
-            raise EvaluationError(f"{name}: a gate is for a Bool-BERT, and a Bool-BERT needs one of {GATES}")
+        if gate is not None and bool_bert(model) is None:
+            raise EvaluationError(f"{name}: --gate {gate} is for a Bool-BERT, and this model is a plain encoder")
         self.name = name
-        self.model = model
+        self.model = with_gate(model, gate)
         self.vectors = vectors
         self.gate = gate
         self.documents = len(vectors)
         self.parameters = query_parameters(model)
 
     def encode(self, questions: Sequence[Question]) -> Tensor:
-        inputs: list[Any] = [question.text for question in questions]
-        boolean = bool_bert(self.model)
-        if self.gate == "given":
-            inputs = [{"text": question.text, "operators": self._labels(question)} for question in questions]
-        elif boolean is not None:
-            boolean.config.gate = self.gate
-        vectors = torch.from_numpy(encode_inputs(self.model, inputs, "query", 32)).to(self.model.device)
+        """The questions' vectors (Q, D), on the model's device."""
+        operators = [self._labels(question) for question in questions] if self.gate == "given" else None
+        encoded = encode_queries(self.model, [question.text for question in questions], operators)
+        vectors = torch.from_numpy(encoded).to(self.model.device)
         check_shapes(vectors, self.vectors, 1)
-        if not torch.isfinite(vectors).all():
-            bad = int((~torch.isfinite(vectors).all(dim=1)).nonzero()[0])
-            raise EvaluationError(f"{self.name}: the vector of query {questions[bad].id} holds NaN or infinity")
+        finite = torch.isfinite(vectors).all(dim=1)
+        if not finite.all():
+            bad = questions[int((~finite).nonzero()[0])]
+            raise EvaluationError(f"{self.name}: the vector of query {bad.id} holds NaN or infinity")
         return vectors
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
@@ -87,6 +97,23 @@ class Dense:
         if labels is None:
             raise EvaluationError(f"{self.name}: query {question.id} has no template, so its operators are unknown")
         return labels
+
+
+class Faiss(Dense):
+    """A dual encoder whose documents are searched through an index of FAISS instead of exactly."""
+
+    def __init__(
+        self, name: str, model: "SentenceTransformer", vectors: Vectors, gate: str | None = None, *, factory: str
+    ):
+        super().__init__(name, model, vectors, gate)
+        self._index = FaissIndex(vectors, factory)
+
+    def search(self, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:
+        return self._index.search(self.encode(questions).cpu().numpy(), k)
+
+    def own_metrics(self, questions: Sequence[Question], rows: Ranked) -> PerQuery:
+        queries = self.encode(questions).cpu().numpy()
+        return {"found_of_exact": recall_of_exact(rows, queries, self.vectors, self.model.device)}
 
 
 def known_parts(question: Question) -> Parts:
@@ -101,8 +128,9 @@ def found_parts(question: Question) -> Parts:
     return parsed_parts(question.text)
 
 
-class Decomposition:
-    """Score each atom by itself, and join: AND adds or takes the least, OR the most, NOT subtracts a share."""
+class Decomposition(System):
+    """Score each atom by itself and join the scores: AND adds them or takes the lowest, OR takes the highest, NOT
+    subtracts a share."""
 
     def __init__(
         self,
@@ -124,18 +152,20 @@ class Decomposition:
         self.parameters = dense.parameters
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
-        parts = [self.parts_of(question) for question in questions]
-        texts = {part.text: None for some in parts for part in some}
-        place = {text: row for row, text in enumerate(texts)}
-        of_atoms = dot_products(self.dense.encode([Question(text, text, ()) for text in texts]), self.dense.vectors)
+        taken_apart = [self.parts_of(question) for question in questions]
+        texts = list(dict.fromkeys(part.text for parts in taken_apart for part in parts))
+        row_of = {text: row for row, text in enumerate(texts)}
+        score_atoms = dot_products(self.dense.encode([Question(text, text, ()) for text in texts]), self.dense.vectors)
 
         def score(start: int, end: int) -> Tensor:
-            atoms = of_atoms(start, end)
-            return torch.stack([self._joined([atoms[place[p.text]] for p in some], some) for some in parts])
+            atoms = score_atoms(start, end)
+            return torch.stack(
+                [self._join([atoms[row_of[part.text]] for part in parts], parts) for parts in taken_apart]
+            )
 
         return score
 
-    def _joined(self, scores: Sequence[Tensor], parts: Parts) -> Tensor:
+    def _join(self, scores: Sequence[Tensor], parts: Parts) -> Tensor:
         total = scores[0]
         for score, part in zip(scores[1:], parts[1:], strict=True):
             if part.operator == "not":
@@ -147,7 +177,7 @@ class Decomposition:
         return total
 
 
-class Subtraction:
+class Subtraction(System):
     """The whole query's vector, minus a share of the vector of what the cue parser finds negated."""
 
     def __init__(self, name: str, dense: Dense, not_weight: float = NOT_WEIGHT):
@@ -158,36 +188,24 @@ class Subtraction:
         self.parameters = dense.parameters
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
-        out = [negated(parsed_parts(question.text)) for question in questions]
-        owners = [row for row, texts in enumerate(out) for _ in texts]
-        extra = [Question(text, text, ()) for texts in out for text in texts]
+        excluded = [negated(parsed_parts(question.text)) for question in questions]
+        owners = [row for row, texts in enumerate(excluded) for _ in texts]
+        extra = [Question(text, text, ()) for texts in excluded for text in texts]
         vectors = self.dense.encode([*questions, *extra])
         whole, parts = vectors[: len(questions)].clone(), vectors[len(questions) :]
         whole.index_add_(0, torch.tensor(owners, dtype=torch.long, device=whole.device), parts, alpha=-self.not_weight)
         return dot_products(whole, self.dense.vectors)
 
 
-class BM25:
-    """Words in common, weighted by their rarity (`bm25s`, English stop words, no stemming)."""
+class BM25(System):
+    """Words in common, weighted by their rarity."""
 
     def __init__(self, corpus: Corpus, name: str = "BM25"):
-        self._bm25s = optional("bm25s", "bm25s", "eval")
         self.name = name
         self.parameters = 0
         self.documents = len(corpus)
-        self._index = self._bm25s.BM25()
-        tokens = self._tokens([document.text for document in corpus], return_ids=True)
-        self._index.index(tokens, show_progress=False)
+        self._index = BM25Index(document.text for document in corpus)
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
-        tokens = self._tokens([question.text for question in questions], return_ids=False)
-        vocabulary = self._index.vocab_dict
-        rows = []
-        for words in tokens:
-            known = [word for word in words if word in vocabulary]
-            rows.append(self._index.get_scores(known) if known else np.zeros(self.documents, np.float32))
-        scores = torch.from_numpy(np.stack(rows).astype(np.float32))
+        scores = torch.from_numpy(np.stack([self._index.scores(question.text) for question in questions]))
         return lambda start, end: scores[:, start:end]
-
-    def _tokens(self, texts: list[str], *, return_ids: bool) -> Any:
-        return self._bm25s.tokenize(texts, stopwords="en", return_ids=return_ids, show_progress=False)

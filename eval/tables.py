@@ -5,6 +5,8 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from boolbert.tables import aligned, number
+
 # Metric, its column, and whether more is better. A column is left out where no system has its metric.
 COLUMNS: tuple[tuple[str, str, bool], ...] = (
     ("recall@20", "R@20", True),
@@ -22,6 +24,7 @@ COLUMNS: tuple[tuple[str, str, bool], ...] = (
     ("violations", "Violations", False),
     ("negated", "Negated", False),
     ("pairwise_accuracy", "Pairs", True),
+    ("found_of_exact", "Of exact", True),
 )
 
 Summary = Mapping[str, Any]  # a metrics.json
@@ -30,14 +33,6 @@ Summary = Mapping[str, Any]  # a metrics.json
 def columns_of(systems: Sequence[Summary]) -> list[tuple[str, str, bool]]:
     """The columns that at least one system has a value for."""
     return [column for column in COLUMNS if any(_value(system, column[0]) is not None for system in systems)]
-
-
-def number(value: float | None) -> str:
-    """
-    >>> number(0.4567), number(1.0), number(None)
-    ('.457', '1.000', '-')
-    """
-    return "-" if value is None else f"{value:.3f}".removeprefix("0") if value >= 0 else f"{value:.3f}"
 
 
 def with_margin(average: Mapping[str, Any] | None) -> str:
@@ -91,23 +86,6 @@ def breakdown(system: Summary, kind: str) -> str:
         values = [number((metrics.get(metric) or {}).get("mean")) for metric, _, _ in columns]
         rows.append([name, f"{max(counts, default=0):,}", *values])
     return aligned(header, rows)
-
-
-def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of equal width: the first to the left, the others to the right.
-
-    >>> print(aligned(["a", "b"], [["one", "2"]]))
-    a    b
-    ------
-    one  2
-    """
-    widths = [max(len(line[column]) for line in (header, *rows)) for column in range(len(header))]
-    lines = []
-    for first, *others in (header, *rows):
-        padded = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
-        lines.append("  ".join([first.ljust(widths[0]), *padded]))
-    lines.insert(1, "-" * len(lines[0]))
-    return "\n".join(lines)
 
 
 def comma_separated(systems: Sequence[Summary]) -> str:

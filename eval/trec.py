@@ -1,13 +1,11 @@
 """Runs and judgements in TREC's format, which trec_eval and its kin read."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import unquote
 
 from boolbert.data import Corpus
 from boolbert.data.tasks import Task
-from boolbert.errors import EvaluationError
+from boolbert.files import whole_file
 from boolbert.retrieval.neighbours import Ranked, Scores
 
 
@@ -23,20 +21,11 @@ def document_id(corpus: Corpus, row: int) -> str:
     return re.sub(r"[%\s]", lambda match: f"%{ord(match.group()):02X}", title) + shared
 
 
-def document_title(identifier: str) -> str:
-    """The title back from an id.
-
-    >>> document_title("Costa%20Rica")
-    'Costa Rica'
-    """
-    return unquote(identifier)
-
-
 def write_run(path: Path, task: Task, scores: Scores, rows: Ranked, tag: str) -> None:
     """`query Q0 document rank score tag`, a line for each ranked document."""
     name = re.sub(r"\s+", "_", tag)
     names = [document_id(task.corpus, row) for row in range(len(task.corpus))]
-    with path.open("w", encoding="utf-8") as file:
+    with whole_file(path) as aside, aside.open("w", encoding="utf-8") as file:
         for question, values, found in zip(task.questions, scores.tolist(), rows.tolist(), strict=True):
             file.writelines(
                 f"{question.id} Q0 {names[row]} {rank} {value:.9g} {name}\n"
@@ -47,21 +36,6 @@ def write_run(path: Path, task: Task, scores: Scores, rows: Ranked, tag: str) ->
 
 def write_qrels(path: Path, task: Task) -> None:
     """`query 0 document 1`, a line for each gold document."""
-    with path.open("w", encoding="utf-8") as file:
+    with whole_file(path) as aside, aside.open("w", encoding="utf-8") as file:
         for question, gold in zip(task.questions, task.gold, strict=True):
             file.writelines(f"{question.id} 0 {document_id(task.corpus, int(row))} 1\n" for row in gold)
-
-
-def read_run(path: Path) -> dict[str, list[tuple[str, float]]]:
-    """A run as `{query: [(document, score), ...]}` in the order of its ranks."""
-    run: dict[str, list[tuple[int, str, float]]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        columns: Sequence[str] = line.split()
-        try:
-            query, _, document, rank, score, _ = columns
-            run.setdefault(query, []).append((int(rank), document, float(score)))
-        except ValueError:
-            raise EvaluationError(
-                f"{path}:{number}: expected 'query Q0 document rank score tag', got {line!r}"
-            ) from None
-    return {query: [(document, score) for _, document, score in sorted(found)] for query, found in run.items()}

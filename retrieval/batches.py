@@ -1,4 +1,4 @@
-"""Texts to vectors: batches of like length within a token budget, prepared by a thread while the model computes."""
+"""Texts to vectors: batches of texts of similar length, prepared by a thread while the model computes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +14,34 @@ from boolbert.retrieval.models import is_cosine, prompt_of
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-FULL_LENGTH = 256  # tokens; the budget of a batch is batch_size texts of this length
-CHUNK = 1024  # texts that are tokenized together, then sorted by their true length; more only costs memory
-MOST = 4  # a batch of short texts holds at most this many times batch_size
-LIKE = 0.9  # a text shorter than this share of the batch's longest starts the next batch,
-LEAST = 4  # unless the batch is smaller than batch_size over this
+QUERY_BATCH = 32
+# A batch holds at most `batch_size` texts of this many tokens, or more texts if they are shorter,
+FULL_LENGTH = 256
+# but never more than this many times `batch_size`.
+LARGEST = 4
+# A text shorter than this share of the longest in a batch goes into the next batch,
+SIMILAR = 0.9
+# unless the batch holds fewer texts than `batch_size` divided by this.
+SMALLEST = 4
+# Texts that are tokenized together and then sorted by their number of tokens. More would only cost memory.
+CHUNK = 1024
 
-Batch = tuple[npt.NDArray[np.int64], dict[str, Any]]  # places in the input, features
+Rows = npt.NDArray[np.int64]
+Batch = tuple[Rows, dict[str, Any]]  # rows of the input, and their features
+
+
+def encode_queries(
+    model: "SentenceTransformer",
+    texts: Sequence[str],
+    operators: Sequence[Sequence[int] | None] | None = None,
+    *,
+    batch_size: int = QUERY_BATCH,
+) -> npt.NDArray[np.float32]:
+    """The vectors of queries. `operators` (Bool-BERT only): three 0/1 per query, or None to let its gate decide."""
+    inputs: Sequence[Any] = texts
+    if operators is not None:
+        inputs = [{"text": text, "operators": row} for text, row in zip(texts, operators, strict=True)]
+    return encode_inputs(model, inputs, "query", batch_size)
 
 
 @torch.inference_mode()
@@ -40,32 +61,32 @@ def encode_inputs(
 
     model.eval()
     cosine = is_cosine(model)
-    places, vectors = [np.empty(0, np.int64)], []
-    for where, features in _prepared(model, inputs, task, batch_size):
+    rows, vectors = [np.empty(0, np.int64)], []
+    for batch_rows, features in _batches(model, inputs, task, batch_size):
         output = model(batch_to_device(features, model.device), task=task)["sentence_embedding"].float()
         vectors.append(torch.nn.functional.normalize(output) if cosine else output)
-        places.append(where)
+        rows.append(batch_rows)
         if on_batch is not None:
-            on_batch(len(where))
+            on_batch(len(batch_rows))
     if not vectors:
         return np.empty((0, model.get_embedding_dimension() or 0), np.float32)
-    found = torch.cat(vectors).cpu().numpy()
-    result = np.empty_like(found)
-    result[np.concatenate(places)] = found
+    encoded = torch.cat(vectors).cpu().numpy()
+    result = np.empty_like(encoded)
+    result[np.concatenate(rows)] = encoded
     return result
 
 
-def _prepared(model: "SentenceTransformer", inputs: Sequence[Any], task: str, batch_size: int) -> Iterator[Batch]:
-    """The batches in turn; while one chunk of them is computed, the next is tokenized."""
-    lengths = [len(given["text"] if isinstance(given, dict) else given) for given in inputs]
+def _batches(model: "SentenceTransformer", inputs: Sequence[Any], task: str, batch_size: int) -> Iterator[Batch]:
+    """The batches in turn, the longest texts first. While the model works on one chunk, the next is tokenized."""
+    lengths = [len(item["text"] if isinstance(item, dict) else item) for item in inputs]
     order = np.argsort(-np.array(lengths, dtype=np.int64), kind="stable")
     prompt = prompt_of(model, task)
     step = max(CHUNK, batch_size)
 
     def prepare(start: int) -> list[Batch]:
-        places = order[start : start + step]
-        features = model.preprocess([inputs[place] for place in places], prompt=prompt, task=task)
-        return list(cut(places, features, batch_size))
+        rows = order[start : start + step]
+        features = model.preprocess([inputs[row] for row in rows], prompt=prompt, task=task)
+        return list(cut(rows, features, batch_size))
 
     with ThreadPoolExecutor(max_workers=1) as thread:
         starts = range(0, len(order), step)
@@ -77,39 +98,40 @@ def _prepared(model: "SentenceTransformer", inputs: Sequence[Any], task: str, ba
             yield from ready
 
 
-def cut(places: npt.NDArray[np.int64], features: dict[str, Any], batch_size: int) -> Iterator[Batch]:
-    """Cut tokenized texts into batches of like length, without the padding that a batch does not need.
+def cut(rows: Rows, features: dict[str, Any], batch_size: int) -> Iterator[Batch]:
+    """Cut tokenized texts into batches of similar length, and each batch to the length of its longest text.
 
     >>> mask = torch.tensor([[1, 1, 1], [1, 0, 0], [1, 1, 0]])
-    >>> for where, batch in cut(np.arange(3), {"attention_mask": mask, "modality": "text"}, batch_size=8):
-    ...     print(where.tolist(), batch["attention_mask"].tolist())
+    >>> for rows, batch in cut(np.arange(3), {"attention_mask": mask, "modality": "text"}, batch_size=8):
+    ...     print(rows.tolist(), batch["attention_mask"].tolist())
     [0, 2] [[1, 1, 1], [1, 1, 0]]
     [1] [[1]]
     """
     mask = features.get("attention_mask")
-    rows = len(places)
-    if not isinstance(mask, Tensor) or not all(_is_batched(value, rows) for value in features.values()):
-        yield places, features  # of an unknown form: they stay together
+    count = len(rows)
+    if not isinstance(mask, Tensor) or not all(_has_rows(value, count) for value in features.values()):
+        yield rows, features  # features that are not one row per text cannot be cut
         return
     tokens = mask.sum(dim=1)
     order = torch.argsort(tokens, descending=True, stable=True)
     start = 0
-    while start < rows:
+    while start < count:
         longest = max(int(tokens[order[start]]), 1)
-        count = min(max(batch_size * FULL_LENGTH // longest, 1), MOST * batch_size)
-        chosen = order[start : start + count]
-        like = int((tokens[chosen] >= LIKE * longest).sum())
-        chosen = chosen[: max(like, batch_size // LEAST, 1)]
+        fitting = min(max(batch_size * FULL_LENGTH // longest, 1), LARGEST * batch_size)
+        chosen = order[start : start + fitting]
+        similar = int((tokens[chosen] >= SIMILAR * longest).sum())
+        chosen = chosen[: max(similar, batch_size // SMALLEST, 1)]
         width = int(mask[chosen].any(dim=0).nonzero().max()) + 1 if mask[chosen].any() else mask.shape[1]
-        yield places[chosen.numpy()], {name: _part(value, chosen, mask, width) for name, value in features.items()}
+        yield rows[chosen.numpy()], {name: _select(value, chosen, mask, width) for name, value in features.items()}
         start += len(chosen)
 
 
-def _is_batched(value: Any, rows: int) -> bool:
-    return not isinstance(value, Tensor) or (value.ndim >= 1 and len(value) == rows)
+def _has_rows(value: Any, count: int) -> bool:
+    """Whether a feature has one row per text; one that is no tensor belongs to the whole batch."""
+    return not isinstance(value, Tensor) or (value.ndim >= 1 and len(value) == count)
 
 
-def _part(value: Any, chosen: Tensor, mask: Tensor, width: int) -> Any:
+def _select(value: Any, chosen: Tensor, mask: Tensor, width: int) -> Any:
     if not isinstance(value, Tensor):
         return value
     return value[chosen][:, :width] if value.shape == mask.shape else value[chosen]

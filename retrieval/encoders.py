@@ -1,14 +1,15 @@
 """Which BERT a run starts from: the one named, or the best that this machine can reach."""
 
-import json
-import os
 import re
-import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
+
+from boolbert.errors import RetrievalError
+from boolbert.files import cache_root, read_json, whole_folder
+from boolbert.runs import MODULES
 
 Pooling = Literal["cls", "mean"]
 Similarity = Literal["dot", "cosine"]
@@ -64,7 +65,7 @@ def resolve_encoder(name: str | None = None) -> Encoder:
 def read_pooling(folder: str | Path) -> tuple[Pooling, Similarity]:
     """How an encoder wants to be used: as its sentence-transformers files say, else [CLS] and a dot product (DPR)."""
     folder = Path(folder)
-    modules_file = folder / "modules.json"
+    modules_file = folder / MODULES
     if not modules_file.exists():
         pooling = _read_json(folder / "config.json").get("pooling", "cls")
         return _checked(pooling, folder), "dot"
@@ -93,19 +94,15 @@ def _pooling_mode(config: dict[str, Any]) -> str:
 
 def _checked(pooling: str, folder: Path) -> Pooling:
     if pooling not in get_args(Pooling):
-        raise ValueError(f"{folder}: pooling must be cls or mean, got {pooling!r}")
+        raise RetrievalError(f"{folder}: pooling must be cls or mean, got {pooling!r}")
     return cast(Pooling, pooling)
 
 
 def _read_json(file: Path) -> Any:
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{file}: not found; an encoder's folder has a config.json, as any transformers model"
-        ) from None
-    except ValueError as error:
-        raise ValueError(f"{file}: not valid JSON: {error}") from None
+        return read_json(file, RetrievalError)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{error}; an encoder's folder has a config.json, as any transformers model") from None
 
 
 def _local_or_cached(name: str) -> Path | None:
@@ -119,7 +116,7 @@ def _local_or_cached(name: str) -> Path | None:
     try:
         folder = Path(snapshot_download(name, local_files_only=True))
     except HFValidationError as error:
-        raise ValueError(f"{name}: neither a folder nor a Hub id: {error}") from None
+        raise RetrievalError(f"{name}: neither a folder nor a Hub id: {error}") from None
     except OSError:
         return None
     return folder if any(folder.glob("model*.safetensors")) and (folder / "config.json").exists() else None
@@ -141,31 +138,21 @@ def _download(name: str) -> Path:
 
 def random_bert(folder: Path | None = None) -> Path:
     """The folder of a tiny BERT with random weights, and a tokenizer that knows the embedded data's words."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "boolbert"
-    folder = folder or cache / "random-bert"
+    folder = folder or cache_root() / "random-bert"
     if (folder / "config.json").exists():
         return folder
     import torch
     from transformers import BertConfig, BertModel, BertTokenizer
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
     vocab = _vocabulary()
-    # Written aside and renamed: another process may be doing the same.
-    with tempfile.TemporaryDirectory(dir=folder.parent) as aside, torch.random.fork_rng():
+    with whole_folder(folder) as aside, torch.random.fork_rng():
         torch.manual_seed(0)
         config = BertConfig(
             vocab_size=len(vocab), hidden_size=128, num_hidden_layers=2, num_attention_heads=2, intermediate_size=512
         )
-        model = Path(aside, "model")
-        BertModel(config).save_pretrained(model)
-        BertTokenizer(vocab={token: row for row, token in enumerate(vocab)}, model_max_length=512).save_pretrained(
-            model
-        )
-        try:
-            model.rename(folder)
-        except OSError:
-            if not (folder / "config.json").exists():
-                raise
+        BertModel(config).save_pretrained(aside)
+        tokenizer = BertTokenizer(vocab={token: row for row, token in enumerate(vocab)}, model_max_length=512)
+        tokenizer.save_pretrained(aside)
     return folder
 
 

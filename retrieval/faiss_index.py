@@ -1,34 +1,43 @@
-"""Approximate search with FAISS, and how much of the exact result it finds."""
+"""Approximate nearest neighbours with FAISS, and how much of the exact result they are."""
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.errors import EvaluationError, optional
+from boolbert.errors import RetrievalError, optional
 from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, Ranked, Scores, Vectors, check_shapes, top_k
 
 TRAINING_VECTORS = 100_000
 
 
-def faiss_top_k(
-    queries: npt.NDArray[np.float32], documents: Vectors, k: int, factory: str = "HNSW32,Flat"
-) -> tuple[Scores, Ranked]:
-    """The documents of the highest dot product by an index of FAISS's own description; rows it lacks are -1."""
-    faiss = optional("faiss", "faiss", "eval")
-    check_shapes(queries, documents, k)
-    try:
-        index = faiss.index_factory(documents.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
-    except RuntimeError as error:
-        raise EvaluationError(f"--faiss {factory!r}: no index of FAISS: {str(error).splitlines()[0][:200]}") from None
-    if not index.is_trained:
-        index.train(np.array(documents[:TRAINING_VECTORS], dtype=np.float32))
-    for start in range(0, len(documents), DOCUMENT_BLOCK):
-        index.add(np.array(documents[start : start + DOCUMENT_BLOCK], dtype=np.float32))
-    scores, rows = index.search(np.ascontiguousarray(queries, dtype=np.float32), min(k, len(documents)))
-    return scores, rows.astype(np.int64)
+class FaissIndex:
+    """Document vectors in an index that FAISS's own description names, such as "HNSW32,Flat"."""
+
+    def __init__(self, documents: Vectors, factory: str = "HNSW32,Flat"):
+        faiss = optional("faiss", "faiss", "eval")
+        self.documents = documents
+        try:
+            self._index: Any = faiss.index_factory(documents.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
+        except RuntimeError as error:
+            reason = str(error).splitlines()[0][:200]
+            raise RetrievalError(f"--faiss {factory!r}: no index of FAISS: {reason}") from None
+        if not self._index.is_trained:
+            self._index.train(np.array(documents[:TRAINING_VECTORS], dtype=np.float32))
+        for start in range(0, len(documents), DOCUMENT_BLOCK):
+            self._index.add(np.array(documents[start : start + DOCUMENT_BLOCK], dtype=np.float32))
+
+    def search(self, queries: npt.NDArray[np.float32], k: int) -> tuple[Scores, Ranked]:
+        """The documents of the highest dot product, best first; where fewer are found than k, the last rows are -1."""
+        check_shapes(queries, self.documents, k)
+        scores, rows = self._index.search(np.ascontiguousarray(queries, np.float32), min(k, len(self.documents)))
+        return scores, rows.astype(np.int64)
 
 
-def recall_of_exact(rows: Ranked, queries: npt.NDArray[np.float32], documents: Vectors) -> float:
-    """The share of the exact top k that an approximate search found."""
-    _, exact = top_k(queries, documents, rows.shape[1])
-    shared = [len(np.intersect1d(mine, theirs)) for mine, theirs in zip(rows, exact, strict=True)]
-    return float(np.mean(shared) / exact.shape[1])
+def recall_of_exact(
+    rows: Ranked, queries: npt.NDArray[np.float32], documents: Vectors, device: Any = None
+) -> npt.NDArray[np.float64]:
+    """For each query the share of the exact top k that stands in `rows` (Q, k)."""
+    _, exact = top_k(queries, documents, rows.shape[1], device=device)
+    shared = [len(np.intersect1d(found, best)) for found, best in zip(rows, exact, strict=True)]
+    return np.array(shared, dtype=np.float64) / exact.shape[1]

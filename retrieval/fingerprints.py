@@ -2,9 +2,10 @@
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boolbert.data import Corpus
+from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -24,26 +25,17 @@ def corpus_fingerprint(corpus: Corpus) -> str:
 
 def model_fingerprint(model: "SentenceTransformer", task: str) -> str:
     """A hash of all that shapes the vectors of one side ("query" or "document"): weights, tokenizer, settings."""
-    from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
+    import torch
 
     digest = hashlib.blake2b(json.dumps([task, prompt_of(model, task), is_cosine(model)]).encode())
     for module in side_modules(model, task):
-        settings = {**_settings(module), "length": getattr(module, "max_seq_length", None)}
+        settings = module.get_config_dict() if hasattr(module, "get_config_dict") else {}
+        settings = {**settings, "length": getattr(module, "max_seq_length", None)}
         digest.update(json.dumps([type(module).__name__, settings], sort_keys=True, default=str).encode())
         tokenizer = getattr(module, "tokenizer", None)
         if tokenizer is not None:
             digest.update(json.dumps(sorted(tokenizer.get_vocab().items())).encode())
         for name, tensor in sorted(module.state_dict().items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().flatten().view(_bytes()).numpy().tobytes())
+            digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:LENGTH]
-
-
-def _settings(module: Any) -> dict[str, Any]:
-    return module.get_config_dict() if hasattr(module, "get_config_dict") else {}
-
-
-def _bytes() -> Any:
-    import torch
-
-    return torch.uint8

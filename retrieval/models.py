@@ -1,17 +1,52 @@
-"""Load what is to be evaluated: a run folder, any sentence-transformers model, or any BERT-like encoder."""
+"""Load an encoder by name, and ask a loaded one what it is: the one place where models are opened.
 
-import json
+load_encoder   a folder, a Hub id or the default encoder, as a SentenceTransformer
+load_model     the same for search: without a name the newest run, else an untrained Bool-BERT; with a line for the user
+
+`encoders.py` decides which files a name stands for.
+"""
+
+import copy
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boolbert.errors import EvaluationError
+from boolbert.errors import RetrievalError
+from boolbert.files import read_json
+from boolbert.runs import MODULES, RETRIEVAL_SCRIPTS, Run, finished_runs, is_bool_bert
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+    from boolbert.retrieval.encoders import Encoder
+
 PRECISIONS = ("float32", "float16", "bfloat16")
+GATES = ("given", "learned", "cue")  # who switches operators on: the caller, a classifier, or the cues that are found
+RUNS = Path("runs")
+UNTRAINED = (
+    "NOTE: the Boolean parts of this model are UNTRAINED. Operators come from the cue lexicon, and results are nearly "
+    "plain BERT's. Train it with `boolbert demo`, or give --model."
+)
 _WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 _PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
+
+
+@dataclass(frozen=True)
+class SearchModel:
+    """A dual encoder, the name that loads it again, and whether its Boolean parts have learned anything."""
+
+    name: str | None  # None: the default encoder
+    encoder: "SentenceTransformer"
+    note: str
+    trained: bool = True
+
+    @property
+    def bert(self) -> Any | None:
+        """The Bool-BERT of the query side; None for a plain encoder."""
+        return bool_bert(self.encoder)
 
 
 def load_encoder(
@@ -25,52 +60,100 @@ def load_encoder(
     from boolbert.sentence_boolbert import load_dual_encoder
 
     if precision not in PRECISIONS:
-        raise EvaluationError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
+        raise RetrievalError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
     transformers.logging.disable_progress_bar()
     encoder = resolve_encoder(name)
     if not quiet:
         print(encoder.note)
-    check_is_encoder(Path(encoder.path), name or encoder.path)
+    folder = Path(encoder.path)
+    check_is_encoder(folder, name or encoder.path)
     try:
-        if (Path(encoder.path) / "modules.json").exists():
-            model = load_dual_encoder(encoder.path, device=device)
-        else:
-            model = _plain(encoder, device)
+        has_modules = (folder / MODULES).exists()
+        model = load_dual_encoder(encoder.path, device=device) if has_modules else _plain(encoder, device)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise EvaluationError(f"{name}: cannot be loaded as an encoder: {' '.join(str(error).split())[:300]}") from None
+        raise RetrievalError(f"{name}: cannot be loaded as an encoder: {' '.join(str(error).split())[:300]}") from None
     return model.to(getattr(torch, precision)).eval()
+
+
+def load_model(name: str | Path | None = None, *, runs: Path = RUNS, device: str | None = None) -> SearchModel:
+    """The model of a folder or Hub id. Without a name the newest finished run, else a fresh Bool-BERT."""
+    for library in ("sentence_transformers", "transformers", "httpx"):  # they would report every file they load
+        logging.getLogger(library).setLevel(logging.ERROR)
+    if name is not None:
+        encoder = load_encoder(str(name), device=device, quiet=True)
+        kind = "Bool-BERT" if bool_bert(encoder) is not None else "a plain encoder, without Boolean-aware attention"
+        return SearchModel(str(name), encoder, f"Model: {name}, {kind}")
+    run = newest_run(runs)
+    if run is None:
+        return fresh_model(device)
+    encoder = load_encoder(str(run.folder), device=device, quiet=True)
+    return SearchModel(str(run.folder), encoder, f"Model: {run.folder}, {run.history}")
+
+
+def newest_run(runs: Path = RUNS) -> Run | None:
+    """The Bool-BERT run under `runs` that was finished last; retrievers come before pretrained encoders."""
+    found = [run for run in finished_runs(runs) if run.has_retriever and run.is_bool_bert]
+    return max(found, key=lambda run: (run.script in RETRIEVAL_SCRIPTS, run.finished_at), default=None)
+
+
+def fresh_model(device: str | None = None, seed: int = 0) -> SearchModel:
+    """The default encoder with new, untrained Boolean-aware attention on its query side."""
+    from boolbert.retrieval.encoders import resolve_encoder
+
+    default = resolve_encoder()
+    encoder = with_fresh_attention(load_encoder(default.path, device=device, quiet=True), seed)
+    return SearchModel(None, encoder, f"{default.note}\n{UNTRAINED}", trained=False)
+
+
+def with_fresh_attention(model: "SentenceTransformer", seed: int = 0) -> "SentenceTransformer":
+    """The same document side, and a query side with new Boolean-aware attention, drawn from the seed."""
+    import torch
+
+    from boolbert.sentence_boolbert import BoolBertSentenceTransformer
+
+    with _no_warnings(), torch.random.fork_rng():
+        torch.manual_seed(seed)
+        fresh = BoolBertSentenceTransformer.from_sentence_transformer(model, device=str(model.device))
+    return fresh.to(model.dtype).eval()
+
+
+def with_gate(model: "SentenceTransformer", gate: str | None) -> "SentenceTransformer":
+    """A model whose Bool-BERT decides by this gate where no operators are given. The model that is passed stays as it
+    is: where its own gate is another one, the result is a second model on the same weights."""
+    bert = bool_bert(model)
+    if gate not in (None, *GATES):
+        raise RetrievalError(f"the gate must be one of {', '.join(GATES)}, got {gate!r}")
+    if bert is None or gate in (None, "given", bert.config.gate):
+        return model
+    tensors = [*model.parameters(), *model.buffers()]
+    twin = copy.deepcopy(model, {id(tensor): tensor for tensor in tensors})  # deepcopy keeps what it finds here
+    bool_bert(twin).config.gate = gate  # type: ignore[union-attr]
+    return twin
 
 
 def check_is_encoder(folder: Path, name: str) -> None:
     """Raise for a folder with a language model of another kind: one that writes text instead of vectors."""
-    if (folder / "modules.json").exists():
-        return
     path = folder / "config.json"
-    config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    architectures = config.get("architectures") or []
-    writes = [
-        kind for kind in architectures if kind.endswith(("ForCausalLM", "LMHeadModel", "ForConditionalGeneration"))
-    ]
-    if writes or config.get("is_decoder") or config.get("is_encoder_decoder"):
-        what = writes[0] if writes else f"a {config.get('model_type')} decoder"
-        raise EvaluationError(f"{name}: is no encoder but {what}; give a BERT-like or sentence-transformers model")
+    if (folder / MODULES).exists() or not path.exists():
+        return
+    config: dict[str, Any] = read_json(path, RetrievalError)
+    writers = [kind for kind in config.get("architectures") or [] if kind.endswith(_WRITERS)]
+    if writers or config.get("is_decoder") or config.get("is_encoder_decoder"):
+        kind = writers[0] if writers else f"a {config.get('model_type')} decoder"
+        raise RetrievalError(f"{name}: is no encoder but {kind}; give a BERT-like or sentence-transformers model")
 
 
-def _plain(encoder: Any, device: str | None) -> "SentenceTransformer":
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+def bool_bert(model: "SentenceTransformer") -> Any | None:
+    """The Bool-BERT inside a model's query side, if there is one."""
+    from transformers import PreTrainedModel
 
     from boolbert.configuration_boolbert import BoolBertConfig
-    from boolbert.sentence_boolbert import BoolBertSentenceTransformer, BoolBertTransformer
 
-    config = json.loads((Path(encoder.path) / "config.json").read_text(encoding="utf-8"))
-    boolean = config.get("model_type") == BoolBertConfig.model_type
-    first = (BoolBertTransformer if boolean else Transformer)(encoder.path)
-    modules: list[Any] = [first, Pooling(first.get_embedding_dimension(), pooling_mode=encoder.pooling)]
-    if encoder.similarity == "cosine":
-        modules.append(Normalize())
-    kind = BoolBertSentenceTransformer if boolean else SentenceTransformer
-    return kind(modules=modules, device=device, similarity_fn_name=encoder.similarity)
+    for part in side_modules(model, "query"):
+        for module in part.modules():
+            if isinstance(module, PreTrainedModel) and module.config.model_type == BoolBertConfig.model_type:
+                return module
+    return None
 
 
 def prompt_of(model: "SentenceTransformer", task: str) -> str | None:
@@ -93,18 +176,38 @@ def query_parameters(model: "SentenceTransformer") -> int:
     return sum(weights.values())
 
 
-def bool_bert(model: "SentenceTransformer") -> Any | None:
-    """The Bool-BERT inside a model's query side, if there is one."""
-    for part in side_modules(model, "query"):
-        for module in part.modules():
-            if hasattr(module, "cue_predictor") and hasattr(module, "gate"):
-                return module
-    return None
-
-
 def is_cosine(model: "SentenceTransformer") -> bool:
     """Whether vectors have to be normalised before they are compared by a dot product."""
     similarity = str(model.similarity_fn_name)
     if similarity not in ("cosine", "dot"):
-        raise EvaluationError(f"the model compares vectors by {similarity}; only cosine and dot can be searched")
+        raise RetrievalError(f"the model compares vectors by {similarity}; only cosine and dot can be searched")
     return similarity == "cosine"
+
+
+def _plain(encoder: "Encoder", device: str | None) -> "SentenceTransformer":
+    """An encoder without sentence-transformers' files, pooled as `encoders.py` found out."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+
+    from boolbert.sentence_boolbert import BoolBertSentenceTransformer, BoolBertTransformer
+
+    boolean = is_bool_bert(encoder.path)
+    first = (BoolBertTransformer if boolean else Transformer)(encoder.path)
+    modules: list[Any] = [first, Pooling(first.get_embedding_dimension(), pooling_mode=encoder.pooling)]
+    if encoder.similarity == "cosine":
+        modules.append(Normalize())
+    kind = BoolBertSentenceTransformer if boolean else SentenceTransformer
+    return kind(modules=modules, device=device, similarity_fn_name=encoder.similarity)
+
+
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Without transformers' report on weights that are new: that they are new is the point."""
+    from transformers.utils import logging as transformers_logging
+
+    level = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(level)

@@ -8,9 +8,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from boolbert.errors import RetrievalError
+
 Scores = npt.NDArray[np.float32]
 Ranked = npt.NDArray[np.int64]
-Vectors = Any  # (N, D): an array, a memory map, a tensor, or what slices like one, such as `encode.Shards`
+Vectors = Any  # (N, D): an array, a memory map, a tensor, or what slices like one, such as `shards.Shards`
 BlockScorer = Callable[[int, int], Tensor]  # (first row, last row + 1) of the documents -> scores (Q, rows)
 
 QUERY_BLOCK = 1024
@@ -29,15 +31,15 @@ def top_k(
     [[1, 2], [0, 2]]
     """
     check_shapes(queries, documents, k)
-    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    found = []
-    for start in range(0, len(queries), QUERY_BLOCK):
-        some = as_tensor(queries, start, start + QUERY_BLOCK, place, "query")
-        found.append(best_of(dot_products(some, documents), len(documents), k, block=block))
+    target = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     width = min(k, len(documents))
-    scores = np.concatenate([np.empty((0, width), np.float32), *(scores for scores, _ in found)])
-    rows = np.concatenate([np.empty((0, width), np.int64), *(rows for _, rows in found)])
-    return scores, rows
+    scores, rows = [np.empty((0, width), np.float32)], [np.empty((0, width), np.int64)]
+    for start in range(0, len(queries), QUERY_BLOCK):
+        block_queries = as_tensor(queries, start, start + QUERY_BLOCK, target, "query")
+        block_scores, block_rows = best_of(dot_products(block_queries, documents), len(documents), k, block=block)
+        scores.append(block_scores)
+        rows.append(block_rows)
+    return np.concatenate(scores), np.concatenate(rows)
 
 
 def dot_products(queries: Tensor, documents: Vectors) -> BlockScorer:
@@ -66,19 +68,19 @@ def best_of(score: BlockScorer, documents: int, k: int, *, block: int | None = N
 
 
 def check_shapes(queries: Vectors, documents: Vectors, k: int) -> None:
-    """Raise a ValueError where these vectors cannot be searched."""
+    """Raise where these vectors cannot be searched."""
     if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}")
+        raise RetrievalError(f"k must be at least 1, got {k}")
     for name, vectors in (("queries", queries), ("documents", documents)):
         if len(vectors.shape) != 2:
-            raise ValueError(f"{name} must be of shape (number, size), got {tuple(vectors.shape)}")
+            raise RetrievalError(f"{name} must be of shape (number, size), got {tuple(vectors.shape)}")
     if queries.shape[1] != documents.shape[1]:
-        raise ValueError(
+        raise RetrievalError(
             f"query vectors are of size {queries.shape[1]}, document vectors of size {documents.shape[1]}: "
             "they come from different models; encode both with the same one"
         )
     if not len(documents):
-        raise ValueError("there are no documents to search")
+        raise RetrievalError("there are no documents to search")
 
 
 def as_tensor(vectors: Vectors, start: int, end: int, device: torch.device, what: str) -> Tensor:
@@ -89,7 +91,7 @@ def as_tensor(vectors: Vectors, start: int, end: int, device: torch.device, what
     finite = torch.isfinite(tensor).all(dim=1)
     if not finite.all():
         row = start + int((~finite).nonzero()[0])
-        raise ValueError(f"{what} vector {row} holds NaN or infinity: the model or the stored vectors are broken")
+        raise RetrievalError(f"{what} vector {row} holds NaN or infinity: the model or the stored vectors are broken")
     return tensor
 
 

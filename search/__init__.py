@@ -1,8 +1,9 @@
 """Search and explanation: ask an index of documents, and see what Bool-BERT makes of a query."""
 
+from boolbert.retrieval.models import SearchModel, load_model
+
 from .explain import Explanation, OperatorReading, explain
 from .index import Index, build_index
-from .models import SearchModel, load_model
 from .searcher import Answer, BoolSearcher, Hit
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 
 from boolbert.boolean import OPERATORS, Cue, find_cues, multi_hot
-from boolbert.errors import EvaluationError
+from boolbert.errors import RetrievalError
 from boolbert.retrieval.models import prompt_of, side_modules
 
 from .searcher import Answer, BoolSearcher
@@ -52,6 +52,20 @@ class Change(NamedTuple):
     rank: int
     before: int | None
 
+    @property
+    def moved(self) -> str:
+        """How far it stands above or below its rank in the other ranking.
+
+        >>> Change("Chad", 1, 4).moved, Change("Chad", 4, 1).moved, Change("Chad", 2, 2).moved
+        ('▲3', '▼3', '')
+        >>> Change("Chad", 2, None).moved
+        'new'
+        """
+        if self.before is None:
+            return "new"
+        up = self.before - self.rank
+        return f"▲{up}" if up > 0 else f"▼{-up}" if up < 0 else ""
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -82,10 +96,10 @@ class Explanation:
         """A strength with as many digits as tell it from the others."""
         return f"{value:.{2 if self.strongest >= 0.1 else 3}f}"
 
-    def cue_operator(self, place: int) -> str | None:
-        """The operator that a word is a cue of, the likeliest where there are several."""
-        found = [reading for reading in self.readings if reading.cues[place]]
-        return max(found, key=lambda reading: reading.cue_probabilities[place]).operator if found else None
+    def cue_operator(self, word: int) -> str | None:
+        """The operator that the word of this number is a cue of, the likeliest where there are several."""
+        found = [reading for reading in self.readings if reading.cues[word]]
+        return max(found, key=lambda reading: reading.cue_probabilities[word]).operator if found else None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -112,13 +126,13 @@ def explain(
 ) -> Explanation:
     """Read a query word by word and search twice: with its operators, and without (or with another model)."""
     if searcher.model.bert is None:
-        raise EvaluationError(
+        raise RetrievalError(
             f"{searcher.model.name}: is a plain encoder, so there is nothing to explain; give a Bool-BERT with --model"
         )
     names, decided_by = searcher.decide(query, operators)
     words = words_of(query)
     if not words:
-        raise EvaluationError(f"the query {query!r} holds no word")
+        raise RetrievalError(f"the query {query!r} holds no word")
     output = searcher.read(query, operators=torch.tensor([multi_hot(names)]), output_boolean=True)
     tokens = token_words(searcher, query, words)
     lexicon = [cue for cue in find_cues(query) if not cue.weak]
@@ -166,7 +180,7 @@ def word_at(start: int, end: int, words: Sequence[Word]) -> int:
     >>> word_at(4, 7, words), word_at(7, 10, words), word_at(0, 0, words)
     (1, 1, -1)
     """
-    return next((place for place, word in enumerate(words) if start < end and word.start <= start < word.end), -1)
+    return next((number for number, word in enumerate(words) if start < end and word.start <= start < word.end), -1)
 
 
 def per_word(
@@ -179,7 +193,7 @@ def per_word(
     """
     result = np.zeros((len(values), count))
     for word in set(tokens) - {-1}:
-        pieces = values[:, [place for place, other in enumerate(tokens) if other == word]]
+        pieces = values[:, [token for token, of_word in enumerate(tokens) if of_word == word]]
         result[:, word] = pieces.max(axis=1) if highest else pieces.mean(axis=1)
     return result
 
@@ -199,9 +213,9 @@ def _readings(
     bert: Any = searcher.model.bert
     gates = torch.sigmoid(output.gate_logits[0].float()) if bert.config.gate == "learned" else cues.amax(-1)
     readings = []
-    for place, operator in enumerate(OPERATORS):
+    for row, operator in enumerate(OPERATORS):
         if searcher.model.trained:
-            is_cue = (probabilities[place] > IS_CUE).tolist()
+            is_cue = (probabilities[row] > IS_CUE).tolist()
         else:
             spans = [cue for cue in lexicon if cue.operator == operator]
             is_cue = [any(cue.start <= word.start < cue.end for cue in spans) for word in words]
@@ -209,12 +223,12 @@ def _readings(
             OperatorReading(
                 operator=operator,
                 on=operator in names,
-                gate=float(gates[place]),
-                cue_probabilities=probabilities[place].tolist(),
+                gate=float(gates[row]),
+                cue_probabilities=probabilities[row].tolist(),
                 cues=is_cue,
-                scope=scope[place].tolist(),
-                bias=bias[place].tolist(),
-                strength=strength[place].tolist(),
+                scope=scope[row].tolist(),
+                bias=bias[row].tolist(),
+                strength=strength[row].tolist(),
             )
         )
     return readings

@@ -3,11 +3,10 @@
 index.json        the model, the corpus and their hashes; written last, so that an index is whole or not there
 documents.jsonl   title and text of each document
 lines.npy         where each line of it begins
-vectors/          shards as retrieval/encode.py writes them; a build that was cut off goes on with them
+vectors/          shards as retrieval/encode.py writes them; a build that was cut off continues them
 """
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +17,14 @@ from boolbert.data.boolquestions import passage
 from boolbert.data.rows import parse_rows
 from boolbert.data.sources import open_source
 from boolbert.data.tables import kind_of_table
-from boolbert.errors import EvaluationError
-from boolbert.retrieval.encode import Shards, encode_corpus, replace_file
+from boolbert.errors import RetrievalError
+from boolbert.files import read_json, whole_file, write_json
+from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
+from boolbert.retrieval.shards import Shards
 
 if TYPE_CHECKING:
-    from .models import SearchModel
+    from boolbert.retrieval.models import SearchModel
 
 MANIFEST, DOCUMENTS, LINES, VECTORS = "index.json", "documents.jsonl", "lines.npy", "vectors"
 
@@ -33,20 +34,19 @@ class Index:
 
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
-        path = self.folder / MANIFEST
         try:
-            self.manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            self.manifest: dict[str, Any] = read_json(self.folder / MANIFEST, RetrievalError)
         except FileNotFoundError:
-            raise EvaluationError(
+            raise RetrievalError(
                 f"{self.folder}: no index there ({MANIFEST} is missing); make one with: "
                 f"boolbert index DOCS.jsonl --output {self.folder}"
             ) from None
-        except ValueError as error:
-            raise EvaluationError(f"{path}: broken JSON: {error}; delete the folder and index again") from None
+        except RetrievalError as error:
+            raise RetrievalError(f"{error}; delete the folder and index again") from None
         self.vectors = Shards(self.folder / VECTORS)
         self._lines = np.load(self.folder / LINES, mmap_mode="r")
         if len(self._lines) != len(self.vectors) or self.vectors.manifest["corpus"] != self.manifest["corpus"]:
-            raise EvaluationError(f"{self.folder}: documents and vectors do not belong together; index again")
+            raise RetrievalError(f"{self.folder}: documents and vectors do not belong together; index again")
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -68,7 +68,7 @@ class Index:
     def check_model(self, model: "SearchModel") -> None:
         if not self.fits(model):
             made_with = self.model or "the default encoder"
-            raise EvaluationError(
+            raise RetrievalError(
                 f"{self.folder}: was made with another document encoder, that of {made_with}, not of "
                 f"{model.name or 'the default encoder'}; search with that model, or index again with this one"
             )
@@ -95,7 +95,7 @@ def build_index(
         "corpus": corpus_fingerprint(corpus),
         "documents": len(corpus),
     }
-    replace_file(folder / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
+    write_json(folder / MANIFEST, manifest)
     return Index(folder)
 
 
@@ -104,6 +104,7 @@ def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
     from boolbert.data.countries import countries_folder
 
     countries = countries_folder()
+    # Beside the countries: where the cache cannot be written, that is a temporary folder.
     folder = countries.parent / "indexes" / f"{countries.name}-{model_fingerprint(model.encoder, 'document')}"
     if (folder / MANIFEST).exists():
         return Index(folder)
@@ -125,17 +126,13 @@ def read_corpus(documents: str | Path | None, *, progress: bool = True) -> Corpu
 
 def _write_documents(folder: Path, corpus: Corpus) -> None:
     starts, end = [], 0
-    aside = folder / f".{DOCUMENTS}.{os.getpid()}"
-    with aside.open("wb") as file:
+    with whole_file(folder / DOCUMENTS) as aside, aside.open("wb") as file:
         for document in corpus:
             starts.append(end)
             row = {"title": document.title, "text": document.text}
             end += file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
-    os.replace(aside, folder / DOCUMENTS)
-    aside = folder / f".{LINES}.{os.getpid()}"
-    with aside.open("wb") as file:
+    with whole_file(folder / LINES) as aside, aside.open("wb") as file:
         np.save(file, np.array(starts, dtype=np.int64))
-    os.replace(aside, folder / LINES)
 
 
 def _lasting_name(name: str | None) -> str | None:

@@ -8,16 +8,16 @@ from typing import Any
 import torch
 
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
-from boolbert.errors import EvaluationError
-from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.models import prompt_of
+from boolbert.errors import RetrievalError
+from boolbert.retrieval.batches import encode_queries
+from boolbert.retrieval.models import SearchModel, fresh_model, load_model, prompt_of
 from boolbert.retrieval.neighbours import top_k
 from boolbert.sentence_boolbert import operator_row
 
 from .index import Index, default_index
-from .models import SearchModel, fresh_model, load_model
 
-GIVEN, MODEL, LEXICON, NOBODY = "the caller", "the model's gate", "the cue lexicon", "nobody: a plain encoder"
+# Who decides which operators are on.
+CALLER, MODEL, LEXICON, NOBODY = "the caller", "the model's gate", "the cue lexicon", "nobody: a plain encoder"
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Answer:
     def __len__(self) -> int:
         return len(self.hits)
 
-    def __getitem__(self, place: int) -> Hit:
-        return self.hits[place]
+    def __getitem__(self, index: int) -> Hit:
+        return self.hits[index]
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -86,10 +86,8 @@ class BoolSearcher:
         """The k best documents. `operators`: names such as ["and", "not"]; [] switches every gate off, which makes
         the query encoder a plain BERT; None leaves it to the model, or to the cue lexicon where it is untrained."""
         operators, decided_by = self.decide(query, operators)
-        given: Any = query
-        if self.model.bert is not None:
-            given = {"text": query, "operators": multi_hot(operators)}
-        vectors = encode_inputs(self.model.encoder, [given], "query", 1)
+        labels = None if self.model.bert is None else [multi_hot(operators)]
+        vectors = encode_queries(self.model.encoder, [query], labels)
         scores, rows = top_k(vectors, self.index.vectors, k, device=self.model.encoder.device)
         hits = []
         for rank, (score, row) in enumerate(zip(scores[0].tolist(), rows[0].tolist(), strict=True), start=1):
@@ -100,16 +98,16 @@ class BoolSearcher:
     def decide(self, query: str, operators: Sequence[Any] | None = None) -> tuple[tuple[str, ...], str]:
         """Which operators are on for a query, and who says so."""
         if not query.strip():
-            raise EvaluationError("the query is empty; give some words to search for")
+            raise RetrievalError("the query is empty; give some words to search for")
         row = operator_row(operators)
         if self.model.bert is None:
             if row is not None and any(row):
-                raise EvaluationError(
+                raise RetrievalError(
                     f"operators cannot be given: the query encoder of {self.model.name} is no Bool-BERT"
                 )
             return (), NOBODY
         if row is not None:
-            return from_multi_hot(row), GIVEN
+            return from_multi_hot(row), CALLER
         if not self.model.trained:
             return from_multi_hot(multi_hot(operators_of(query))), LEXICON
         return from_multi_hot(self.read(query).operators[0].tolist()), MODEL
@@ -121,7 +119,7 @@ class BoolSearcher:
         names = ("input_ids", "attention_mask", "token_type_ids")
         bert = self.model.bert
         if bert is None:
-            raise EvaluationError(f"{self.model.name}: is a plain encoder, without Boolean-aware attention")
+            raise RetrievalError(f"{self.model.name}: is a plain encoder, without Boolean-aware attention")
         return bert.eval()(**{name: features[name].to(bert.device) for name in names if name in features}, **options)
 
     def features(self, query: str) -> dict[str, Any]:

@@ -11,12 +11,13 @@ import torch
 from eval_fixtures import save_model
 
 from boolbert.data import Corpus, Document
-from boolbert.errors import EvaluationError
+from boolbert.errors import RetrievalError
 from boolbert.retrieval import encode
 from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.encode import Shards, encode_corpus
+from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.models import load_encoder
 from boolbert.retrieval.neighbours import top_k
+from boolbert.retrieval.shards import Shards, write_shard
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_queries_with_operators_too(model):
 
 def test_a_cut_off_run_goes_on_and_ends_with_the_same_bytes(model, corpus, tmp_path, monkeypatch):
     encode_corpus(model, corpus, tmp_path / "whole", shard_size=16, batch_size=4)
-    write, written = encode._write_shard, []
+    write, written = encode.write_shard, []
 
     def dies_after_two(*arguments):
         if len(written) == 2:
@@ -69,12 +70,12 @@ def test_a_cut_off_run_goes_on_and_ends_with_the_same_bytes(model, corpus, tmp_p
         written.append(arguments[1])
         write(*arguments)
 
-    monkeypatch.setattr(encode, "_write_shard", dies_after_two)
+    monkeypatch.setattr(encode, "write_shard", dies_after_two)
     with pytest.raises(KeyboardInterrupt):
         encode_corpus(model, corpus, tmp_path / "cut", shard_size=16, batch_size=4)
-    with pytest.raises(EvaluationError, match="2 of 4 shards are missing"):
+    with pytest.raises(RetrievalError, match="2 of 4 shards are missing"):
         Shards(tmp_path / "cut")
-    monkeypatch.setattr(encode, "_write_shard", lambda *arguments: (written.append(arguments[1]), write(*arguments)))
+    monkeypatch.setattr(encode, "write_shard", lambda *arguments: (written.append(arguments[1]), write(*arguments)))
     encode_corpus(model, corpus, tmp_path / "cut", shard_size=16, batch_size=32)  # it goes on with the batches begun
     assert written == [0, 1, 2, 3]
     assert all_bytes(tmp_path / "cut") == all_bytes(tmp_path / "whole")
@@ -92,7 +93,7 @@ def test_two_processes_write_the_same_bytes_as_one(model, corpus, tmp_path, monk
         )
         monkeypatch.setattr(encode, "_processes", lambda state=state: state)
         if process == 0:
-            with pytest.raises(EvaluationError, match="2 of 4 shards"):  # the other half is still to come
+            with pytest.raises(RetrievalError, match="2 of 4 shards"):  # the other half is still to come
                 encode_corpus(model, corpus, tmp_path / "two", shard_size=16, batch_size=4)
     encode_corpus(model, corpus, tmp_path / "two", shard_size=16, batch_size=4)
     assert all_bytes(tmp_path / "two") == all_bytes(tmp_path / "one")
@@ -109,16 +110,16 @@ def test_a_damaged_shard_is_encoded_again(model, corpus, tmp_path):
 def test_a_changed_corpus_or_model_is_refused(model, corpus, tmp_path):
     encode_corpus(model, corpus, tmp_path / "v")
     changed = Corpus([*list(corpus)[:-1], Document("d59", "films about war")])
-    with pytest.raises(EvaluationError, match="corpus has changed since it was encoded"):
+    with pytest.raises(RetrievalError, match="corpus has changed since it was encoded"):
         encode_corpus(model, changed, tmp_path / "v")
-    with pytest.raises(EvaluationError, match="another storage"):
+    with pytest.raises(RetrievalError, match="another storage"):
         encode_corpus(model, corpus, tmp_path / "v", storage="float16")
     with torch.no_grad():
         model[0].sub_modules["query"][0].model.embeddings.word_embeddings.weight[0, 0] += 1
     encode_corpus(model, corpus, tmp_path / "v")  # the query side does not shape document vectors
     with torch.no_grad():
         model[0].sub_modules["document"][0].model.embeddings.word_embeddings.weight[0, 0] += 1
-    with pytest.raises(EvaluationError, match="another model"):
+    with pytest.raises(RetrievalError, match="another model"):
         encode_corpus(model, corpus, tmp_path / "v")
 
 
@@ -134,11 +135,11 @@ def test_half_precision_on_disk_and_in_the_model(folder, model, corpus, tmp_path
 def test_nan_and_overflow_are_errors(model, corpus, tmp_path):
     with torch.no_grad():
         model[0].sub_modules["document"][0].model.embeddings.word_embeddings.weight[5:] = float("nan")
-    with pytest.raises(EvaluationError, match=r"document \d+: the model gives NaN"):
+    with pytest.raises(RetrievalError, match=r"document \d+: the model gives NaN"):
         encode_corpus(model, corpus, tmp_path / "v")
     manifest = {"documents": 1, "shard_size": 1, "storage": "float16"}
-    with pytest.raises(EvaluationError, match="too large for float16"):
-        encode._write_shard(tmp_path, 0, np.full((1, 2), 1e6, np.float32), manifest)
+    with pytest.raises(RetrievalError, match="too large for float16"):
+        write_shard(tmp_path, 0, np.full((1, 2), 1e6, np.float32), manifest)
 
 
 # In a process of its own, since what other tests computed before can change the last bits of a float.

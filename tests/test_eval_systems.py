@@ -7,9 +7,9 @@ from eval_fixtures import answers, save_model, write_quest
 
 from boolbert.boolean.decompose import Part
 from boolbert.data.tasks import Question, quest_task
-from boolbert.errors import EvaluationError
-from boolbert.eval.scoring import pair_accuracy
-from boolbert.eval.systems import BM25, Decomposition, Dense, Subtraction, known_parts, search
+from boolbert.errors import EvaluationError, RetrievalError
+from boolbert.eval.results import measure, pair_accuracy
+from boolbert.eval.systems import BM25, Decomposition, Dense, Faiss, Subtraction, System, known_parts
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.metrics import quest_metrics
 from boolbert.retrieval.models import bool_bert, load_encoder, query_parameters
@@ -54,14 +54,23 @@ def test_gates_make_a_difference_where_they_should(tmp_path, tokenizer, tiny_con
         model.encode_query([q.text for q in task.questions], operators=[list(q.operators) for q in task.questions]),
         atol=1e-5,
     )
-    for gate in ("learned", "cue"):
-        encoded = Dense(gate, model, vectors, gate).encode(task.questions)
-        assert bool_bert(model).config.gate == gate
-        np.testing.assert_allclose(encoded, model.encode_query([q.text for q in task.questions]), atol=1e-5)
+    texts = [question.text for question in task.questions]
+    config = bool_bert(model).config
+    found = {}
+    for own in ("learned", "cue"):
+        config.gate = own
+        found[own] = model.encode_query(texts)
+    assert not np.allclose(found["learned"], found["cue"])
+    for own in ("learned", "cue"):
+        config.gate = own
+        for gate in ("learned", "cue", None):
+            encoded = Dense("d", model, vectors, gate).encode(task.questions)
+            np.testing.assert_allclose(encoded, found[gate or own], atol=1e-5)
+            assert config.gate == own  # measuring a model never changes it
     with pytest.raises(EvaluationError, match="has no template"):
         given.encode([Question("q", "films")])
-    with pytest.raises(EvaluationError, match="needs one of"):
-        Dense("none", model, vectors)
+    with pytest.raises(RetrievalError, match="must be one of given, learned, cue"):
+        Dense("d", model, vectors, "label")
     both = sum(weight.numel() for weight in model.parameters())
     assert 0 < query_parameters(model) < both
 
@@ -96,14 +105,14 @@ def test_decomposition_and_subtraction_are_their_formulas(tmp_path, tokenizer, t
 def test_bm25_finds_words_and_survives_unknown_ones(task):
     pytest.importorskip("bm25s")
     system = BM25(task.corpus)
-    scores, rows = search(system, [Question("a", "books"), Question("b", "zebra"), Question("c", "")], 4)
+    scores, rows = system.search([Question("a", "books"), Question("b", "zebra"), Question("c", "")], 4)
     assert set(rows[0].tolist()) == {6, 7, 8, 9}
     assert rows[1].tolist() == [0, 1, 2, 3]  # nothing in common: all tie, lower rows first
     assert scores[2].tolist() == [0, 0, 0, 0]
 
 
 def test_pairs_are_right_for_a_system_that_knows_negation(task):
-    class Knows:
+    class Knows(System):
         name, parameters, documents = "knows", 0, 10
 
         def __init__(self, sign):
@@ -126,3 +135,35 @@ def test_vectors_of_another_size_and_nan_queries(tmp_path, tokenizer, tiny_confi
         model[0].sub_modules["query"][0].model.embeddings.word_embeddings.weight[:] = float("nan")
     with pytest.raises(EvaluationError, match="vector of query q0 holds NaN"):
         Dense("d", model, np.ones((10, 16), np.float32)).scorer(task.questions)
+
+
+def test_another_gate_shares_the_weights(tmp_path, tokenizer, tiny_config, task):
+    model, vectors = make(tmp_path, tokenizer, tiny_config, task, boolean=True)
+    other = "cue" if bool_bert(model).config.gate == "learned" else "learned"
+    twin = Dense("d", model, vectors, other).model
+    assert twin is not model
+    assert all(one is two for one, two in zip(model.parameters(), twin.parameters(), strict=True))
+
+
+def test_faiss_is_measured_by_its_own_search(tmp_path, tokenizer, tiny_config, task):
+    pytest.importorskip("faiss")
+    model, vectors = make(tmp_path, tokenizer, tiny_config, task, boolean=False)
+    exact = Dense("exact", model, vectors)
+    flat = measure(Faiss("flat", model, vectors, factory="Flat"), task, quest_metrics)
+    np.testing.assert_allclose(flat.scores, exact.search(task.questions, 10)[0], atol=1e-5)
+    assert flat.per_query["found_of_exact"].tolist() == [1.0] * len(task)
+
+    asked = []
+
+    class Half(Faiss):
+        def search(self, questions, k):
+            asked.append(len(questions))
+            scores, rows = super().search(questions, k)
+            rows[:, rows.shape[1] // 2 :] = -1
+            return scores, rows
+
+    half = measure(Half("half", model, vectors, factory="Flat"), task, quest_metrics)
+    assert half.per_query["found_of_exact"].tolist() == [0.5] * len(task)
+    assert half.per_query["recall@10"].mean() < 1  # the rankings, too, are the index's
+    assert asked[0] == len(task)
+    assert set(asked[1:]) == {1}  # and so is the latency

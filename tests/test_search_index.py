@@ -69,7 +69,7 @@ def test_missing_torn_and_mixed_indexes_are_told(tmp_path, model):
     with pytest.raises(ValueError, match="do not belong together"):
         Index(index.folder)
     manifest.write_text(good[:20])
-    with pytest.raises(ValueError, match="broken JSON"):
+    with pytest.raises(ValueError, match="not valid JSON"):
         Index(index.folder)
 
 

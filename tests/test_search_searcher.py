@@ -8,8 +8,8 @@ import torch
 from search_fixtures import QUERY, TEXTS, write_baseline, write_documents, write_run
 from sentence_helpers import embed
 
+from boolbert.retrieval.models import newest_run
 from boolbert.search import BoolSearcher, build_index, load_model
-from boolbert.search.models import newest_run
 
 
 @pytest.fixture
@@ -87,9 +87,9 @@ def test_the_newest_finished_run_is_the_default(tmp_path, lively, tiny_config, t
         write_run(runs / name, lively, tiny_config, tokenizer, script=script)
         os.utime(runs / name / "metrics.json", (1e9 - age, 1e9 - age))
     write_baseline(runs / "bert", lively, tiny_config, tokenizer)
-    assert newest_run(runs) == runs / "new"
+    assert newest_run(runs).folder == runs / "new"
     (runs / "new" / "metrics.json").unlink()  # not finished
-    assert newest_run(runs) == runs / "old"
+    assert newest_run(runs).folder == runs / "old"
     assert "trained by quest on the embedded data" in load_model(runs=runs).note
 
 

@@ -1,0 +1,26 @@
+# Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
+"""How a script reads its flags: a dataclass whose fields have help texts becomes a command line."""
+
+from argparse import RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from typing import Any, TypeVar, cast
+
+from boolbert.errors import BoolBertError
+
+Arguments = TypeVar("Arguments")
+
+
+def parse_arguments(kind: type[Arguments], description: str | None, words: Sequence[str] | None = None) -> Arguments:
+    """The dataclass `kind`, filled from the command line, or from `words` where they are passed.
+
+    `description` is what --help shows first: the script's docstring, line by line as it is written.
+    """
+    from transformers import HfArgumentParser
+
+    parser: Any = HfArgumentParser(
+        cast(Any, kind), description=description, formatter_class=RawDescriptionHelpFormatter
+    )
+    values, unknown = parser.parse_args_into_dataclasses(words, return_remaining_strings=True)
+    if unknown:
+        raise BoolBertError(f"unknown argument {unknown[0]!r}; --help lists them all")
+    return values

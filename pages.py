@@ -1,0 +1,35 @@
+# Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
+"""HTML pages from the files in templates/: each page is one file that needs nothing from outside of it.
+
+page.html          the frame that all pages share: its style is for a phone as well as a desktop, light or dark
+report.html        an evaluation
+explanation.html   what Bool-BERT makes of a query
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+
+def render(template: str, **values: Any) -> str:
+    """A page from a template. Values are escaped; what is HTML already is passed through `as_html`."""
+    return _environment().get_template(template).render(**values)
+
+
+def as_html(text: str) -> Markup:
+    """Text that goes into a page as it is."""
+    return Markup(text)
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,  # a name that is not passed is a mistake, not an empty text
+    )

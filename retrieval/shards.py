@@ -1,0 +1,131 @@
+"""Vectors of a corpus on disk, in shards: each a fixed range of documents, whole or not there.
+
+manifest.json        how many documents, of which corpus, by which model, and how they are cut and stored
+vectors-00000.npy    the vectors of the first `shard_size` documents, and so on
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.errors import RetrievalError
+from boolbert.files import read_json, whole_file, write_json
+
+MANIFEST = "manifest.json"
+STORAGES = ("float32", "float16")
+SHARD_SIZE = 8192
+
+
+class Shards:
+    """The vectors of a corpus, memory-mapped: only what is sliced is read.
+
+    `shape`, `len` and slices of rows work as for an array.
+    """
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        self.manifest = read_manifest(self.folder)
+        self.shape = (self.manifest["documents"], self.manifest["size"])
+        self._shard_size = self.manifest["shard_size"]
+        count = shard_count(self.manifest)
+        missing = [number for number in range(count) if not is_whole(self.folder, number, self.manifest)]
+        if missing:
+            raise RetrievalError(
+                f"{self.folder}: {len(missing)} of {count} shards are missing or damaged, first "
+                f"{shard_path(self.folder, missing[0]).name}; encode again, it goes on where it was"
+            )
+        self._parts = [np.load(shard_path(self.folder, number), mmap_mode="r") for number in range(count)]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
+        start, end, step = rows.indices(len(self))
+        if step != 1:
+            raise ValueError(f"Shards can be sliced in steps of 1 only, got {step}")
+        pieces = []
+        while start < end:
+            number, first = divmod(start, self._shard_size)
+            piece = self._parts[number][first : first + end - start]
+            pieces.append(piece)
+            start += len(piece)
+        if len(pieces) == 1:
+            return pieces[0]
+        return np.concatenate([np.empty((0, self.shape[1]), self.manifest["storage"]), *pieces])
+
+
+def begin(folder: Path, manifest: dict[str, Any]) -> None:
+    """Make a folder ready for shards. A manifest that is there stays: an earlier call is continued."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for unfinished in folder.glob(".vectors-*"):  # of a process that was killed while it wrote
+        unfinished.unlink()
+    if not (folder / MANIFEST).exists():
+        write_json(folder / MANIFEST, manifest)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    try:
+        return read_json(folder / MANIFEST, RetrievalError)
+    except FileNotFoundError:
+        raise RetrievalError(f"{folder}: holds no encoded corpus ({MANIFEST} is missing)") from None
+    except RetrievalError as error:
+        raise RetrievalError(f"{error}; delete the folder and encode again") from None
+
+
+def check_manifest(folder: Path, manifest: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Raise where a folder holds the vectors of another corpus or model."""
+    if any(manifest.get(name) != expected[name] for name in ("documents", "corpus")):
+        raise RetrievalError(
+            f"{folder}: the corpus has changed since it was encoded ({manifest.get('documents'):,} documents then, "
+            f"{expected['documents']:,} now, content hash {manifest.get('corpus')} / {expected['corpus']}); "
+            "encode it into another folder, or delete this one"
+        )
+    for name in ("model", "storage"):
+        if manifest.get(name) != expected[name]:
+            raise RetrievalError(
+                f"{folder}: was encoded with another {name} ({manifest.get(name)}, now {expected[name]}); "
+                "encode into another folder, or delete this one"
+            )
+
+
+def shard_count(manifest: dict[str, Any]) -> int:
+    return -(-manifest["documents"] // manifest["shard_size"])
+
+
+def shard_rows(number: int, manifest: dict[str, Any]) -> range:
+    """The documents of a shard.
+
+    >>> shard_rows(1, {"documents": 10, "shard_size": 8})
+    range(8, 10)
+    """
+    start = number * manifest["shard_size"]
+    return range(start, min(start + manifest["shard_size"], manifest["documents"]))
+
+
+def shard_path(folder: Path, number: int) -> Path:
+    return folder / f"vectors-{number:05d}.npy"
+
+
+def is_whole(folder: Path, number: int, manifest: dict[str, Any]) -> bool:
+    try:
+        shard = np.load(shard_path(folder, number), mmap_mode="r")
+    except (OSError, ValueError):
+        return False
+    return shard.shape == (len(shard_rows(number, manifest)), manifest["size"]) and shard.dtype == manifest["storage"]
+
+
+def write_shard(folder: Path, number: int, vectors: npt.NDArray[np.float32], manifest: dict[str, Any]) -> None:
+    finite = np.isfinite(vectors).all(axis=1)
+    if not finite.all():
+        row = shard_rows(number, manifest)[int(np.argmin(finite))]
+        raise RetrievalError(
+            f"document {row}: the model gives NaN or infinity; it is broken, or overflows in half precision"
+        )
+    with np.errstate(over="ignore"):
+        stored = vectors.astype(manifest["storage"])
+    if not np.isfinite(stored).all():
+        raise RetrievalError(f"{folder}: a vector is too large for float16; store float32")
+    with whole_file(shard_path(folder, number)) as aside, aside.open("wb") as file:
+        np.save(file, stored)
