@@ -30,7 +30,7 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(STAMP)
-	@$(BIN)/python demo.py
+	@$(BIN)/boolbert demo
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist worksteal

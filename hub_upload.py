@@ -61,7 +61,9 @@ def readable(size: int) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="boolbert publish", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("run_dir", type=Path, help="the output_dir of a finished run")
     parser.add_argument("--repo", required=True, help="where to publish, such as org/bool-bert-base")
     parser.add_argument("--private", action="store_true", help="make a new repository private")

@@ -1,7 +1,7 @@
 """Export a run's query encoder to ONNX, and measure what was lost.
 
-    python onnx_export.py RUN_DIR --output query.onnx          # checked against torch
-    python onnx_export.py RUN_DIR --output query.onnx --int8   # and query.int8.onnx, with its loss of quality
+    boolbert export RUN_DIR --output query.onnx          # checked against torch
+    boolbert export RUN_DIR --output query.onnx --int8   # and query.int8.onnx, with its loss of quality
 
 Inputs: input_ids and attention_mask (batch, length), operators (batch, 3) of 0/1 for and, or, not, where -1 leaves the
 decision to the model's gate. Output: sentence_embedding (batch, size), pooled as the model does it.
@@ -10,7 +10,6 @@ decision to the model's gate. Output: sentence_embedding (batch, size), pooled a
 import argparse
 import copy
 import logging
-import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,9 +22,11 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from boolbert.data import Quest
+from boolbert.errors import BoolBertError, optional, run_script
+from boolbert.retrieval.models import load_encoder
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.ranking import r_precision, recall_at_k
-from boolbert.sentence_boolbert import UNKNOWN, BoolBertTransformer, load_dual_encoder, operator_row
+from boolbert.sentence_boolbert import UNKNOWN, BoolBertTransformer, operator_row
 
 Vectors = npt.NDArray[np.float32]
 INPUTS = ("input_ids", "attention_mask", "operators")
@@ -66,7 +67,7 @@ def query_module(model: SentenceTransformer) -> BoolBertTransformer:
     """The Bool-BERT of a dual encoder."""
     found = next((module for module in model.modules() if isinstance(module, BoolBertTransformer)), None)
     if found is None:
-        raise ValueError("the query encoder of this model is not a Bool-BERT: there are no operators to export")
+        raise BoolBertError("the query encoder of this model is not a Bool-BERT: there are no operators to export")
     return found
 
 
@@ -118,7 +119,7 @@ def encode_onnx(
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
-    rows = [operator_row(given) or [UNKNOWN] * 3 for given in operators or [None] * len(queries)]
+    rows = [operator_row(names) or [UNKNOWN] * 3 for names in operators or [None] * len(queries)]
     vectors = []
     for start in range(0, len(queries), batch_size):
         part = slice(start, start + batch_size)
@@ -160,32 +161,27 @@ def show(file: Path, report: dict[str, float]) -> None:
         print(f"  {metric}: {before:.4f} with torch, {after:.4f} with this file ({after - before:+.4f})")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="boolbert export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("run_dir", help="a folder written by training or by save_dual_encoder")
     parser.add_argument("--output", type=Path, required=True, help="the ONNX file to write")
     parser.add_argument("--int8", action="store_true", help="also write an int8 copy, with .int8 before its suffix")
-    args = parser.parse_args()
-    try:
-        model = load_dual_encoder(args.run_dir, device="cpu", local_files_only=True)
-        export_onnx(model, args.output)
-        report = measure(model, args.output)
-        show(args.output, report)
-        if report["largest difference"] > TOLERANCE:
-            print(f"{args.output}: differs from torch by more than {TOLERANCE}: do not use it", file=sys.stderr)
-            return 1
-        if args.int8:
-            target = args.output.with_suffix(f".int8{args.output.suffix}")
-            quantize(args.output, target)
-            show(target, measure(model, target))
-    except ImportError as error:
-        print(f"{error}; pip install 'boolbert[onnx]'", file=sys.stderr)
-        return 1
-    except (OSError, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    args = parser.parse_args(words)
+    for module in ("onnx", "onnxruntime", "onnxscript"):
+        optional(module, module, "onnx")
+    model = load_encoder(args.run_dir, device="cpu", quiet=True)
+    export_onnx(model, args.output)
+    report = measure(model, args.output)
+    show(args.output, report)
+    if report["largest difference"] > TOLERANCE:
+        raise BoolBertError(f"{args.output}: differs from torch by more than {TOLERANCE}: do not use it")
+    if args.int8:
+        target = args.output.with_suffix(f".int8{args.output.suffix}")
+        quantize(args.output, target)
+        show(target, measure(model, target))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -1,7 +1,7 @@
 """How well `operators_of` reads the operators of real queries, which their template tells.
 
-    python -m boolbert.boolean.measure quest/train.jsonl
-    python -m boolbert.boolean.measure quest/train.jsonl --show not --missed 20 --wrong 20
+    boolbert data cues quest/train.jsonl
+    boolbert data cues quest/train.jsonl --show not --missed 20 --wrong 20
 
 Rows need `query` and `metadata.template`, as in QUEST; a path ending in .gz is read as gzip.
 """
@@ -78,9 +78,7 @@ def table(queries: list[str], meant: list[set[str]], weak: bool) -> str:
 
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m boolbert.boolean.measure", description="Precision, recall and F1 of operators_of."
-    )
+    parser = argparse.ArgumentParser(prog="boolbert data cues", description="Precision, recall and F1 of operators_of.")
     parser.add_argument("path", type=Path, help="a .jsonl or .jsonl.gz file of queries in QUEST's schema")
     parser.add_argument("--match", default="", metavar="REGEX", help="only the queries that hold this expression")
     parser.add_argument("--weak", action="store_true", help="count weak cues as well")

@@ -1,4 +1,4 @@
-"""The command line: boolbert index, search, explain, data and demo."""
+"""The command line, `boolbert`: search, explain, index, data, demo, publish and export."""
 
 from .main import main
 

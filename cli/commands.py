@@ -6,8 +6,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from boolbert.errors import BoolBertError
 
-def index(options: Namespace) -> int:
+
+def index(options: Namespace) -> None:
     from boolbert.search import build_index, load_model
 
     model = load_model(options.model, device=options.device)
@@ -17,10 +19,9 @@ def index(options: Namespace) -> int:
         _print_json({"folder": str(built.folder), **built.manifest})
     else:
         print(f"{built.folder}: {len(built):,} documents, ready for: boolbert search QUERY --index {built.folder}")
-    return 0
 
 
-def search(options: Namespace) -> int:
+def search(options: Namespace) -> None:
     from .show import show_answer
 
     operators = parse_operators(options.operators)
@@ -30,16 +31,15 @@ def search(options: Namespace) -> int:
         _print_json({"model": searcher.model.name, **answer.as_json()})
     else:
         print(show_answer(answer))
-    return 0
 
 
-def explain(options: Namespace) -> int:
-    from .show_explanation import show_explanation
+def explain(options: Namespace) -> None:
+    from .show import show_explanation
 
     operators = parse_operators(options.operators)
     for name in (options.html, options.png):
         if name and not Path(name).absolute().parent.is_dir():
-            raise FileNotFoundError(f"{name}: its folder does not exist; make it first")
+            raise BoolBertError(f"{name}: its folder does not exist; make it first")
     searcher = _searcher(options)
 
     from boolbert.search import BoolSearcher, load_model
@@ -64,25 +64,12 @@ def explain(options: Namespace) -> int:
         print(show_explanation(explanation))
         for name in filter(None, (options.html, options.png)):
             print(f"written: {name}")
-    return 0
 
 
-def data(options: Namespace) -> int:
-    from boolbert.data.summary import summarise
-    from boolbert.data.summary_text import render
+def demo(options: Namespace) -> None:
+    from .demo import run_demo
 
-    summaries = [summarise(source) for source in options.source]
-    if options.json:
-        _print_json(summaries)
-    else:
-        print("\n\n".join(map(render, summaries)))
-    return int(any(summary["problems"] for summary in summaries))
-
-
-def demo(options: Namespace) -> int:
-    from boolbert.demo import run_demo
-
-    return run_demo(Path(options.output) if options.output else None, fresh=options.fresh, quick=options.quick)
+    run_demo(Path(options.output) if options.output else None, fresh=options.fresh, quick=options.quick)
 
 
 def parse_operators(text: str | None) -> list[str] | None:
@@ -98,7 +85,7 @@ def parse_operators(text: str | None) -> list[str] | None:
     if names == ["none"]:
         return []
     if not names or not set(names) <= set(OPERATORS):
-        raise ValueError(f"--operators must be a list out of {','.join(OPERATORS)}, or none; got {text!r}")
+        raise BoolBertError(f"--operators must be a list out of {','.join(OPERATORS)}, or none; got {text!r}")
     return names
 
 
@@ -106,9 +93,9 @@ def _searcher(options: Namespace) -> Any:
     from boolbert.search import BoolSearcher, load_model
 
     if options.k < 1:
-        raise ValueError(f"-k must be at least 1, got {options.k}")
+        raise BoolBertError(f"-k must be at least 1, got {options.k}")
     if not options.query.strip():
-        raise ValueError("the query is empty; give some words to search for")
+        raise BoolBertError("the query is empty; give some words to search for")
     model = load_model(options.model, device=options.device) if options.model or not options.index else None
     searcher = BoolSearcher(model, options.index, device=options.device)
     _say(searcher.model.note)

@@ -4,6 +4,9 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+
+from boolbert.errors import INTERRUPTED, BoolBertError
 
 from . import commands
 
@@ -13,8 +16,21 @@ EXAMPLES = """examples:
   boolbert index my_documents.jsonl --output my_index
   boolbert search "films that are not westerns" --index my_index --operators not
   boolbert demo
+
+training and evaluation are scripts of the repository, for `accelerate launch`: train/*.py and eval/*.py
 """
 MODEL = "folder or Hub id; without it the newest run under ./runs, else an untrained Bool-BERT on the default encoder"
+
+# Commands that are programs of their own: the module whose `main(words)` runs, and what it does.
+TOOLS = {
+    ("data", "summary"): ("boolbert.data.summary", "rows, templates, operators, lengths, and all that is wrong"),
+    ("data", "split"): ("boolbert.data.split", "hold out a share of the training queries as a dev split"),
+    ("data", "countries"): ("boolbert.data.countries.__main__", "write the embedded countries into a folder"),
+    ("data", "sentences"): ("boolbert.data.sentences.__main__", "write Boolean sentences for pretraining"),
+    ("data", "cues"): ("boolbert.boolean.measure", "how well the cue lexicon tells the operators of queries"),
+    ("publish",): ("boolbert.hub_upload", "check a finished run and publish it on the Hugging Face Hub"),
+    ("export",): ("boolbert.onnx_export", "export a run's query encoder to ONNX, and measure what was lost"),
+}
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -28,13 +44,16 @@ def build_parser() -> argparse.ArgumentParser:
     _add_explain(add)
     _add_data(add)
     _add_demo(add)
+    for words, (_, text) in TOOLS.items():
+        if len(words) == 1:
+            add.add_parser(words[0], help=text, add_help=False)
     return parser
 
 
 def _add_index(add) -> None:
     text = "Encode documents into an index that `search` and `explain` can ask."
     examples = """examples:
-  boolbert index documents.jsonl --output my_index          # one {"title": ..., "text": ...} a line, plain or .gz
+  boolbert index documents.jsonl --output my_index          # one {"title": ..., "text": ...} per line, plain or .gz
   boolbert index quest --output quest_index --model runs/quest
 A call that was cut off goes on where it was. The index remembers its model and the hash of its documents.
 """
@@ -75,14 +94,19 @@ def _add_explain(add) -> None:
 
 
 def _add_data(add) -> None:
-    text = "Summarise data sets: rows, templates, operators, lengths, and everything that is wrong with them."
+    text = "Look into data sets, make and split them."
     examples = """examples:
-  boolbert data                         # the embedded countries and sentences
-  boolbert data path/to/quest --json
+  boolbert data summary                 # the embedded countries and sentences
+  boolbert data summary path/to/quest --json
+  boolbert data split path/to/quest --output quest-split
+  boolbert data cues quest/train.jsonl --show not
+`boolbert data COMMAND --help` tells more.
 """
-    command = _command(add, "data", text, examples, commands.data)
-    command.add_argument("source", nargs="*", default=["countries", "sentences"], help="folder, file or Hub id")
-    _add_json(command)
+    command = _parser(add.add_parser, text, examples, "data", help=text.rstrip("."))
+    tools = command.add_subparsers(dest="tool", metavar="COMMAND", required=True)
+    for words, (_, line) in TOOLS.items():
+        if words[0] == "data":
+            tools.add_parser(words[1], help=line, add_help=False)
 
 
 def _add_demo(add) -> None:
@@ -94,7 +118,7 @@ def _add_demo(add) -> None:
     command = _command(add, "demo", text, examples, commands.demo)
     command.add_argument("--output", metavar="DIR", help="folder for runs and report; runs/demo if not given")
     command.add_argument("--fresh", action="store_true", help="start over instead of reusing finished runs")
-    command.add_argument("--quick", action="store_true", help="a tiny random model for seconds: shows that all works")
+    command.add_argument("--quick", action="store_true", help="a tiny random model, in seconds: shows that all works")
 
 
 def _add_query(command: argparse.ArgumentParser) -> None:
@@ -113,10 +137,6 @@ def _add_query(command: argparse.ArgumentParser) -> None:
 def _add_model(command: argparse.ArgumentParser) -> None:
     command.add_argument("--model", metavar="DIR", help=MODEL)
     command.add_argument("--device", help="cpu, cuda, ...; the best there is if not given")
-    _add_json(command)
-
-
-def _add_json(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print JSON, and nothing else on standard output")
 
 
@@ -139,18 +159,28 @@ def _version() -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. 0: done; 1: done, and something is wrong with the data; 2: could not, with one line on why."""
-    options = build_parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        status = options.run(options)
+        status = _run(words)
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # `boolbert search ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (ValueError, OSError) as error:
+    except (BoolBertError, OSError) as error:  # a user's mistake; a bug keeps its traceback
         if os.environ.get("BOOLBERT_DEBUG"):
             raise
         print(f"boolbert: error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
+
+
+def _run(words: Sequence[str]) -> int:
+    for length in (1, 2):
+        if (name := tuple(words[:length])) in TOOLS:
+            module, _ = TOOLS[name]
+            return import_module(module).main(list(words[length:])) or 0
+    options = build_parser().parse_args(words)
+    options.run(options)
+    return 0

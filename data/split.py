@@ -1,6 +1,6 @@
 """Hold out a share of a folder's training queries as a dev split, so that training and evaluation agree on it.
 
-    python -m boolbert.data.split QUEST_FOLDER --output DIR [--dev 0.2] [--seed 0]
+    boolbert data split QUEST_FOLDER --output DIR [--dev 0.2] [--seed 0]
 
 The rows are copied as they stand, in their order; documents and atoms are copied along.
 """
@@ -65,7 +65,7 @@ def _only(folder: Path, name: str) -> Path:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m boolbert.data.split", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="boolbert data split", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="a QUEST-format folder with documents and train")
     parser.add_argument("--output", type=Path, required=True, help="a new folder")
     parser.add_argument("--dev", type=float, default=HELD_OUT, help="share of the training queries that is held out")
@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
         train, dev = split_folder(args.folder, args.output, dev=args.dev, seed=args.seed)
     except DataError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+        return 2
     print(f"{args.output}: {train:,} training and {dev:,} dev queries")
     return 0
 

@@ -1,6 +1,6 @@
 """Print a summary of a data folder, a file, a Hub data set, or (without one) the embedded data.
 
-python -m boolbert.data.summary [SOURCE ...] [--json]
+boolbert data summary [SOURCE ...] [--json]
 
 It reads everything, goes on after broken rows, lists them at the end, and then exits with 1.
 """
@@ -215,7 +215,7 @@ def _counts(names: Iterable[str], order: Iterable[str] = ()) -> Table:
 def main(arguments: list[str] | None = None) -> int:
     from .summary_text import render
 
-    parser = argparse.ArgumentParser(prog="python -m boolbert.data.summary", description="Summarise a data set.")
+    parser = argparse.ArgumentParser(prog="boolbert data summary", description="Summarise a data set.")
     parser.add_argument("source", nargs="*", default=["countries", "sentences"], help="folder, file or Hub id")
     parser.add_argument("--json", action="store_true", help="print JSON, a list with one summary for each source")
     parser.add_argument("--no-progress", action="store_true", help="never show a progress bar")
@@ -224,7 +224,7 @@ def main(arguments: list[str] | None = None) -> int:
         summaries = [summarise(source, progress=not options.no_progress) for source in options.source]
     except DataError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+        return 2
     print(json.dumps(summaries, indent=2, ensure_ascii=False) if options.json else "\n\n".join(map(render, summaries)))
     return int(any(summary["problems"] for summary in summaries))
 

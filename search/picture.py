@@ -4,7 +4,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from boolbert.errors import optional
+from boolbert.errors import BoolBertError, optional
 
 from .explain import Explanation, OperatorReading
 
@@ -19,7 +19,7 @@ def write_picture(explanation: Explanation, path: str | Path) -> Path:
     try:
         figure.savefig(path, dpi=160, metadata={"Software": None} if path.suffix == ".png" else None)
     except ValueError as error:
-        raise ValueError(f"{path}: cannot be drawn: {error}; try a name that ends in .png") from None
+        raise BoolBertError(f"{path}: cannot be drawn: {error}; try a name that ends in .png") from None
     return path
 
 
@@ -32,7 +32,7 @@ def draw(explanation: Explanation) -> Any:
     widths = [max(0.56, 0.35 + 0.105 * len(word.text)) for word in explanation.words]
     lines = broken(widths, LINE)
     block = HEAD + ROW * len(explanation.readings) + GAP
-    width = LABEL + max(6.0, *(sum(widths[place] for place in line) for line in lines)) + 0.25
+    width = LABEL + max(6.0, *(sum(widths[word] for word in line) for line in lines)) + 0.25
     foot = textwrap.wrap(caption(explanation), int(width * 14))
     size = (width, TOP + block * len(lines) + 0.17 * len(foot) + 0.1)
     figure = Figure(figsize=size)
@@ -50,16 +50,16 @@ def draw(explanation: Explanation) -> Any:
 
 
 def broken(widths: list[float], most: float) -> list[list[int]]:
-    """The places of the words on each line.
+    """The numbers of the words on each line.
 
     >>> broken([2.0, 2.0, 3.0, 1.0], most=5.0)
     [[0, 1], [2, 3]]
     """
     lines: list[list[int]] = [[]]
-    for place, width in enumerate(widths):
+    for word, width in enumerate(widths):
         if lines[-1] and sum(widths[other] for other in lines[-1]) + width > most:
             lines.append([])
-        lines[-1].append(place)
+        lines[-1].append(word)
     return lines
 
 
@@ -72,16 +72,16 @@ def caption(explanation: Explanation) -> str:
 
 
 def _draw_line(axes: Any, explanation: Explanation, line: list[int], widths: list[float], top: float) -> None:
-    """Some words, and below each of them a box for every operator."""
+    """The words of a line, and below each of them a box for every operator."""
     x = LABEL
-    for place in line:
-        cued = explanation.cue_operator(place)
+    for word in line:
+        cued = explanation.cue_operator(word)
         style = {"color": COLOURS[cued], "fontweight": "bold"} if cued else {"color": "#222222"}
-        middle = x + widths[place] / 2
-        axes.text(middle, top + HEAD - 0.12, explanation.words[place].text, ha="center", fontsize=11, **style)
+        middle = x + widths[word] / 2
+        axes.text(middle, top + HEAD - 0.12, explanation.words[word].text, ha="center", fontsize=11, **style)
         for number, reading in enumerate(explanation.readings):
-            _draw_box(axes, explanation, reading, place, x, top + HEAD + ROW * number, widths[place])
-        x += widths[place]
+            _draw_box(axes, explanation, reading, word, x, top + HEAD + ROW * number, widths[word])
+        x += widths[word]
     for number, reading in enumerate(explanation.readings):
         y = top + HEAD + ROW * number
         colour = COLOURS[reading.operator] if reading.on else "#9a9a9a"
@@ -91,11 +91,11 @@ def _draw_line(axes: Any, explanation: Explanation, line: list[int], widths: lis
 
 
 def _draw_box(
-    axes: Any, explanation: Explanation, reading: OperatorReading, place: int, x: float, y: float, width: float
+    axes: Any, explanation: Explanation, reading: OperatorReading, word: int, x: float, y: float, width: float
 ) -> None:
     from matplotlib.patches import Rectangle
 
-    value = reading.strength[place]
+    value = reading.strength[word]
     share = min(value / (explanation.strongest or 1.0), 1.0) if reading.on else 0.0
     colour = COLOURS[reading.operator]
     box = (x + 0.03, y + 0.03), width - 0.06, ROW - 0.06
@@ -105,5 +105,5 @@ def _draw_box(
         text = ("−" if reading.operator == "not" else "+") + explanation.number(value)
         ink = "white" if share > 0.6 else "#333333"
         axes.text(x + width / 2, y + ROW / 2, text, fontsize=8, color=ink, ha="center", va="center")
-    if reading.cues[place]:
+    if reading.cues[word]:
         axes.add_patch(Rectangle(*box, fill=False, edgecolor="black", linewidth=2.4))

@@ -10,6 +10,7 @@ from search_fixtures import QUERY, write_baseline, write_documents, write_run
 
 from boolbert.cli import main
 from boolbert.cli.colours import has_colour
+from boolbert.cli.main import TOOLS
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def test_help_needs_neither_torch_nor_numpy():
         "assert not {'torch', 'transformers', 'numpy'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for command in ("index", "search", "explain", "data", "demo"):
+    for command in ("index", "search", "explain", "data", "demo", "publish", "export"):
         assert f"    {command} " in done.stdout
     assert "examples:" in done.stdout
 
@@ -113,7 +114,6 @@ def test_long_queries_wrap_to_the_terminal(index, capsys, monkeypatch):
         (["search", "a", "--model", "./nowhere"], "./nowhere: no such folder"),
         (["index", "./nowhere.jsonl", "--output", "x", "--model", "MODEL"], "no such file or folder"),
         (["explain", "a", "--png", "nowhere/x.png"], "its folder does not exist"),
-        (["data", "./nowhere"], "no such file or folder"),
     ],
 )
 def test_errors_are_one_line_and_exit_code_2(arguments, message, model, tmp_path, monkeypatch, capsys):
@@ -128,11 +128,36 @@ def test_errors_are_one_line_and_exit_code_2(arguments, message, model, tmp_path
 
 def test_data_summary(tmp_path, capsys):
     write_documents(tmp_path / "documents.jsonl")
-    assert main(["data", str(tmp_path)]) == 0
+    assert main(["data", "summary", str(tmp_path)]) == 0
     assert "QUEST format" in capsys.readouterr().out
     (tmp_path / "train.jsonl").write_text('{"query": "a", "docs": ["Doc 1 é"]}\n{"query": 3, "docs": []}\n')
-    assert main(["data", str(tmp_path), "--json"]) == 1
+    assert main(["data", "summary", str(tmp_path), "--json"]) == 1
     assert "train.jsonl:2" in json.loads(capsys.readouterr().out)[0]["problems"][0]
+
+
+@pytest.mark.parametrize("words", TOOLS, ids=" ".join)
+def test_programs_under_one_name(words, capsys):
+    """Each shows its own help under the name that a user has typed."""
+    with pytest.raises(SystemExit) as end:
+        main([*words, "--help"])
+    assert end.value.code == 0
+    assert f"boolbert {' '.join(words)} " in capsys.readouterr().out
+
+
+def test_a_program_is_given_its_words(tmp_path, capsys):
+    assert main(["data", "countries", "--output", str(tmp_path / "new")]) == 0
+    assert (tmp_path / "new" / "train.jsonl").exists()
+    assert main(["data", "summary", str(tmp_path / "nowhere")]) == 2
+    assert "no such file or folder" in capsys.readouterr().err
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch):
+    def fails(options):
+        raise ValueError("nobody's mistake but ours")
+
+    monkeypatch.setattr("boolbert.cli.commands.search", fails)
+    with pytest.raises(ValueError, match="but ours"):
+        main(["search", "a"])
 
 
 def test_colour_is_for_terminals_that_want_it(monkeypatch):

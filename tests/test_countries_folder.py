@@ -107,7 +107,7 @@ def test_command_writes_where_asked(tmp_path):
     (tmp_path / "file").write_text("")
     process = run("--output", str(tmp_path / "file"))
     _, error = process.communicate(timeout=60)
-    assert process.returncode == 1
+    assert process.returncode == 2
     assert len(error.splitlines()) == 1
     assert "file" in error
 

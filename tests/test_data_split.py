@@ -46,7 +46,7 @@ def test_a_split_must_not_be_empty(tmp_path, folder, dev):
 
 
 def test_bad_places(tmp_path, folder, capsys):
-    assert main([str(tmp_path / "nowhere"), "--output", str(tmp_path / "out")]) == 1
+    assert main([str(tmp_path / "nowhere"), "--output", str(tmp_path / "out")]) == 2
     assert "no such folder" in capsys.readouterr().err
     with pytest.raises(DataError, match="exists and is not empty"):
         split_folder(folder, folder)

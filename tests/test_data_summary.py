@@ -81,7 +81,7 @@ def test_broken_rows_are_listed_and_the_rest_is_counted(tmp_path, capsys):
 
 
 def test_a_source_that_is_nothing_is_one_line(capsys):
-    assert main(["/no/such/folder"]) == 1
+    assert main(["/no/such/folder"]) == 2
     assert capsys.readouterr().err == (
         "error: /no/such/folder: no such file or folder, nor can it be a Hub data set id (owner/name)\n"
     )

@@ -6,15 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import boolbert
-from boolbert import demo
-
-DEMO = Path(boolbert.__file__).parent / "demo.py"
+from boolbert.cli import demo
 
 
 def run_quick(output):
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(DEMO), "--quick", "--output", str(output)]
+    command = [sys.executable, "-m", "boolbert.cli", "demo", "--quick", "--output", str(output)]
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, check=True, cwd=output.parent
     ).stdout

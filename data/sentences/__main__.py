@@ -1,6 +1,6 @@
 """Write the Boolean sentences to and.jsonl, or.jsonl and not.jsonl.
 
-python -m boolbert.data.sentences --output DIR --n 2000
+boolbert data sentences --output DIR --n 2000
 """
 
 import argparse
@@ -12,7 +12,7 @@ from .generate import SPLITS, boolean_sentences
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m boolbert.data.sentences", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="boolbert data sentences", description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the three files")
     parser.add_argument("--n", type=int, default=2000, help="triplets per operator (default 2000)")
     parser.add_argument("--seed", type=int, default=0)

@@ -1,15 +1,13 @@
 """The whole of Bool-BERT in a few minutes on two CPU cores: pretrain, train, compare, answer, explain.
 
-make demo                                 # or: python demo.py, or: boolbert demo
-python demo.py --fresh                    # train again, although there are finished runs
+make demo                                 # or: boolbert demo
+boolbert demo --fresh                     # train again, although there are finished runs
 
 Real pretrained weights and the embedded countries; nothing else is needed. Bool-BERT and a plain BERT are trained the
 same way, query side only, against the document vectors of the pretrained encoder. All settings were chosen on the dev
 split (docs/search.md); what is printed is the test split.
 """
 
-import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -20,7 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
+from boolbert.errors import INTERRUPTED, BoolBertError
+from boolbert.files import read_json, write_json
+from boolbert.runs import Run
+
+PACKAGE = Path(__file__).resolve().parent.parent
 OUTPUT, QUICK_OUTPUT = Path("runs/demo"), Path("runs/demo-quick")
 QUESTION = "landlocked countries in Africa that are not former British colonies"
 SHOWN = ("_ that are not _", "_ that are also _ but not _", "_ or _")  # templates of the three queries
@@ -73,7 +75,7 @@ class Steps:
         self.last = now
 
 
-def run_demo(output: Path | None = None, *, fresh: bool = False, quick: bool = False) -> int:
+def run_demo(output: Path | None = None, *, fresh: bool = False, quick: bool = False) -> None:
     settings = QUICK if quick else Settings()
     output = output or (QUICK_OUTPUT if quick else OUTPUT)
     steps = Steps(8)
@@ -97,7 +99,6 @@ def run_demo(output: Path | None = None, *, fresh: bool = False, quick: bool = F
     show_one(output)
     steps.done()
     print(f"\n{verdict(summaries)}\n\n{closing(output, time.perf_counter() - steps.began)}")
-    return 0
 
 
 def prepare_encoder(folder: Path, *, random: bool) -> Path:
@@ -117,10 +118,9 @@ def prepare_encoder(folder: Path, *, random: bool) -> Path:
         source = Path(encoder.path)
     if not (folder / "config.json").exists():  # it comes last
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(source, folder, ignore=lambda place, names: _unwanted(Path(place) == source, names))
-        config = json.loads((source / "config.json").read_text(encoding="utf-8"))
-        config |= {"attention_probs_dropout_prob": 0.0, "gate": "cue"}
-        (folder / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
+        shutil.copytree(source, folder, ignore=lambda parent, names: _unwanted(Path(parent) == source, names))
+        settings = {"attention_probs_dropout_prob": 0.0, "gate": "cue"}
+        write_json(folder / "config.json", {**read_json(source / "config.json"), **settings})
     return folder
 
 
@@ -154,20 +154,20 @@ def show_data() -> None:
 def trained(folder: Path, script: str, flags: dict[str, Any], fresh: bool) -> bool:
     """Train, unless there is a finished run of the same flags; one that was cut off goes on. Tells whether it did."""
     flags = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
-    record = _read(folder / "args.json").get("arguments", {})
-    same = not fresh and all(record.get(name) == value for name, value in flags.items())
-    if same and (folder / "metrics.json").exists():
+    run = Run(folder)
+    same = not fresh and all(run.arguments.get(name) == value for name, value in flags.items())
+    if same and run.finished:
         print(f"{folder} is finished, and used again; --fresh trains it anew")
         return False
     words = [f"--{name}={value}" for name, value in flags.items()]
     words += [f"--output_dir={folder}", "--tracker=none", "--keep_last=1", "--resume" if same else "--overwrite"]
-    command = [sys.executable, str(HERE / "train" / f"{script}.py"), *words]
+    command = [sys.executable, str(PACKAGE / "train" / f"{script}.py"), *words]
     environment = {**os.environ, "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}
     status = run_and_wait(command, environment)
-    if status == 130:
+    if status == INTERRUPTED:
         raise KeyboardInterrupt
     if status:
-        raise ValueError(f"train/{script}.py ended with {status}; run it by itself to see why: {' '.join(command)}")
+        raise BoolBertError(f"train/{script}.py ended with {status}; run it by itself to see why: {' '.join(command)}")
     return True
 
 
@@ -184,10 +184,10 @@ def run_and_wait(command: Sequence[str], environment: dict[str, str]) -> int:
 def compare(output: Path, encoder: Path, limit: int | None) -> list[dict[str, Any]]:
     """Measure the systems on the test split, and write tables, pictures and the report."""
     table = output / "compare" / "table.json"
-    runs = [output / name / "metrics.json" for name in ("bool-bert", "bert")]
-    if table.exists() and all(table.stat().st_mtime > run.stat().st_mtime for run in runs):
+    runs = [Run(output / name) for name in ("bool-bert", "bert")]
+    if table.exists() and all(table.stat().st_mtime > run.finished_at for run in runs):
         print(f"{table.parent} is up to date, and used again")
-        return json.loads(table.read_text(encoding="utf-8"))
+        return read_json(table)
     from tqdm import tqdm
 
     from boolbert.data.tasks import quest_task
@@ -241,14 +241,14 @@ def show_queries(folder: Path) -> None:
     _, rows = read_results(folder)
     print(legend())
     for template in SHOWN:
-        fitting = (place for place, row in enumerate(rows[PLAIN]) if row["template"] == template)
-        place = next((place for place in fitting if 3 <= len(rows[PLAIN][place]["gold"]) <= 10), None)
-        if place is not None:
-            print(f"\n{show_side_by_side({name: rows[name][place] for name in (PLAIN, CUE)})}")
+        fitting = (index for index, row in enumerate(rows[PLAIN]) if row["template"] == template)
+        index = next((index for index in fitting if 3 <= len(rows[PLAIN][index]["gold"]) <= 10), None)
+        if index is not None:
+            print(f"\n{show_side_by_side({name: rows[name][index] for name in (PLAIN, CUE)})}")
 
 
 def show_one(output: Path) -> None:
-    from boolbert.cli.show_explanation import show_explanation
+    from boolbert.cli.show import show_explanation
     from boolbert.search import BoolSearcher, explain
     from boolbert.search.page import write_page
     from boolbert.search.picture import write_picture
@@ -290,30 +290,3 @@ def closing(output: Path, seconds: float) -> str:
 
 def _named(summaries: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
     return next(summary for summary in summaries if summary["system"] == name)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, help=f"folder for runs and report; {OUTPUT} if not given")
-    parser.add_argument("--fresh", action="store_true", help="start over instead of reusing finished runs")
-    parser.add_argument("--quick", action="store_true", help="a tiny random model, in seconds: shows that all works")
-    options = parser.parse_args()
-    try:
-        return run_demo(options.output, fresh=options.fresh, quick=options.quick)
-    except (ValueError, OSError) as error:
-        print(f"demo: error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("stopped; the next call goes on from here", file=sys.stderr)
-        return 130
-
-
-if __name__ == "__main__":
-    sys.exit(main())

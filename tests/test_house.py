@@ -1,0 +1,159 @@
+"""Who imports whom: the rules of the house, read off the source. Imports inside functions count like any other."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import boolbert
+
+ROOT = Path(boolbert.__file__).parent.resolve()
+SKIPPED = {"tests", "bench", "build", "dist", "runs"}
+
+# Files at the root belong to these rooms; a folder is a room of its own.
+FILES = {
+    "errors": "ground",
+    "files": "ground",
+    "tables": "ground",
+    "arguments": "ground",
+    "pages": "ground",
+    "terminal": "ground",
+    "configuration_boolbert": "model",
+    "modeling_boolbert": "model",
+    "sentence_boolbert": "sentence",
+    "runs": "runs",
+    "hub_upload": "hub",
+    "onnx_export": "tools",
+    "__init__": "package",
+}
+# What each room may import besides itself.
+ALLOWED = {
+    "ground": set(),
+    "model": set(),
+    "package": {"model"},
+    "sentence": {"model"},
+    "runs": {"ground", "model"},
+    "boolean": {"ground"},
+    "data": {"ground", "boolean"},
+    "retrieval": {"ground", "boolean", "data", "runs", "model", "sentence", "package"},
+}
+ENGINE = {"retrieval", *ALLOWED["retrieval"]}
+ALLOWED |= {
+    "search": ENGINE,
+    "eval": ENGINE,
+    "train": ENGINE,
+    "hub": ENGINE,
+    "tools": ENGINE,
+    "cli": {*ENGINE, "search", "eval", "train", "hub", "tools"},
+}
+HUB_FILES = ("configuration_boolbert", "modeling_boolbert", "sentence_boolbert")
+
+
+def source_files():
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = path.relative_to(ROOT).parts
+        if not parts[0].startswith(".") and parts[0] not in SKIPPED and not (ROOT / parts[0] / "pyvenv.cfg").exists():
+            yield path
+
+
+def module_of(path):
+    """
+    >>> module_of(ROOT / "data" / "__init__.py")
+    ('data',)
+    """
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def room_of(module):
+    return module[0] if len(module) > 1 or (ROOT / module[0]).is_dir() else FILES[module[0]]
+
+
+MODULES = {module_of(path): path for path in source_files() if path != ROOT / "__init__.py"}
+
+
+def imports_of(path):
+    """The modules of this package that a file imports, with their lines; what only types need is left out."""
+    package = path.relative_to(ROOT).parent.parts
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+            targets = [name[1:] for name in names if name[0] == "boolbert"]
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                base = package[: len(package) - node.level + 1]
+            elif (node.module or "").split(".")[0] == "boolbert":
+                base = ()
+            else:
+                continue
+            rest = (node.module or "").split(".") if node.module else []
+            base = [*base, *(rest if node.level else rest[1:])]
+            targets = [[*base, alias.name] for alias in node.names]
+        else:
+            continue
+        for target in targets:
+            module = tuple(target)
+            while module and module not in MODULES:  # a name inside a module
+                module = module[:-1]
+            yield module, node.lineno
+
+
+@pytest.mark.parametrize("path", list(source_files()), ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_room_imports_only_what_stands_below_it(path):
+    own = room_of(module_of(path) or ("__init__",))
+    for module, line in imports_of(path):
+        room = room_of(module) if module else "package"
+        assert room == own or room in ALLOWED[own], f"{path.relative_to(ROOT)}:{line}: {own} must not import {room}"
+
+
+def test_no_circle():
+    """A module of a folder imports the folder's __init__ by being imported; that is no circle."""
+    graph = {
+        module: {
+            target
+            for target, _ in imports_of(path)
+            if target and target != module and target != module[: len(target)] and module != target[: len(module)]
+        }
+        for module, path in MODULES.items()
+    }
+    done, active = set(), []
+
+    def visit(module):
+        if module in done:
+            return
+        assert module not in active, " -> ".join(map(".".join, [*active[active.index(module) :], module]))
+        active.append(module)
+        for target in sorted(graph[module]):
+            visit(target)
+        active.pop()
+        done.add(module)
+
+    for module in sorted(graph):
+        visit(module)
+
+
+@pytest.mark.parametrize("name", HUB_FILES)
+def test_hub_files_import_their_siblings_only(name):
+    """They are published as they are, where nothing of this package is installed."""
+    tree = ast.parse((ROOT / f"{name}.py").read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            assert node.level == 1
+            assert node.module in HUB_FILES
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            assert not any(imported.split(".")[0] == "boolbert" for imported in names)
+
+
+@pytest.mark.parametrize("folder", ["eval", "train"])
+def test_folders_stay_small(folder):
+    assert len(list((ROOT / folder).rglob("*.py"))) <= 20
