@@ -1,4 +1,4 @@
-# The whole contributor story: make demo, make test, make check, make bench.
+# The whole contributor story: make demo, make test, make check, make bench; and for the night, make nightly.
 # Each sets up .venv by itself on the first call and reuses it afterwards.
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +8,8 @@ STAMP := $(VENV)/.installed
 TYPES := $(VENV)/typecheck
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench clean
+FUZZ_EXAMPLES ?= 10000
+.PHONY: help demo test check format bench fuzz nightly clean
 
 help:
 	@echo "make demo    build a Bool-BERT and ask it three queries"
@@ -16,6 +17,8 @@ help:
 	@echo "make check   ruff, ruff format and mypy"
 	@echo "make format  apply ruff's fixes and format"
 	@echo "make bench   measure speed against plain BERT"
+	@echo "make fuzz    feed 10,000 made-up inputs to every reader, parser and page"
+	@echo "make nightly every fault at every place, then make fuzz; about an hour"
 	@echo "make clean   remove .venv and caches"
 
 $(STAMP): setup.cfg pyproject.toml constraints.txt
@@ -46,6 +49,14 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python bench/attention.py
+
+# The examples of `make test` are always the same; these are new ones each time.
+fuzz: $(STAMP)
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz -n auto --dist worksteal
+
+nightly: $(STAMP)
+	$(BIN)/python -m pytest tests/faults -m nightly
+	$(MAKE) fuzz
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -6,12 +6,17 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from .terminal import printable
+
 # What a shell expects of a program that was stopped with Ctrl-C.
 INTERRUPTED = 130
 
 
 class BoolBertError(ValueError):
-    """Something the user can mend. The message says what is wrong, where, and what would be right."""
+    """Something the user can mend. The message, one line, says what is wrong, where, and what would be right."""
+
+    def __init__(self, message: object = ""):
+        super().__init__(printable(str(message)))  # it may quote what stands in a file
 
 
 class DataError(BoolBertError):
@@ -47,7 +52,7 @@ def run_script(main: Callable[[], Any]) -> None:
     try:
         main()
     except (BoolBertError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         raise SystemExit(2) from None
     except Interrupted as stop:
         print(stop, file=sys.stderr)

@@ -4,14 +4,16 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from boolbert.boolean import find_cues, parse_original_query
+from .cues import find_cues
+from .marks import parse_original_query
 
 # What may hang at an atom's edges once the cues are cut out.
-_TRAILING = re.compile(
-    r"(?:\s+(?:that|which|who|whose|are|is|were|was|do|does|did|have|has|being|those|ones|also|but|and|either|both|the))+$",
-    re.IGNORECASE,
-)
+_TRAILING = {
+    *("that", "which", "who", "whose", "are", "is", "were", "was", "do", "does", "did", "have", "has", "being"),
+    *("those", "ones", "also", "but", "and", "either", "both", "the"),
+}
 _LEADING = re.compile(r"^(?:(?:any|all|one)\s+of\s+)?(?:these|the following)\s*:", re.IGNORECASE)
+_WORD = re.compile(r"\S+")
 _EDGES = " \t\n,;:.?!"
 
 
@@ -82,7 +84,13 @@ def clean(atom: str) -> str:
     >>> clean(" , French films that are ")
     'French films'
     """
-    return _LEADING.sub("", _TRAILING.sub("", atom.strip(_EDGES))).strip(_EDGES)
+    atom = atom.strip(_EDGES)
+    end = len(atom)
+    for word in reversed(list(_WORD.finditer(atom))[1:]):
+        if word.group().lower() not in _TRAILING:
+            break
+        end = word.start()
+    return _LEADING.sub("", atom[:end].rstrip()).strip(_EDGES)
 
 
 def _stronger(first: str, second: str) -> str:

@@ -1,6 +1,5 @@
 """QUEST's format: a folder with documents, query splits and, where known, the atomic sets behind the queries."""
 
-import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +10,7 @@ from ..errors import DataError, shorten
 from .corpus import Corpus
 from .gold import Gold, Rows, link_gold
 from .lines import read_text
-from .rows import parse_rows
+from .rows import parse_json, parse_rows
 from .schema import Document, Query
 from .sources import open_source
 from .tables import ALIASES, Source, find_table, first_row, has_table, kind_of_table, usual_place
@@ -79,10 +78,7 @@ class Quest:
 
 def read_atoms(path: Path, documents: int) -> dict[str, Rows]:
     """`{"atom name": [row numbers of the documents, from 0]}`, each as a sorted array."""
-    try:
-        sets = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}:{error.lineno}: broken JSON at column {error.colno}: {error.msg}") from None
+    sets = parse_json(read_text(path), path)
     if not isinstance(sets, dict):
         raise DataError(f"{path}:1: must be an object of atom names with their rows, got {type(sets).__name__}")
     return {name: _checked_rows(rows, documents, f"{path}: field {name!r}") for name, rows in sets.items()}

@@ -154,23 +154,28 @@ def parse_rows(rows: Iterable[Row], parse: Callable[[Row], T], bad: list[DataErr
             bad.append(error)
 
 
-def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+def parse_json(text: str, path: Path, line: int | None = None) -> Any:
+    """A JSON value. `line` is where the text stands in its file; without one, the text is the whole file."""
+    where = f"{path}:{line or 1}"
     try:
-        value = json.loads(line)
+        return json.loads(text)
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}:{number}: broken JSON at column {error.colno}: {error.msg}") from None
+        raise DataError(f"{path}:{line or error.lineno}: broken JSON at column {error.colno}: {error.msg}") from None
     except RecursionError:
-        raise DataError(f"{path}:{number}: broken JSON: nested too deeply") from None
+        raise DataError(f"{where}: broken JSON: nested too deeply") from None
+    except ValueError:  # Python reads no number of more than 4,300 digits
+        raise DataError(f"{where}: broken JSON: a number has too many digits") from None
+
+
+def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+    value = parse_json(line, path, number)
     if not isinstance(value, dict):
         raise DataError(f"{path}:{number}: a row must be a JSON object, got {_kind(value)}")
     return value
 
 
 def _array_rows(path: Path, text: str) -> Iterator[Row]:
-    try:
-        values = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}:{error.lineno}: broken JSON at column {error.colno}: {error.msg}") from None
+    values = parse_json(text, path)
     if not values:
         raise DataError(f"{path}: the array is empty; expected at least one row")
     for number, value in enumerate(values, start=1):

@@ -1,0 +1,101 @@
+"""Any text has cues that lie in it, parts, and labels; and reading a long text takes no longer than its length asks."""
+
+import time
+from random import Random
+
+import pytest
+from fuzz.strategies import fuzz, real_texts
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boolbert.boolean import OPERATORS, find_cues, parse_original_query
+from boolbert.boolean.augmentation import augment
+from boolbert.boolean.cues import operators_of
+from boolbert.boolean.decompose import parsed_parts
+from boolbert.boolean.labels import cue_labels
+from boolbert.boolean.lexicon import CUES, FIXED, WEAK_CUES
+
+PHRASES = [
+    *(phrase for operator in OPERATORS for phrase in (*CUES[operator], *WEAK_CUES[operator])),
+    *FIXED,
+    *(
+        "between",
+        "non-",
+        "no. 3",
+        '"',
+        "“",
+        "”",
+        "(",
+        ")",
+        ",",
+        "?",
+        "that are",
+        "both",
+        "French films",
+        "<mark>",
+        "</mark>",
+    ),
+]
+sentences = st.lists(st.sampled_from(PHRASES) | real_texts, max_size=12).map(" ".join)
+
+
+@fuzz
+@given(text=sentences)
+def test_cues_lie_in_the_text_one_after_the_other(text):
+    cues = find_cues(text)
+    end = 0
+    for cue in cues:
+        assert end <= cue.start < cue.end <= len(text)
+        assert cue.text == text[cue.start : cue.end]
+        assert cue.operator in OPERATORS
+        end = cue.end
+    assert find_cues(text) == cues
+
+
+@fuzz
+@given(text=sentences)
+def test_a_text_can_be_taken_apart(text):
+    parts = parsed_parts(text)
+    assert parts
+    assert parts[0].operator == ""
+    assert all(part.operator in OPERATORS for part in parts[1:])
+    if text.strip():
+        assert all(part.text for part in parts)
+
+
+@fuzz
+@given(text=sentences, seed=st.integers(0, 99))
+def test_other_words_for_a_cue_keep_the_operators(text, seed):
+    new, cues = augment(text, Random(seed))
+    assert operators_of(new) == operators_of(text)
+    assert cues == find_cues(new)
+
+
+@fuzz
+@given(text=sentences, spans=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=8))
+def test_labels_are_as_long_as_the_tokens(text, spans):
+    labels = cue_labels(text, spans)
+    assert [len(row) for row in labels] == [len(spans)] * 3
+    assert {value for row in labels for value in row} <= {0, 1}
+
+
+@fuzz
+@given(text=sentences)
+def test_marked_queries_are_read_or_refused(text):
+    try:
+        query = parse_original_query(text)
+    except ValueError:
+        return
+    assert len(query.atoms) == query.template.count("_")
+
+
+@pytest.mark.parametrize(
+    "phrase", ["the", "that is", "either", "between a", "and not", "non-", "no. 3", '"', "(", "\t", ","]
+)
+def test_a_long_text_of_one_phrase_is_read_in_time(phrase):
+    """Nothing grows with the square of the length: 60,000 characters take well under a second."""
+    text = (phrase + " ") * (60_000 // (len(phrase) + 1)) + "x"
+    begun = time.process_time()
+    find_cues(text)
+    parsed_parts(text)
+    assert time.process_time() - begun < 3
