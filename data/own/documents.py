@@ -1,0 +1,223 @@
+"""A user's documents: read from any format, with title and text joined into what is encoded."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+
+from ...errors import DataError
+from ..corpus import Corpus
+from ..rows import Row
+from ..schema import Document
+from .fields import SAMPLE, Layout, find_layout
+from .formats import RowFile, find_rows
+from .passages import WORDS, Passages, is_long
+
+_NAME_WORDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDocument:
+    """A document as it was understood. `name` is unique in its collection; `content` is what is encoded."""
+
+    name: str
+    title: str
+    text: str
+    fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    id: str | None = None
+
+    @property
+    def told(self) -> str:
+        """Title and text."""
+        return joined(self.title, self.text)
+
+    @property
+    def content(self) -> str:
+        """Title, the values of structured fields that neither title nor text tell, and text."""
+        told = self.told
+        facts = "; ".join(fact for name, values in self.fields.items() if (fact := _fact(name, values, told)))
+        if not facts:
+            return told
+        return f"{self.title} ({facts}). {self.text}" if told != self.text else f"{told} ({facts})"
+
+
+def joined(title: str, text: str) -> str:
+    """Title and text as one text. A text that begins with its title keeps it once.
+
+    >>> joined("Chocolate cake", "Melt the butter."), joined("Alien (film)", "Alien is a 1979 film.")
+    ('Chocolate cake. Melt the butter.', 'Alien is a 1979 film.')
+    """
+    bare = title.split(" (")[0].strip()
+    if not title or text.casefold().startswith(bare.casefold() or title.casefold()):
+        return text or title
+    if not text:
+        return title
+    return f"{title}{'' if title[-1] in '.!?:' else '.'} {text}"
+
+
+def _fact(name: str, values: Iterable[str], told: str) -> str:
+    """What a field says and the text does not: "colour: black", or "vegan" for a column of true and false.
+
+    >>> _fact("tags", ["sale", "kids"], "A tent for kids."), _fact("vegan", ["yes"], "A soup.")
+    ('tags: sale', 'vegan')
+    """
+    shown = name.replace("_", " ")
+    if list(values) == ["yes"]:
+        return "" if shown.casefold() in told.casefold() else shown
+    untold = [value for value in values if value.casefold() not in told.casefold()]
+    return f"{shown}: {', '.join(untold)}" if untold else ""
+
+
+@dataclass
+class Report:
+    """What was noticed while reading."""
+
+    documents: int = 0
+    empty: list[str] = field(default_factory=list)  # places of rows without a word
+    repeated: list[str] = field(default_factory=list)  # places of rows whose content came before
+    renamed: int = 0  # titles that came before
+    long: int = 0
+
+    def lines(self, passages: Passages | None = None) -> list[str]:
+        """One line for each thing that the user should know."""
+        notes = []
+        if self.empty:
+            notes.append(f"{len(self.empty):,} rows hold no words and are left out (first: {self.empty[0]})")
+        if self.repeated:
+            notes.append(
+                f"{len(self.repeated):,} documents repeat an earlier one word for word (first: {self.repeated[0]})"
+            )
+        if self.renamed:
+            notes.append(f"{self.renamed:,} titles come more than once; the later ones get their id or a number")
+        if self.long and passages is None:
+            notes.append(
+                f"{self.long:,} of {self.documents:,} documents are longer than {WORDS} words and will be cut there; "
+                "--passages indexes all of their text"
+            )
+        return notes
+
+
+class OwnDocuments:
+    """A user's documents, one at a time, as often as needed.
+
+        documents = OwnDocuments("recipes.csv", title="name", text="body")
+        print(documents.preview())
+        corpus = documents.corpus()
+
+    `source` is a path, a Hub data set, or documents in memory (`Document`s, dictionaries or texts).
+    """
+
+    def __init__(
+        self,
+        source: str | Path | Iterable[Document | Mapping[str, object] | str],
+        *,
+        text: str | None = None,
+        title: str | None = None,
+        id: str | None = None,
+        atoms: str | None = None,
+        passages: Passages | None = None,
+        progress: bool = True,
+    ):
+        self._memory: list[Row] | None = None
+        names = [name for given in (text, title, id, atoms) if given for name in given.split(",")]
+        if isinstance(source, str | Path):
+            self._file = find_rows(source, names)
+            self.name = self._file.name
+        else:
+            self.name = "documents"
+            self._memory = [_row(number, item) for number, item in enumerate(source, start=1)]
+            self._file = RowFile(self.name, None)
+        self.progress = progress
+        self.passages = passages
+        sample = list(islice(self._rows(progress=False), SAMPLE))
+        if not sample:
+            raise DataError(f"{self.name}: there are no documents in it")
+        self.layout: Layout = find_layout(sample, text=text, title=title, id=id, atoms=atoms)
+        self.report = Report()
+
+    def __iter__(self) -> Iterator[OwnDocument]:
+        """The documents in their order; `report` then tells what was noticed."""
+        report = Report()
+        contents: set[bytes] = set()
+        names: dict[bytes, int] = {}
+        for row in self._rows(progress=self.progress):
+            document = self._document(row)
+            content = document.content
+            if not any(map(str.isalnum, content)):
+                report.empty.append(row.where)
+                continue
+            key = _digest(" ".join(content.split()).casefold())
+            if key in contents:
+                report.repeated.append(row.where)
+            contents.add(key)
+            report.long += is_long(content)
+            for part in self._parts(document):
+                report.documents += 1
+                key = _digest(part.name)
+                names[key] = count = names.get(key, 0) + 1
+                if count > 1:
+                    report.renamed += 1
+                    part = replace(part, name=f"{part.name} [{part.id or count}]")
+                yield part
+        if not report.documents:
+            raise DataError(f"{self.name}: all {len(report.empty):,} rows are empty (first: {report.empty[0]})")
+        self.report = report
+
+    def corpus(self) -> Corpus:
+        """All documents in memory, as every other part of the project takes them: name, and title with text."""
+        return Corpus((Document(document.name, document.content) for document in self), name=self.name)
+
+    def preview(self, count: int = 3, width: int = 100) -> str:
+        """How the first documents are understood."""
+        lines = [f"{self.name}: {self.layout}"]
+        for number, document in enumerate(islice(iter(self), count), start=1):
+            text = " ".join(document.text.split())
+            lines.append(f"  {number}. {document.name}: {text[:width]}{'...' if len(text) > width else ''}")
+            sets = "; ".join(f"{name}: {', '.join(values)}" for name, values in document.fields.items())
+            lines += [f"     {sets[:width]}"] if sets else []
+        return "\n".join(lines)
+
+    def _rows(self, *, progress: bool) -> Iterator[Row]:
+        return iter(self._memory) if self._memory is not None else self._file.rows(progress=progress)
+
+    def _document(self, row: Row) -> OwnDocument:
+        layout = self.layout
+        title = _text(row, layout.title) if layout.title else ""
+        text = "\n".join(filter(None, (_text(row, name) for name in layout.texts)))
+        id = row.identifier(layout.id, optional=True) if layout.id else None
+        name = title or id or " ".join(text.split(None, _NAME_WORDS)[:_NAME_WORDS])
+        return OwnDocument(name, title, text, layout.values(row), id)
+
+    def _parts(self, document: OwnDocument) -> Iterator[OwnDocument]:
+        if self.passages is None or not is_long(document.content, self.passages.words):
+            yield document
+            return
+        pieces = list(self.passages.cut(document.text))
+        for number, piece in enumerate(pieces, start=1):
+            name = f"{document.name} ({number} of {len(pieces)})"
+            yield OwnDocument(name, document.title, piece, document.fields, document.id)
+
+
+def _text(row: Row, name: str) -> str:
+    """A field as text; a number is written out, a list is joined, nothing is an empty text."""
+    value = row.get(name)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return "\n".join(value).strip()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return (row.text(name, optional=True, empty=True) or "").strip()
+
+
+def _row(number: int, item: object) -> Row:
+    if isinstance(item, Document):
+        return Row("documents", number, {"title": item.title, "text": item.text}, unit=" item ")
+    if isinstance(item, str):
+        return Row("documents", number, {"text": item}, unit=" item ")
+    if isinstance(item, Mapping):
+        return Row("documents", number, dict(item), unit=" item ")
+    raise DataError(f"documents item {number}: must be a text or an object with a text, got {type(item).__name__}")
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -1,0 +1,180 @@
+"""From a user's documents to a data folder in QUEST's format: documents, training and held-out queries, atoms."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ...boolean import TEMPLATES
+from ...errors import DataError
+from ...files import whole_folder, write_json
+from .atoms import Sizes, choose_atoms
+from .counting import Text, count_texts
+from .documents import OwnDocuments
+from .queries import MadeQuery, QueryMaker, compose_kinds
+from .sets import AtomSets, find_sets
+from .wording import Writer
+
+QUERIES = 6000
+FEWEST_DOCUMENTS, FEWEST_ATOMS, FEWEST_QUERIES = 20, 6, 20
+RECORD = "made.json"
+_ENGLISH = re.compile(r"\b(?:the|of|and|is|with|for|to|an|in|from)\b", re.IGNORECASE)
+_NO_HEAD = {"documents", "docs", "texts", "files", "items", "rows"}
+
+
+@dataclass
+class Made:
+    """What was made, and what its user should know."""
+
+    folder: Path
+    documents: int
+    train: int
+    dev: int
+    atoms: dict[str, int]  # sort -> how many
+    heads: list[str]  # what the documents are called in the queries
+    notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        atoms = ", ".join(f"{count:,} {sort}s" for sort, count in self.atoms.items())
+        made = f"{self.train:,} training and {self.dev:,} held-out queries"
+        return f"{self.folder}: {made} from {self.documents:,} documents ({atoms})"
+
+
+def make_queries(
+    documents: OwnDocuments,
+    folder: str | Path,
+    *,
+    queries: int = QUERIES,
+    held_out: float | None = None,
+    seed: int = 0,
+    kind: str | None = None,
+) -> Made:
+    """Write a data folder with `queries` training queries, or as many as the documents give, and held-out ones.
+
+    No atom of a held-out query occurs in training: `held_out` is the share of the atoms that is kept for them. `kind`
+    is what the documents are called in the queries ("film"); without it they are asked.
+    """
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise DataError(f"{folder}: is there already; name a new folder for the queries")
+    if queries < len(TEMPLATES):
+        raise DataError(f"at least {len(TEMPLATES)} queries are needed, one for each template; got {queries}")
+    if folder.is_dir():
+        folder.rmdir()
+    with whole_folder(folder) as aside:
+        names, notes = _write_documents(documents, aside / "documents.jsonl")
+        total = len(names)
+        if total < FEWEST_DOCUMENTS:
+            raise DataError(
+                f"{documents.name}: {total} documents are too few to make queries from; "
+                f"at least {FEWEST_DOCUMENTS} are needed"
+            )
+        sizes = Sizes.of(total)
+
+        def texts(stride: int = 1) -> Iterator[Text]:
+            return _read_texts(aside / "documents.jsonl", stride)
+
+        counts = count_texts(texts, total)
+        heads = _heads(counts.heads, counts.looked_at, kind, documents.name)
+        sets = find_sets(texts(), choose_atoms(counts, sizes, seed), counts.heads, total, sizes)
+        sets = compose_kinds(sets, sizes, seed)
+        if len(sets) < FEWEST_ATOMS:
+            raise DataError(
+                f"{documents.name}: no queries can be made, since hardly a word, name or field value occurs in "
+                f"{sizes.low} to {sizes.high} of the {total:,} documents (words need spaces between them); "
+                "name fields with --atoms"
+            )
+        if held_out is None:
+            held_out = min(0.3, max(0.1, 150 / len(sets)))
+        made: dict[str, list[MadeQuery]] = {}
+        for split, wanted in (("train", queries), ("dev", max(queries // 10, len(TEMPLATES)))):
+            maker = QueryMaker(sets, sizes, Writer(heads), split, seed=seed, held_out=held_out)
+            made[split] = maker.make(wanted)
+            _write_queries(aside / f"{split}.jsonl", made[split], sets, names)
+        if len(made["train"]) < min(FEWEST_QUERIES, queries) or not made["dev"]:
+            raise DataError(
+                f"{documents.name}: only {len(made['train'])} queries can be made, since the {len(sets)} sets of "
+                "documents found in it overlap too little; name fields with --atoms, or bring more documents"
+            )
+        _write_atoms(aside / "atoms.json", made, sets)
+        if len(made["train"]) < 0.9 * queries:
+            notes.append(f"{len(made['train']):,} of {queries:,} queries: the documents do not give more")
+        if not _is_english(texts(max(1, total // 500))):
+            notes.append("the texts do not look English; the queries are worded in English round their words")
+        sorts = Counter(atom.sort for atom in sets.atoms)
+        result = Made(folder, total, len(made["train"]), len(made["dev"]), dict(sorts.most_common()), heads, notes)
+        record: dict[str, Any] = {**asdict(result), "source": documents.name, "seed": seed, "held_out": held_out}
+        write_json(aside / RECORD, {**record, "folder": folder.name, "layout": str(documents.layout)})
+    return result
+
+
+def _write_documents(documents: OwnDocuments, path: Path) -> tuple[list[str], list[str]]:
+    """Write the documents as they are encoded; give their names, and what their reader noticed."""
+    names = []
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for document in documents:
+            names.append(document.name)
+            content, told = document.content, document.told
+            row: dict[str, Any] = {
+                "title": document.name,
+                "text": content,
+                "id": document.id,
+                "fields": document.fields,
+            }
+            row["told"] = told if told != content else None  # what atoms are looked for in
+            file.write(json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False) + "\n")
+    return names, documents.report.lines(documents.passages)
+
+
+def _read_texts(path: Path, stride: int) -> Iterator[Text]:
+    with path.open(encoding="utf-8") as file:
+        for line in islice(file, 0, None, stride):
+            row = json.loads(line)
+            yield Text(row.get("told", row["text"]), row.get("fields", {}))
+
+
+def _write_queries(path: Path, queries: Sequence[MadeQuery], sets: AtomSets, names: Sequence[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for query in queries:
+            atoms = [sets.atoms[index] for index in query.atoms]
+            row = {
+                "query": query.text,
+                "docs": [names[document] for document in query.gold],
+                "original_query": query.original,
+                "metadata": {
+                    "template": query.template,
+                    "domain": atoms[0].head or "documents",
+                    "atoms": [atom.key for atom in atoms],
+                },
+            }
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _write_atoms(path: Path, made: dict[str, list[MadeQuery]], sets: AtomSets) -> None:
+    """The sets of all atoms that are asked for, one a line."""
+    used = sorted({index for queries in made.values() for query in queries for index in query.atoms})
+    lines = (f"{json.dumps(sets.atoms[i].key, ensure_ascii=False)}: {sets.members[i].tolist()}" for i in used)
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _heads(found: dict[str, int], looked_at: int, kind: str | None, name: str) -> list[str]:
+    """What the documents are called: as given, as most of them say, as their file is called, or "document"."""
+    if kind:
+        return [kind.lower().removesuffix("s"), *found]
+    main = next(iter(found), None)
+    if main is not None and found[main] >= 0.5 * looked_at:
+        return list(found)
+    stem = Path(name).name.split(".")[0].lower().rpartition("_")[2]
+    if stem.isalpha() and stem.endswith("s") and not stem.endswith("ss") and stem not in _NO_HEAD:
+        return [stem[:-3] + "y" if stem.endswith("ies") else stem[:-1], *found]
+    return ["document", *found]
+
+
+def _is_english(texts: Iterator[Text]) -> bool:
+    found = [bool(_ENGLISH.search(text.content)) for text in texts]
+    return sum(found) >= 0.3 * len(found)

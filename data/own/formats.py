@@ -1,0 +1,218 @@
+"""Rows out of the files people have: JSONL, CSV, TSV, parquet, a folder of texts, or a Hub data set."""
+
+import csv
+import gzip
+import re
+import zlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+from ...errors import DataError
+from ..lines import is_gzip
+from ..rows import Row, json_rows
+from ..sources import open_source
+from .fields import ID, TEXT, TITLE
+
+JSON, COLUMNS, PARQUET, TEXTS = (".jsonl", ".json", ".ndjson"), (".csv", ".tsv"), (".parquet",), (".txt", ".md")
+TABLES = (*JSON, *COLUMNS, *PARQUET)
+EXPECTED = "a .jsonl, .json, .csv, .tsv or .parquet file, a folder of .txt or .md files, or a Hub data set (owner/name)"
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_HEADING = re.compile(r"#{1,6}\s+(.+)")
+_LONGEST_FIELD = 1 << 27
+# A first line of two columns is a header only if it names something known.
+_KNOWN_COLUMNS = {"text", "query", "category", *TEXT, *TITLE, *ID}
+
+
+@dataclass(frozen=True)
+class RowFile:
+    """Rows that can be read as often as needed. `names` are fields the caller asked for, which tell a header."""
+
+    name: str
+    path: Path | None  # None: a data set on the Hub
+    names: frozenset[str] = field(default_factory=frozenset)
+
+    def rows(self, *, progress: bool = True) -> Iterator[Row]:
+        if self.path is None:
+            return _hub_rows(self.name, progress)
+        if self.path.is_dir():
+            return _folder_rows(self.path)
+        kind = suffix_of(self.path)
+        if kind in JSON:
+            return json_rows(self.path, progress=progress)
+        if kind in COLUMNS:
+            return _column_rows(self.path, self.names)
+        return _parquet_rows(self.path) if kind in PARQUET else _line_rows(self.path)
+
+
+def find_rows(source: str | Path, names: Collection[str] = ()) -> RowFile:
+    """The rows of a file, a folder or a Hub data set. Nothing is read; a name that is not there is an error at once.
+
+    A folder is a data folder (documents.jsonl), holds one table, or holds .txt and .md files, a document each.
+    """
+    path = Path(source).expanduser()
+    wanted = frozenset(names)
+    if path.is_file():
+        if suffix_of(path) not in (*TABLES, *TEXTS):
+            raise DataError(f"{path}: unknown file type {path.suffix!r}; expected {EXPECTED}")
+        return RowFile(str(path), path, wanted)
+    if path.is_dir():
+        return RowFile(str(path), _inside(path), wanted)
+    if _HUB_ID.fullmatch(str(source)) and suffix_of(path) not in (*TABLES, *TEXTS) and not path.parent.exists():
+        return RowFile(str(source), None, wanted)
+    here = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = get_close_matches(path.name, here, n=1)
+    hint = f"did you mean {path.parent / near[0]}?" if near else f"expected {EXPECTED}"
+    raise DataError(f"{source}: no such file or folder; {hint}")
+
+
+def suffix_of(path: Path) -> str:
+    """
+    >>> suffix_of(Path("recipes.CSV.gz")), suffix_of(Path("notes.md"))
+    ('.csv', '.md')
+    """
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def _inside(folder: Path) -> Path:
+    """The table a folder holds, or the folder itself where its files are texts."""
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    tables = [path for path in files if suffix_of(path) in TABLES and not path.name.startswith("atoms.json")]
+    main = [path for path in tables if path.name.split(".")[0] in ("documents", "corpus")]
+    if len(main) == 1 or len(tables) == 1:
+        return (main or tables)[0]
+    if not tables and next(_text_files(folder), None) is not None:
+        return folder
+    if tables:
+        names = ", ".join(path.name for path in tables[:5])
+        raise DataError(f"{folder}: holds several tables ({names}); name the one with the documents")
+    raise DataError(f"{folder}: holds no documents; expected {EXPECTED}")
+
+
+def _text_files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if suffix_of(path) in TEXTS and path.is_file() and not hidden:
+            yield path
+
+
+def _folder_rows(folder: Path) -> Iterator[Row]:
+    """A document per file; its title is the first Markdown heading, else the file's name."""
+    for path in _text_files(folder):
+        text = "\n".join(line for _, line in _text_lines(path)).strip()
+        first, _, rest = text.partition("\n")
+        heading = _HEADING.fullmatch(first.strip()) if suffix_of(path) == ".md" else None
+        title, text = (heading[1].strip(), rest.strip()) if heading else (re.sub(r"[_-]+", " ", path.stem), text)
+        yield Row(str(path), 1, {"id": str(path.relative_to(folder)), "title": title, "text": text})
+
+
+def _line_rows(path: Path) -> Iterator[Row]:
+    """A text file by itself: a document per line."""
+    for number, line in _text_lines(path):
+        if line.strip():
+            yield Row(str(path), number, {"text": line.strip()})
+
+
+def _column_rows(path: Path, names: frozenset[str]) -> Iterator[Row]:
+    csv.field_size_limit(_LONGEST_FIELD)
+    tabs = suffix_of(path) == ".tsv"
+    lines = (line + "\n" for _, line in _text_lines(path))
+    if tabs:  # quotes in it are text, as in MS MARCO's files
+        reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    else:
+        reader = csv.reader(lines, delimiter=_delimiter(path))
+    header: list[str] | None = None
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise DataError(f"{path}:{line}: broken {'TSV' if tabs else 'CSV'}: {error}") from None
+        if cells is None:
+            break
+        if not any(cell.strip() for cell in cells):
+            continue
+        if tabs:
+            cells = [_unquoted(cell) for cell in cells]
+        if header is None:
+            header = _header(cells, names, path)
+            if header == [cell.strip() for cell in cells]:
+                continue
+        if len(cells) != len(header):
+            raise DataError(
+                f"{path}:{line}: has {len(cells)} columns, expected {len(header)}: {', '.join(header)[:80]}"
+            )
+        yield Row(str(path), line, dict(zip(header, cells, strict=True)))
+    if header is None:
+        raise DataError(f"{path}: the file is empty; expected at least one row")
+
+
+def _header(cells: list[str], names: frozenset[str], path: Path) -> list[str]:
+    """The names of the columns; ["title", "text"] for two columns whose first line names nothing known."""
+    stripped = [cell.strip() for cell in cells]
+    known = names | _KNOWN_COLUMNS
+    names_something = any(cell in names or cell.lower().replace(" ", "_") in known for cell in stripped)
+    if len(cells) == 1:
+        return stripped if names_something else ["text"]
+    if len(cells) == 2 and not names_something:
+        return ["title", "text"]
+    bad = next((cell for cell in stripped if not cell or len(cell) > 60 or stripped.count(cell) > 1), None)
+    if bad is not None:
+        shown = f"holds {bad[:40]!r}" + (" twice" if stripped.count(bad) > 1 else "")
+        raise DataError(f"{path}:1: {shown} where a column's name should stand; the first line must name the columns")
+    return stripped
+
+
+def _delimiter(path: Path) -> str:
+    """What separates the columns: the commonest of , ; tab and | in the first line, outside of quotes."""
+    first = next((line for _, line in _text_lines(path) if line.strip()), "")
+    bare = re.sub(r'"[^"]*"', "", first)
+    return max(",;\t|", key=bare.count)
+
+
+def _unquoted(cell: str) -> str:
+    quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
+    return cell[1:-1].replace('""', '"') if quoted else cell
+
+
+def _parquet_rows(path: Path) -> Iterator[Row]:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise DataError(f"{path}: reading parquet needs pyarrow: pip install 'boolbert[hub]'") from None
+    number = 0
+    try:
+        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=1024):
+            for values in batch.to_pylist():
+                number += 1
+                yield Row(str(path), number, values, unit=" row ")
+    except (OSError, ValueError) as error:  # pyarrow's own errors are kinds of these
+        raise DataError(f"{path}: cannot be read as parquet: {' '.join(str(error).split())[:200]}") from None
+    if not number:
+        raise DataError(f"{path}: the file is empty; expected at least one row")
+
+
+def _hub_rows(name: str, progress: bool) -> Iterator[Row]:
+    source = open_source(name)
+    tables = source.tables()
+    order = ("documents", "corpus", "train")
+    table = next((table for wanted in order for table in tables if table.rpartition("/")[2] == wanted), tables[0])
+    return source.rows(table, progress=progress)
+
+
+def _text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers, blank ones too; a byte that is no UTF-8 is named with its line."""
+    number = 0
+    try:
+        with gzip.open(path) if is_gzip(path) else open(path, "rb") as stream:
+            for number, line in enumerate(stream, start=1):
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield number, text.rstrip("\r\n").replace("\0", "")
+    except UnicodeDecodeError as error:
+        shown = f"byte 0x{error.object[error.start]:02x}"
+        raise DataError(f"{path}:{number}: {shown} is not UTF-8; save the file with the encoding UTF-8") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path}:{number + 1}: the gzip file is cut short or damaged ({error})") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None

@@ -1,0 +1,116 @@
+"""The second look at a collection: exactly which documents belong to each chosen atom."""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..gold import Rows
+from .atoms import Atom, Sizes
+from .counting import Text
+from .reading import read_text
+
+_TABLE_OF = {"kind": "kinds", "relation": "relations", "name": "names", "word": "words", "phrase": "phrases"}
+
+
+class AtomSets:
+    """Atoms with their documents, and documents with their atoms, all as arrays.
+
+    `members[i]` are the documents that surely belong to atom i; `hints[i]` adds those that merely mention its words,
+    so that nobody can say whether they belong.
+    """
+
+    def __init__(self, atoms: Sequence[Atom], members: Sequence[Rows], hints: Sequence[Rows], documents: int):
+        self.atoms = list(atoms)
+        self.members = list(members)
+        self.hints = list(hints)
+        self.documents = documents
+        # The other way round: the atoms of document d are flat[starts[d] : starts[d + 1]].
+        counts = np.zeros(documents + 1, dtype=np.int64)
+        for rows in self.members:
+            counts[rows + 1] += 1
+        self._starts = np.cumsum(counts)
+        self._flat = np.empty(self._starts[-1], dtype=np.int32)
+        place = self._starts[:-1].copy()
+        for index, rows in enumerate(self.members):
+            self._flat[place[rows]] = index
+            place[rows] += 1
+
+    def __len__(self) -> int:
+        return len(self.atoms)
+
+    def of_document(self, row: int) -> Rows:
+        """The atoms that a document belongs to."""
+        return self._flat[self._starts[row] : self._starts[row + 1]]
+
+
+def find_sets(
+    texts: Iterable[Text], atoms: Sequence[Atom], heads: Iterable[str], documents: int, sizes: Sizes
+) -> AtomSets:
+    """Read all documents and keep the atoms whose sets have a useful size."""
+    look_up: dict[str, dict[Any, list[int]]] = defaultdict(lambda: defaultdict(list))
+    hint_of: dict[str, list[int]] = defaultdict(list)
+    for index, atom in enumerate(atoms):
+        for form in atom.forms:
+            look_up[_TABLE_OF.get(atom.sort, "fields")][form].append(index)
+        for word in atom.mentions:
+            hint_of[word].append(index)
+    rows = [array("i") for _ in atoms]
+    hints = [array("i") for _ in atoms]
+    heads = list(heads)
+    head_of = np.full(documents, -1, dtype=np.int8)  # -1: the document does not say
+    for row, text in enumerate(texts):
+        found = read_text(text.content, heads)
+        if found.head in heads:
+            head_of[row] = heads.index(found.head)
+        for table in _TABLE_OF.values():
+            _add(row, look_up[table], getattr(found, table), rows)
+        _add(row, look_up["fields"], ((name, v) for name, values in text.fields.items() for v in values), rows)
+        _add_hints(row, hint_of, atoms, found.words | found.inside_names | found.names, hints)
+    chosen: list[tuple[Atom, Rows, Rows]] = []
+    for atom, own, hinted in zip(atoms, rows, hints, strict=True):
+        members = np.frombuffer(own, dtype=np.int32)
+        wider = np.union1d(np.frombuffer(hinted, dtype=np.int32), members).astype(np.int32)
+        atom, members = _with_head(atom, members, heads, head_of)
+        if sizes.low <= len(members) <= _most(atom, sizes):
+            chosen.append((atom, members, wider))
+    return AtomSets([one for one, _, _ in chosen], [m for _, m, _ in chosen], [h for _, _, h in chosen], documents)
+
+
+def _with_head(atom: Atom, members: Rows, heads: Sequence[str], head_of: np.ndarray) -> tuple[Atom, Rows]:
+    """Ask for what most of the atom's documents are: "films about chess", and leave out the novels about it."""
+    known = head_of[members]
+    if atom.head or not (known >= 0).any():
+        return atom, members
+    counts = np.bincount(known[known >= 0], minlength=len(heads))
+    head = int(counts.argmax())
+    if counts[head] < 0.5 * len(members):
+        return atom, members
+    return replace(atom, head=heads[head]), members[(known == head) | (known < 0)]
+
+
+def _most(atom: Atom, sizes: Sizes) -> int:
+    return sizes.wide if atom.sort in ("kind", "field") else sizes.high
+
+
+def _add(row: int, atoms_of: dict[Any, list[int]], found: Iterable[Any], rows: Sequence[array]) -> None:
+    for form in found:
+        for index in atoms_of.get(form, ()):
+            if not rows[index] or rows[index][-1] != row:  # two forms of one word in one document
+                rows[index].append(row)
+
+
+def _add_hints(
+    row: int, hint_of: dict[str, list[int]], atoms: Sequence[Atom], found: set[str], hints: Sequence[array]
+) -> None:
+    for index in _hinted(hint_of, found):
+        if atoms[index].mentions <= found and (not hints[index] or hints[index][-1] != row):
+            hints[index].append(row)
+
+
+def _hinted(hint_of: dict[str, list[int]], found: set[str]) -> Iterator[int]:
+    for word in found:
+        yield from hint_of.get(word, ())

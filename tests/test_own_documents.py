@@ -1,0 +1,199 @@
+"""Documents in the formats people have: read as meant, or one clear line."""
+
+import gzip
+import json
+
+import pytest
+from own_documents import write_products
+
+from boolbert.data import DataError, Document
+from boolbert.data.own import OwnDocuments, Passages
+
+ROWS = [
+    {"name": "Chocolate cake", "body": "Melt the butter.", "cuisine": "French"},
+    {"name": "Lentil stew", "body": "Cook the lentils, add a piece of chocolate.", "cuisine": "Indian"},
+    {"name": "Fruit salad", "body": "Cut the fruit.", "cuisine": "French"},
+    {"name": "Dal", "body": "Cook the lentils for long.", "cuisine": "Indian"},
+]
+
+
+def write_jsonl(path):
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+
+
+def write_gzip(path):
+    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in ROWS).encode()))
+
+
+def write_csv(path):
+    lines = ["name;body;cuisine", *(f'{row["name"]};"{row["body"]}";{row["cuisine"]}' for row in ROWS)]
+    path.write_text("\ufeff" + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_tsv(path):
+    path.write_text("\n".join(["name\tbody\tcuisine", *("\t".join(row.values()) for row in ROWS)]))
+
+
+def write_parquet(path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
+
+
+@pytest.mark.parametrize(
+    ("file", "write"),
+    [
+        ("recipes.jsonl", write_jsonl),
+        ("recipes.jsonl.gz", write_gzip),
+        ("recipes.csv", write_csv),
+        ("recipes.tsv", write_tsv),
+        ("recipes.parquet", write_parquet),
+    ],
+)
+def test_every_format_gives_the_same_documents(tmp_path, file, write):
+    write(tmp_path / file)
+    documents = OwnDocuments(tmp_path / file)
+    assert (documents.layout.texts, documents.layout.title, documents.layout.atoms) == (("body",), "name", ("cuisine",))
+    read = list(documents)
+    assert [(d.name, d.text, d.fields) for d in read] == [
+        (row["name"], row["body"], {"cuisine": (row["cuisine"],)}) for row in ROWS
+    ]
+    assert read[0].content == "Chocolate cake (cuisine: French). Melt the butter."
+
+
+def test_the_title_is_part_of_what_is_encoded_and_stands_once():
+    documents = [{"title": "Chocolate cake", "text": "Melt the butter."}, Document("Alien (film)", "Alien is a film.")]
+    corpus = OwnDocuments(documents).corpus()
+    assert [corpus.text(row) for row in range(2)] == ["Chocolate cake. Melt the butter.", "Alien is a film."]
+    assert corpus.titles == ["Chocolate cake", "Alien (film)"]
+
+
+def test_two_columns_without_a_header(tmp_path):
+    (tmp_path / "passages.tsv").write_text('0\tThe first passage, with "quotes.\n1\tThe second passage.\n')
+    first, second = OwnDocuments(tmp_path / "passages.tsv")
+    assert (first.name, first.content) == ("0", 'The first passage, with "quotes.')
+    assert second.id == "1"
+
+
+def test_a_folder_of_texts(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "first_note.txt").write_text("Some words.\nAnd more.")
+    (tmp_path / "second.md").write_text("# A heading\n\nThe text below it.")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG")
+    read = [(d.name, d.text, d.id) for d in OwnDocuments(tmp_path)]
+    assert read == [
+        ("first note", "Some words.\nAnd more.", "notes/first_note.txt"),
+        ("A heading", "The text below it.", "second.md"),
+    ]
+
+
+def test_a_text_file_holds_a_document_a_line(tmp_path):
+    (tmp_path / "lines.txt").write_text("The first of all documents here is this one.\n\nThe second.\n")
+    assert [d.name for d in OwnDocuments(tmp_path / "lines.txt")] == [
+        "The first of all documents here is this",
+        "The second.",
+    ]
+
+
+def test_structured_fields_are_found(tmp_path):
+    documents = OwnDocuments(write_products(tmp_path / "products.csv", 200))
+    assert documents.layout.atoms == ("brand", "colour", "tags", "vegan", "released")  # not sku, not price
+    first = next(iter(documents))
+    assert set(first.fields) - {"vegan"} == {"brand", "colour", "tags", "released"}
+    assert len(first.fields["tags"]) == 2
+    assert first.fields["released"][0].isdigit()
+    assert len(first.fields["released"][0]) == 4
+    assert first.fields["brand"][0] in first.title
+    assert first.fields["brand"][0] + "," not in first.content.split("(")[1]  # told already
+
+
+def test_fields_can_be_named(tmp_path):
+    path = write_products(tmp_path / "products.csv", 50)
+    documents = OwnDocuments(path, text="name,description", title="sku", atoms="colour")
+    assert documents.layout.texts == ("name", "description")
+    assert next(iter(documents)).name == "P0000"
+    assert list(next(iter(documents)).fields) == ["colour"]
+    assert OwnDocuments(path, atoms="none").layout.atoms == ()
+
+
+def test_what_is_noticed():
+    rows = [{"title": "One", "text": "Same text."}] * 2 + [
+        {"title": "Two", "text": "word " * 300},
+        {"title": "", "text": " "},
+    ]
+    documents = OwnDocuments(rows)
+    assert [d.name for d in documents] == ["One", "One [2]", "Two"]
+    notes = " | ".join(documents.report.lines())
+    for part in (
+        "1 rows hold no words",
+        "documents item 4",
+        "1 documents repeat an earlier one",
+        "1 titles come more than once",
+        "1 of 3 documents are longer than 180 words",
+    ):
+        assert part in notes
+
+
+def test_passages_overlap_and_hold_every_word():
+    text = " ".join(f"w{number}{'.' if number % 17 == 0 else ''}" for number in range(1000))
+    documents = OwnDocuments([{"title": "Long", "text": text}], passages=Passages(100, 20))
+    parts = list(documents)
+    assert parts[0].name == f"Long (1 of {len(parts)})"
+    assert all(part.content.startswith("Long. ") and len(part.text.split()) <= 100 for part in parts)
+    assert [word for part in parts for word in part.text.split()[20 if part is not parts[0] else 0 :]] == text.split()
+    assert all(part.text.endswith(".") for part in parts[:-1])
+    with pytest.raises(ValueError, match="cannot overlap"):
+        Passages(10, 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("bad.csv", b"id,text\n1,a\n2,b,c\n", r"bad.csv:3: has 3 columns, expected 2: id, text"),
+        ("latin.csv", b"id,text\n1,caf\xe9\n", r"latin.csv:2: byte 0xe9 is not UTF-8"),
+        ("empty.csv", b"", r"empty.csv: the file is empty"),
+        ("header.csv", b"id,text\n", r"header.csv: there are no documents"),
+        ("twice.csv", b"id,text,text\n1,a,b\n", r"twice.csv:1: holds 'text' twice"),
+        ("numbers.csv", b"id,price\n1,2\n3,4\n", r"numbers.csv:2: no field holds text \(fields here: id, price\)"),
+        ("broken.jsonl", b'{"text": "a"}\n{"text": \n', r"broken.jsonl:2: broken JSON"),
+        ("cut.csv.gz", gzip.compress(b"id,text\n" + b"1,abc\n" * 9999)[:40], r"cut.csv.gz:\d+: the gzip file is cut"),
+        ("not.parquet", b"hello", r"not.parquet: cannot be read as parquet"),
+        ("image.png", b"\x89PNG", r"image.png: unknown file type '.png'; expected a .jsonl"),
+        ("blank.jsonl", b'{"text": " "}\n', r"blank.jsonl:1: no field holds text"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path, name, content, problem):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=problem) as error:
+        list(OwnDocuments(tmp_path / name))
+    assert "\n" not in str(error.value)
+
+
+def test_a_name_that_is_not_there_is_told_at_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_products(tmp_path / "products.csv", 3)
+    with pytest.raises(DataError, match=r"prodcuts.csv: no such file or folder; did you mean products.csv\?"):
+        OwnDocuments("prodcuts.csv")
+    with pytest.raises(DataError, match=r"recipes: no such file or folder; expected a \.jsonl"):
+        OwnDocuments("recipes")
+    (tmp_path / "data").mkdir()
+    with pytest.raises(DataError, match="data/recipes: no such file or folder"):
+        OwnDocuments("data/recipes")
+    with pytest.raises(DataError, match="data: holds no documents"):
+        OwnDocuments("data")
+    with pytest.raises(DataError, match="there is no field 'txt' for --text"):
+        OwnDocuments("products.csv", text="txt")
+    write_products(tmp_path / "data" / "one.csv", 3)
+    assert len(list(OwnDocuments("data"))) == 3
+    write_products(tmp_path / "data" / "two.csv", 3)
+    with pytest.raises(DataError, match="data: holds several tables"):
+        OwnDocuments("data")
+
+
+def test_the_preview_shows_the_first_three(tmp_path):
+    shown = OwnDocuments(write_products(tmp_path / "products.csv", 20)).preview()
+    assert "text: description, title: name, id: sku" in shown
+    assert "  3. " in shown
+    assert "  4. " not in shown
+    assert "colour: " in shown

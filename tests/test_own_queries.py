@@ -1,0 +1,183 @@
+"""Boolean queries made from documents alone: right gold, the project's format, and splits that share no atom."""
+
+import json
+
+import numpy as np
+import pytest
+from own_documents import write_products
+
+from boolbert.boolean import TEMPLATES, operators_of, parse_original_query, template_operators
+from boolbert.data import DataError, HardNegatives, Quest
+from boolbert.data.countries import country_documents
+from boolbert.data.own import OwnDocuments, make_queries, show_queries
+from boolbert.data.own.atoms import Sizes, choose_atoms
+from boolbert.data.own.counting import Text, count_texts
+from boolbert.data.own.queries import SHARE
+from boolbert.data.own.reading import read_text
+from boolbert.data.own.sets import find_sets
+
+SETS = {  # the sets of a query's atoms -> the documents that answer
+    "_": lambda a: a,
+    "_ or _": lambda a, b: a | b,
+    "_ or _ or _": lambda a, b, c: a | b | c,
+    "_ that are also _": lambda a, b: a & b,
+    "_ that are also both _ and _": lambda a, b, c: a & b & c,
+    "_ that are not _": lambda a, b: a - b,
+    "_ that are also _ but not _": lambda a, b, c: (a & b) - c,
+}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shop")
+    documents = OwnDocuments(write_products(folder / "products.csv"), progress=False)
+    return make_queries(documents, folder / "made", queries=350)
+
+
+def test_the_folder_is_quest_data(shop):
+    quest = Quest(shop.folder, strict=True, progress=False)
+    assert quest.splits == ["train", "dev"]
+    train = quest.queries("train")
+    assert len(train) == shop.train == 350
+    assert {query.template for query in train} == {query.template for query in quest.queries("dev")} == set(TEMPLATES)
+    counts = [sum(query.template == template for query in train) for template in TEMPLATES]
+    assert counts == [50] * 7
+    assert len({query.query.lower() for query in train}) == 350
+    for query in train:
+        assert parse_original_query(query.original_query).template == query.template
+        unsaid = set(template_operators(query.template)) - operators_of(query.query)
+        assert operators_of(query.query) <= set(template_operators(query.template))
+        assert unsaid <= {"and"}
+
+
+def test_gold_follows_from_the_sets_and_not_bites(shop):
+    quest = Quest(shop.folder, progress=False)
+    queries = quest.queries("train")
+    gold, atoms = quest.gold(queries), quest.atoms
+    pools = HardNegatives.from_atoms(queries, atoms, gold)
+    for index, query in enumerate(queries):
+        sets = [set(atoms[name].tolist()) for name in query.atoms]
+        answers = SETS[query.template](*sets)
+        found = set(gold[index].tolist())
+        if "not" in query.operators:
+            assert found <= answers  # what only mentions the excluded words is left out
+            wanted = sets[0] & sets[1] if len(sets) == 3 else sets[0]
+            assert SHARE[0] <= len(wanted & sets[-1]) / len(wanted) <= SHARE[1]
+        else:
+            assert found == answers
+        assert len(found) >= 2
+        if set(query.operators) & {"and", "not"}:
+            assert len(pools[index])
+
+
+def test_a_field_is_a_set(shop):
+    rows = [json.loads(line) for line in (shop.folder / "documents.jsonl").open()]
+    atoms = Quest(shop.folder, progress=False).atoms
+    red = [row for row, document in enumerate(rows) if document["fields"].get("colour") == ["red"]]
+    assert atoms["colour:red"].tolist() == red
+    assert "colour: red" in rows[red[0]]["text"]  # else no encoder could know
+
+
+def test_a_kind_is_what_the_text_says(shop):
+    quest = Quest(shop.folder, progress=False)
+    key = next(key for key in quest.atoms if key.startswith("kind:") and key.endswith(" tent") and key.count(" ") == 1)
+    modifier = key.removeprefix("kind:").split()[0]
+    for row in range(len(quest.corpus)):
+        text = quest.corpus.text(row).lower()
+        first, _, rest = text.partition("). a ")
+        said = modifier in rest.partition(" tent ")[0].split() or f"{modifier} tent" in first
+        assert (row in quest.atoms[key]) == (said and " tent" in text)
+
+
+def test_atoms_of_the_splits_are_apart(shop):
+    quest = Quest(shop.folder, progress=False)
+    train, dev = ({name for query in quest.queries(split) for name in query.atoms} for split in ("train", "dev"))
+    assert train
+    assert dev
+    assert not train & dev
+
+
+def test_a_seed_gives_the_same_queries(shop, tmp_path):
+    path = write_products(tmp_path / "products.csv")
+    for name, seed in (("same", 0), ("other", 1)):
+        make_queries(OwnDocuments(path, progress=False), tmp_path / name, queries=350, seed=seed)
+    again, other = ((tmp_path / name / "train.jsonl").read_text() for name in ("same", "other"))
+    assert again == (shop.folder / "train.jsonl").read_text()
+    assert other != again
+
+
+def test_inflections_are_one_atom():
+    texts = [f"It is a tale about a {word}, number {n}." for word in ("teacher", "robber", "party") for n in range(8)]
+    texts += [f"The {word} met a king, number {n}." for word in ("teachers", "robbers", "parties") for n in range(8)]
+    rows = [Text(text, {}) for text in texts]
+    counts = count_texts(lambda stride: iter(rows[::stride]), len(rows))
+    sizes = Sizes.of(len(rows))
+    sets = find_sets(rows, choose_atoms(counts, sizes), counts.heads, len(rows), sizes)
+    members = {atom.text: rows.tolist() for atom, rows in zip(sets.atoms, sets.members, strict=True)}
+    for place, words in enumerate(("teachers", "robbers", "parties")):
+        assert members[words] == [*range(8 * place, 8 * place + 8), *range(24 + 8 * place, 32 + 8 * place)]
+
+
+def test_texts_are_read_as_meant():
+    found = read_text(
+        "The Texan is a 1920 American silent Western film written and directed by Lynn Reynolds and starring Tom Mix, "
+        "Ann May and J. P. Jones. It is a remake of a 1914 film. Mix's horse was released in the United States.",
+        ["film"],
+    )
+    assert {name for name in found.kinds if name[0][0].isdigit()} == {("1920", "film"), ("1920s", "film")}
+    assert {("silent", "film"), ("western", "film"), ("american", "film")} <= found.kinds
+    assert {("written", "by", "Lynn Reynolds"), ("directed", "by", "Lynn Reynolds")} <= found.relations
+    starring = {name for verb, _, name in found.relations if verb == "starring"}
+    assert starring == {"Tom Mix", "Ann May", "J. P. Jones"}
+    assert ("released", "in", "United States") in found.relations
+    assert found.head == "film"
+
+
+def test_counting_a_sample_scales(tmp_path):
+    texts = [Text(f"A cat number {number}.", {"kind": ["cat"]}) for number in range(1000)]
+    counts = count_texts(lambda stride: iter(texts[::stride]), 1000, sample=100)
+    assert counts.stride == 10
+    assert counts.estimate(counts["words"]["cat"]) == 1000
+    assert counts.estimate(counts["fields"]["kind", "cat"]) == 1000
+
+
+def test_a_small_collection_works(tmp_path):
+    documents = OwnDocuments([dict(row) for row in country_documents()], progress=False)
+    made = make_queries(documents, tmp_path / "made", queries=140)
+    assert made.train == 140
+    assert made.dev >= 7
+    text = show_queries(str(made.folder), 5)
+    assert text.count("answers (") == 5
+    assert "breaks it (" in show_queries(str(made.folder), 140)
+
+
+def test_another_language_works_and_says_so(tmp_path):
+    rng = np.random.default_rng(0)
+    nouns = ["Hund", "Katze", "Haus", "Garten", "Berg", "Fluss", "Kirche", "Schule", "Wald", "Turm", "Markt", "Hafen"]
+    chosen = [rng.choice(nouns, 3, replace=False) for _ in range(150)]
+    texts = [f"Der {one} steht neben der {two} und die {three} dort." for one, two, three in chosen]
+    made = make_queries(OwnDocuments(texts, progress=False), tmp_path / "made", queries=50)
+    assert made.train >= 20
+    assert any("do not look English" in note for note in made.notes)
+
+
+@pytest.mark.parametrize(
+    ("texts", "problem"),
+    [
+        (["A short text."] * 5, "5 documents are too few to make queries from; at least 20"),
+        (["The same line again."] * 50, "no queries can be made"),
+        ([f"Wort{number}" for number in range(50)], "no queries can be made"),
+    ],
+)
+def test_what_gives_no_queries_says_why(tmp_path, texts, problem):
+    with pytest.raises(DataError, match=problem):
+        make_queries(OwnDocuments(texts, progress=False), tmp_path / "made")
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path):
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "mine.txt").write_text("mine")
+    with pytest.raises(DataError, match="is there already"):
+        make_queries(OwnDocuments(["text"] * 30, progress=False), tmp_path / "made")
+    assert (tmp_path / "made" / "mine.txt").read_text() == "mine"
