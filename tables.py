@@ -13,18 +13,22 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}".removeprefix("0") if value >= 0 else f"{value:.3f}"
 
 
-def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of equal width: the first to the left, the others to the right.
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], *, rule: bool = True) -> str:
+    """Columns of equal width, the first to the left, the others to the right; a row may end early.
 
-    >>> print(aligned(["a", "b"], [["one", "2"]]))
-    a    b
-    ------
-    one  2
+    >>> print(aligned(["a", "b"], [["one", "2"], ["three"]]))
+    a      b
+    --------
+    one    2
+    three
     """
-    widths = [max(len(line[column]) for line in (header, *rows)) for column in range(len(header))]
-    lines = []
-    for first, *others in (header, *rows):
-        padded = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
-        lines.append("  ".join([first.ljust(widths[0]), *padded]).rstrip())
-    lines.insert(1, "-" * (sum(widths) + 2 * (len(widths) - 1)))
-    return "\n".join(lines)
+    lines = [header, *rows]
+    columns = range(max(map(len, lines)))
+    widths = [max(len(line[column]) for line in lines if column < len(line)) for column in columns]
+    texts = []
+    for first, *others in lines:
+        padded = [text.rjust(width) for text, width in zip(others, widths[1:], strict=False)]
+        texts.append("  ".join([first.ljust(widths[0]), *padded]).rstrip())
+    if rule:
+        texts.insert(1, "-" * (sum(widths) + 2 * (len(widths) - 1)))
+    return "\n".join(texts)

@@ -4,8 +4,7 @@ import os
 import sys
 from typing import TextIO
 
-# Blue, green and vermilion, which people who are colour-blind can tell apart too.
-RGB = {"and": (0, 114, 178), "or": (0, 158, 115), "not": (213, 94, 0)}
+from boolbert.search.explain import COLOURS
 
 
 def has_colour(stream: TextIO | None = None) -> bool:
@@ -27,11 +26,11 @@ def paint(text: str, *codes: str, colour: bool) -> str:
 
 
 def foreground(operator: str) -> str:
-    return "38;2;" + ";".join(map(str, RGB[operator]))
+    return "38;2;" + ";".join(map(str, COLOURS[operator]))
 
 
 def background(operator: str, share: float) -> list[str]:
     """An operator's colour as a shade from white (0) to full (1), with letters that can be read on it."""
     share = min(max(share, 0.0), 1.0)
-    shade = [round(255 + (value - 255) * share) for value in RGB[operator]]
+    shade = [round(255 + (value - 255) * share) for value in COLOURS[operator]]
     return ["48;2;" + ";".join(map(str, shade)), "38;2;255;255;255" if share > 0.6 else "38;2;0;0;0"]

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from ..tables import aligned
+
 _SPREAD = ["median", "95%", "max"]
 _SHOWN = 10  # problems spelled out
 
@@ -35,7 +37,7 @@ def render(summary: dict[str, Any]) -> str:
 
 def _columns(tables: dict[str, dict[str, Any]]) -> str:
     """One row for each key of the tables, one column for each table; a dict is a section of indented rows."""
-    lines: list[list[str]] = [["", *tables]]
+    lines: list[list[str]] = []
     for key in _merged(tables.values()):
         values = [table.get(key) for table in tables.values()]
         sections = [value for value in values if isinstance(value, dict)]
@@ -48,10 +50,7 @@ def _columns(tables: dict[str, dict[str, Any]]) -> str:
             lines.append([key])
             for name in _merged(sections):
                 lines.append([f"  {name}", *(_cell((value or {}).get(name)) for value in values)])
-    label = max(len(line[0]) for line in lines)
-    widths = [max(map(len, column)) for column in zip(*(line[1:] for line in lines if len(line) > 1), strict=True)]
-    padded = [[line[0].ljust(label), *map(str.rjust, line[1:], widths)] for line in lines]
-    return "\n".join("  ".join(line).rstrip() for line in padded)
+    return aligned(["", *tables], lines, rule=False)
 
 
 def _merged(tables: Iterable[dict[str, Any]]) -> list[str]:

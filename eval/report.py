@@ -120,7 +120,7 @@ def group_tables(systems: Sequence[Summary], kind: str) -> Iterator[tuple[str, l
     """For each metric of the main table its title, and a table of systems by groups."""
     groups = list(systems[0]["metrics"][kind])
     groups = [name for name in SHORT if name in groups] + [name for name in groups if name not in SHORT]
-    for metric, title, _ in columns_of(systems):
+    for metric, title in columns_of(systems).items():
         if not any(metric in values for values in systems[0]["metrics"][kind].values()):
             continue
         header = ["System", *(SHORT.get(name, name) for name in groups)]

@@ -5,34 +5,19 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from boolbert.retrieval.metrics import COLUMNS, lower_is_better
 from boolbert.tables import aligned, number
-
-# Metric, its column, and whether more is better. A column is left out where no system has its metric.
-COLUMNS: tuple[tuple[str, str, bool], ...] = (
-    ("recall@20", "R@20", True),
-    ("recall@50", "R@50", True),
-    ("recall@100", "R@100", True),
-    ("recall@1000", "R@1000", True),
-    ("mrecall@100", "MR@100", True),
-    ("mrr@10", "MRR@10", True),
-    ("accuracy@1", "Acc@1", True),
-    ("accuracy@10", "Acc@10", True),
-    ("negative_mrr@10", "neg. MRR@10", False),
-    ("negative_accuracy@10", "neg. Acc@10", False),
-    ("ndcg@10", "nDCG@10", True),
-    ("r_precision", "R-prec", True),
-    ("violations", "Violations", False),
-    ("negated", "Negated", False),
-    ("pairwise_accuracy", "Pairs", True),
-    ("found_of_exact", "Of exact", True),
-)
 
 Summary = Mapping[str, Any]  # a metrics.json
 
 
-def columns_of(systems: Sequence[Summary]) -> list[tuple[str, str, bool]]:
-    """The columns that at least one system has a value for."""
-    return [column for column in COLUMNS if any(_value(system, column[0]) is not None for system in systems)]
+def columns_of(systems: Sequence[Summary]) -> dict[str, str]:
+    """The metrics that stand in a table and that at least one system has a value for, with their titles."""
+    return {
+        metric: title
+        for metric, title in COLUMNS.items()
+        if any(_value(system, metric) is not None for system in systems)
+    }
 
 
 def with_margin(average: Mapping[str, Any] | None) -> str:
@@ -49,15 +34,15 @@ def cells(systems: Sequence[Summary], *, margins: bool, best: str = "") -> tuple
     """Header and rows as text; the best value of a column gets `best` on both sides."""
     columns = columns_of(systems)
     tested = next((system["reference"] for system in systems if system.get("reference")), None)
-    header = ["System", *(title for _, title, _ in columns), "ms/query", "Parameters", *(["p"] if tested else [])]
-    top = {metric: _best(systems, metric, more) for metric, _, more in columns}
+    header = ["System", *columns.values(), "ms/query", "Parameters", *(["p"] if tested else [])]
+    best_values = {metric: _best(systems, metric) for metric in columns}
     rows = []
     for system in systems:
         row = [_name(system)]
-        for metric, _, _ in columns:
+        for metric in columns:
             average = system["metrics"]["all"].get(metric)
             text = with_margin(average) if margins else number(_value(system, metric))
-            mark = best if _value(system, metric) is not None and _value(system, metric) == top[metric] else ""
+            mark = best if _value(system, metric) is not None and _value(system, metric) == best_values[metric] else ""
             row.append(f"{mark}{text}{mark}")
         row += [f"{system['latency_ms']:.1f}", millions(system["parameters"])]
         rows.append(row + ([_p_value(system.get("p_value"))] if tested else []))
@@ -79,11 +64,11 @@ def terminal(systems: Sequence[Summary]) -> str:
 def breakdown(system: Summary, kind: str) -> str:
     """One system's metrics for a terminal: all queries, then each group."""
     columns = columns_of([system])
-    header = [kind, "queries", *(title for _, title, _ in columns)]
+    header = [kind, "queries", *columns.values()]
     rows = []
     for name, metrics in {"all": system["metrics"]["all"], **system["metrics"].get(kind, {})}.items():
         counts = [average["queries"] for average in metrics.values()]
-        values = [number((metrics.get(metric) or {}).get("mean")) for metric, _, _ in columns]
+        values = [number((metrics.get(metric) or {}).get("mean")) for metric in columns]
         rows.append([name, f"{max(counts, default=0):,}", *values])
     return aligned(header, rows)
 
@@ -124,6 +109,6 @@ def _value(system: Summary, metric: str) -> float | None:
     return None if average is None else average["mean"]
 
 
-def _best(systems: Sequence[Summary], metric: str, more: bool) -> float | None:
+def _best(systems: Sequence[Summary], metric: str) -> float | None:
     values = [value for system in systems if (value := _value(system, metric)) is not None]
-    return (max if more else min)(values) if values else None
+    return (min if lower_is_better(metric) else max)(values) if values else None

@@ -12,6 +12,27 @@ from boolbert.retrieval.ranking import Ranked, Values
 DEPTHS = (20, 50, 100, 1000)
 ACCURACIES = (1, 5, 10, 20, 100)
 
+# The metrics that stand in tables, in this order, with the titles of their columns; a metric that was not measured has
+# no column. metrics.json holds all metrics.
+COLUMNS = {
+    "recall@20": "R@20",
+    "recall@50": "R@50",
+    "recall@100": "R@100",
+    "recall@1000": "R@1000",
+    "mrecall@100": "MR@100",
+    "mrr@10": "MRR@10",
+    "accuracy@1": "Acc@1",
+    "accuracy@10": "Acc@10",
+    "negative_mrr@10": "neg. MRR@10",
+    "negative_accuracy@10": "neg. Acc@10",
+    "ndcg@10": "nDCG@10",
+    "r_precision": "R-prec",
+    "violations": "Violations",
+    "negated": "Negated",
+    "pairwise_accuracy": "Pairs",
+    "found_of_exact": "Of exact",
+}
+
 PerQuery = dict[str, Values]
 Metrics = Callable[[Task, Ranked], PerQuery]
 

@@ -5,10 +5,9 @@
 
 import hashlib
 import json
-import os
-import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,6 +19,8 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import send_to_device
 from torch import Tensor, nn
+
+from boolbert.files import cache_root, whole_file
 
 Index = npt.NDArray[np.int64]
 # Below this many texts, tokenising is as quick as reading the cache.
@@ -68,7 +69,7 @@ def tokenize(tokenizer: Any, texts: Iterable[str], max_length: int, count: int) 
     if count < WORTH_CACHING:
         return _tokenize(tokenizer, texts, max_length)
     texts = list(texts)
-    path = cache_folder() / f"{_fingerprint(tokenizer, texts, max_length)}.npz"
+    path = cache_root() / "tokens" / f"{_fingerprint(tokenizer, texts, max_length)}.npz"
     try:
         with np.load(path) as stored:
             return Tokens(stored["ids"], stored["offsets"], tokenizer.pad_token_id)
@@ -127,12 +128,6 @@ def gather_rows(accelerator: Accelerator, own: Tensor, sizes: Sequence[int]) -> 
     return torch.cat(rows)
 
 
-def cache_folder() -> Path:
-    """$BOOLBERT_CACHE/tokens, else in the user's cache."""
-    root = os.environ.get("BOOLBERT_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "boolbert"
-    return Path(root).expanduser() / "tokens"
-
-
 def _tokenize(tokenizer: Any, texts: Iterable[str], max_length: int) -> Tokens:
     parts: list[npt.NDArray[np.int32]] = [np.empty(0, np.int32)]
     lengths: list[int] = [0]
@@ -167,16 +162,8 @@ def _fingerprint(tokenizer: Any, texts: Sequence[str], max_length: int) -> str:
 
 
 def _store(path: Path, tokens: Tokens) -> None:
-    """Write aside and rename. A cache that cannot be written costs time only."""
-    try:
+    """A cache that cannot be written costs time only."""
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, aside = tempfile.mkstemp(dir=path.parent, suffix=".part")
-        try:
-            with open(handle, "wb") as file:
-                np.savez(file, ids=tokens.ids, offsets=tokens.offsets)
-            os.replace(aside, path)
-        except BaseException:
-            os.unlink(aside)
-            raise
-    except OSError:
-        pass
+        with whole_file(path) as aside, aside.open("wb") as file:
+            np.savez(file, ids=tokens.ids, offsets=tokens.offsets)

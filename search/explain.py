@@ -18,6 +18,8 @@ from .searcher import Answer, BoolSearcher
 # A word is a run of letters with its apostrophes; every other sign stands alone, so that "non-" can be a cue.
 _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 IS_CUE = 0.5
+# Blue, green and vermilion, which people who are colour-blind can tell apart too.
+COLOURS = {"and": (0, 114, 178), "or": (0, 158, 115), "not": (213, 94, 0)}
 DEPTH = 100  # how far down the other ranking a document is looked for
 
 

@@ -5,9 +5,7 @@ from pathlib import Path
 from boolbert.files import write_text
 from boolbert.pages import render
 
-from .explain import Explanation
-
-RGB = {"and": "0, 114, 178", "or": "0, 158, 115", "not": "213, 94, 0"}
+from .explain import COLOURS, Explanation
 
 
 def write_page(explanation: Explanation, path: str | Path) -> Path:
@@ -29,5 +27,5 @@ def explanation_page(explanation: Explanation) -> str:
         lead=f"Operators said by {explanation.decided_by}.",
         warnings=warnings,
         explanation=explanation,
-        tints=RGB,
+        tints={operator: ", ".join(map(str, rgb)) for operator, rgb in COLOURS.items()},
     )

@@ -6,10 +6,10 @@ from typing import Any
 
 from boolbert.errors import BoolBertError, optional
 
-from .explain import Explanation, OperatorReading
+from .explain import COLOURS, Explanation, OperatorReading
 
 LABEL, TOP, HEAD, ROW, GAP, LINE = 1.55, 0.55, 0.42, 0.56, 0.2, 10.5  # inches
-COLOURS = {"and": "#0072b2", "or": "#009e73", "not": "#d55e00"}
+TINTS = {operator: f"#{bytes(rgb).hex()}" for operator, rgb in COLOURS.items()}
 
 
 def write_picture(explanation: Explanation, path: str | Path) -> Path:
@@ -76,7 +76,7 @@ def _draw_line(axes: Any, explanation: Explanation, line: list[int], widths: lis
     x = LABEL
     for word in line:
         cued = explanation.cue_operator(word)
-        style = {"color": COLOURS[cued], "fontweight": "bold"} if cued else {"color": "#222222"}
+        style = {"color": TINTS[cued], "fontweight": "bold"} if cued else {"color": "#222222"}
         middle = x + widths[word] / 2
         axes.text(middle, top + HEAD - 0.12, explanation.words[word].text, ha="center", fontsize=11, **style)
         for number, reading in enumerate(explanation.readings):
@@ -84,7 +84,7 @@ def _draw_line(axes: Any, explanation: Explanation, line: list[int], widths: lis
         x += widths[word]
     for number, reading in enumerate(explanation.readings):
         y = top + HEAD + ROW * number
-        colour = COLOURS[reading.operator] if reading.on else "#9a9a9a"
+        colour = TINTS[reading.operator] if reading.on else "#9a9a9a"
         axes.text(0.2, y + 0.2, reading.operator.upper(), fontsize=12, fontweight="bold", color=colour, va="center")
         axes.text(0.78, y + 0.2, "on" if reading.on else "off", fontsize=10, color=colour, va="center")
         axes.text(0.2, y + 0.41, f"gate {reading.gate:.2f}", fontsize=8, color="#666666", va="center")
@@ -97,7 +97,7 @@ def _draw_box(
 
     value = reading.strength[word]
     share = min(value / (explanation.strongest or 1.0), 1.0) if reading.on else 0.0
-    colour = COLOURS[reading.operator]
+    colour = TINTS[reading.operator]
     box = (x + 0.03, y + 0.03), width - 0.06, ROW - 0.06
     axes.add_patch(Rectangle(*box, facecolor=colour, alpha=share, linewidth=0))
     axes.add_patch(Rectangle(*box, fill=False, edgecolor="#dddddd", linewidth=0.6))

@@ -11,6 +11,7 @@ from accelerate.utils import LoggerType
 from tqdm import tqdm
 
 from boolbert.errors import TrainingError
+from boolbert.tables import aligned, number
 
 
 def available_tracker(name: str) -> str | None:
@@ -83,20 +84,15 @@ def table(rows: list[tuple[str, dict[str, Any]]]) -> str:
     """Rows of metrics under one head; what a row lacks is a dash.
 
     >>> print(table([("dev", {"mrr@10": 0.5, "violations": 0.25}), ("_", {"mrr@10": 1.0})]))
-           mrr@10  violations
-    dev     0.500       0.250
-    _       1.000           -
+         mrr@10  violations
+    dev    .500        .250
+    _     1.000           -
     """
     names = list(
         dict.fromkeys(name for _, values in rows for name, value in values.items() if isinstance(value, float))
     )
-    width = max(len(label) for label, _ in rows) + 4
-    widths = [max(len(name), 6) for name in names]
-    lines = [" " * width + "  ".join(name.rjust(size) for name, size in zip(names, widths, strict=True))]
-    for label, values in rows:
-        cells = [f"{values[name]:.3f}" if name in values else "-" for name in names]
-        lines.append(label.ljust(width) + "  ".join(cell.rjust(size) for cell, size in zip(cells, widths, strict=True)))
-    return "\n".join(lines)
+    lines = [[label, *(number(values.get(name)) for name in names)] for label, values in rows]
+    return aligned(["", *names], lines, rule=False)
 
 
 def print_pretraining(folder: str, metrics: dict[str, Any]) -> None:

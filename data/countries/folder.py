@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ...files import cache_root, whole_file
 from .atoms import country_atoms
 from .describe import country_documents
 from .queries import SIZES, country_queries
@@ -24,7 +25,7 @@ def countries_folder(cache_dir: str | os.PathLike[str] | None = None) -> Path:
     It stands in `cache_dir`, else in $BOOLBERT_CACHE, $XDG_CACHE_HOME/boolbert or ~/.cache/boolbert, under a name that
     changes with the table and the code that writes it. Where that place cannot be written, it is a temporary folder.
     """
-    root = Path(cache_dir) if cache_dir is not None else _cache_root()
+    root = Path(cache_dir) if cache_dir is not None else cache_root()
     folder = root / f"countries-{_version()}"
     if _is_complete(folder):
         return folder
@@ -42,11 +43,8 @@ def write_countries(folder: str | os.PathLike[str]) -> Path:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name in FILES:
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:
+        with whole_file(folder / name) as aside, aside.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(_lines(name))
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, folder / name)
     return folder
 
 
@@ -72,13 +70,6 @@ def _temporary_folder(problem: str) -> Path:
     """One folder for this process."""
     warnings.warn(f"the cache cannot be written ({problem}); using a temporary folder", stacklevel=3)
     return write_countries(tempfile.mkdtemp(prefix="boolbert-countries-"))
-
-
-def _cache_root() -> Path:
-    if chosen := os.environ.get("BOOLBERT_CACHE"):
-        return Path(chosen).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(os.path.expanduser(base)) / "boolbert"
 
 
 @cache
