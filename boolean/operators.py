@@ -1,4 +1,4 @@
-"""The three operators in their one fixed order, and the seven QUEST templates with the operators of each."""
+"""The three operators in their one fixed order, and the seven QUEST templates with all that is said of each."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,6 +12,28 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "_ that are also both _ and _": ("and",),
     "_ that are not _": ("not",),
     "_ that are also _ but not _": ("and", "not"),
+}
+
+# How tables and pictures name a template, in the order in which they show them.
+SHORT_NAMES: dict[str, str] = {
+    "_": "A",
+    "_ or _": "A or B",
+    "_ or _ or _": "A or B or C",
+    "_ that are also _": "A and B",
+    "_ that are also both _ and _": "A and B and C",
+    "_ that are not _": "A not B",
+    "_ that are also _ but not _": "A and B not C",
+}
+
+# How a document can break a template: in (1), not in (0) or anywhere (None) for each of its sets. The patterns of a
+# later tier serve where no document fits an earlier one. The other templates hold no operator that could be broken:
+# a document outside of "A or B" is any document.
+Pattern = tuple[int | None, ...]
+VIOLATIONS: dict[str, tuple[tuple[Pattern, ...], ...]] = {
+    "_ that are not _": (((1, 1),),),
+    "_ that are also _": (((1, 0), (0, 1)),),
+    "_ that are also both _ and _": (((1, 1, 0), (1, 0, 1), (0, 1, 1)), ((1, 0, 0), (0, 1, 0), (0, 0, 1))),
+    "_ that are also _ but not _": (((1, 1, 1), (1, 0, None), (0, 1, None)),),
 }
 
 

@@ -4,9 +4,10 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from boolbert.eval.pictures import SHORT
+from boolbert.boolean.operators import SHORT_NAMES
+from boolbert.eval.pictures import ordered
 from boolbert.eval.report import MARKS
-from boolbert.eval.tables import aligned, number
+from boolbert.tables import aligned, number
 
 from .colours import has_colour, paint
 
@@ -18,14 +19,14 @@ def show_templates(systems: Sequence[Mapping[str, Any]], metrics: Sequence[tuple
     groups = systems[0]["metrics"]["template"]
     header = ["Template", "Queries", *(f"{title} {system['system']}" for _, title in metrics for system in systems)]
     rows = []
-    for name in [*(name for name in SHORT if name in groups), *(name for name in groups if name not in SHORT)]:
+    for name in ordered(groups):
         averages = [
             system["metrics"]["template"][name].get(metric) or {"mean": None}
             for metric, _ in metrics
             for system in systems
         ]
         count = groups[name]["r_precision"]["queries"]
-        rows.append([SHORT.get(name, name), str(count), *(number(average["mean"]) for average in averages)])
+        rows.append([SHORT_NAMES.get(name, name), str(count), *(number(average["mean"]) for average in averages)])
     return aligned(header, rows)
 
 
@@ -35,9 +36,10 @@ def show_side_by_side(answers: Mapping[str, Mapping[str, Any]], *, colour: bool 
     first = next(iter(answers.values()))
     gold = textwrap.shorten(", ".join(first["gold"]), 90, placeholder=" ...")
     operators = " ".join(first["operators"] or ()).upper() or "none"
+    template = SHORT_NAMES.get(first.get("template", ""), "")
     lines = [
         paint(first["query"], "1", colour=colour),
-        f"    {SHORT.get(first.get('template', ''), '')}, operators: {operators}; {len(first['gold'])} answers: {gold}",
+        f"    {template}, operators: {operators}; {len(first['gold'])} answers: {gold}",
         "    " + "".join(paint(name.ljust(width), "4", colour=colour) for name in answers).rstrip(),
     ]
     columns = [row["top"] for row in answers.values()]

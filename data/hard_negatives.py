@@ -5,20 +5,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..boolean.operators import VIOLATIONS, Pattern
 from ..errors import DataError
 from .gold import Gold, Rows
 from .schema import Query
-
-# How a document can break a template: in (1), not in (0) or anywhere (None) for each atomic set. The patterns of a
-# later tier serve where no document fits an earlier one. The other templates hold no operator that could be broken:
-# a document outside of "A or B" is any document.
-Pattern = tuple[int | None, ...]
-VIOLATIONS: dict[str, tuple[tuple[Pattern, ...], ...]] = {
-    "_ that are not _": (((1, 1),),),
-    "_ that are also _": (((1, 0), (0, 1)),),
-    "_ that are also both _ and _": (((1, 1, 0), (1, 0, 1), (0, 1, 1)), ((1, 0, 0), (0, 1, 0), (0, 0, 1))),
-    "_ that are also _ but not _": (((1, 1, 1), (1, 0, None), (0, 1, None)),),
-}
 
 
 class HardNegatives:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from boolbert.boolean import TEMPLATES
+from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.errors import optional
 
 Summary = Mapping[str, Any]  # a metrics.json
@@ -20,15 +20,6 @@ TITLES = {
     "recall@100": "Recall@100",
     "mrr@10": "MRR@10",
     "violations": "Share of the top R that breaks the query's operators (less is better)",
-}
-SHORT = {
-    "_": "A",
-    "_ or _": "A or B",
-    "_ or _ or _": "A or B or C",
-    "_ that are also _": "A and B",
-    "_ that are also both _ and _": "A and B and C",
-    "_ that are not _": "A not B",
-    "_ that are also _ but not _": "A and B not C",
 }
 
 
@@ -47,27 +38,27 @@ def draw_all(systems: Sequence[Summary], folder: Path, metric: str) -> list[Path
 def bars(systems: Sequence[Summary], kind: str, metric: str, path: Path) -> Path:
     """Grouped bars with 95% intervals: a group for each template (or operator), a bar for each system."""
     plot = _pyplot()
-    groups = [name for name in _ordered(systems[0]["metrics"][kind]) if _has(systems, kind, metric, name)]
+    groups = [name for name in ordered(systems[0]["metrics"][kind]) if _has(systems, kind, metric, name)]
     width = 0.84 / len(systems)
     figure, axes = plot.subplots(figsize=(max(9, 0.16 * len(systems) * len(groups) + 3), 4.8))
-    for place, system in enumerate(systems):
+    for number, system in enumerate(systems):
         averages = [system["metrics"][kind].get(group, {}).get(metric) or {} for group in groups]
         means = [average.get("mean") or 0.0 for average in averages]
         below = [mean - (average.get("low") or mean) for mean, average in zip(means, averages, strict=True)]
         above = [(average.get("high") or mean) - mean for mean, average in zip(means, averages, strict=True)]
         axes.bar(
-            [group + (place - (len(systems) - 1) / 2) * width for group in range(len(groups))],
+            [group + (number - (len(systems) - 1) / 2) * width for group in range(len(groups))],
             means,
             width,
             yerr=[[max(value, 0) for value in below], [max(value, 0) for value in above]],
-            color=COLOURS[place % len(COLOURS)],
-            hatch=HATCHES[place % len(HATCHES)],
+            color=COLOURS[number % len(COLOURS)],
+            hatch=HATCHES[number % len(HATCHES)],
             edgecolor="black",
             linewidth=0.4,
             error_kw={"elinewidth": 0.8, "capsize": 1.5, "ecolor": "black"},
             label=system["system"],
         )
-    axes.set_xticks(range(len(groups)), [SHORT.get(group, group) for group in groups])
+    axes.set_xticks(range(len(groups)), [SHORT_NAMES.get(group, group) for group in groups])
     axes.set_ylabel(TITLES.get(metric, metric).split(" (")[0] if metric != "violations" else "Violations")
     axes.set_title(TITLES.get(metric, metric) + ("" if metric == "violations" else f" by {kind}"), loc="left")
     axes.set_ylim(bottom=0)
@@ -79,15 +70,15 @@ def recall_against_k(systems: Sequence[Summary], path: Path) -> Path:
     """Recall at ever more documents."""
     plot = _pyplot()
     figure, axes = plot.subplots(figsize=(9, 4.8))
-    for place, system in enumerate(systems):
+    for number, system in enumerate(systems):
         curve = system["recall_curve"]
         depths = [int(k) for k in curve]
         axes.plot(
             depths,
             [curve[k]["mean"] for k in curve],
-            color=DARK[place % len(DARK)],
-            marker=MARKERS[place % len(MARKERS)],
-            linestyle=LINES[place % len(LINES)],
+            color=DARK[number % len(DARK)],
+            marker=MARKERS[number % len(MARKERS)],
+            linestyle=LINES[number % len(LINES)],
             markersize=5,
             markeredgecolor="black",
             markeredgewidth=0.4,
@@ -97,7 +88,7 @@ def recall_against_k(systems: Sequence[Summary], path: Path) -> Path:
             depths,
             [curve[k]["low"] for k in curve],
             [curve[k]["high"] for k in curve],
-            color=DARK[place % len(DARK)],
+            color=DARK[number % len(DARK)],
             alpha=0.07,
             linewidth=0,
         )
@@ -150,8 +141,13 @@ def _pyplot() -> Any:
     return pyplot
 
 
-def _ordered(groups: Mapping[str, Any]) -> list[str]:
-    order = [*TEMPLATES, "and", "or", "not"]
+def ordered(groups: Mapping[str, Any]) -> list[str]:
+    """The names of groups in the order in which they are shown: templates and operators in theirs, others as they come.
+
+    >>> ordered({"_ that are not _": ..., "unknown": ..., "_": ...})
+    ['_', '_ that are not _', 'unknown']
+    """
+    order = [*SHORT_NAMES, "and", "or", "not"]
     return sorted(groups, key=lambda name: order.index(name) if name in order else len(order))
 
 

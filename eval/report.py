@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from boolbert.arguments import parse_arguments
+from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.errors import EvaluationError, run_script
-from boolbert.eval.pictures import SHORT
+from boolbert.eval.pictures import ordered
 from boolbert.eval.results import slug
 from boolbert.eval.tables import cells, columns_of, with_margin
 from boolbert.files import read_json, write_text
@@ -118,12 +119,11 @@ def pictures(folder: Path) -> Iterator[str]:
 
 def group_tables(systems: Sequence[Summary], kind: str) -> Iterator[tuple[str, list[str], list[list[Cell]]]]:
     """For each metric of the main table its title, and a table of systems by groups."""
-    groups = list(systems[0]["metrics"][kind])
-    groups = [name for name in SHORT if name in groups] + [name for name in groups if name not in SHORT]
+    groups = ordered(systems[0]["metrics"][kind])
     for metric, title in columns_of(systems).items():
         if not any(metric in values for values in systems[0]["metrics"][kind].values()):
             continue
-        header = ["System", *(SHORT.get(name, name) for name in groups)]
+        header = ["System", *(SHORT_NAMES.get(name, name) for name in groups)]
         rows = [
             [
                 Cell(system["system"]),
@@ -156,7 +156,7 @@ def chosen_examples(
         label = row.get(kind, "") if kind else ""
         yield {
             "query": row["query"],
-            "label": SHORT.get(label, label),
+            "label": SHORT_NAMES.get(label, label),
             "gold": row["gold"],
             "rankings": [(name, queries[name][index]["top"]) for name in systems],
         }

@@ -31,8 +31,8 @@ def hits(rows: npt.ArrayLike, gold: RowSets) -> npt.NDArray[np.bool_]:
     base = max(int(flat.max()), int(ranked.max())) + 1
     keys = np.repeat(np.arange(len(sets)), [len(rows_of_one) for rows_of_one in sets]) * base + flat
     wanted = np.arange(len(ranked))[:, None] * base + ranked
-    place = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
-    return (keys[place] == wanted) & (ranked >= 0)
+    nearest = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
+    return (keys[nearest] == wanted) & (ranked >= 0)
 
 
 def recall_at_k(rows: npt.ArrayLike, gold: RowSets, k: int) -> Values:
