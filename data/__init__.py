@@ -7,7 +7,7 @@ from .gold import Gold, link_gold
 from .hard_negatives import HardNegatives
 from .qrels import read_collection, read_qrels, read_query_texts
 from .quest import Quest
-from .samplers import Batch, TrainingSampler, epoch_order
+from .samplers import Batch, TrainingSampler, epoch_batch, epoch_order
 from .schema import BoolQuestion, Document, Qrel, Query, Triplet
 from .setbert import read_triplets
 
@@ -26,6 +26,7 @@ __all__ = [
     "Quest",
     "TrainingSampler",
     "Triplet",
+    "epoch_batch",
     "epoch_order",
     "link_gold",
     "read_collection",

@@ -65,7 +65,7 @@ class BoolQuestions:
         return self._link(questions, [question.positives for question in questions], "positive_ctxs.passage_id")
 
     def negatives(self, questions: list[BoolQuestion]) -> Gold:
-        """The given negative passages, in the same form: hard negatives for a sampler."""
+        """The negative passages that the data lists, in the same form: hard negatives for a sampler."""
         return self._link(questions, [question.negatives for question in questions], "negative_ctxs.passage_id")
 
     def _link(self, questions: list[BoolQuestion], ids: list[tuple[str, ...]], field: str) -> Gold:

@@ -53,8 +53,8 @@ class Gold(Sequence[Rows]):
         keys = np.asarray(queries, dtype=np.int64)[:, None] * self.documents + np.asarray(rows, dtype=np.int64)[None, :]
         if not len(self._keys):
             return np.zeros(keys.shape, dtype=np.bool_)
-        place = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
-        return self._keys[place] == keys
+        index = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
+        return self._keys[index] == keys
 
     def false_negatives(self, queries: npt.ArrayLike, rows: npt.ArrayLike, targets: npt.ArrayLike) -> Mask:
         """Where an in-batch document must not count as a negative: it answers the query, yet is not its target column.

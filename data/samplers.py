@@ -1,4 +1,4 @@
-"""Training batches as a pure function of (seed, epoch, step): any rank or worker computes the same, at any point."""
+"""Training batches as a pure function of (seed, epoch, step): every process computes the same ones, at any point."""
 
 import warnings
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import DataWarning
+from ..errors import DataError, DataWarning
 from .gold import Gold, Mask, Rows
 from .hard_negatives import HardNegatives
 
@@ -33,13 +33,13 @@ class Batch:
         return np.concatenate([self.positives, self.negatives.ravel()])
 
     def shard(self, rank: int, world_size: int) -> "Batch":
-        """A rank's slice. The slices of all ranks, one after the other, are the batch."""
+        """The rows of one process. Those of all processes, one after the other, are the batch."""
         part = _share(len(self), rank, world_size)
         arrays = (self.queries[part], self.positives[part], self.negatives[part], self.hard[part])
         return Batch(self.epoch, self.step, *arrays)
 
     def gathered(self, rank: int, world_size: int) -> tuple[Rows, npt.NDArray[np.int64]]:
-        """All ranks' documents in the order that a gather gives them, and the target columns of this rank's queries."""
+        """All processes' documents in the order in which they are gathered, and the columns of this one's positives."""
         shards = [self.shard(other, world_size) for other in range(world_size)]
         before = sum(len(shard.documents()) for shard in shards[:rank])
         return np.concatenate([shard.documents() for shard in shards]), before + np.arange(len(shards[rank]))
@@ -48,13 +48,14 @@ class Batch:
 class TrainingSampler:
     """Batches of queries, each with one positive and `hard_negatives` + `random_negatives` negatives.
 
-    Every epoch visits each query once, in a new order. A query's positive is another one in every epoch until all
-    were taken. Negatives are distinct and never a positive of their query. Hard ones come in equal shares from the
-    query's pools; where there are too few, random ones take their place.
+    Every epoch visits all queries in a new order; its last batch is filled up with the first queries of the next
+    epoch. A query's positive is another one in every epoch until all were taken. Negatives are distinct and never a
+    positive of their query. Hard ones come in equal shares from the query's pools; where there are too few, random
+    ones are drawn instead.
 
     >>> sampler = TrainingSampler(Gold([[0, 1], [2], [3]], documents=9), batch_size=2, random_negatives=3)
     >>> sampler.steps_per_epoch, [len(batch) for batch in sampler.batches(epoch=0)]
-    (2, [2, 1])
+    (2, [2, 2])
     >>> sorted(int(sampler.draw(epoch, query=0)[0]) for epoch in range(4))
     [0, 0, 1, 1]
     """
@@ -68,7 +69,6 @@ class TrainingSampler:
         hard: HardNegatives | None = None,
         hard_negatives: int = 0,
         seed: int = 0,
-        drop_last: bool = False,
     ):
         if hard_negatives and hard is None:
             raise ValueError("hard_negatives needs `hard`, the pools to draw from")
@@ -82,22 +82,16 @@ class TrainingSampler:
         self.hard = hard
         self.hard_negatives = hard_negatives
         self.seed = seed
-        self.drop_last = drop_last
         self.queries = np.flatnonzero(gold.counts)
         self._check()
-        # Each query's gold rows in a random order, and, for each gold row, how many other documents come before it.
+        # Each query's gold rows in a random order; and, for each gold row, how many documents before it are not gold.
         owner = np.repeat(np.arange(len(gold)), gold.counts)
         self._shuffled = gold.rows[np.lexsort((_generator(seed, _POSITIVES, 0, 0).random(len(gold.rows)), owner))]
         self._others_before = gold.rows - (np.arange(len(gold.rows)) - gold.offsets[owner])
 
     @property
     def steps_per_epoch(self) -> int:
-        whole, rest = divmod(len(self.queries), self.batch_size)
-        return whole + (rest > 0 and not self.drop_last)
-
-    def order(self, epoch: int) -> npt.NDArray[np.int64]:
-        """The queries in the order of this epoch."""
-        return self.queries[epoch_order(len(self.queries), epoch, seed=self.seed)]
+        return -(-len(self.queries) // self.batch_size)
 
     def draw(self, epoch: int, query: int) -> tuple[int, Rows, int]:
         """A query's positive, its negatives, and how many of these, the first ones, are hard."""
@@ -108,7 +102,7 @@ class TrainingSampler:
         others = self.gold.documents - (stop - start)
         wanted = self.negatives - len(hard)
         ranks = random.choice(others, size=min(others, wanted + len(hard)), replace=False)
-        # The i-th document that is not gold has as many gold ones before it as have at most i others before them.
+        # From "the i-th document that is not gold" to its row: add the gold documents that come before it.
         rows = ranks + np.searchsorted(self._others_before[start:stop], ranks, side="right")
         rows = rows[~np.isin(rows, hard)][:wanted] if len(hard) else rows
         return int(positive), np.concatenate([hard, rows]).astype(np.int32), len(hard)
@@ -117,20 +111,9 @@ class TrainingSampler:
         """The whole batch of a step."""
         if not 0 <= step < self.steps_per_epoch:
             raise IndexError(f"step must be 0 to {self.steps_per_epoch - 1}, got {step}")
-        return self._batch(epoch, step, self.order(epoch)[step * self.batch_size : (step + 1) * self.batch_size])
-
-    def batches(self, epoch: int, *, rank: int = 0, world_size: int = 1, start_step: int = 0) -> Iterator[Batch]:
-        """A rank's slices of the epoch's batches, from `start_step` on. Only the slice is computed."""
-        order = self.order(epoch)
-        smallest = min(self.batch_size, len(order) - (self.steps_per_epoch - 1) * self.batch_size)
-        if smallest < world_size:
-            raise ValueError(f"a batch of {smallest} is too small for {world_size} ranks; try drop_last")
-        for step in range(start_step, self.steps_per_epoch):
-            queries = order[step * self.batch_size : (step + 1) * self.batch_size]
-            yield self._batch(epoch, step, queries[_share(len(queries), rank, world_size)])
-
-    def _batch(self, epoch: int, step: int, queries: npt.NDArray[np.int64]) -> Batch:
-        draws = [self.draw(epoch, int(query)) for query in queries]
+        numbers, epochs = epoch_batch(len(self.queries), self.batch_size, epoch, step, seed=self.seed)
+        queries = self.queries[numbers]
+        draws = [self.draw(int(drawn_in), int(query)) for drawn_in, query in zip(epochs, queries, strict=True)]
         hard = np.array([count for *_, count in draws], dtype=np.int64)
         return Batch(
             epoch,
@@ -140,6 +123,10 @@ class TrainingSampler:
             negatives=np.array([rows for _, rows, _ in draws], dtype=np.int32).reshape(len(draws), self.negatives),
             hard=np.arange(self.negatives) < hard[:, None],
         )
+
+    def batches(self, epoch: int, *, start_step: int = 0) -> Iterator[Batch]:
+        """The epoch's batches, from `start_step` on."""
+        return (self.batch(epoch, step) for step in range(start_step, self.steps_per_epoch))
 
     def _draw_hard(self, random: np.random.Generator, query: int) -> Rows:
         pools = self.hard[query] if self.hard is not None and self.hard_negatives else ()
@@ -156,20 +143,33 @@ class TrainingSampler:
 
     def _check(self) -> None:
         if not len(self.queries):
-            raise ValueError(f"none of the {len(self.gold)} queries has a gold document in the corpus")
-        if not self.steps_per_epoch:
-            raise ValueError(
-                f"{len(self.queries)} queries do not fill a batch of {self.batch_size}; try drop_last=False"
-            )
+            raise DataError(f"none of the {len(self.gold)} queries has a gold document in the corpus")
         if without := len(self.gold) - len(self.queries):
             message = f"{without:,} of {len(self.gold):,} queries have no gold document in the corpus"
             warnings.warn(f"{message}: they are left out of the batches", DataWarning, stacklevel=3)
         largest = int(self.gold.counts.argmax())
         if self.gold.documents - self.gold.counts[largest] < self.negatives:
-            raise ValueError(
+            raise DataError(
                 f"query {largest} has {self.gold.counts[largest]} gold documents of {self.gold.documents}, "
                 f"which leaves fewer than the {self.negatives} negatives asked for"
             )
+
+
+def epoch_batch(
+    size: int, batch_size: int, epoch: int, step: int, *, seed: int = 0
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The rows of a batch, of 0 to size - 1, and the epoch that each belongs to.
+
+    Every batch is full: the last one of an epoch takes further rows from the order of the next epoch, none twice.
+    Where there are fewer rows than a batch holds, each batch holds all of them.
+
+    >>> epoch_batch(5, 3, epoch=0, step=1)
+    (array([0, 3, 2]), array([0, 0, 1]))
+    """
+    rows = epoch_order(size, epoch, seed=seed)[step * batch_size : (step + 1) * batch_size]
+    following = epoch_order(size, epoch + 1, seed=seed)
+    filling = following[~np.isin(following, rows)][: batch_size - len(rows)]
+    return np.concatenate([rows, filling]), np.repeat([epoch, epoch + 1], [len(rows), len(filling)])
 
 
 def epoch_order(size: int, epoch: int, *, seed: int = 0) -> npt.NDArray[np.int64]:

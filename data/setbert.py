@@ -15,7 +15,7 @@ from .tables import Source, kind_of_table
 def triplet_tables(source: Source) -> list[str]:
     """The tables that hold triplets, those of the operators first and in their order."""
     tables = [table for table in source.tables() if kind_of_table(source, table) == "triplets"]
-    order = {operator: place for place, operator in enumerate(OPERATORS)}
+    order = {operator: index for index, operator in enumerate(OPERATORS)}
     return sorted(tables, key=lambda table: order.get(_stem(table), len(order)))
 
 

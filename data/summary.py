@@ -146,7 +146,7 @@ def _split(
             **_gold([question.positives for question in questions], known),
             "words": _spread(_words(question.question) for question in questions),
             "operators": _counts((question.operator for question in questions), OPERATORS),
-            "given negatives per query": _spread(len(question.negatives) for question in questions),
+            "listed negatives per query": _spread(len(question.negatives) for question in questions),
         }
     queries = list(parse_rows(rows, Query.from_row, bad))
     operators = Counter(name for query in queries for name in query.operators or ())

@@ -30,24 +30,35 @@ def sampler():
 
 
 def test_an_epoch_visits_each_query_once_in_an_order_of_its_own(sampler):
-    epochs = [np.concatenate([batch.queries for batch in sampler.batches(epoch)]) for epoch in range(3)]
+    epochs = [np.concatenate([batch.queries for batch in sampler.batches(epoch)])[: len(GOLD)] for epoch in range(3)]
     for queries in epochs:
         assert sorted(queries) == list(range(len(GOLD)))
     assert len({tuple(queries) for queries in epochs}) == 3
 
 
+def test_every_batch_is_full_and_the_last_one_takes_queries_of_the_next_epoch(sampler):
+    batches = list(sampler.batches(0))
+    assert [len(batch) for batch in batches] == [6] * 4  # 22 queries
+    last, following = batches[-1], sampler.batch(1, 0)
+    assert len(set(last.queries)) == 6
+    expected = [query for query in following.queries if query not in last.queries[:4]][:2]
+    assert last.queries[4:].tolist() == expected
+    assert last.positives[4] == sampler.draw(1, expected[0])[0]
+    few = TrainingSampler(Gold([[0], [1], [2]], 9), batch_size=8, random_negatives=1)
+    assert [sorted(batch.queries) for batch in few.batches(5)] == [[0, 1, 2]]
+
+
 @pytest.mark.parametrize("world_size", [1, 2, 3, 4])
-def test_the_ranks_share_the_same_global_batches(sampler, world_size):
-    ranks = [list(sampler.batches(1, rank=rank, world_size=world_size)) for rank in range(world_size)]
+def test_the_processes_share_out_the_same_batches(sampler, world_size):
     for step in range(sampler.steps_per_epoch):
         whole = sampler.batch(1, step)
-        assert np.array_equal(np.concatenate([rank[step].queries for rank in ranks]), whole.queries)
-        assert np.array_equal(np.concatenate([rank[step].negatives for rank in ranks]), whole.negatives)
+        shards = [whole.shard(rank, world_size) for rank in range(world_size)]
+        assert np.array_equal(np.concatenate([shard.queries for shard in shards]), whole.queries)
+        assert np.array_equal(np.concatenate([shard.negatives for shard in shards]), whole.negatives)
         for rank in range(world_size):
-            assert same(ranks[rank][step], whole.shard(rank, world_size))
             rows, targets = whole.gathered(rank, world_size)
-            assert np.array_equal(rows, np.concatenate([shards[step].documents() for shards in ranks]))
-            assert np.array_equal(rows[targets], ranks[rank][step].positives)
+            assert np.array_equal(rows, np.concatenate([shard.documents() for shard in shards]))
+            assert np.array_equal(rows[targets], shards[rank].positives)
 
 
 def test_another_process_draws_the_same(sampler):
@@ -217,14 +228,9 @@ def test_settings_that_cannot_work():
         TrainingSampler(gold)
     with pytest.raises(ValueError, match="none of the 1 queries has a gold document"):
         TrainingSampler(Gold([[]], 9))
-    with pytest.raises(ValueError, match="do not fill a batch of 8; try drop_last=False"):
-        TrainingSampler(gold, random_negatives=1, batch_size=8, drop_last=True)
-    with pytest.raises(ValueError, match="a batch of 1 is too small for 2 ranks; try drop_last"):
-        list(TrainingSampler(gold, random_negatives=1, batch_size=2).batches(0, world_size=2))
-    whole = TrainingSampler(gold, random_negatives=1, batch_size=2, drop_last=True)
-    assert [len(batch) for batch in whole.batches(0, rank=1, world_size=2)] == [1]
+    whole = TrainingSampler(gold, random_negatives=1, batch_size=2)
     with pytest.raises(ValueError, match="rank must be 0 to 1, got 2"):
-        list(whole.batches(0, rank=2, world_size=2))
+        whole.batch(0, 0).shard(2, 2)
     with pytest.raises(ValueError, match="hard_negatives needs `hard`"):
         TrainingSampler(gold, hard_negatives=1)
     with pytest.raises(ValueError, match="gold rows must be"):

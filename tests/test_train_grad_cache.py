@@ -49,10 +49,10 @@ def _row(tokens, row, operators=None):
     return inputs if operators is None else {**inputs, "operators": operators}
 
 
-@pytest.mark.parametrize("parts", [1, 2, 5])
+@pytest.mark.parametrize("size", [None, 7, 2])
 @pytest.mark.parametrize("changes", [{}, {"similarity": "cosine", "pooling": "mean"}, {"negatives": "violating"}])
-def test_loss_and_gradients_are_those_of_plain_autograd(still, accelerator, parts, changes):
-    stage = helpers.quest_stage(still, accelerator, gradient_accumulation_steps=parts, **changes)
+def test_loss_and_gradients_are_those_of_plain_autograd(still, accelerator, size, changes):
+    stage = helpers.quest_stage(still, accelerator, mini_batch_size=size, **changes)
     losses, gradients = helpers.gradients_of(stage, accelerator, epoch=1, step=2)
     stage.model.zero_grad()
     loss = slow_loss(stage, stage.sampler.batch(1, 2))
@@ -69,7 +69,7 @@ def test_a_part_draws_the_same_dropout_and_gumbel_noise_both_times(noisy, accele
     from boolbert.train.dual_encoder import contrastive_loss
     from boolbert.train.grad_cache import reseed
 
-    stage = helpers.quest_stage(noisy, accelerator, gradient_accumulation_steps=3)
+    stage = helpers.quest_stage(noisy, accelerator, mini_batch_size=3)
     stage.model.train()  # noise and all
     batch = stage.load(0, 1)
     _, gradients = helpers.gradients_of(stage, accelerator)
@@ -91,13 +91,13 @@ def test_a_part_draws_the_same_dropout_and_gumbel_noise_both_times(noisy, accele
 def test_pretraining_in_parts_gives_the_whole_batch_s_loss_and_gradients(still, accelerator):
     whole = helpers.pretraining_stage(still, accelerator, batch_size=7)
     drawn = whole.load(0, 0)["parts"][0]["triplets"]
-    outputs = whole.model(**drawn)  # the model's own loss over the whole batch
-    for parts in (1, 3):
-        stage = helpers.pretraining_stage(still, accelerator, batch_size=7, parts=parts)
+    outputs = whole.bert(**drawn)  # the model's own loss over the whole batch
+    for size in (None, 6):
+        stage = helpers.pretraining_stage(still, accelerator, batch_size=7, mini_batch_size=size)
         losses, gradients = helpers.gradients_of(stage, accelerator, step=0)
         assert losses["loss"] == pytest.approx(float(outputs.loss.detach()), rel=1e-5)
         whole.model.zero_grad()
-        whole.model(**drawn).loss.backward()
+        whole.bert(**drawn).loss.backward()
         for name, parameter in whole.model.named_parameters():
             if parameter.grad is not None:
                 torch.testing.assert_close(gradients[name], parameter.grad, rtol=1e-3, atol=1e-6)

@@ -129,7 +129,7 @@ def test_many_texts_are_tokenised_once_and_a_damaged_cache_is_made_anew(folder, 
     for path in (tmp_path / "tokens").glob("*.npz"):
         path.write_bytes(path.read_bytes()[:40])
     assert np.array_equal(tokens.tokenize(tokenizer, texts, 16, 3).ids, first.ids)
-    assert not list((tmp_path / "tokens").glob("*.part"))
+    assert not list((tmp_path / "tokens").glob(".*"))
 
 
 def test_batches_come_ahead_of_time_and_the_thread_ends_with_them():
@@ -163,7 +163,12 @@ def test_groups_of_the_optimizer(lively):
         for parameter in group["params"]:
             seen.append(names[id(parameter)])
             assert group["lr"] == (1e-3 if is_boolean(seen[-1]) else 1e-4)
-            assert group["weight_decay"] == (0.1 if parameter.ndim > 1 else 0.0)
+            is_bias = seen[-1].rpartition(".")[2] in (
+                "bias",
+                "score_bias",
+                "output_bias",
+            )  # of each operator
+            assert group["weight_decay"] == (0.1 if parameter.ndim > 1 and not is_bias else 0.0)
     assert sorted(seen) == sorted(names.values())
     for parameter in model.parameters():
         parameter.requires_grad_(False)
@@ -223,12 +228,12 @@ def test_labels_for_the_gate_are_needed_of_every_query(folder):
 
 def test_bm25_negatives_share_words_and_never_answer(folder, monkeypatch):
     from boolbert.data.tasks import quest_splits
-    from boolbert.errors import TrainingError
+    from boolbert.errors import BoolBertError
     from boolbert.train import negatives
 
     data = quest_splits(str(folder / "quest"))
     monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(TrainingError, match="pip install bm25s"):
+    with pytest.raises(BoolBertError, match="pip install 'boolbert"):
         negatives.hard_negatives("bm25", data.train)
     monkeypatch.undo()
     pytest.importorskip("bm25s")
@@ -270,25 +275,41 @@ def test_ranking_metrics_against_a_slow_version(folder):
     assert sum(group["queries"] for group in group_means(per_query, split.groups["template"]).values()) == 8
 
 
-def test_seeds_run_one_after_the_other_and_give_one_table(folder, tmp_path, monkeypatch, capsys):
+def test_seeds_run_one_after_the_other_and_give_one_table(tmp_path, monkeypatch, capsys):
+    from boolbert.errors import TrainingError
     from boolbert.train import seeds
 
     script = tmp_path / "stage.py"
     script.write_text(
         "import json, pathlib, sys\n"
         "flags = dict(zip(sys.argv[1::2], sys.argv[2::2]))\n"
-        "folder = pathlib.Path(flags['--output_dir']); folder.mkdir(parents=True)\n"
+        "folder = pathlib.Path(flags['--output_dir']); folder.mkdir(parents=True, exist_ok=True)\n"
+        "if flags['--data'] == 'nowhere':\n"
+        "    sys.exit('error: nowhere: no such folder')\n"
         "dev = {'mrr@10': {'0': .4, '42': .6}[flags['--seed']], 'groups': {}}\n"
         "(folder / 'metrics.json').write_text(json.dumps({'dev': dev, 'data': flags['--data']}))\n"
     )
-    words = ["seeds.py", str(script), "--seeds", "0", "42", "--output_dir", str(tmp_path / "out"), "--data", "here"]
-    monkeypatch.setattr(sys, "argv", [*words, "--launch", "--cpu --num_processes 1", "--jobs", "2"])
+    words = ["seeds.py", str(script), "--seeds", "0", "42", "--output_dir", str(tmp_path / "out")]
+    words += ["--launch", "--cpu --num_processes 1", "--jobs", "2"]
+    monkeypatch.setattr(sys, "argv", [*words, "--data", "here"])
     seeds.main()
     assert "| all | .500 ± .141 |" in capsys.readouterr().out
     assert json.loads((tmp_path / "out" / "seed-42" / "metrics.json").read_text())["data"] == "here"
     assert json.loads((tmp_path / "out" / "seeds.json").read_text())["dev"]["mrr@10"]["mean"] == 0.5
-    seeds.main()
-    assert capsys.readouterr().out.count("finished before") == 2
+    # The stage is asked each time: it knows whether a finished seed has the same flags.
+    monkeypatch.setattr(sys, "argv", [*words, "--data", "nowhere"])
+    with pytest.raises(TrainingError, match=r"seed 0 failed, its output is .*seed-0.txt: nowhere: no such folder"):
+        seeds.main()
+
+
+def test_runs_at_the_same_time_share_out_the_gpus(monkeypatch):
+    from boolbert.train.seeds import free_gpus
+
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6")
+    assert free_gpus(3) == ["4", "6", "4"]
+    assert free_gpus(1) == [None]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert free_gpus(2) == [None, None]
 
 
 def test_a_tracker_that_is_not_there_is_no_error_and_an_unknown_one_is(monkeypatch):

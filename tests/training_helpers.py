@@ -187,13 +187,18 @@ def pretraining_stage(folder, accelerator, **changes):
 
 
 def gradients_of(stage, accelerator, epoch=0, step=1):
-    """The losses of one step, and every gradient, summed over the processes."""
-    from boolbert.train.loop import sum_gradients
+    """The losses of one step, and every gradient, as a trainer's optimizer would get them."""
+    from boolbert.train.loop import freeze_unused
 
+    noisy = {name for name, module in stage.model.named_modules() if module.training}
+    freeze_unused(stage.model, stage)
+    for name, module in stage.model.named_modules():
+        module.training = name in noisy
+    stage.model = accelerator.prepare(stage.model)
     losses = stage.backward(stage.load(epoch, step), step)
-    learned = [parameter for parameter in stage.model.parameters() if parameter.requires_grad]
-    sum_gradients(accelerator, learned)
-    gradients = {name: p.grad for name, p in stage.model.named_parameters() if p.grad is not None}
+    plain = stage.model = accelerator.unwrap_model(stage.model)
+    gradients = {name: p.grad for name, p in plain.named_parameters() if p.requires_grad}
+    assert all(gradient is not None for gradient in gradients.values())
     return {name: float(value) for name, value in losses.items()}, gradients
 
 
@@ -215,6 +220,6 @@ def gradients_in_group(folder, out, rank, size, port, changes):
     torch.save({"processes": accelerator.num_processes, **results}, Path(out) / f"rank-{rank}.pt")
 
 
-def train_in_group(folder, output, rank, size, port):
+def train_in_group(folder, output, rank, size, port, **changes):
     join_group(rank, size, port)
-    train_quest(folder, output, batch_size=6)
+    train_quest(folder, output, **changes)

@@ -9,10 +9,15 @@ from typing import Any, TypeVar
 from transformers import HfArgumentParser
 
 from boolbert.errors import TrainingError
+from boolbert.train.optimizer import SCHEDULES
 
 RECIPES = Path(__file__).parent / "recipes"
-# Flags that do not change what a run computes: a resumed run may have others.
-FREE = {"output_dir", "resume", "overwrite", "keep_last", "save_every", "log_every", "tracker", "threads"}
+# Flags that change neither the data nor the mathematics of a run: a resumed run may have others. The precision is
+# compared as it really is, whether a flag or the launcher asked for it.
+FREE = {
+    *("output_dir", "resume", "overwrite", "allow_random", "keep_last", "save_every", "log_every", "tracker"),
+    *("threads", "mini_batch_size", "gradient_checkpointing", "compile", "mixed_precision"),
+}
 
 
 def flag(default: Any, text: str, **options: Any) -> Any:
@@ -28,46 +33,58 @@ class RunArguments:
     encoder: str | None = flag(None, "model folder or Hub id to start from; all-MiniLM-L6-v2 if not given")
     output_dir: str = flag("runs/run", "folder for the model, its checkpoints and logs")
     epochs: int = flag(40, "passes over the training data")
+    max_steps: int | None = flag(None, "stop after this many steps, whatever the epochs")
     batch_size: int = flag(32, "rows of one optimizer step, over all processes together")
-    learning_rate: float = flag(5e-5, "of AdamW; linear warm-up, then linear decay to 0")
+    mini_batch_size: int | None = flag(
+        None, "texts that are computed at once; a batch of more needs less memory then, and has the same gradients"
+    )
+    learning_rate: float = flag(5e-5, "of AdamW, after the warm-up")
     boolean_learning_rate: float | None = flag(None, "for BoolAttn's own parameters; as learning_rate if not given")
+    schedule: str = flag("linear", f"how the learning rate falls after the warm-up: {', '.join(SCHEDULES)}")
     weight_decay: float = flag(0.01, "of AdamW; biases, norms and other vectors have none")
     warmup: float = flag(0.05, "share of all steps in which the learning rate rises")
     max_grad_norm: float = flag(1.0, "gradients are clipped to this norm; 0 for never")
     seed: int = flag(0, "of everything random: the same seed gives the same run")
     baseline: bool = flag(False, "train a plain BERT, everything else the same")
-    gradient_accumulation_steps: int = flag(1, "parts in which a batch is computed; loss and gradients stay the same")
+    allow_random: bool = flag(False, "start even where weights of the encoder are missing, from random ones")
     gradient_checkpointing: bool = flag(False, "compute activations twice instead of keeping them")
     mixed_precision: str | None = flag(None, "no, bf16 or fp16; as `accelerate launch` says if not given")
-    compile: bool = flag(False, "torch.compile the encoders")
+    compile: bool = flag(False, "torch.compile the encoders' layers")
     threads: int | None = flag(None, "CPU threads of each process; all cores shared out if not given")
+    eval_every: int = flag(1, "epochs between evaluations")
+    eval_steps: int | None = flag(None, "steps between evaluations, instead of epochs")
+    eval_first: bool = flag(False, "evaluate before the first step as well")
+    patience: int | None = flag(None, "stop after this many evaluations in a row that are not better")
     save_every: int | None = flag(None, "steps between checkpoints; once an epoch if not given")
     keep_last: int = flag(2, "how many checkpoints to keep")
     resume: bool = flag(False, "go on from the last checkpoint in output_dir")
-    overwrite: bool = flag(False, "start over where output_dir holds an unfinished run")
+    overwrite: bool = flag(False, "start over where output_dir holds a run")
     log_every: int = flag(10, "steps between log lines")
     tracker: str = flag(
         "tensorboard", "an Accelerate tracker (tensorboard, wandb, ...), or none; log.jsonl is always written"
     )
 
     def __post_init__(self) -> None:
-        at_least_one = ("epochs", "batch_size", "gradient_accumulation_steps", "keep_last", "log_every")
-        for name in (*at_least_one, *(name for name in ("save_every", "threads") if getattr(self, name) is not None)):
+        for name in ("epochs", "batch_size", "keep_last", "log_every", "eval_every"):
             self.require(name, getattr(self, name) >= 1, "at least 1")
+        for name in ("max_steps", "mini_batch_size", "save_every", "threads", "eval_steps", "patience"):
+            self.require(name, getattr(self, name) is None or getattr(self, name) >= 1, "at least 1")
         for name in ("weight_decay", "max_grad_norm", "seed"):
             self.require(name, getattr(self, name) >= 0, "at least 0")
         self.require("learning_rate", self.learning_rate > 0, "above 0")
         if self.boolean_learning_rate is not None:
             self.require("boolean_learning_rate", self.boolean_learning_rate > 0, "above 0")
+        self.require("schedule", self.schedule in SCHEDULES, f"one of {', '.join(SCHEDULES)}")
         self.require("warmup", 0 <= self.warmup <= 1, "a share from 0 to 1")
         self.require("mixed_precision", self.mixed_precision in (None, "no", "bf16", "fp16"), "no, bf16 or fp16")
+        self.require("overwrite", not (self.overwrite and self.resume), "left out: --resume goes on, it starts over")
 
     def require(self, name: str, holds: bool, expected: str) -> None:
         if not holds:
             raise TrainingError(f"--{name} must be {expected}, got {getattr(self, name)!r}")
 
     def identity(self) -> dict[str, Any]:
-        """The values that a resumed run must share with the one it goes on with."""
+        """The flags that two runs must share to be the same run."""
         return {item.name: getattr(self, item.name) for item in fields(self) if item.name not in FREE}
 
 
@@ -79,45 +96,30 @@ def parse_arguments(
 ) -> Arguments:
     """Flags, after an optional JSON or YAML file of them: `quest.py recipe.yaml --seed 42`.
 
-    `embedded` is the recipe that holds where no --data is given. A flag wins over the file, the file over the recipe.
+    `embedded` is the recipe that is used where there is no --data. A flag wins over the file, the file over the recipe.
     """
     options: dict[str, Any] = {"dataclass_types": kind, "description": description, "allow_abbrev": False}
     parser = HfArgumentParser(**options)
     words = list(arguments)
-    given: dict[str, Any] = {}
+    from_file: dict[str, Any] = {}
     if words and words[0].endswith((".json", ".yaml", ".yml")):
-        given = read_flags(Path(words.pop(0)), kind)
-    parser.set_defaults(**given)
+        from_file = read_flags(Path(words.pop(0)), kind)
+    parser.set_defaults(**from_file)
     known, unknown = parser.parse_known_args(words)
     if unknown:
         raise TrainingError(f"unknown argument {unknown[0]!r}; --help lists them all")
     if embedded is not None and known.data is None:
-        parser.set_defaults(**{**read_flags(RECIPES / embedded, kind), **given})
+        parser.set_defaults(**{**read_flags(RECIPES / embedded, kind), **from_file})
         known = parser.parse_args(words)
     return kind(**vars(known))
 
 
 def read_flags(path: Path, kind: type[RunArguments]) -> dict[str, Any]:
     """The flags of a JSON or YAML file, checked against the ones that there are."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise TrainingError(f"{path}: cannot be read: {error.strerror}") from None
-    if path.suffix == ".json":
-        try:
-            values = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise TrainingError(f"{path}:{error.lineno}: broken JSON: {error.msg}") from None
-    else:
-        import yaml
-
-        try:
-            values = yaml.safe_load(text) or {}
-        except yaml.YAMLError as error:
-            raise TrainingError(f"{path}: broken YAML: {' '.join(str(error).split())}") from None
+    values = _parse_file(path)
     if not isinstance(values, dict):
         raise TrainingError(f"{path}: must hold flags and their values, got {type(values).__name__}")
-    names = {item.name: item for item in fields(kind)}
+    names = {item.name for item in fields(kind)}
     for name, value in values.items():
         if name not in names:
             raise TrainingError(f"{path}: unknown flag {name!r}; there are {', '.join(sorted(names))}")
@@ -126,3 +128,21 @@ def read_flags(path: Path, kind: type[RunArguments]) -> dict[str, Any]:
         # YAML reads 1e-5 as a text, and any other text for a number is a mistake that argparse names.
         values[name] = str(value) if isinstance(value, float) else value
     return values
+
+
+def _parse_file(path: Path) -> Any:
+    import yaml
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text) or {}
+    except OSError as error:
+        raise TrainingError(f"{path}: cannot be read: {error.strerror}") from None
+    except json.JSONDecodeError as error:
+        raise TrainingError(f"{path}:{error.lineno}: broken JSON: {error.msg}") from None
+    except yaml.YAMLError as error:
+        raise TrainingError(f"{path}: broken YAML: {' '.join(str(error).split())}") from None
+    except UnicodeDecodeError as error:
+        raise TrainingError(f"{path}: invalid UTF-8 at byte {error.start}") from None
+    except RecursionError:
+        raise TrainingError(f"{path}: nested too deeply") from None

@@ -1,6 +1,5 @@
 """Checkpoints that are whole or not there: written aside, then renamed; the last few are kept, and the best weights."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -8,13 +7,19 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
 
 from boolbert.errors import TrainingError
+from boolbert.files import read_json, write_json
 
 STATE = "state.json"
 WEIGHTS = "model.safetensors"
+STATE_FIELDS: dict[str, Any] = {"step": int, "seconds": float, "best": dict | None, "history": list, "identity": dict}
+# What the system, torch and safetensors raise where a file cannot be written, a full disk for one.
+WRITE_ERRORS = (OSError, RuntimeError, SafetensorError)
 
 
 class Checkpoints:
@@ -52,41 +57,64 @@ class Checkpoints:
             accelerator.save_state(str(aside))
             accelerator.wait_for_everyone()
             if accelerator.is_main_process:
-                (aside / STATE).write_text(json.dumps({"step": step, **state}, indent=1), encoding="utf-8")
+                write_json(aside / STATE, {"step": step, **state})
                 _finish(aside, self.path(step))
-                self._prune(state)
-        except Exception as error:  # torch, safetensors and the system each raise their own kind for a full disk
+                self._prune()
+        except WRITE_ERRORS as error:
             raise self._failed(step, aside, error) from error
         accelerator.wait_for_everyone()
 
-    def save_best(self, model: nn.Module, step: int) -> None:
-        """Write the weights alone; called on the main process."""
+    def save_best(self, accelerator: Accelerator, model: nn.Module, step: int) -> None:
+        """Write the weights alone, under their plain names; every process takes part, the main one writes."""
+        weights = full_weights(model)
+        if not accelerator.is_main_process:
+            return
         aside = self._aside(step, "best")
         try:
             _make_empty(aside)
-            weights = {name: tensor.detach().contiguous() for name, tensor in model.state_dict().items()}
-            save_file(weights, aside / WEIGHTS)
+            save_file({name: tensor.contiguous() for name, tensor in weights.items()}, aside / WEIGHTS)
             _finish(aside, self.path(step, "best"))
-        except Exception as error:
+        except WRITE_ERRORS as error:
             raise self._failed(step, aside, error) from error
 
-    def load(self, accelerator: Accelerator, step: int) -> dict[str, Any]:
-        """Put a checkpoint back into the model and the optimizer, and return its state."""
+    def load(self, accelerator: Accelerator, step: int) -> None:
+        """Put a checkpoint back into the model and the optimizer."""
         path = self.path(step)
         try:
             accelerator.load_state(str(path))
-            return json.loads((path / STATE).read_text(encoding="utf-8"))
-        except Exception as error:
-            raise TrainingError(
-                f"{path}: cannot be loaded ({_first_line(error)}); remove it to go on from an earlier one"
-            ) from error
+        except Exception as error:  # whatever is wrong with its files
+            raise self._damaged(path, first_line(error)) from error
 
     def state(self, step: int) -> dict[str, Any]:
-        return json.loads((self.path(step) / STATE).read_text(encoding="utf-8"))
+        """Where the run stood at a checkpoint. Its best weights must be there as well."""
+        path = self.path(step)
+        try:
+            state = read_json(path / STATE)
+        except (ValueError, OSError, RecursionError) as error:
+            raise self._damaged(path, first_line(error)) from None
+        for name, kind in STATE_FIELDS.items():
+            if not isinstance(state, dict) or not isinstance(state.get(name), kind):
+                raise self._damaged(path, f"{STATE} lacks {name!r}")
+        if state["best"] is not None:
+            self.check_best(state["best"].get("step"))
+        return state
+
+    def check_best(self, step: Any) -> None:
+        """Raise where the best weights are not there, or are cut short."""
+        path = self.path(step, "best") / WEIGHTS
+        try:
+            with safe_open(path, framework="pt") as file:
+                file.keys()
+        except Exception as error:
+            raise TrainingError(
+                f"{path}: the best weights cannot be read ({first_line(error)}); start over with --overwrite"
+            ) from None
 
     def load_best(self, model: nn.Module, step: int) -> None:
-        device = next(model.parameters()).device
-        model.load_state_dict(load_file(self.path(step, "best") / WEIGHTS, device=str(device)))
+        """Put the best weights into the model; each process reads them."""
+        self.check_best(step)
+        weights: dict[str, Any] = load_file(self.path(step, "best") / WEIGHTS)
+        set_model_state_dict(model, weights, options=StateDictOptions(full_state_dict=True))
 
     def last(self) -> str:
         """The last good checkpoint, in words."""
@@ -96,19 +124,31 @@ class Checkpoints:
     def _aside(self, step: int, kind: str) -> Path:
         return self.folder / f".{kind}-{step}.part"
 
-    def _prune(self, state: dict[str, Any]) -> None:
-        for step in self.steps()[: -self.keep_last]:
+    def _prune(self) -> None:
+        """Forget old checkpoints, and the best weights that none of the kept ones names."""
+        steps = self.steps()
+        for step in steps[: -self.keep_last]:
             shutil.rmtree(self.path(step))
-        best = (state.get("best") or {}).get("step")
+        named = {(read_json(self.path(step) / STATE).get("best") or {}).get("step") for step in self.steps()}
         for step in self.steps("best"):
-            if step != best:
+            if step not in named:
                 shutil.rmtree(self.path(step, "best"))
 
     def _failed(self, step: int, aside: Path, error: Exception) -> TrainingError:
         shutil.rmtree(aside, ignore_errors=True)
         return TrainingError(
-            f"{self.path(step)}: cannot be written ({_first_line(error)}); {self.last()}, go on from it with --resume"
+            f"{self.path(step)}: cannot be written ({first_line(error)}); {self.last()}, go on from it with --resume"
         )
+
+    def _damaged(self, path: Path, reason: str) -> TrainingError:
+        earlier = len(self.steps()) > 1
+        advice = f"remove {path} to go on from an earlier checkpoint" if earlier else "start over with --overwrite"
+        return TrainingError(f"{path}: the checkpoint is damaged ({reason}); {advice}")
+
+
+def full_weights(model: nn.Module) -> dict[str, Any]:
+    """All weights under their plain names, whatever wraps or shards the model; on the main process, on the CPU."""
+    return get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
 
 
 def _make_empty(folder: Path) -> None:
@@ -130,7 +170,7 @@ def _finish(aside: Path, target: Path) -> None:
     os.rename(aside, target)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 

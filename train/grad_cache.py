@@ -2,15 +2,21 @@
 
 A contrastive loss needs every embedding at once, but not every activation. So the parts are embedded without a graph,
 the loss gives the gradient of each embedding, and each part is embedded again to carry its gradient on.
+
+With several processes each computes the loss over all embeddings, and the gradient of its own. DistributedDataParallel
+and FSDP average gradients over the processes, in the last backward pass of a step; the sum is wanted, so what goes
+backward is multiplied by the number of processes.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from accelerate import Accelerator
+from torch import Tensor, nn
 
 
 @dataclass
@@ -26,36 +32,49 @@ def embedding_backward(
     sides: Sequence[Side],
     loss_of: Callable[..., Tensor],
     *,
+    model: nn.Module,
+    accelerator: Accelerator,
     reseed: Callable[[int, int], None],
-    backward: Callable[[Tensor], None],
     keep: bool,
 ) -> Tensor:
-    """Add the gradients of `loss_of(*embeddings)` to the parameters, and return the loss.
+    """Add the gradients of `loss_of(*embeddings)` to the parameters of `model`, and return the loss.
 
-    `reseed(side, part)` sets the random numbers of a part, so that dropout is the same both times; `backward` is
-    Accelerate's, which scales for fp16. With `keep` all activations are kept, and nothing is computed twice.
+    `reseed(side, part)` sets the random numbers of a part, so that dropout is the same both times. With `keep` all
+    activations are kept, and nothing is computed twice.
     """
+    last = len(sides) - 1, len(sides[-1].parts) - 1
     outputs: list[list[Tensor]] = []
     for number, side in enumerate(sides):
         outputs.append([])
         for part, inputs in enumerate(side.parts):
             reseed(number, part)
-            with torch.set_grad_enabled(keep):
+            # The processes exchange gradients once, after the last forward pass of the step.
+            with torch.set_grad_enabled(keep), nullcontext() if (number, part) == last else accelerator.no_sync(model):
                 outputs[-1].append(side.embed(inputs))
 
     leaves = [torch.cat([part.detach() for part in parts]).requires_grad_() for parts in outputs]
     wanted = [leaf if side.index is None else leaf[side.index] for leaf, side in zip(leaves, sides, strict=True)]
     loss = loss_of(*wanted)
-    gradients = torch.autograd.grad(loss, leaves)
+    scaled = [gradient * accelerator.num_processes for gradient in torch.autograd.grad(loss, leaves)]
+    gradients = [whole.split([len(part) for part in parts]) for whole, parts in zip(scaled, outputs, strict=True)]
 
+    if keep:
+        pairs = [pair for parts in zip(outputs, gradients, strict=True) for pair in zip(*parts, strict=True)]
+        accelerator.backward(torch.stack([(output * gradient).sum() for output, gradient in pairs]).sum())
+        return loss.detach()
+
+    # The last part of each side waits, so that the last backward pass reaches every parameter.
+    waiting: list[Tensor] = []
     for number, side in enumerate(sides):
-        pieces = gradients[number].split([len(part) for part in outputs[number]])
-        for part, (inputs, gradient) in enumerate(zip(side.parts, pieces, strict=True)):
-            output = outputs[number][part]
-            if not keep:
+        for part, (inputs, gradient) in enumerate(zip(side.parts, gradients[number], strict=True)):
+            with nullcontext() if (number, part) == last else accelerator.no_sync(model):
                 reseed(number, part)
-                output = side.embed(inputs)
-            backward((output * gradient).sum())
+                product = (side.embed(inputs) * gradient).sum()
+                if part == len(side.parts) - 1:
+                    waiting.append(product)
+                else:
+                    accelerator.backward(product)
+    accelerator.backward(torch.stack(waiting).sum())
     return loss.detach()
 
 

@@ -1,7 +1,7 @@
 """What a run says: a progress bar, one line per evaluation, log.jsonl, any tracker that Accelerate knows, a summary."""
 
 import json
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from accelerate.utils import LoggerType
 from tqdm import tqdm
 
 from boolbert.errors import TrainingError
+from boolbert.files import write_text
 from boolbert.tables import aligned, number
 
 
@@ -29,7 +30,7 @@ class RunLog:
         self.accelerator = accelerator
         self.main = accelerator.is_main_process
         self.path = folder / "log.jsonl"
-        self.started = time.perf_counter()
+        self.total = total
         self.bar: Any = tqdm(
             total=total, initial=start, unit="step", dynamic_ncols=True, disable=None if self.main else True
         )
@@ -37,16 +38,24 @@ class RunLog:
             self._forget_after(start)
 
     def write(self, step: int, values: dict[str, Any]) -> None:
-        """A line of log.jsonl, and the same to the trackers."""
+        """A line of log.jsonl, and its numbers to the tracker, those of groups as "dev/group/metric"."""
         if self.main:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"step": step, **values}) + "\n")
-        numbers = {name: value for name, value in values.items() if isinstance(value, int | float)}
-        self.accelerator.log(numbers, step=step)
+        self.accelerator.log(dict(_numbers(values)), step=step)
 
-    def advance(self, **shown: Any) -> None:
-        if shown:
-            self.bar.set_postfix(shown, refresh=False)
+    def losses(self, step: int, values: dict[str, float]) -> None:
+        """The mean losses of the last steps: into the log, and for whoever watches."""
+        self.write(step, values)
+        shown = f"loss {values['loss']:.4f}, rate {values['learning_rate']:.1e}"
+        if not self.main:
+            return
+        if self.bar.disable:  # no terminal: a line instead of the bar
+            print(f"step {step} of {self.total}: {shown}, {values['rows_per_second']:.0f} rows/s", flush=True)
+        else:
+            self.bar.set_postfix_str(shown, refresh=False)
+
+    def advance(self) -> None:
         self.bar.update()
 
     def say(self, line: str) -> None:
@@ -65,9 +74,22 @@ class RunLog:
             try:
                 if json.loads(line)["step"] <= step and step:
                     kept.append(line + "\n")
-            except (ValueError, KeyError):
+            except (ValueError, KeyError, TypeError):
                 continue  # cut short when the process was killed
-        self.path.write_text("".join(kept), encoding="utf-8")
+        write_text(self.path, "".join(kept))
+
+
+def _numbers(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    """All numbers in nested dictionaries, by their path.
+
+    >>> dict(_numbers({"dev/mrr": 0.5, "dev/groups": {"_ or _": {"mrr": 1.0}}}))
+    {'dev/mrr': 0.5, 'dev/groups/_ or _/mrr': 1.0}
+    """
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _numbers(value, f"{prefix}{name}/")
+        elif isinstance(value, int | float):
+            yield prefix + name, value
 
 
 def print_summary(folder: str, metrics: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import Checkpoints, out_of_memory
 from boolbert.train.loader import prefetch
 from boolbert.train.logs import RunLog
-from boolbert.train.optimizer import build_optimizer, linear_schedule, set_learning_rate
+from boolbert.train.optimizer import build_optimizer, learning_rate_share, set_learning_rate
 
 Metrics = dict[str, Any]
 
@@ -28,11 +28,13 @@ Metrics = dict[str, Any]
 class Stage(Protocol):
     """What the loop needs to know of a stage. A batch is a function of its epoch and step, and nothing else."""
 
+    model: Any  # the loop puts what Accelerate prepared in its place
     steps_per_epoch: int
-    metric: str  # the metric that tells the best epoch; higher is better
+    metric: str  # the metric that tells the best evaluation
+    lower_is_better: bool
 
-    @property
-    def model(self) -> nn.Module: ...
+    def trial(self) -> Tensor:
+        """A number that depends on every parameter that training uses."""
 
     def load(self, epoch: int, step: int) -> Any:
         """This process's part of a batch, tensors on the CPU; called in another thread."""
@@ -50,15 +52,16 @@ class Progress:
 
     step: int = 0
     seconds: float = 0.0
-    best: dict[str, Any] | None = None  # step, value and metrics
+    best: dict[str, Any] | None = None  # epoch, step, value and metrics
     history: list[Metrics] = field(default_factory=list)
 
     def metrics(self, metric: str) -> dict[str, Any]:
-        """What a finished run writes into metrics.json: the best epoch by `metric`, and how it came about."""
+        """What a finished run writes into metrics.json: the best evaluation by `metric`, and how it came about."""
         best = self.best or {}
         return {
             "metric": metric,
             "best_epoch": best.get("epoch"),
+            "best_step": best.get("step"),
             "dev": best.get("metrics"),
             "history": self.history,
             "steps": self.step,
@@ -91,67 +94,61 @@ class Stop:
 
 
 class Trainer:
-    """Runs a stage. `fit` returns what the best epoch's metrics were; the model then has that epoch's weights."""
+    """Runs a stage. `fit` returns the run's progress; the model then has the weights of the best evaluation."""
 
-    def __init__(self, stage: Stage, args: RunArguments, accelerator: Accelerator, eval_every: int = 1):
+    def __init__(
+        self,
+        stage: Stage,
+        args: RunArguments,
+        accelerator: Accelerator,
+        identity: dict[str, Any] | None = None,
+        compile_options: dict[str, Any] | None = None,
+    ):
         self.stage = stage
         self.args = args
         self.accelerator = accelerator
-        self.eval_every = eval_every
+        self.identity = identity or {}
         self.run = Path(args.output_dir)
         self.checkpoints = Checkpoints(self.run, args.keep_last)
         self.total = args.epochs * stage.steps_per_epoch
-        stage.model.to(accelerator.device)
-        # Prepared as for evaluation: autocast and device, but no DistributedDataParallel.
-        self.model = accelerator.prepare_model(stage.model, evaluation_mode=True)
-        self.learned = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        self.total = min(self.total, args.max_steps or self.total)
+        model: nn.Module = stage.model.to(accelerator.device)
+        freeze_unused(model, stage)
+        if compile_options is not None:
+            compile_layers(model, compile_options)
         optimizer = build_optimizer(
-            self.model,
+            model,
             learning_rate=args.learning_rate,
             boolean_learning_rate=args.boolean_learning_rate,
             weight_decay=args.weight_decay,
         )
-        self.optimizer = accelerator.prepare_optimizer(optimizer)
+        self.model, self.optimizer = accelerator.prepare(model, optimizer)
+        stage.model = self.model
+        self.learned = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.progress = Progress()
         self.waited = 0.0
         self._pending: list[tuple[int, dict[str, Tensor]]] = []
+        self._logged = 0.0
 
     def fit(self) -> Progress:
-        self._start()
+        steps = self.checkpoints.steps()
+        if self.args.resume and steps:
+            state = self.checkpoints.state(steps[-1])
+            self.checkpoints.load(self.accelerator, steps[-1])
+            self.progress = Progress(state["step"], state["seconds"], state["best"], state["history"])
         self.log = RunLog(self.accelerator, self.run, self.total, self.progress.step)
         try:
             with Stop().listening() as stop:
                 self._steps(stop)
         except Exception as error:
             if out_of_memory(error):
-                raise TrainingError(self._no_memory(error)) from error
+                raise TrainingError(self._no_memory()) from error
             raise
         finally:
             self.log.close()
         if self.progress.best is not None:
             self.checkpoints.load_best(self.model, self.progress.best["step"])
         return self.progress
-
-    def _start(self) -> None:
-        """Go on from the last checkpoint, if asked to and there is one."""
-        steps = self.checkpoints.steps()
-        if self.accelerator.is_main_process:
-            self.checkpoints.folder.mkdir(parents=True, exist_ok=True)
-            self.checkpoints.remove_torn()
-        if not (self.args.resume and steps):
-            return
-        state = self.checkpoints.state(steps[-1])
-        self._check_same_run(state.get("identity", {}))
-        state = self.checkpoints.load(self.accelerator, steps[-1])
-        self.progress = Progress(state["step"], state["seconds"], state["best"], state["history"])
-
-    def _check_same_run(self, before: dict[str, Any]) -> None:
-        for name, value in self.args.identity().items():
-            if name in before and before[name] != value:
-                raise TrainingError(
-                    f"--resume: the run in {self.run} has {name}={before[name]!r}, not {value!r}; "
-                    "give the same flags, or another --output_dir"
-                )
 
     def batches(self) -> Generator[Any]:
         """The batches from here to the end, prepared ahead of time."""
@@ -163,21 +160,24 @@ class Trainer:
         )
 
     def _steps(self, stop: Stop) -> None:
-        per_epoch, progress = self.stage.steps_per_epoch, self.progress
+        progress = self.progress
         started, before = time.perf_counter(), progress.seconds
+        self._logged = started
         batches = self.batches()
         self.model.train()
         try:
-            while progress.step < self.total:
+            if self.args.eval_first and not progress.history:
+                self._evaluate()
+            while progress.step < self.total and not self._tired():
                 self._step(batches)
                 progress.seconds = before + time.perf_counter() - started
-                epoch, rest = divmod(progress.step, per_epoch)
-                if rest == 0 and (epoch % self.eval_every == 0 or epoch == self.args.epochs):
-                    self._evaluate(epoch)
+                if self._evaluation_due():
+                    self._evaluate()
                 asked = self._asked(stop)
-                if self._save_due(rest) or asked:
+                ends = progress.step == self.total or self._tired()
+                if self._save_due() or asked or ends:
                     self._save()
-                if asked and progress.step < self.total:
+                if asked and not ends:
                     raise Interrupted(f"stopped after step {progress.step} of {self.total}; go on with --resume")
         finally:
             batches.close()
@@ -188,10 +188,8 @@ class Trainer:
         batch = send_to_device(next(batches), self.accelerator.device, non_blocking=True)
         self.waited += time.perf_counter() - waiting
         step = self.progress.step
-        rate = linear_schedule(step, self.total, self.args.warmup)
-        set_learning_rate(self.optimizer, rate)
+        set_learning_rate(self.optimizer, self._share(step))
         losses = self.stage.backward(batch, step)
-        sum_gradients(self.accelerator, self.learned)
         # Without a limit the norm is still wanted: it tells a gradient that is not finite.
         norm = self.accelerator.clip_grad_norm_(self.learned, self.args.max_grad_norm or math.inf)
         self.optimizer.step()
@@ -202,25 +200,29 @@ class Trainer:
         if self.accelerator.device.type == "cpu" or self.progress.step % self.args.log_every == 0:
             self._check_finite()
         if self.progress.step % self.args.log_every == 0 or self.progress.step == self.total:
-            shown = self._flush()
-            self.log.advance(loss=f"{shown['loss']:.4f}", rate=f"{rate * self.args.learning_rate:.1e}")
-        else:
-            self.log.advance()
+            self._flush()
+        self.log.advance()
 
-    def _flush(self) -> dict[str, float]:
+    def _share(self, step: int) -> float:
+        return learning_rate_share(step, self.total, self.args.warmup, self.args.schedule)
+
+    def _flush(self) -> None:
         """Write the mean losses since the last line."""
         self._check_finite()
         if not self._pending:
-            return {}
+            return
         names = self._pending[0][1]
         values = {name: float(torch.stack([row[name] for _, row in self._pending]).mean()) for name in names}
-        self._pending.clear()
-        step = self.progress.step
+        now, step = time.perf_counter(), self.progress.step
         values["epoch"] = step / self.stage.steps_per_epoch
-        values["learning_rate"] = linear_schedule(step - 1, self.total, self.args.warmup) * self.args.learning_rate
+        values["learning_rate"] = self._share(step - 1) * self.args.learning_rate
         values["seconds"] = self.progress.seconds
-        self.log.write(step, values)
-        return values
+        values["rows_per_second"] = len(self._pending) * self.args.batch_size / (now - self._logged)
+        if self.accelerator.device.type == "cuda":
+            values["gpu_memory_gb"] = torch.cuda.max_memory_allocated(self.accelerator.device) / 1e9
+        self._pending.clear()
+        self._logged = now
+        self.log.losses(step, values)
 
     def _check_finite(self) -> None:
         for step, losses in self._pending:
@@ -233,36 +235,52 @@ class Trainer:
                         "Try a lower --learning_rate, --max_grad_norm 1, or --mixed_precision no"
                     )
 
-    def _evaluate(self, epoch: int) -> None:
+    def _evaluation_due(self) -> bool:
+        step, per_epoch = self.progress.step, self.stage.steps_per_epoch
+        every = self.args.eval_steps or self.args.eval_every * per_epoch
+        return step % every == 0 or step == self.total
+
+    def _evaluate(self) -> None:
         self._flush()
         self.model.eval()
         with torch.no_grad():
             metrics = self.stage.evaluate()
-        # The processes must agree on which epoch is the best, to the last bit.
+        # The processes must agree on which evaluation is the best, to the last bit.
         metrics = broadcast_object_list([metrics])[0]
         self.model.train()
-        step = self.progress.step
-        self.progress.history.append({"epoch": epoch, "step": step, **metrics})
+        progress, step = self.progress, self.progress.step
+        epoch: float = step / self.stage.steps_per_epoch
+        epoch = int(epoch) if epoch.is_integer() else round(epoch, 2)
+        progress.history.append({"epoch": epoch, "step": step, **metrics})
         self.log.write(step, {f"dev/{name}": value for name, value in metrics.items()})
         value = metrics[self.stage.metric]
-        better = self.progress.best is None or value > self.progress.best["value"]
+        best = None if progress.best is None else progress.best["value"]
+        better = best is None or (value < best if self.stage.lower_is_better else value > best)
         shown = ", ".join(f"{name} {number:.4f}" for name, number in metrics.items() if isinstance(number, float))
         self.log.say(f"epoch {epoch} of {self.args.epochs}: {shown}{'  (best)' if better else ''}")
         if better:
-            self.progress.best = {"epoch": epoch, "step": step, "value": value, "metrics": metrics}
-            if self.accelerator.is_main_process:
-                self.checkpoints.save_best(self.model, step)
+            progress.best = {"epoch": epoch, "step": step, "value": value, "metrics": metrics}
+            self.checkpoints.save_best(self.accelerator, self.model, step)
             self.accelerator.wait_for_everyone()
+        elif self._tired():
+            self.log.say(f"no better for {self.args.patience} evaluations: training ends here")
+        self._logged = time.perf_counter()
 
-    def _save_due(self, rest: int) -> bool:
-        every = self.args.save_every
-        return self.progress.step == self.total or (rest == 0 if every is None else self.progress.step % every == 0)
+    def _tired(self) -> bool:
+        """Whether the last evaluations, as many as --patience says, were no better than the best one."""
+        best, patience = self.progress.best, self.args.patience
+        if patience is None or best is None:
+            return False
+        return sum(row["step"] > best["step"] for row in self.progress.history) >= patience
+
+    def _save_due(self) -> bool:
+        return self.progress.step % (self.args.save_every or self.stage.steps_per_epoch) == 0
 
     def _save(self) -> None:
         self._flush()
         progress = self.progress
         state = {"seconds": progress.seconds, "best": progress.best, "history": progress.history}
-        self.checkpoints.save(self.accelerator, progress.step, {**state, "identity": self.args.identity()})
+        self.checkpoints.save(self.accelerator, progress.step, {**state, "identity": self.identity})
 
     def _asked(self, stop: Stop) -> bool:
         """Whether to end here: all processes have to agree, and asking them costs a wait."""
@@ -274,42 +292,39 @@ class Trainer:
             self.accelerator.set_trigger()
         return bool(self.accelerator.check_trigger())
 
-    def _no_memory(self, error: Exception) -> str:
+    def _no_memory(self) -> str:
+        smaller = max(1, (self.args.mini_batch_size or self.args.batch_size) // 2)
         return (
-            f"out of memory at step {self.progress.step + 1}; {self.checkpoints.last()}. Try "
-            f"--gradient_accumulation_steps {2 * self.args.gradient_accumulation_steps} (the same result in less "
-            "memory), --gradient_checkpointing, or --mixed_precision bf16"
+            f"out of memory at step {self.progress.step + 1}; {self.checkpoints.last()}. "
+            f"Try --mini_batch_size {smaller} (the same gradients in less memory) or --gradient_checkpointing; "
+            "both can be given with --resume"
         )
 
 
-BUCKET = 25_000_000  # numbers that are summed at once
+def check_batch(rows: int, processes: int) -> None:
+    """Every process needs a row of every batch."""
+    if rows < processes:
+        raise TrainingError(
+            f"a batch of {rows} cannot be shared out among {processes} processes; "
+            "give a larger --batch_size, more data, or start fewer processes"
+        )
 
 
-def sum_gradients(accelerator: Accelerator, parameters: Iterable[nn.Parameter]) -> None:
-    """Add up the gradients of all processes. A parameter that has none anywhere keeps none."""
-    if accelerator.num_processes == 1:
-        return
-    learned = list(parameters)
-    present = torch.tensor([p.grad is not None for p in learned], dtype=torch.float32, device=accelerator.device)
-    torch.distributed.all_reduce(present)
-    shared = [p for p, count in zip(learned, present.tolist(), strict=True) if count]
-    for parameter in shared:
+def freeze_unused(model: nn.Module, stage: Stage) -> None:
+    """Freeze parameters that no loss depends on, such as a pooler, or a gate whose operators are given.
+
+    DistributedDataParallel waits for a gradient of every parameter that is not frozen.
+    """
+    model.train()
+    stage.trial().backward()
+    for parameter in model.parameters():
         if parameter.grad is None:
-            parameter.grad = torch.zeros_like(parameter)
-    for bucket in _buckets(shared):
-        gradients = [p.grad for p in bucket if p.grad is not None]
-        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
-        torch.distributed.all_reduce(flat)
-        for gradient, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
-            gradient.copy_(part.view_as(gradient))
+            parameter.requires_grad_(False)
+    model.zero_grad()
 
 
-def _buckets(parameters: Sequence[nn.Parameter]) -> Iterable[list[nn.Parameter]]:
-    bucket: list[nn.Parameter] = []
-    for parameter in parameters:
-        if bucket and sum(p.numel() for p in bucket) + parameter.numel() > BUCKET:
-            yield bucket
-            bucket = []
-        bucket.append(parameter)
-    if bucket:
-        yield bucket
+def compile_layers(model: nn.Module, options: dict[str, Any]) -> None:
+    """Compile the encoders' layers in place, each alike, so that weights keep their names."""
+    for name, module in model.named_modules():
+        if name.split(".")[-2:-1] == ["layer"]:
+            module.compile(**options)

@@ -1,12 +1,11 @@
 """Hard negatives by name: those that break an operator, or wrong answers that BM25 finds."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from boolbert.data import Corpus, Gold, HardNegatives
+from boolbert.data import HardNegatives
 from boolbert.data.tasks import Task
 from boolbert.errors import TrainingError
+from boolbert.retrieval.bm25 import BM25Index
 
 BM25_DEPTH = 100
 
@@ -16,7 +15,7 @@ def hard_negatives(kind: str, task: Task) -> HardNegatives | None:
     if kind == "random":
         return None
     if kind == "bm25":
-        return bm25_negatives(task.texts, task.corpus, task.gold)
+        return bm25_negatives(task)
     if task.violators is None:
         raise TrainingError(
             "--negatives violating needs the atomic sets of the queries (atoms.json and metadata.atoms), "
@@ -25,17 +24,10 @@ def hard_negatives(kind: str, task: Task) -> HardNegatives | None:
     return task.violators
 
 
-def bm25_negatives(texts: Sequence[str], corpus: Corpus, gold: Gold, depth: int = BM25_DEPTH) -> HardNegatives:
+def bm25_negatives(task: Task, depth: int = BM25_DEPTH) -> HardNegatives:
     """The best documents by BM25 that do not answer the query."""
-    try:
-        import bm25s
-    except ImportError:
-        raise TrainingError("--negatives bm25 needs the package bm25s: pip install bm25s") from None
-    index = bm25s.BM25()
-    index.index(bm25s.tokenize([document.text for document in corpus], show_progress=False), show_progress=False)
-    words = bm25s.tokenize(list(texts), show_progress=False)
-    depth = min(depth, len(corpus))
-    rows, scores = index.retrieve(words, k=depth, show_progress=False)
-    found = np.where(scores > 0, rows, -1).astype(np.int64)  # a document without a word of the query is no find
-    pools = [[np.setdiff1d(ranked[ranked >= 0], gold[query]).astype(np.int32)] for query, ranked in enumerate(found)]
+    scores, rows = BM25Index(document.text for document in task.corpus).top_k(task.texts, depth)
+    # A document without a word of the query is no find.
+    pools = [[np.setdiff1d(rows[query][scores[query] > 0], task.gold[query])] for query in range(len(task))]
+    pools = [[pool.astype(np.int32)] for (pool,) in pools]
     return HardNegatives(pools, {"found by no word": sum(not len(pool) for (pool,) in pools)})

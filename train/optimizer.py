@@ -1,12 +1,16 @@
 """AdamW with the right groups, and the learning rate as a function of the step."""
 
+import math
 from typing import Any
 
 import torch
 from torch import nn
 
+from boolbert.errors import TrainingError
+
 # The modules that Boolean-aware attention adds to a BERT.
 BOOLEAN_PARTS = frozenset({"cue_predictor", "scope_predictor", "bias_predictor", "gate", "operator_embeddings"})
+SCHEDULES = ("linear", "cosine", "constant")
 
 
 def is_boolean(name: str) -> bool:
@@ -18,16 +22,30 @@ def is_boolean(name: str) -> bool:
     return not BOOLEAN_PARTS.isdisjoint(name.split("."))
 
 
-def linear_schedule(step: int, total: int, warmup: float) -> float:
+def is_decayed(name: str, parameter: nn.Parameter) -> bool:
+    """Whether weight decay applies: to matrices, not to biases, also where each operator has a bias of its own.
+
+    >>> is_decayed("dense.weight", nn.Parameter(torch.ones(2, 3)))
+    True
+    >>> is_decayed("bias_predictor.output_bias", nn.Parameter(torch.ones(3, 2)))
+    False
+    """
+    return parameter.ndim > 1 and not name.endswith("bias")
+
+
+def learning_rate_share(step: int, total: int, warmup: float, schedule: str = "linear") -> float:
     """The share of the learning rate at a step (from 0): up in the warm-up, then down to 0 after the last step.
 
-    >>> [round(linear_schedule(step, total=5, warmup=0.4), 2) for step in range(5)]
+    >>> [round(learning_rate_share(step, total=5, warmup=0.4), 2) for step in range(5)]
     [0.5, 1.0, 1.0, 0.67, 0.33]
+    >>> [round(learning_rate_share(step, total=4, warmup=0, schedule="cosine"), 2) for step in range(4)]
+    [1.0, 0.85, 0.5, 0.15]
     """
     rising = round(total * warmup)
     if step < rising:
         return (step + 1) / rising
-    return (total - step) / max(1, total - rising)
+    done = (step - rising) / max(1, total - rising)
+    return {"linear": 1 - done, "cosine": (1 + math.cos(math.pi * done)) / 2, "constant": 1.0}[schedule]
 
 
 def build_optimizer(
@@ -37,17 +55,17 @@ def build_optimizer(
     boolean_learning_rate: float | None = None,
     weight_decay: float = 0.01,
 ) -> torch.optim.AdamW:
-    """AdamW over the parameters that learn. Vectors (biases, norms, sigma, thresholds) are not decayed."""
+    """AdamW over the parameters that learn."""
     groups: dict[tuple[bool, bool], dict[str, Any]] = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            key = is_boolean(name), parameter.ndim > 1
+            key = is_boolean(name), is_decayed(name, parameter)
             rate = (boolean_learning_rate or learning_rate) if key[0] else learning_rate
             decay = weight_decay if key[1] else 0.0
             group = groups.setdefault(key, {"params": [], "lr": rate, "base_lr": rate, "weight_decay": decay})
             group["params"].append(parameter)
     if not groups:
-        raise ValueError("there is nothing to learn: every parameter is frozen")
+        raise TrainingError("there is nothing to learn: every parameter is frozen")
     device = next(model.parameters()).device
     return torch.optim.AdamW(list(groups.values()), lr=learning_rate, fused=device.type in ("cuda", "cpu"))
 

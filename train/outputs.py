@@ -1,88 +1,222 @@
-"""A run's folder: opened once, and at the end filled with the model, its metrics, and how it came about."""
+"""A run's folder: checked before anything is touched, then opened, and filled with how the run came about."""
 
 import dataclasses
-import json
+import hashlib
 import os
 import platform
 import subprocess
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate.utils import DistributedType, DynamoBackend
 
 import boolbert
 from boolbert.errors import TrainingError
+from boolbert.files import read_json, write_json
+from boolbert.runs import ARGUMENTS, CONFIG, METRICS, Run
 from boolbert.train.arguments import RunArguments
-from boolbert.train.checkpoints import Checkpoints
+from boolbert.train.checkpoints import WRITE_ERRORS, Checkpoints, first_line
 from boolbert.train.logs import available_tracker
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
-ARGUMENTS, METRICS = "args.json", "metrics.json"
+PRECISIONS = ("no", "bf16", "fp16")
 
 
-def open_run(args: RunArguments) -> Accelerator:
-    """Make the folder and the Accelerator. An unfinished run is never overwritten by accident."""
+def make_accelerator(args: RunArguments) -> Accelerator:
+    """The Accelerator, as the launcher and the flags say. What cannot be obeyed is refused."""
+    on_cpu = os.environ.get("ACCELERATE_USE_CPU", "").lower() == "true"
+    if on_cpu and "MASTER_ADDR" in os.environ and "WORLD_SIZE" not in os.environ:
+        raise TrainingError(
+            "`accelerate launch --cpu` starts one process, whatever --num_processes says; "
+            "type ACCELERATE_USE_CPU=true torchrun --nproc_per_node 2 train/...py instead"
+        )
     tracker = available_tracker(args.tracker)
-    accelerator = Accelerator(mixed_precision=args.mixed_precision, log_with=tracker, project_dir=args.output_dir)
+    try:
+        accelerator = Accelerator(
+            mixed_precision=args.mixed_precision,
+            log_with=tracker,
+            project_dir=args.output_dir,
+            # The models' buffers are constants.
+            kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False)],
+        )
+    except (ValueError, ImportError) as error:
+        raise TrainingError(f"Accelerate refuses the launcher's settings: {first_line(error)}") from error
+    check_launcher(accelerator)
     if accelerator.device.type == "cpu":
         # `accelerate launch` asks for a single thread where nobody says otherwise.
         torch.set_num_threads(args.threads or max(1, (os.cpu_count() or 1) // accelerator.num_processes))
-    if accelerator.is_main_process:
-        _open_folder(args)
-        if tracker is None and args.tracker != "none":
-            print(f"Tracker {args.tracker} is not installed; the log is {args.output_dir}/log.jsonl")
-    accelerator.wait_for_everyone()
-    flags = {name: value for name, value in dataclasses.asdict(args).items() if isinstance(value, int | float | str)}
-    if accelerator.is_main_process:
-        accelerator.init_trackers("tracker", config=flags)
+    if tracker is None and args.tracker != "none":
+        accelerator.print(f"Tracker {args.tracker} is not installed; the log is {args.output_dir}/log.jsonl")
     return accelerator
 
 
-def _open_folder(args: RunArguments) -> None:
-    folder = Path(args.output_dir)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        trial = folder / f".write-{os.getpid()}"
-        trial.write_text("", encoding="utf-8")
-        trial.unlink()
-    except OSError as error:
-        raise TrainingError(f"--output_dir {folder}: cannot be written: {error.strerror or error}") from None
-    checkpoints = Checkpoints(folder)
-    steps = checkpoints.steps()
-    if args.resume:
-        print(
-            f"Going on from {checkpoints.path(steps[-1])}" if steps else f"No checkpoint in {folder}: a new run starts"
+def check_launcher(accelerator: Accelerator) -> None:
+    """Refuse what training here cannot obey."""
+    kind = accelerator.distributed_type
+    if kind in (DistributedType.DEEPSPEED, DistributedType.MEGATRON_LM):
+        raise TrainingError(f"{kind.value} is not supported: its engine wants one forward pass per step; try FSDP")
+    if kind == DistributedType.FSDP and not accelerator.is_fsdp2:
+        raise TrainingError("FSDP is supported in version 2 only: set fsdp_version: 2, or --fsdp_version 2")
+    if accelerator.gradient_accumulation_steps != 1:
+        raise TrainingError(
+            f"the launcher asks for gradient accumulation over {accelerator.gradient_accumulation_steps} steps: leave "
+            "that out. --batch_size is the whole batch of a step, and --mini_batch_size computes it in less memory"
         )
-        return
-    if steps and not (folder / METRICS).exists() and not args.overwrite:
+    precision = accelerator.mixed_precision
+    if precision not in PRECISIONS:
+        raise TrainingError(f"mixed precision must be one of {', '.join(PRECISIONS)}, got {precision}")
+    if precision == "fp16" and accelerator.device.type == "cpu":
+        raise TrainingError("fp16 needs a GPU; on a CPU try --mixed_precision bf16 or no")
+
+
+def compile_options(args: RunArguments, accelerator: Accelerator) -> dict[str, Any] | None:
+    """How the encoders' layers are to be compiled, as --compile or the launcher asks; None for not at all.
+
+    The layers are compiled in place, so Accelerate must not compile the model around them a second time.
+    """
+    plugin = accelerator.state.dynamo_plugin
+    backend, mode = plugin.backend, plugin.mode
+    plugin.backend = DynamoBackend.NO
+    if backend == DynamoBackend.NO and not args.compile:
+        return None
+    name = "inductor" if backend == DynamoBackend.NO else backend.value.lower()
+    return {"backend": name, "dynamic": True, **({"mode": mode} if name == "inductor" and mode != "default" else {})}
+
+
+def identity(args: RunArguments, accelerator: Accelerator, data: str) -> dict[str, Any]:
+    """What a resumed run must share with the one it goes on with: flags, data, precision, processes."""
+    return {
+        **args.identity(),
+        "data_fingerprint": data,
+        "precision": accelerator.mixed_precision,
+        "processes": accelerator.num_processes,
+    }
+
+
+def is_finished(args: RunArguments, wanted: dict[str, Any], start: Path) -> bool:
+    """Whether this very run is finished already. Nothing is touched; where the run cannot go ahead, it is refused."""
+    folder = Path(args.output_dir)
+    _check_writable(folder)
+    if folder.resolve() == start.resolve():
+        raise TrainingError(f"--output_dir {folder} is the encoder that the run starts from; give another folder")
+    if args.overwrite:
+        return False
+    run, checkpoints = Run(folder), Checkpoints(folder)
+    steps = checkpoints.steps()
+    if run.finished:
+        before = read_json(folder / ARGUMENTS) if (folder / ARGUMENTS).is_file() else {}
+        before = before.get("identity") or run.arguments
+        # The same model comes out of another precision or number of processes, within rounding.
+        other = _difference(before, wanted, but=("precision", "processes"))
+        if other:
+            raise TrainingError(
+                f"--output_dir {folder} holds a finished run with {other}; give another folder, or --overwrite"
+            )
+        return True
+    if not steps and not run.script and (folder / CONFIG).exists():
+        raise TrainingError(
+            f"--output_dir {folder} holds a model that no run wrote; give another folder, or --overwrite"
+        )
+    if steps and not args.resume:
         raise TrainingError(
             f"--output_dir {folder} holds an unfinished run (checkpoint at step {steps[-1]}): go on with --resume, "
             "start over with --overwrite, or give another folder"
         )
-    checkpoints.clear()
-    for name in (METRICS, "log.jsonl"):
-        (folder / name).unlink(missing_ok=True)
+    if steps:
+        other = _difference(checkpoints.state(steps[-1])["identity"], wanted)
+        if other:
+            raise TrainingError(
+                f"--resume: the run in {folder} has {other}; give the same flags and data, or another --output_dir"
+            )
+    return False
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write aside and rename, so that a reader never sees half of it."""
-    aside = path.with_name(f".{path.name}.part")
-    aside.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(aside, path)
+def open_run(script: str, args: RunArguments, accelerator: Accelerator, wanted: dict[str, Any], start: Any) -> None:
+    """Make the folder ready: a new run clears what an older one left, and says how it comes about."""
+    folder = Path(args.output_dir)
+    if accelerator.is_main_process:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            checkpoints = Checkpoints(folder, args.keep_last)
+            steps = checkpoints.steps()
+            if args.resume:
+                print(f"Going on from {checkpoints.path(steps[-1])}" if steps else "No checkpoint: a new run starts")
+            else:
+                (folder / METRICS).unlink(missing_ok=True)
+                checkpoints.clear()
+                (folder / "log.jsonl").unlink(missing_ok=True)
+            checkpoints.folder.mkdir(exist_ok=True)
+            checkpoints.remove_torn()
+            write_json(folder / ARGUMENTS, record(script, args, accelerator, wanted, start))
+        except OSError as error:
+            raise TrainingError(f"--output_dir {folder}: cannot be written: {error.strerror or error}") from None
+        flags = {k: v for k, v in dataclasses.asdict(args).items() if isinstance(v, int | float | str)}
+        names: dict[str, Any] = {"wandb": {"name": folder.name}, "trackio": {"name": folder.name}}
+        accelerator.init_trackers("boolbert", config=flags, init_kwargs=names)
+    accelerator.wait_for_everyone()
 
 
-def write_record(folder: Path, script: str, args: RunArguments, start: dict[str, Any]) -> None:
-    """How the run came about: its flags, what it started from, the versions and the commit."""
-    record = {
+def save_model(folder: Path, save: Callable[[], None], metrics: dict[str, Any]) -> None:
+    """Save the model, then the metrics, which say that the run is finished."""
+    try:
+        save()
+        write_json(folder / METRICS, metrics)
+    except WRITE_ERRORS as error:
+        raise TrainingError(
+            f"{folder}: the model cannot be saved ({first_line(error)}); its checkpoints are whole: "
+            "mend that, and repeat the command with --resume"
+        ) from error
+
+
+def fingerprint(*values: Any) -> str:
+    """A hash of plain values, in their order.
+
+    >>> fingerprint("a", 1) == fingerprint("a", 1) != fingerprint("a", 2)
+    True
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for value in values:
+        digest.update(repr(value).encode() + b"\0")
+    return digest.hexdigest()
+
+
+def record(script: str, args: RunArguments, accelerator: Accelerator, wanted: dict[str, Any], start: Any) -> Any:
+    """How the run comes about: its flags, what it starts from, the machine, the versions and the commit."""
+    device = accelerator.device
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+    return {
         "script": script,
         "arguments": dataclasses.asdict(args),
+        "identity": wanted,
         "start": start,
+        "machine": {"device": name, "processes": accelerator.num_processes, "precision": accelerator.mixed_precision},
         "versions": versions(),
         "git_commit": git_commit(),
     }
-    write_json(folder / ARGUMENTS, record)
+
+
+def _difference(before: dict[str, Any], now: dict[str, Any], but: tuple[str, ...] = ()) -> str | None:
+    """The first thing that differs, in words.
+
+    >>> _difference({"seed": 0}, {"seed": 42})
+    'seed=0, not 42'
+    """
+    for name, value in now.items():
+        if name in before and name not in but and before[name] != value:
+            return "other training data" if name == "data_fingerprint" else f"{name}={before[name]!r}, not {value!r}"
+    return None
+
+
+def _check_writable(folder: Path) -> None:
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not nearest.is_dir():
+        raise TrainingError(f"--output_dir {folder}: cannot be written: {nearest} is no folder")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise TrainingError(f"--output_dir {folder}: cannot be written: no permission in {nearest}")
 
 
 def versions() -> dict[str, str]:

@@ -18,12 +18,20 @@ from boolbert.boolean import OPERATORS
 from boolbert.data import Triplet, read_triplets
 from boolbert.data.sentences import boolean_sentences
 from boolbert.data.split import keep_and_hold
-from boolbert.errors import run_script
+from boolbert.errors import TrainingError, run_script
 from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.arguments import RunArguments, flag, parse_arguments
 from boolbert.train.logs import print_pretraining
 from boolbert.train.loop import Progress, Trainer
-from boolbert.train.outputs import METRICS, open_run, write_json, write_record
+from boolbert.train.outputs import (
+    compile_options,
+    fingerprint,
+    identity,
+    is_finished,
+    make_accelerator,
+    open_run,
+    save_model,
+)
 from boolbert.train.pretraining import PretrainingStage
 from boolbert.train.sentences import prepare_triplets
 from boolbert.train.start import Start, find_start, quiet
@@ -55,24 +63,30 @@ class PretrainArguments(RunArguments):
 
 def main() -> None:
     args = parse_arguments(PretrainArguments, __doc__, sys.argv[1:], embedded="pretrain_sentences.yaml")
-    accelerator = open_run(args)
-    start = find_start(args.encoder)
-    tokenizer = start.tokenizer()
+    accelerator = make_accelerator(args)
+    if accelerator.is_fsdp2:
+        raise TrainingError("stage 1 trains too little to be worth sharding: start it without FSDP")
+    start = find_start(args.encoder, allow_random=args.allow_random)
     train, dev, note = read_data(args)
+    wanted = identity(args, accelerator, fingerprint(*train, *dev))
+    if is_finished(args, wanted, start.path):
+        accelerator.print(f"{args.output_dir} is finished, with these flags and this data; --overwrite trains it anew")
+        return
     accelerator.print(f"{start.encoder.note}\n{note}")
+    tokenizer = start.tokenizer()
     stage = PretrainingStage(
         build_model(start, args),
         prepare_triplets(train, tokenizer, max_length=args.query_length, rate=args.augment, seed=args.seed),
         prepare_triplets(dev, tokenizer, max_length=args.query_length),
         accelerator,
         batch_size=args.batch_size,
-        parts=args.gradient_accumulation_steps,
+        mini_batch_size=args.mini_batch_size,
         triplet_share=args.triplet_share,
         seed=args.seed,
     )
-    if accelerator.is_main_process:
-        write_record(Path(args.output_dir), "pretrain", args, start.record())
-    progress = Trainer(stage, args, accelerator).fit()
+    trainer = Trainer(stage, args, accelerator, wanted, compile_options(args, accelerator))
+    open_run("pretrain", args, accelerator, wanted, start.record())
+    progress = trainer.fit()
     if accelerator.is_main_process:
         save(stage, start, tokenizer, args, progress)
     accelerator.end_training()
@@ -88,7 +102,7 @@ def read_data(args: PretrainArguments) -> tuple[list[Triplet], list[Triplet], st
     kept, held = keep_and_hold(len(triplets), args.dev_share)
     train = [triplets[row] for row in kept]
     if args.max_rows is not None:
-        names = {triplet.operator for triplet in train}
+        names = dict.fromkeys(triplet.operator for triplet in train)  # in their order, which a set does not keep
         train = [t for name in names for t in [t for t in train if t.operator == name][: args.max_rows]]
     note = f"Data: {args.data}, {len(train):,} triplets, {len(held):,} held out"
     return train, [triplets[row] for row in held], note
@@ -109,20 +123,24 @@ def build_model(start: Start, args: PretrainArguments) -> BoolBertForPreTraining
     model.bert = bert
     if args.gradient_checkpointing:
         model.gradient_checkpointing_enable()
-    if args.compile:
-        model.bert.compile(dynamic=True)
     return model
 
 
 def save(stage: PretrainingStage, start: Start, tokenizer: Any, args: PretrainArguments, progress: Progress) -> None:
     """Bool-BERT, with the plain BERT that it came from as its document encoder: what stage 2 starts from."""
-    folder = Path(args.output_dir)
-    shape: dict[str, Any] = {"pooling": start.encoder.pooling, "similarity": start.encoder.similarity}
-    documents = start.document_encoder()
-    with quiet():
-        save_dual_encoder(folder, stage.model.bert.cpu(), documents, tokenizer, query_length=args.query_length, **shape)
+    settings: dict[str, Any] = {
+        "pooling": start.encoder.pooling,
+        "similarity": start.encoder.similarity,
+        "query_length": args.query_length,
+    }
+    query, documents = stage.bert.bert.cpu(), start.document_encoder()
+
+    def write() -> None:
+        with quiet():
+            save_dual_encoder(args.output_dir, query, documents, tokenizer, **settings)
+
     metrics = {**progress.metrics(stage.metric), "seed": args.seed}
-    write_json(folder / METRICS, {**metrics, "arguments": asdict(args)})
+    save_model(Path(args.output_dir), write, {**metrics, "arguments": asdict(args)})
     print_pretraining(args.output_dir, metrics)
 
 

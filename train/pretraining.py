@@ -1,5 +1,6 @@
 """Stage 1: Boolean-aware attention learns cues, operators and triplets of sentences; the BERT round it is frozen."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -7,13 +8,14 @@ import numpy.typing as npt
 import torch
 from accelerate import Accelerator
 from accelerate.utils import send_to_device
-from torch import Tensor
+from torch import Tensor, nn
 
 from boolbert import BoolBertForPreTraining
 from boolbert.boolean import OPERATORS
-from boolbert.data import epoch_order
+from boolbert.data import epoch_batch
 from boolbert.modeling_boolbert import masked_binary_cross_entropy
 from boolbert.train.grad_cache import reseed
+from boolbert.train.loop import check_batch
 from boolbert.train.optimizer import is_boolean
 from boolbert.train.sentences import KINDS, TripletSentences
 
@@ -29,14 +31,37 @@ def freeze_bert(model: BoolBertForPreTraining) -> None:
         parameter.requires_grad_(is_boolean(name) or name.startswith("bert.embeddings."))
 
 
+class PretrainingLosses(nn.Module):
+    """The losses of some sentences, in the order of LOSSES; the triplet loss of those that are in `triplets`.
+
+    Cues and operators are read off the embeddings, so their losses cost little; the triplet loss needs the whole
+    encoder. Where all sentences are in triplets, `sentences` is None.
+    """
+
+    def __init__(self, model: BoolBertForPreTraining):
+        super().__init__()
+        self.model = model
+
+    def forward(self, sentences: dict[str, Tensor] | None, triplets: dict[str, Tensor]) -> Tensor:
+        outputs = self.model(**triplets)
+        if sentences is None:
+            return torch.stack([outputs[name].float() for name in LOSSES])
+        cue_logits, gate_logits = first_parts(self.model, sentences)
+        cue_labels, gate_labels = sentences["cue_labels"], sentences["gate_labels"]
+        counted = sentences["attention_mask"].bool().unsqueeze(1).expand_as(cue_labels)
+        cue_loss = masked_binary_cross_entropy(cue_logits, cue_labels, counted)
+        gate_loss = masked_binary_cross_entropy(gate_logits, gate_labels, torch.ones_like(gate_labels))
+        return torch.stack([cue_loss, gate_loss, outputs["triplet_loss"].float()])
+
+
 class PretrainingStage:
     """Each batch holds `batch_size` triplets: a sentence, one that means the same, and one that does not.
 
-    Cues and operators are read off the embeddings, so their losses cost little; the triplet loss needs the whole
-    encoder. Where time is short, `triplet_share` says how many of a batch's triplets count in it.
+    Where time is short, `triplet_share` says how many of a batch's triplets count in the triplet loss.
     """
 
     metric = "cue_and_gate"  # the mean of cue F1 and gate accuracy
+    lower_is_better = False
 
     def __init__(
         self,
@@ -46,72 +71,67 @@ class PretrainingStage:
         accelerator: Accelerator,
         *,
         batch_size: int = 32,
-        parts: int = 1,
+        mini_batch_size: int | None = None,
         triplet_share: float = 1.0,
         seed: int = 0,
     ):
         freeze_bert(model)
-        self.model = model.to(accelerator.device)
+        self.model: Any = PretrainingLosses(model).to(accelerator.device)
+        self.bert = model
         self.train = train
         self.dev = dev
         self.accelerator = accelerator
         self.batch_size = batch_size
-        self.parts = parts
+        self.mini_batch_size = mini_batch_size
         self.triplet_share = triplet_share
         self.seed = seed
-        ranks = accelerator.num_processes
-        whole, rest = divmod(len(train), batch_size)
-        self.steps_per_epoch = whole + (rest >= ranks)
-        if not self.steps_per_epoch or batch_size < ranks:
-            raise ValueError(f"{min(len(train), batch_size)} triplets a batch are too few for {ranks} processes")
+        self.steps_per_epoch = -(-len(train) // batch_size)
+        check_batch(min(len(train), batch_size), accelerator.num_processes)
 
     def load(self, epoch: int, step: int) -> dict[str, Any]:
-        order = epoch_order(len(self.train), epoch, seed=self.seed)
-        triplets = order[step * self.batch_size : (step + 1) * self.batch_size]
-        drawn = np.array([self.train.draw(self.seed, epoch, int(triplet)) for triplet in triplets])  # (T, 3)
+        numbers, epochs = epoch_batch(len(self.train), self.batch_size, epoch, step, seed=self.seed)
+        pairs = zip(numbers.tolist(), epochs.tolist(), strict=True)
+        drawn = np.array([self.train.draw(self.seed, epoch_of, number) for number, epoch_of in pairs])  # (T, 3)
         ranks, rank = self.accelerator.num_processes, self.accelerator.process_index
-        chosen_of_all = spread(len(drawn), self.triplet_share)
+        in_loss = spread(len(drawn), self.triplet_share)
         own = np.array_split(np.arange(len(drawn)), ranks)[rank]
         # How much of each loss's mean over the whole batch is this part's.
-        whole = self._counted(drawn, int(chosen_of_all.sum()))
+        whole = self._counted(drawn, int(in_loss.sum()))
+        count = -(-3 * len(own) // (self.mini_batch_size or 3 * len(own)))
         loaded = []
-        for rows in np.array_split(own, min(self.parts, len(own))):
-            part, chosen = drawn[rows], drawn[rows[chosen_of_all[rows]]]
+        for rows in np.array_split(own, min(count, len(own))):
+            part, chosen = drawn[rows], drawn[rows[in_loss[rows]]]
             counted = self._counted(part, len(chosen))
+            # A part without a triplet that counts takes one along whose share is 0: all parameters get a gradient.
+            triplets = chosen if len(chosen) else part[:1]
             loaded.append(
                 {
                     "sentences": None if len(chosen) == len(part) else self.train.sentences.batch(part.ravel()),
-                    "triplets": self._inputs(chosen, self.train) if len(chosen) else None,
-                    "shares": [count / total if total else 0.0 for count, total in zip(counted, whole, strict=True)],
+                    "triplets": self._inputs(triplets, self.train),
+                    "shares": torch.tensor(counted) / torch.tensor(whole).clamp_min(1),
                 }
             )
         return {"parts": loaded}
 
+    def trial(self) -> Tensor:
+        rows = np.array([self.train.draw(self.seed, 0, 0)])
+        inputs = send_to_device(self._inputs(rows, self.train), self.accelerator.device)
+        return self.model(None, inputs).sum()
+
     def backward(self, batch: dict[str, Any], step: int) -> dict[str, Tensor]:
-        rank, device = self.accelerator.process_index, self.accelerator.device
-        weights = torch.tensor([1.0, 1.0, self.model.config.triplet_weight], device=device)
+        ranks, rank, device = self.accelerator.num_processes, self.accelerator.process_index, self.accelerator.device
+        weights = torch.tensor([1.0, 1.0, self.bert.config.triplet_weight], device=device)
         losses = torch.zeros(len(LOSSES), device=device)
         for number, part in enumerate(batch["parts"]):
             reseed(self.seed, step, rank, number)
-            own = self._losses(part["sentences"], part["triplets"]) * torch.tensor(part["shares"], device=device)
-            self.accelerator.backward((own * weights).sum())
+            last = number == len(batch["parts"]) - 1
+            # The processes exchange gradients once, and average them: the sum is wanted.
+            with nullcontext() if last else self.accelerator.no_sync(self.model):
+                own = self.model(part["sentences"], part["triplets"]) * part["shares"]
+                self.accelerator.backward(ranks * (own * weights).sum())
             losses += own.detach()
         losses = self.accelerator.reduce(losses, "sum")
         return {"loss": (losses * weights).sum(), **dict(zip(LOSSES, losses, strict=True))}
-
-    def _losses(self, sentences: dict[str, Tensor] | None, triplets: dict[str, Tensor] | None) -> Tensor:
-        """The three losses of a part; `sentences` are given where not all of them are in `triplets`."""
-        outputs = self.model(**triplets) if triplets is not None else {}
-        if sentences is None:
-            return torch.stack([outputs[name].float() for name in LOSSES])
-        with self.accelerator.autocast():
-            cue_logits, gate_logits = first_parts(self.model, sentences)
-        cue_labels, gate_labels = sentences["cue_labels"], sentences["gate_labels"]
-        counted = sentences["attention_mask"].bool().unsqueeze(1).expand_as(cue_labels)
-        cue_loss = masked_binary_cross_entropy(cue_logits, cue_labels, counted)
-        gate_loss = masked_binary_cross_entropy(gate_logits, gate_labels, torch.ones_like(gate_labels))
-        triplet_loss = outputs["triplet_loss"].float() if triplets is not None else torch.zeros_like(cue_loss)
-        return torch.stack([cue_loss, gate_loss, triplet_loss])
 
     def evaluate(self) -> dict[str, Any]:
         """Cue F1, gate accuracy, and how often a sentence is nearer to one of its meaning than to one of another."""
@@ -121,7 +141,7 @@ class PretrainingStage:
         for start in range(0, len(rows), EVAL_BATCH):
             batch = rows[start : start + EVAL_BATCH]
             inputs = send_to_device(sentences.tokens.batch(batch), device)
-            cue_logits, gate_logits = first_parts(self.model, inputs)
+            cue_logits, gate_logits = first_parts(self.bert, inputs)
             real = inputs["attention_mask"].bool().cpu().numpy()
             found.append((cue_logits > 0).cpu().numpy().transpose(0, 2, 1)[real])
             kinds.append(sentences.batch_kinds(batch).transpose(0, 2, 1)[real])
@@ -140,9 +160,8 @@ class PretrainingStage:
         near = 0
         for part in np.array_split(chosen, -(-len(chosen) // 32)):
             rows = np.array([[self.dev.anchors[t], self.dev.positives[t][0], self.dev.negatives[t][0]] for t in part])
-            vectors = self.model(
-                **send_to_device(self._inputs(rows, self.dev), self.accelerator.device)
-            ).sentence_embedding
+            inputs = send_to_device(self._inputs(rows, self.dev), self.accelerator.device)
+            vectors = self.bert(**inputs).sentence_embedding
             anchor, positive, negative = vectors.chunk(3)
             near += int(((anchor - positive).norm(dim=1) < (anchor - negative).norm(dim=1)).sum())
         return near / len(chosen)

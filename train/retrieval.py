@@ -1,23 +1,34 @@
 """Stages 2 and 3: a dual encoder learns to put a query next to the documents that answer it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from accelerate import Accelerator
+from accelerate.utils import send_to_device
 from torch import Tensor
 
 from boolbert.boolean import multi_hot
 from boolbert.data import Batch, HardNegatives, TrainingSampler
 from boolbert.data.tasks import Splits, Task
 from boolbert.errors import TrainingError
-from boolbert.retrieval.metrics import Metrics, group_means, main_metric, means, quest_metrics, search_depth
+from boolbert.retrieval.metrics import (
+    Metrics,
+    group_means,
+    lower_is_better,
+    main_metric,
+    means,
+    quest_metrics,
+    search_depth,
+)
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.tokens import Tokens, encode_tokens, gather_rows, tokenize
 from boolbert.train.arguments import RunArguments, flag
 from boolbert.train.dual_encoder import DOCUMENT, QUERY, TEMPERATURES, DualEncoder, contrastive_loss
 from boolbert.train.grad_cache import Side, embedding_backward, reseed
+from boolbert.train.loop import check_batch
 
 GATES = ("given", "learned", "cue")
 NEGATIVES = ("random", "violating", "bm25")
@@ -41,8 +52,9 @@ class RetrievalArguments(RunArguments):
     temperature: float | None = flag(None, "divides the scores; 1 for dot, 0.05 for cosine if not given")
     query_length: int = flag(64, "tokens of a query, longer ones are cut")
     document_length: int = flag(256, "tokens of a document, longer ones are cut")
-    metric: str | None = flag(None, "tells the best epoch: recall@100, or r_precision in a corpus of less than 1,000")
-    eval_every: int = flag(1, "epochs between evaluations")
+    metric: str | None = flag(
+        None, "tells the best evaluation; recall@100, or r_precision in a corpus of less than 1,000, if not given"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,8 +67,9 @@ class RetrievalArguments(RunArguments):
         self.require("temperature", self.temperature is None or self.temperature > 0, "above 0")
         self.require("num_negatives", self.num_negatives >= 0, "at least 0")
         self.require("hard_negatives", 0 <= self.hard_negatives <= self.num_negatives, "0 to num_negatives")
-        for name in ("query_length", "document_length", "eval_every", "corpus_negatives"):
-            self.require(name, getattr(self, name) >= 1, "at least 1")
+        for name in ("query_length", "document_length"):
+            self.require(name, getattr(self, name) >= 3, "at least 3: [CLS], a token and [SEP]")
+        self.require("corpus_negatives", self.corpus_negatives >= 1, "at least 1")
 
 
 class RetrievalStage:
@@ -76,13 +89,14 @@ class RetrievalStage:
         hard: HardNegatives | None = None,
         metrics: Metrics = quest_metrics,
     ):
-        self.model = model.to(accelerator.device)
+        self.model: Any = model.to(accelerator.device)
         self.data = data
         self.corpus = data.train.corpus
         self.accelerator = accelerator
         self.args = args
         self.metrics = metrics
-        self.metric = args.metric or main_metric(len(self.corpus))
+        self.metric = self._checked_metric(args.metric)
+        self.lower_is_better = lower_is_better(self.metric)
         self.temperature = args.temperature or TEMPERATURES[model.similarity]
         hard_negatives = args.hard_negatives if hard is not None else 0
         self.sampler = TrainingSampler(
@@ -92,9 +106,9 @@ class RetrievalStage:
             hard=hard,
             hard_negatives=hard_negatives,
             seed=args.seed,
-            drop_last=accelerator.num_processes > 1,
         )
         self.steps_per_epoch = self.sampler.steps_per_epoch
+        check_batch(min(args.batch_size, len(self.sampler.queries)), accelerator.num_processes)
         texts = (self.corpus.text(row) for row in range(len(self.corpus)))
         self.documents = tokenize(tokenizer, texts, args.document_length, len(self.corpus))
         tasks = {"train": data.train, "dev": data.dev}
@@ -109,11 +123,10 @@ class RetrievalStage:
             self.frozen = encode_tokens(model, DOCUMENT, self.documents, accelerator)
 
     def load(self, epoch: int, step: int) -> dict[str, Any]:
-        ranks, rank = self.accelerator.num_processes, self.accelerator.process_index
+        ranks = self.accelerator.num_processes
         batch = self.sampler.batch(epoch, step)
-        own = batch.shard(rank, ranks)
-        shards = [batch.shard(other, ranks) for other in range(ranks)]
-        parts, index = self._parts(own.queries, self.queries["train"])
+        shards = [batch.shard(rank, ranks) for rank in range(ranks)]
+        parts, index = self._parts([shard.queries for shard in shards], self.queries["train"])
         loaded: dict[str, Any] = {
             "queries": [self._query_inputs(rows) for rows in parts],
             "query_index": index,
@@ -123,14 +136,21 @@ class RetrievalStage:
             columns, targets = self._frozen_columns(batch)
             loaded["columns"] = torch.from_numpy(columns)
         else:
-            gathered = [batch.gathered(other, ranks) for other in range(ranks)]
+            gathered = [batch.gathered(rank, ranks) for rank in range(ranks)]
             columns, targets = gathered[0][0], np.concatenate([target for _, target in gathered])
-            parts, loaded["document_index"] = self._parts(own.documents(), self.documents)
+            parts, loaded["document_index"] = self._parts([shard.documents() for shard in shards], self.documents)
             loaded["documents"] = [self.documents.batch(rows) for rows in parts]
             loaded["document_sizes"] = [len(shard.documents()) for shard in shards]
         loaded["targets"] = torch.from_numpy(targets)
         loaded["excluded"] = torch.from_numpy(self.data.train.gold.false_negatives(batch.queries, columns, targets))
         return loaded
+
+    def trial(self) -> Tensor:
+        device = self.accelerator.device
+        result = self.model(QUERY, send_to_device(self._query_inputs(np.array([0])), device)).sum()
+        if self.frozen is None:
+            result = result + self.model(DOCUMENT, send_to_device(self.documents.batch([0]), device)).sum()
+        return result
 
     def backward(self, batch: dict[str, Any], step: int) -> dict[str, Tensor]:
         rank, seed = self.accelerator.process_index, self.args.seed
@@ -150,9 +170,10 @@ class RetrievalStage:
         loss = embedding_backward(
             sides,
             loss_of,
+            model=self.model,
+            accelerator=self.accelerator,
             reseed=lambda side, part: reseed(seed, step, rank, side, part),
-            backward=self.accelerator.backward,
-            keep=self.args.gradient_accumulation_steps == 1,
+            keep=self.args.mini_batch_size is None,
         )
         return {"loss": loss}
 
@@ -176,18 +197,32 @@ class RetrievalStage:
             inputs["operators"] = operators[torch.from_numpy(rows)]
         return inputs
 
-    def _parts(self, rows: np.ndarray, tokens: Tokens) -> tuple[list[np.ndarray], Tensor]:
-        """The rows in parts of like length, which need little padding, and where each row is then found.
+    def _checked_metric(self, name: str | None) -> str:
+        """The metric that tells the best evaluation. It must be one that the dev queries have."""
+        task = self.data.dev
+        known = means(self.metrics(task, np.full((len(task), 1), -1)))
+        name = name or main_metric(len(self.corpus))
+        if name not in known:
+            raise TrainingError(f"--metric must be one of {', '.join(known)} for this data, got {name!r}")
+        return name
 
-        A row that comes twice is embedded once.
+    def _parts(self, shares: Sequence[np.ndarray], tokens: Tokens) -> tuple[list[np.ndarray], Tensor]:
+        """This process's rows in parts of like length, which need little padding, and where each row is then found.
+
+        A row that comes twice is embedded once. `shares` are the rows of all processes: each must have as many parts
+        as the others, since sharded weights are gathered for every part.
         """
-        unique, inverse = np.unique(rows, return_inverse=True)
-        order = np.argsort(tokens.lengths[unique], kind="stable")
-        count = self.args.gradient_accumulation_steps
-        if count == 1:
+        unique = [np.unique(rows) for rows in shares]
+        if self.args.mini_batch_size is not None:
+            count = -(-max(map(len, unique)) // self.args.mini_batch_size)
+        else:
             overhead = PART_COST_GPU if self.accelerator.device.type == "cuda" else PART_COST_CPU
-            count = best_parts(tokens.lengths[unique[order]], overhead)
-        return np.array_split(unique[order], min(count, len(unique))), torch.from_numpy(np.argsort(order)[inverse])
+            count = max(best_parts(np.sort(tokens.lengths[rows]), overhead) for rows in unique)
+        rank = self.accelerator.process_index
+        own, inverse = np.unique(shares[rank], return_inverse=True)
+        order = np.argsort(tokens.lengths[own], kind="stable")
+        parts = np.array_split(own[order], min(count, *map(len, unique), len(own)))
+        return parts, torch.from_numpy(np.argsort(order)[inverse])
 
     def _frozen_columns(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         """The documents to compare with, and the column of each query's positive."""

@@ -7,13 +7,22 @@ from typing import Any
 
 from boolbert import BoolBertConfig
 from boolbert.data.tasks import Splits
+from boolbert.retrieval.fingerprints import corpus_fingerprint
 from boolbert.retrieval.metrics import Metrics
 from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import print_summary
 from boolbert.train.loop import Progress, Trainer
 from boolbert.train.negatives import hard_negatives
-from boolbert.train.outputs import METRICS, open_run, write_json, write_record
+from boolbert.train.outputs import (
+    compile_options,
+    fingerprint,
+    identity,
+    is_finished,
+    make_accelerator,
+    open_run,
+    save_model,
+)
 from boolbert.train.retrieval import RetrievalArguments, RetrievalStage
 from boolbert.train.start import Start, find_start, quiet
 
@@ -25,21 +34,26 @@ def run_retrieval(
     metrics: Metrics,
     earlier: str | None = None,
 ) -> None:
-    accelerator = open_run(args)
-    start = find_start(args.encoder, earlier)
+    accelerator = make_accelerator(args)
+    start = find_start(args.encoder, earlier, allow_random=args.allow_random)
     with accelerator.main_process_first():
         data = read()
+    wanted = identity(args, accelerator, data_fingerprint(data))
+    if is_finished(args, wanted, start.path):
+        accelerator.print(f"{args.output_dir} is finished, with these flags and this data; --overwrite trains it anew")
+        return
     accelerator.print(f"{start.encoder.note}\n{data.note}")
     model = build_model(start, args)
     tokenizer = start.tokenizer()
     hard = hard_negatives(args.negatives, data.train)
     stage = RetrievalStage(model, data, tokenizer, accelerator, args, hard, metrics)
-    if accelerator.is_main_process:
-        write_record(Path(args.output_dir), script, args, start.record())
-    progress = Trainer(stage, args, accelerator, args.eval_every).fit()
+    trainer = Trainer(stage, args, accelerator, wanted, compile_options(args, accelerator))
+    open_run(script, args, accelerator, wanted, start.record())
+    progress = trainer.fit()
     found = final_metrics(stage, progress)
     if accelerator.is_main_process:
-        save_run(Path(args.output_dir), model, tokenizer, args, found)
+        trained = accelerator.unwrap_model(stage.model, keep_fp32_wrapper=False).cpu()
+        save_run(trained, tokenizer, args, found)
         print_summary(args.output_dir, found)
     accelerator.end_training()
 
@@ -53,32 +67,45 @@ def build_model(start: Start, args: RetrievalArguments) -> DualEncoder:
         pooling=args.pooling or start.encoder.pooling,
         similarity=args.similarity or start.encoder.similarity,
     )
-    encoders: tuple[Any, ...] = (model.query, model.document)
-    for encoder in encoders:
-        if args.gradient_checkpointing:
+    if args.gradient_checkpointing:
+        for encoder in (model.query, model.document):
             encoder.gradient_checkpointing_enable()
-        if args.compile:
-            encoder.compile(dynamic=True)
     return model
 
 
+def data_fingerprint(data: Splits) -> str:
+    """Changes with any document, query, operator or gold of the training and dev data."""
+    tasks = (data.train, data.dev)
+    return fingerprint(
+        corpus_fingerprint(data.train.corpus),
+        *((question.text, question.operators) for task in tasks for question in task.questions),
+        *(rows.tolist() for task in tasks for rows in (task.gold.offsets, task.gold.rows)),
+        *(rows.tolist() for rows in data.train.violating or ()),
+    )
+
+
 def final_metrics(stage: RetrievalStage, progress: Progress) -> dict[str, Any]:
-    """The best epoch's metrics; where it was given labels, also what it reaches on text alone."""
+    """The best evaluation's metrics; where operators were given, also what the model reaches on text alone."""
     metrics = progress.metrics(stage.metric)
     if stage.operators["dev"] is not None:
         metrics["dev_without_labels"] = stage.evaluate(labels=False)
     return metrics
 
 
-def save_run(
-    folder: Path, model: DualEncoder, tokenizer: Any, args: RetrievalArguments, metrics: dict[str, Any]
-) -> None:
-    """The model for both doors; metrics.json comes last and says that the run is finished."""
-    lengths = {"query_length": args.query_length, "document_length": args.document_length}
-    model.cpu()
-    shape: dict[str, Any] = {"pooling": model.pooling, "similarity": model.similarity, **lengths}
+def save_run(model: DualEncoder, tokenizer: Any, args: RetrievalArguments, metrics: dict[str, Any]) -> None:
+    """Both encoders, for AutoModel and SentenceTransformer; then metrics.json, which says that the run is finished."""
+    folder = Path(args.output_dir)
     if isinstance(model.query.config, BoolBertConfig):
         model.query.config.pooling = model.pooling
-    with quiet():
-        save_dual_encoder(folder, model.query, model.document, tokenizer, **shape)
-    write_json(folder / METRICS, {**metrics, "seed": args.seed, "arguments": asdict(args)})
+    settings: dict[str, Any] = {
+        "pooling": model.pooling,
+        "similarity": model.similarity,
+        "query_length": args.query_length,
+        "document_length": args.document_length,
+    }
+
+    def save() -> None:
+        with quiet():
+            save_dual_encoder(folder, model.query, model.document, tokenizer, **settings)
+
+    save_model(folder, save, {**metrics, "seed": args.seed, "arguments": asdict(args)})

@@ -65,7 +65,7 @@ def _differ(gold: Codes, other: Codes) -> bool:
 
 
 def _without(template: str, sets: tuple[Codes, ...], slot: int) -> Codes:
-    """The answer when the atom of one slot is left away; the lone rest of "A that are not B" without A is nothing."""
+    """The answer without the atom of one slot. "A that are not B" has none without A: nothing is asked for then."""
     kept = [atom for i, atom in enumerate(sets) if i != slot]
     if template.endswith("not _"):
         if slot == len(sets) - 1:

@@ -1,0 +1,382 @@
+"""Nothing is lost and nothing silently wrong: what a run refuses, what it notices, and what it never touches."""
+
+import json
+import os
+import shutil
+
+import pytest
+import training_helpers as helpers
+
+from boolbert.errors import BoolBertError, DataError, Interrupted, TrainingError
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("safety")
+    helpers.write_encoder(folder / "encoder")
+    helpers.write_quest(folder / "quest")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(folder):
+    helpers.train_quest(folder, folder / "finished", epochs=2)
+    return folder / "finished"
+
+
+@pytest.fixture(scope="module")
+def stopped(folder):
+    """A run that was stopped after 7 of its 15 steps."""
+    with pytest.MonkeyPatch.context() as patch:
+        stop_after(patch, 7)
+        with pytest.raises(Interrupted):
+            helpers.train_quest(folder, folder / "stopped")
+    return folder / "stopped"
+
+
+@pytest.fixture
+def unfinished(stopped, tmp_path):
+    return shutil.copytree(stopped, tmp_path / "run")
+
+
+def stop_after(patch, steps):
+    import signal
+
+    from boolbert.train import retrieval
+
+    original, calls = retrieval.embedding_backward, []
+
+    def interrupted(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == steps:
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(*args, **kwargs)
+
+    patch.setattr(retrieval, "embedding_backward", interrupted)
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture
+def fresh_accelerate():
+    from accelerate.state import AcceleratorState
+
+    AcceleratorState._reset_state(reset_partial_state=True)
+    yield
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        {"encoder": "./typo"},
+        {"data": "./typo"},
+        {"metric": "ndcg@11"},
+        {"negatives": "violating", "data": "no atoms"},
+        {"seed": 42},
+        {"query_length": 32, "dev_split": "train"},
+    ],
+)
+def test_a_mistake_leaves_a_finished_run_as_it_was(folder, finished, mistake, tmp_path):
+    if mistake.get("data") == "no atoms":
+        for name in ("documents.jsonl", "train.jsonl", "dev.jsonl"):
+            shutil.copy(folder / "quest" / name, tmp_path)
+        mistake = {**mistake, "data": str(tmp_path)}
+    before = contents(finished)
+    overwriting = {"overwrite": True} if {"metric", "negatives"} & mistake.keys() else {}
+    with pytest.raises(BoolBertError) as caught:
+        helpers.train_quest(folder, finished, epochs=2, **overwriting, **mistake)
+    assert "\n" not in str(caught.value)
+    assert contents(finished) == before
+
+
+def test_repeating_a_command_that_is_done_says_so_and_touches_nothing(folder, finished, capsys):
+    before = contents(finished)
+    for again in ({}, {"resume": True}, {"threads": 2, "log_every": 3}):
+        helpers.train_quest(folder, finished, epochs=2, **again)
+        assert "is finished, with these flags and this data; --overwrite" in capsys.readouterr().out
+    assert contents(finished) == before
+    with pytest.raises(TrainingError, match=r"finished run with seed=0, not 1; give another folder, or --overwrite"):
+        helpers.train_quest(folder, finished, epochs=2, seed=1)
+
+
+def test_a_finished_run_is_started_over_when_asked_for(folder, finished, tmp_path):
+    output = shutil.copytree(finished, tmp_path / "run")
+    helpers.train_quest(folder, output, epochs=1, overwrite=True)
+    assert json.loads((output / "metrics.json").read_text())["steps"] == 5
+    with pytest.raises(TrainingError, match="--overwrite must be left out: --resume goes on"):
+        helpers.quest_arguments(folder, output, overwrite=True, resume=True)
+
+
+def test_a_run_never_writes_over_its_start_or_over_a_model_of_others(folder, tmp_path):
+    encoder = shutil.copytree(folder / "encoder", tmp_path / "encoder")
+    before = contents(encoder)
+    with pytest.raises(TrainingError, match="is the encoder that the run starts from"):
+        helpers.train_quest(folder, encoder, encoder=str(encoder), overwrite=True)
+    with pytest.raises(TrainingError, match="holds a model that no run wrote"):
+        helpers.train_quest(folder, encoder)
+    assert contents(encoder) == before
+
+
+def edit_config(encoder, **changes):
+    path = encoder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"num_hidden_layers": 4}, r"32 missing \(first encoder\.layer\.2\."),
+        ({"num_hidden_layers": 1}, r"16 in layers that the config does not name \(first encoder\.layer\.1\."),
+        ({"intermediate_size": 32}, r"6 of another size \(first encoder\.layer\.0\.intermediate"),
+    ],
+)
+def test_weights_that_are_not_those_of_the_config_are_refused(folder, tmp_path, changes, problem):
+    from boolbert.train.start import find_start
+
+    encoder = shutil.copytree(folder / "encoder", tmp_path / "encoder")
+    edit_config(encoder, **changes)
+    for load in (lambda s: s.query_encoder(baseline=False), lambda s: s.document_encoder()):
+        with pytest.raises(TrainingError, match=problem):
+            load(find_start(str(encoder)))
+    with pytest.raises(TrainingError, match="--allow_random"):
+        helpers.train_quest(folder, tmp_path / "run", encoder=str(encoder))
+    assert not (tmp_path / "run").exists()
+    helpers.train_quest(folder, tmp_path / "run", encoder=str(encoder), allow_random=True, max_steps=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("config.json", '{"model_type": "gpt2"}', "must be a BERT or Bool-BERT, and is gpt2"),
+        ("config.json", "{", "not valid JSON"),
+        ("model.safetensors", "PK", "cannot be loaded"),
+    ],
+)
+def test_an_encoder_that_cannot_be_one_gets_one_line(folder, tmp_path, name, content, message):
+    encoder = shutil.copytree(folder / "encoder", tmp_path / "encoder")
+    (encoder / name).write_text(content)
+    with pytest.raises(BoolBertError, match=message) as caught:
+        helpers.train_quest(folder, tmp_path / "run", encoder=str(encoder))
+    assert "\n" not in str(caught.value)
+
+
+def test_pickled_weights_are_not_read(folder, tmp_path):
+    encoder = shutil.copytree(folder / "encoder", tmp_path / "encoder")
+    (encoder / "model.safetensors").rename(encoder / "pytorch_model.bin")
+    with pytest.raises(TrainingError, match="cannot be loaded"):
+        helpers.train_quest(folder, tmp_path / "run", encoder=str(encoder))
+
+
+def test_weights_stored_in_half_precision_are_trained_in_float32(folder, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    from boolbert.train.start import find_start
+
+    encoder = shutil.copytree(folder / "encoder", tmp_path / "encoder")
+    weights = load_file(encoder / "model.safetensors")
+    save_file(
+        {name: tensor.half() for name, tensor in weights.items()}, encoder / "model.safetensors", {"format": "pt"}
+    )
+    edit_config(encoder, dtype="float16")
+    start = find_start(str(encoder))
+    for model in (start.query_encoder(baseline=False), start.query_encoder(baseline=True), start.document_encoder()):
+        assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize("name", ["documents.jsonl", "train.jsonl", "dev.jsonl", "atoms.json"])
+def test_data_that_was_edited_since_the_stop_is_noticed(folder, unfinished, tmp_path, name):
+    data = shutil.copytree(folder / "quest", tmp_path / "quest")
+    rename = {"data": str(data)}
+    for path in (unfinished / "checkpoints").glob("checkpoint-*/state.json"):  # the same flags, but for the folder
+        state = json.loads(path.read_text())
+        state["identity"].update(rename)
+        path.write_text(json.dumps(state))
+    if name == "atoms.json":
+        atoms = json.loads((data / name).read_text())
+        (data / name).write_text(json.dumps({**atoms, "war": atoms["love"]}))
+    else:
+        (data / name).write_text((data / name).read_text().replace("films", "books", 1))
+    with pytest.raises(TrainingError, match="has other training data; give the same flags and data"):
+        helpers.train_quest(folder, unfinished, resume=True, **rename)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "nonsense", '{"step": "seven"}', "[" * 100_000])
+def test_a_damaged_state_gets_one_line(folder, unfinished, content):
+    last = max((unfinished / "checkpoints").glob("checkpoint-*"), key=lambda path: int(path.name[11:]))
+    (last / "state.json").write_text(content)
+    with pytest.raises(TrainingError, match=r"the checkpoint is damaged .*remove .*checkpoint-7 to go on") as caught:
+        helpers.train_quest(folder, unfinished, resume=True)
+    assert "\n" not in str(caught.value)
+    shutil.rmtree(last)
+    helpers.train_quest(folder, unfinished, resume=True)  # from checkpoint-5, with the best weights that it names
+    assert (unfinished / "metrics.json").exists()
+
+
+def test_cut_weights_of_a_checkpoint_get_one_line(folder, unfinished):
+    (unfinished / "checkpoints" / "checkpoint-7" / "model.safetensors").write_bytes(b"torn")
+    with pytest.raises(TrainingError, match=r"checkpoint-7: the checkpoint is damaged"):
+        helpers.train_quest(folder, unfinished, resume=True)
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:500])])
+def test_damaged_best_weights_are_found_before_any_step(folder, unfinished, damage):
+    damage(unfinished / "checkpoints" / "best-5" / "model.safetensors")
+    with pytest.raises(TrainingError, match=r"best-5.*: the best weights cannot be read .*--overwrite"):
+        helpers.train_quest(folder, unfinished, resume=True)
+
+
+def test_a_full_disk_in_the_final_save_loses_nothing(folder, tmp_path, monkeypatch):
+    from boolbert.train import retrieval_run
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(retrieval_run, "save_dual_encoder", full)
+    with pytest.raises(TrainingError, match=r"the model cannot be saved .*No space left.*--resume"):
+        helpers.train_quest(folder, tmp_path / "run", epochs=1)
+    assert not (tmp_path / "run" / "metrics.json").exists()
+    monkeypatch.undo()
+    os.environ["ACCELERATE_USE_CPU"] = "true"
+    helpers.train_quest(folder, tmp_path / "run", epochs=1, resume=True)
+    assert (tmp_path / "run" / "metrics.json").exists()
+
+
+@pytest.mark.parametrize("flags", [{"batch_size": -5}, {"mini_batch_size": 0}, {"max_steps": 0}, {"patience": 0}])
+def test_numbers_that_make_no_sense(folder, tmp_path, flags):
+    with pytest.raises(TrainingError, match="must be at least 1"):
+        helpers.quest_arguments(folder, tmp_path, **flags)
+
+
+def test_json_that_is_nested_too_deeply_gets_one_line(folder, tmp_path):
+    from boolbert.data import Quest
+    from boolbert.train.arguments import read_flags
+    from boolbert.train.quest import QuestArguments
+
+    deep = "[" * 100_000
+    (tmp_path / "flags.json").write_text(deep)
+    with pytest.raises(TrainingError, match=r"flags\.json: nested too deeply"):
+        read_flags(tmp_path / "flags.json", QuestArguments)
+    data = shutil.copytree(folder / "quest", tmp_path / "quest")
+    (data / "atoms.json").write_text('{"war": ' + deep)
+    with pytest.raises(DataError, match=r"atoms\.json:1: broken JSON: nested too deeply"):
+        _ = Quest(data).atoms
+    (data / "dev.json").write_text(deep)
+    (data / "dev.jsonl").unlink()
+    with pytest.raises(DataError, match=r"dev\.json:1: broken JSON: nested too deeply"):
+        Quest(data).queries("dev")
+
+
+def test_a_metric_of_mistakes_keeps_the_lowest_value(folder, tmp_path):
+    helpers.train_quest(folder, tmp_path / "run", metric="violations", negatives="violating")
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert metrics["dev"]["violations"] == min(row["violations"] for row in metrics["history"])
+    assert len({row["violations"] for row in metrics["history"]}) > 1
+
+
+@pytest.mark.parametrize("metric", ["ndcg@11", "recall@100"])
+def test_a_metric_that_the_data_does_not_have_is_refused_before_the_first_step(folder, tmp_path, metric):
+    with pytest.raises(TrainingError, match=rf"--metric must be one of recall@20, .*got '{metric}'"):
+        helpers.train_quest(folder, tmp_path / "run", metric=metric)
+    assert not (tmp_path / "run").exists()
+
+
+def history(run):
+    return [(row["epoch"], row["step"]) for row in json.loads((run / "metrics.json").read_text())["history"]]
+
+
+def test_when_a_run_evaluates_and_when_it_ends(folder, tmp_path):
+    helpers.train_quest(folder, tmp_path / "steps", eval_steps=4, eval_first=True, max_steps=7)
+    assert history(tmp_path / "steps") == [(0, 0), (0.8, 4), (1.4, 7)]
+    # A rate of next to nothing: no evaluation is better than the first.
+    helpers.train_quest(folder, tmp_path / "tired", learning_rate=1e-30, eval_first=True, patience=2, epochs=9)
+    assert history(tmp_path / "tired") == [(0, 0), (1, 5), (2, 10)]
+    assert json.loads((tmp_path / "tired" / "metrics.json").read_text())["best_step"] == 0
+
+
+def test_a_run_that_stopped_early_is_finished_and_resuming_does_not_train_on(folder, tmp_path, monkeypatch):
+    from boolbert.train import retrieval_run
+
+    flags = {"learning_rate": 1e-30, "eval_first": True, "patience": 1, "epochs": 9}
+    monkeypatch.setattr(retrieval_run, "save_run", lambda *a: None)
+    helpers.train_quest(folder, tmp_path / "run", **flags)
+    monkeypatch.undo()
+    os.environ["ACCELERATE_USE_CPU"] = "true"
+    helpers.train_quest(folder, tmp_path / "run", resume=True, **flags)
+    assert history(tmp_path / "run") == [(0, 0), (1, 5)]
+
+
+def test_losses_are_shown_where_there_is_no_terminal(folder, tmp_path, capsys):
+    helpers.train_quest(folder, tmp_path / "run", epochs=1, log_every=2)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("step ")]
+    assert [line.partition(":")[0] for line in lines] == ["step 2 of 5", "step 4 of 5", "step 5 of 5"]
+    assert all("loss " in line and "rows/s" in line for line in lines)
+
+
+def test_the_first_rows_of_each_operator_do_not_depend_on_the_order_of_a_set(tmp_path):
+    from itertools import permutations
+
+    from boolbert.train.pretrain import PretrainArguments, read_data
+
+    for order in permutations(("and", "or", "not")):
+        rows = [{"G": f"{name} {i}", "P": ["p"], "N": ["n"], "operator": name} for name in order for i in range(20)]
+        helpers.write_lines(tmp_path / "triplets.jsonl", rows)
+        train, _, _ = read_data(PretrainArguments(data=str(tmp_path / "triplets.jsonl"), max_rows=2))
+        assert [triplet.operator for triplet in train] == [name for name in order for _ in range(2)]
+
+
+@pytest.mark.usefixtures("fresh_accelerate")
+@pytest.mark.parametrize(
+    ("environment", "flags", "message"),
+    [
+        ({"ACCELERATE_GRADIENT_ACCUMULATION_STEPS": "4"}, {}, "gradient accumulation over 4 steps: leave that out"),
+        ({"ACCELERATE_MIXED_PRECISION": "fp16"}, {}, "fp16 needs a GPU"),
+        ({}, {"mixed_precision": "fp16"}, "fp16 needs a GPU"),
+        ({"MASTER_ADDR": "127.0.0.1"}, {}, "starts one process, whatever --num_processes says; type .*torchrun"),
+        ({"ACCELERATE_USE_DEEPSPEED": "true"}, {}, "deepspeed|DeepSpeed|DEEPSPEED"),
+    ],
+)
+def test_settings_of_the_launcher_that_cannot_be_obeyed(folder, tmp_path, monkeypatch, environment, flags, message):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(TrainingError, match=message) as caught:
+        helpers.train_quest(folder, tmp_path / "run", **flags)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.usefixtures("fresh_accelerate")
+def test_the_precision_that_the_launcher_asked_for_is_part_of_the_run(folder, unfinished, tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    with pytest.raises(TrainingError, match="has precision='no', not 'bf16'"):
+        helpers.train_quest(folder, unfinished, resume=True)
+    helpers.train_quest(folder, tmp_path / "bf16", max_steps=1)
+    assert json.loads((tmp_path / "bf16" / "args.json").read_text())["machine"]["precision"] == "bf16"
+
+
+@pytest.mark.usefixtures("fresh_accelerate")
+@pytest.mark.parametrize(
+    ("environment", "flags"), [({"ACCELERATE_DYNAMO_BACKEND": "AOT_EAGER"}, {}), ({}, {"compile": True})]
+)
+def test_what_is_trained_is_compiled_and_keeps_its_names(folder, tmp_path, monkeypatch, environment, flags):
+    from safetensors.torch import load_file
+
+    compiled = []
+    original = torch.nn.Module.compile
+
+    def compile_eagerly(self, *args, **options):
+        compiled.append(options["backend"])
+        original(self, *args, **{**options, "backend": "eager"})  # without waiting for a compiler
+
+    monkeypatch.setattr(torch.nn.Module, "compile", compile_eagerly)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    helpers.train_quest(folder, tmp_path / "run", max_steps=2, **flags)
+    assert compiled == [("inductor" if flags else "aot_eager")] * 4  # two layers on each side
+    names = load_file(tmp_path / "run" / "model.safetensors").keys()
+    assert not any("_orig_mod" in name for name in names)
+    assert "encoder.layer.0.attention.self.query.weight" in names
