@@ -152,7 +152,7 @@ def show_data() -> None:
 
 
 def trained(folder: Path, script: str, flags: dict[str, Any], fresh: bool) -> bool:
-    """Train, unless there is a finished run of the same flags; one that was cut off goes on. Tells whether it did."""
+    """Train, unless a finished run with these flags is there; continue one that was cut off. True where it trained."""
     flags = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
     run = Run(folder)
     same = not fresh and all(run.arguments.get(name) == value for name, value in flags.items())
@@ -172,7 +172,7 @@ def trained(folder: Path, script: str, flags: dict[str, Any], fresh: bool) -> bo
 
 
 def run_and_wait(command: Sequence[str], environment: dict[str, str]) -> int:
-    """Run a command to its end. Ctrl-C reaches it too: it saves a checkpoint and stops, which is waited for."""
+    """Run a command to its end. On Ctrl-C it saves a checkpoint and stops by itself; wait for that."""
     with subprocess.Popen(command, env=environment) as process:
         while True:
             try:
@@ -192,12 +192,12 @@ def compare(output: Path, encoder: Path, limit: int | None) -> list[dict[str, An
 
     from boolbert.data.tasks import quest_task
     from boolbert.eval.compare import write_all
-    from boolbert.eval.lineup import Lineup, Settings
+    from boolbert.eval.lineup import Lineup
     from boolbert.eval.results import measure
     from boolbert.retrieval.metrics import quest_metrics
 
     task = quest_task(None, "test", limit, progress=False)
-    lineup = Lineup(task, Settings(vectors=output / "vectors"))
+    lineup = Lineup(task, output / "vectors")
     results = []
     with tqdm(systems(lineup, output, encoder), total=7, unit="system") as bar:
         for system in bar:

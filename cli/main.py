@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from boolbert.errors import INTERRUPTED, BoolBertError
+from boolbert.terminal import use_any_encoding
 
 from . import commands
 
@@ -160,6 +161,7 @@ def _version() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. 0: done; 1: done, and something is wrong with the data; 2: could not, with one line on why."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    use_any_encoding()
     try:
         status = _run(words)
         sys.stdout.flush()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from boolbert.search.explain import Explanation, OperatorReading
 from boolbert.search.searcher import Answer
+from boolbert.terminal import printable
 
 from .colours import background, foreground, has_colour, paint
 
@@ -20,12 +21,12 @@ def show_answer(answer: Answer, *, colour: bool | None = None, width: int | None
     width = width or shutil.get_terminal_size((100, 24)).columns
     lines = [f"operators: {show_operators(answer.operators, colour)} (said by {answer.decided_by})", ""]
     digits = len(str(len(answer)))
-    title_width = min(max((len(hit.title) for hit in answer), default=0), 34)
+    title_width = min(max((len(printable(hit.title)) for hit in answer), default=0), 34)
     for hit in answer:
         head = f"{hit.rank:>{digits}}  {hit.score:6.3f}  "
-        title = textwrap.shorten(hit.title, title_width, placeholder="...")
+        title = textwrap.shorten(printable(hit.title), title_width, placeholder="...")
         room = width - len(head) - title_width - 2
-        text = textwrap.shorten(hit.text, room, placeholder=" ...") if room > 20 else ""
+        text = textwrap.shorten(printable(hit.text), room, placeholder=" ...") if room > 20 else ""
         padded = paint(title.ljust(title_width), "1", colour=colour)
         lines.append(f"{head}{padded}  {paint(text, '2', colour=colour)}".rstrip())
     return "\n".join(lines)
@@ -39,7 +40,7 @@ def show_explanation(explanation: Explanation, *, colour: bool | None = None, wi
     """The query's words in columns, a row for each operator, then both rankings."""
     colour = has_colour() if colour is None else colour
     width = width or shutil.get_terminal_size((100, 24)).columns
-    lines = [paint(explanation.query, "1", colour=colour), ""]
+    lines = [paint(printable(explanation.query), "1", colour=colour), ""]
     lines += [f"operators  {gates(explanation, colour)}", f"{'said by':<{LABEL}}{explanation.decided_by}"]
     lines.append(f"{'cues':<{LABEL}}{cues(explanation, colour)}")
     if explanation.truncated:
@@ -74,7 +75,7 @@ def cues(explanation: Explanation, colour: bool) -> str:
             if is_cue:
                 name = paint(reading.operator.upper(), foreground(reading.operator), colour=colour)
                 sure = f" {probability:.2f}" if explanation.trained else " (lexicon)"
-                found.append(f"“{word.text}” {name}{sure}")
+                found.append(f"“{printable(word.text)}” {name}{sure}")
     return ", ".join(found) or "none found"
 
 
@@ -93,14 +94,14 @@ def columns(explanation: Explanation, width: int) -> Iterator[list[int]]:
 
 
 def cell_width(explanation: Explanation, word: int) -> int:
-    return max(len(explanation.words[word].text) + 2, CELL)
+    return max(len(printable(explanation.words[word].text)) + 2, CELL)
 
 
 def table(explanation: Explanation, words: Sequence[int], colour: bool) -> list[str]:
     head = " " * LABEL
     for word in words:
         cued = explanation.cue_operator(word)
-        text = explanation.words[word].text
+        text = printable(explanation.words[word].text)
         text = f"[{text}]" if cued else text
         codes = ["1", foreground(cued)] if cued else []
         head += paint(text.center(cell_width(explanation, word)), *codes, colour=colour) + " "
@@ -131,17 +132,16 @@ def operator_rows(explanation: Explanation, reading: OperatorReading, words: Seq
 def results(explanation: Explanation, colour: bool) -> list[str]:
     """Both rankings side by side, and how far each result moved."""
     changes = explanation.changes
-    plain = [hit.title for hit in explanation.plain][: len(changes)]
-    width = max([len("with operators"), *(len(change.title) for change in changes)]) + 10
+    titles = [printable(change.title) for change in changes]
+    plain = [printable(hit.title) for hit in explanation.plain][: len(changes)]
+    width = max([len("with operators"), *map(len, titles)]) + 10
     head = f"{'':4}{'with operators':<{width}}{explanation.plain_name}"
     lines = [paint(head, "1", colour=colour)]
-    for change, title in zip(changes, plain, strict=True):
+    for change, title, other in zip(changes, titles, plain, strict=True):
         moved = change.moved
         codes = [] if not moved else ["32"] if moved[0] in "▲n" else ["31"]
-        padding = " " * (width - len(change.title) - 2 - len(moved))
-        lines.append(
-            f"{change.rank:>2}  {change.title}  {paint(moved, *codes, colour=colour)}{padding}{title}".rstrip()
-        )
+        padding = " " * (width - len(title) - 2 - len(moved))
+        lines.append(f"{change.rank:>2}  {title}  {paint(moved, *codes, colour=colour)}{padding}{other}".rstrip())
     same = sum(change.before is not None and change.before <= len(changes) for change in changes)
     lines.append(f"{same} of {len(changes)} results are in both lists")
     return lines

@@ -35,7 +35,7 @@ from boolbert.retrieval.models import bool_bert
 
 
 @dataclass
-class Arguments:
+class Arguments(Settings):
     data: str | None = field(default=None, metadata={"help": "data folder or Hub data set id; the embedded countries"})
     split: str = field(default="dev", metadata={"help": "the queries to ask"})
     output_dir: str = field(default="runs/compare", metadata={"help": "folder for tables, pictures and the report"})
@@ -44,16 +44,7 @@ class Arguments:
     encoder: str | None = field(default=None, metadata={"help": "the untrained encoder; all-MiniLM-L6-v2"})
     untrained: bool = field(default=True, metadata={"help": "include what needs no training"})
     reference: str | None = field(default=None, metadata={"help": "the system that p-values compare with"})
-    conjunction: str = field(default="sum", metadata={"help": "AND of a decomposition: sum or min"})
-    not_weight: float = field(default=0.3, metadata={"help": "share that NOT subtracts where it is taken apart"})
     limit: int | None = field(default=None, metadata={"help": "only the first so many queries"})
-    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
-    precision: str = field(default="float32", metadata={"help": "of the models: float32, float16 or bfloat16"})
-    storage: str = field(default="float32", metadata={"help": "of the document vectors: float32 or float16"})
-    seed: int = field(default=0, metadata={"help": "of the fresh Bool-BERT's weights"})
-    faiss: str | None = field(
-        default=None, metadata={"help": "search each dual encoder through this FAISS index too, such as HNSW32,Flat"}
-    )
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -62,26 +53,13 @@ def main(words: Sequence[str] | None = None) -> None:
     folder = Path(args.output_dir)
     task = quest_task(args.data, args.split, args.limit)
     print(f"{task.name}, {task.split}: {len(task):,} queries, {len(task.corpus):,} documents")
-    lineup = Lineup(task, settings_of(args, folder))
+    lineup = Lineup(task, folder / "vectors", args)
     results = measured(lineup, args)
     summaries = write_all(folder, results, task, args.reference)
     for line in lineup.left_out:
         print(f"note: {line}")
     print(f"\n{terminal(summaries)}\n\n{footnote(summaries)}")
     print(f"\n{folder}/report.html, table.md, table.csv, table.json: {time.perf_counter() - start:.0f} s in all")
-
-
-def settings_of(args: Arguments, folder: Path) -> Settings:
-    return Settings(
-        vectors=folder / "vectors",
-        device=args.device,
-        precision=args.precision,
-        storage=args.storage,
-        conjunction=args.conjunction,
-        not_weight=args.not_weight,
-        seed=args.seed,
-        faiss=args.faiss,
-    )
 
 
 def measured(lineup: Lineup, args: Arguments) -> list[Result]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,31 +34,36 @@ UNTRAINED = "Untrained encoder"
 
 @dataclass
 class Settings:
-    """How systems are built."""
+    """How systems are built; the flags of a comparison."""
 
-    vectors: Path  # encoded corpora are kept here, one folder per document encoder
-    device: str | None = None
-    precision: str = "float32"
-    storage: str = "float32"
-    conjunction: str = "sum"
-    not_weight: float = NOT_WEIGHT
-    seed: int = 0
-    faiss: str | None = None  # a FAISS index to search through as well
+    conjunction: str = field(default="sum", metadata={"help": "AND of a decomposition: sum or min"})
+    not_weight: float = field(default=NOT_WEIGHT, metadata={"help": "share that NOT subtracts where it is taken apart"})
+    faiss: str | None = field(
+        default=None, metadata={"help": "search each dual encoder through this FAISS index too, such as HNSW32,Flat"}
+    )
+    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
+    precision: str = field(default="float32", metadata={"help": "of the models: float32, float16 or bfloat16"})
+    storage: str = field(default="float32", metadata={"help": "of the document vectors: float32 or float16"})
+    seed: int = field(default=0, metadata={"help": "of the fresh Bool-BERT's weights"})
 
 
 class Lineup:
-    """Builds systems over one task; a document encoder that several systems share encodes the corpus once."""
+    """Builds systems over one task; a document encoder that several systems share encodes the corpus once.
 
-    def __init__(self, task: Task, settings: Settings):
+    The vectors of the corpus are kept in `folder`, in a folder for each document encoder.
+    """
+
+    def __init__(self, task: Task, folder: Path, settings: Settings | None = None):
         self.task = task
-        self.settings = settings
+        self.folder = folder
+        self.settings = settings or Settings()
         self._vectors: dict[str, Shards] = {}
         self.left_out: list[str] = []  # systems that this task does not allow, and why
 
     def vectors(self, model: "SentenceTransformer") -> Shards:
         key = model_fingerprint(model, "document")
         if key not in self._vectors:
-            folder = self.settings.vectors / key
+            folder = self.folder / key
             self._vectors[key] = encode_corpus(model, self.task.corpus, folder, storage=self.settings.storage)
         return self._vectors[key]
 

@@ -135,7 +135,7 @@ def group_tables(systems: Sequence[Summary], kind: str) -> Iterator[tuple[str, l
 
 
 def example_systems(systems: Sequence[Summary]) -> list[str]:
-    """Three systems for the examples: of the reference, the first Bool-BERT, the best, and the least violating one."""
+    """Three systems to show: the reference, the first Bool-BERT, the best, the one with the fewest violations."""
     names = [system["system"] for system in systems]
     metric = systems[0].get("tested_on", "r_precision")
     best = max(systems, key=lambda system: system["metrics"]["all"][metric]["mean"] or 0.0)["system"]

@@ -48,7 +48,7 @@ class Result:
 
 
 def slug(name: str) -> str:
-    """A name as a folder is called.
+    """A name made into the name of a folder.
 
     >>> slug("Bool-BERT quest, gate given")
     'bool-bert-quest-gate-given'

@@ -135,6 +135,17 @@ def test_data_summary(tmp_path, capsys):
     assert "train.jsonl:2" in json.loads(capsys.readouterr().out)[0]["problems"][0]
 
 
+def test_a_title_cannot_take_over_the_terminal(tmp_path, model, capsys):
+    docs = tmp_path / "evil.jsonl"
+    docs.write_text(json.dumps({"title": "\x1b[2Jgone\u202e", "text": "films\x07"}) + "\n")
+    assert main(["index", str(docs), "--output", str(tmp_path / "evil"), "--model", model]) == 0
+    for command in ("search", "explain"):
+        assert main([command, QUERY, "--index", str(tmp_path / "evil")]) == 0
+    shown = capsys.readouterr().out
+    assert "\\x1b[2Jgone" in shown
+    assert not {"\x1b", "\x07", "\u202e"} & set(shown)
+
+
 @pytest.mark.parametrize("words", TOOLS, ids=" ".join)
 def test_programs_under_one_name(words, capsys):
     """Each shows its own help under the name that a user has typed."""
