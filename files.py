@@ -7,12 +7,15 @@ import re
 import shutil
 import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from boolbert.errors import BoolBertError, shorten
+
+DAY = 86_400  # seconds
 
 
 def cache_root() -> Path:
@@ -62,13 +65,17 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def delete_leftovers(path: Path) -> None:
-    """Delete what processes that were killed while they wrote this file or folder have left beside it."""
+    """Delete what processes that were killed while they wrote this file or folder have left beside it.
+
+    What another machine has left is deleted when it is a day old: nobody here knows whether its writer is alive.
+    """
     prefix = _aside_prefix(path, owner="")
     for entry in os.scandir(path.parent):
         if not entry.name.startswith(prefix):
             continue
         host, _, process = entry.name.removeprefix(prefix).partition(".")[0].rpartition("-")
-        if host == _host() and process.isdecimal() and not _is_running(int(process)):
+        dead = process.isdecimal() and not _is_running(int(process)) if host == _host() else _age(entry) > DAY
+        if dead:
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
             else:
@@ -87,6 +94,13 @@ def _owner() -> str:
 
 def _host() -> str:
     return re.sub(r"[^A-Za-z0-9]", "", socket.gethostname())[:40]
+
+
+def _age(entry: os.DirEntry[str]) -> float:
+    try:
+        return time.time() - entry.stat(follow_symlinks=False).st_mtime
+    except OSError:  # its writer has just renamed it
+        return 0.0
 
 
 def _is_running(process: int) -> bool:

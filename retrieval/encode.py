@@ -48,6 +48,9 @@ def encode_corpus(
     """Encode the documents' texts, or go on where an earlier call in this folder was cut off."""
     if storage not in STORAGES:
         raise RetrievalError(f"storage must be one of {', '.join(STORAGES)}, got {storage!r}")
+    for name, value in (("shard_size", shard_size), ("batch_size", batch_size)):
+        if value is not None and value < 1:
+            raise RetrievalError(f"{name} must be at least 1, got {value}")
     state = _processes()
     folder = Path(folder)
     expected = {

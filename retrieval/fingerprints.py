@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 from boolbert.data import Corpus
 from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
@@ -11,6 +12,11 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 LENGTH = 16  # hexadecimal digits
+# Settings that leave a finished model's vectors as they are: notes, training, and what comes beside the vectors.
+_SHAPES_NOTHING = re.compile(
+    r"_.*|.*dropout.*|initializer_.*|output_.*|return_dict|transformers_version|architectures|auto_map|(torch_)?dtype"
+    r"|id2label|label2id|problem_type|use_cache|gradient_checkpointing|chunk_size_feed_forward|tie_word_embeddings"
+)
 
 
 def corpus_fingerprint(corpus: Corpus) -> str:
@@ -24,18 +30,36 @@ def corpus_fingerprint(corpus: Corpus) -> str:
 
 
 def model_fingerprint(model: "SentenceTransformer", task: str) -> str:
-    """A hash of all that shapes the vectors of one side ("query" or "document"): weights, tokenizer, settings."""
+    """A hash of all that shapes the vectors of one side ("query" or "document"): weights, configuration, tokenizer."""
     import torch
 
     digest = hashlib.blake2b(json.dumps([task, prompt_of(model, task), is_cosine(model)]).encode())
     for module in side_modules(model, task):
         settings = module.get_config_dict() if hasattr(module, "get_config_dict") else {}
         settings = {**settings, "length": getattr(module, "max_seq_length", None)}
-        digest.update(json.dumps([type(module).__name__, settings], sort_keys=True, default=str).encode())
-        tokenizer = getattr(module, "tokenizer", None)
-        if tokenizer is not None:
-            digest.update(json.dumps(sorted(tokenizer.get_vocab().items())).encode())
+        parts = [type(module).__name__, settings, _configuration(module), _tokenizer(module)]
+        digest.update(json.dumps(parts, sort_keys=True, default=str).encode())
         for name, tensor in sorted(module.state_dict().items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
             digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:LENGTH]
+
+
+def _configuration(module: Any) -> dict[str, Any]:
+    """The settings of a module's transformers model that its weights do not tell, such as its heads and activation."""
+    config = getattr(getattr(module, "model", None), "config", None)
+    if config is None:
+        return {}
+    known = type(config)().to_dict()  # a file may hold fields of other versions, which nothing reads
+    values = config.to_dict().items()
+    return {name: value for name, value in values if name in known and not _SHAPES_NOTHING.fullmatch(name)}
+
+
+def _tokenizer(module: Any) -> Any:
+    """All of a tokenizer but how it pads and truncates, which each call sets."""
+    tokenizer = getattr(module, "tokenizer", None)
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        content = json.loads(backend.to_str())
+        return {name: value for name, value in content.items() if name not in ("truncation", "padding")}
+    return sorted(tokenizer.get_vocab().items()) if tokenizer is not None else None

@@ -61,6 +61,7 @@ def load_encoder(
 
     if precision not in PRECISIONS:
         raise RetrievalError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
+    check_device(device)
     transformers.logging.disable_progress_bar()
     encoder = resolve_encoder(name)
     if not quiet:
@@ -70,8 +71,10 @@ def load_encoder(
     try:
         has_modules = (folder / MODULES).exists()
         model = load_dual_encoder(encoder.path, device=device) if has_modules else _plain(encoder, device)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise RetrievalError(f"{name}: cannot be loaded as an encoder: {' '.join(str(error).split())[:300]}") from None
+    except Exception as error:  # whatever is wrong with its files: each of the libraries has its own errors
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise RetrievalError(f"{name or encoder.path}: cannot be loaded as an encoder: {reason}") from error
+    check_tokenizers(model, name or encoder.path)
     return model.to(getattr(torch, precision)).eval()
 
 
@@ -141,6 +144,36 @@ def check_is_encoder(folder: Path, name: str) -> None:
     if writers or config.get("is_decoder") or config.get("is_encoder_decoder"):
         kind = writers[0] if writers else f"a {config.get('model_type')} decoder"
         raise RetrievalError(f"{name}: is no encoder but {kind}; give a BERT-like or sentence-transformers model")
+
+
+def check_device(device: str | None) -> None:
+    """Raise where there is no such device; None is the best one there is."""
+    import torch
+
+    if device is None:
+        return
+    try:
+        torch.ones(1, device=device).item()
+    except Exception as error:  # an unknown name, a torch without CUDA, no GPU, no driver: an error type for each
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise RetrievalError(f"device {device!r} cannot be used here: {reason[:200]}; try cpu") from None
+
+
+def check_tokenizers(model: "SentenceTransformer", name: str) -> None:
+    """Raise where a tokenizer knows no words, so that all texts would be alike, or more of them than its model."""
+    for module in model.modules():
+        tokenizer, bert = getattr(module, "tokenizer", None), getattr(module, "model", None)
+        if tokenizer is None or bert is None:
+            continue
+        words = tokenizer.get_vocab()
+        if set(words) <= set(tokenizer.all_special_tokens):
+            raise RetrievalError(f"{name}: its tokenizer knows no words; is tokenizer.json the right one?")
+        embeddings = bert.get_input_embeddings().num_embeddings
+        if max(words.values()) >= embeddings:
+            raise RetrievalError(
+                f"{name}: its tokenizer has {max(words.values()) + 1:,} tokens, its model {embeddings:,}: they do not "
+                "belong together"
+            )
 
 
 def bool_bert(model: "SentenceTransformer") -> Any | None:

@@ -10,10 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.errors import RetrievalError
-from boolbert.files import read_json, whole_file, write_json
+from boolbert.errors import RetrievalError, shorten
+from boolbert.files import read_object, whole_file, write_json
 
 MANIFEST = "manifest.json"
+FIELDS = {
+    "documents": int,
+    "size": int,
+    "shard_size": int,
+    "batch_size": int,
+    "storage": str,
+    "corpus": str,
+    "model": str,
+}
 STORAGES = ("float32", "float16")
 SHARD_SIZE = 8192
 
@@ -59,19 +68,29 @@ class Shards:
 def begin(folder: Path, manifest: dict[str, Any]) -> None:
     """Make a folder ready for shards. A manifest that is there stays: an earlier call is continued."""
     folder.mkdir(parents=True, exist_ok=True)
-    for unfinished in folder.glob(".vectors-*"):  # of a process that was killed while it wrote
-        unfinished.unlink()
     if not (folder / MANIFEST).exists():
+        if foreign := next(folder.glob("vectors-*.npy"), None):
+            raise RetrievalError(f"{foreign}: was not written by this command; give another folder")
         write_json(folder / MANIFEST, manifest)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        return read_json(folder / MANIFEST, RetrievalError)
+        manifest = read_object(folder / MANIFEST, RetrievalError)
+        check_fields(folder / MANIFEST, manifest, FIELDS)
     except FileNotFoundError:
         raise RetrievalError(f"{folder}: holds no encoded corpus ({MANIFEST} is missing)") from None
     except RetrievalError as error:
-        raise RetrievalError(f"{error}; delete the folder and encode again") from None
+        raise RetrievalError(f"{error}; give another folder, or delete this one and encode again") from None
+    return manifest
+
+
+def check_fields(path: Path, manifest: dict[str, Any], fields: dict[str, type]) -> None:
+    """Raise where a manifest lacks a field, or holds another type of value there; counts and sizes are at least 1."""
+    for name, kind in fields.items():
+        value = manifest.get(name)
+        if type(value) is not kind or (isinstance(value, int) and value < 1):
+            raise RetrievalError(f"{path}: field {name!r} is missing or wrong: {shorten(value)}")
 
 
 def check_manifest(folder: Path, manifest: dict[str, Any], expected: dict[str, Any]) -> None:
@@ -111,7 +130,7 @@ def shard_path(folder: Path, number: int) -> Path:
 def is_whole(folder: Path, number: int, manifest: dict[str, Any]) -> bool:
     try:
         shard = np.load(shard_path(folder, number), mmap_mode="r")
-    except (OSError, ValueError):
+    except Exception:  # empty, cut short or anything else: numpy has an error type for each
         return False
     return shard.shape == (len(shard_rows(number, manifest)), manifest["size"]) and shard.dtype == manifest["storage"]
 

@@ -11,7 +11,7 @@ import torch
 
 from boolbert.boolean import OPERATORS, Cue, find_cues, multi_hot
 from boolbert.errors import RetrievalError
-from boolbert.retrieval.models import prompt_of, side_modules
+from boolbert.retrieval.models import prompt_of
 
 from .searcher import Answer, BoolSearcher
 
@@ -71,7 +71,8 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """A query, word by word; `answer` is what the operators find, `plain` what is found without them."""
+    """A query, word by word as far as the model reads; `answer` is what the operators find, `plain` what is found
+    without them."""
 
     query: str
     words: list[Word]
@@ -137,6 +138,10 @@ def explain(
         raise RetrievalError(f"the query {query!r} holds no word")
     output = searcher.read(query, operators=torch.tensor([multi_hot(names)]), output_boolean=True)
     tokens = token_words(searcher, query, words)
+    truncated = len(words) - 1 not in tokens
+    words = words[: max(tokens) + 1]  # those that the model has read
+    if not words:
+        raise RetrievalError(f"the query {query[:60]!r}... begins with a word that is too long for the model")
     lexicon = [cue for cue in find_cues(query) if not cue.weak]
     depth = max(k, DEPTH)
     if baseline is None:
@@ -149,7 +154,7 @@ def explain(
         readings=_readings(output, tokens, words, names, lexicon, searcher),
         decided_by=decided_by,
         trained=searcher.model.trained,
-        truncated=len(words) - 1 not in tokens,
+        truncated=truncated,
         lexicon=lexicon,
         answer=searcher.search(query, k, operators=names),
         plain=plain,
@@ -167,11 +172,13 @@ def words_of(text: str) -> list[Word]:
 
 def token_words(searcher: BoolSearcher, query: str, words: Sequence[Word]) -> list[int]:
     """For each token the word it is a piece of; -1 for special tokens and those of a prompt."""
-    encoder = searcher.model.encoder
-    prompt = prompt_of(encoder, "query") or ""
+    prompt = prompt_of(searcher.model.encoder, "query") or ""
     length = searcher.features(query)["input_ids"].shape[1]
-    tokenizer = side_modules(encoder, "query")[0].tokenizer
-    spans = tokenizer(prompt + query, return_offsets_mapping=True, truncation=True, max_length=length)["offset_mapping"]
+    # A copy: how a tokenizer truncates and pads is kept in it, and another thread may be searching.
+    tokenizer = searcher.offset_tokenizer
+    spans = tokenizer(prompt + query, return_offsets_mapping=True, verbose=False)["offset_mapping"]
+    if len(spans) > length:
+        spans = [*spans[: length - 1], (0, 0)]  # the model's copy of the query ends with [SEP] there
     return [word_at(start - len(prompt), end - len(prompt), words) for start, end in spans]
 
 

@@ -17,16 +17,18 @@ from boolbert.data.boolquestions import passage
 from boolbert.data.rows import parse_rows
 from boolbert.data.sources import open_source
 from boolbert.data.tables import kind_of_table
-from boolbert.errors import RetrievalError
-from boolbert.files import read_json, whole_file, write_json
+from boolbert.errors import BoolBertError, RetrievalError
+from boolbert.files import read_object, whole_file, write_json
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
-from boolbert.retrieval.shards import Shards
+from boolbert.retrieval.shards import MANIFEST as SHARDS_MANIFEST
+from boolbert.retrieval.shards import Shards, check_fields
 
 if TYPE_CHECKING:
     from boolbert.retrieval.models import SearchModel
 
 MANIFEST, DOCUMENTS, LINES, VECTORS = "index.json", "documents.jsonl", "lines.npy", "vectors"
+FIELDS = {"document_encoder": str, "corpus": str, "documents": int, "bytes": int}
 
 
 class Index:
@@ -35,7 +37,8 @@ class Index:
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
         try:
-            self.manifest: dict[str, Any] = read_json(self.folder / MANIFEST, RetrievalError)
+            self.manifest: dict[str, Any] = read_object(self.folder / MANIFEST, RetrievalError)
+            check_fields(self.folder / MANIFEST, self.manifest, FIELDS)
         except FileNotFoundError:
             raise RetrievalError(
                 f"{self.folder}: no index there ({MANIFEST} is missing); make one with: "
@@ -44,9 +47,16 @@ class Index:
         except RetrievalError as error:
             raise RetrievalError(f"{error}; delete the folder and index again") from None
         self.vectors = Shards(self.folder / VECTORS)
-        self._lines = np.load(self.folder / LINES, mmap_mode="r")
-        if len(self._lines) != len(self.vectors) or self.vectors.manifest["corpus"] != self.manifest["corpus"]:
+        try:
+            self._lines = np.load(self.folder / LINES, mmap_mode="r")
+            size = (self.folder / DOCUMENTS).stat().st_size
+        except Exception as error:  # not there, empty, cut short: numpy has an error type for each
+            raise RetrievalError(f"{self.folder}: {LINES} or {DOCUMENTS} is damaged ({error}); index again") from None
+        counts = {self._lines.shape, (len(self.vectors),), (self.manifest["documents"],)}
+        if len(counts) > 1 or self.vectors.manifest["corpus"] != self.manifest["corpus"]:
             raise RetrievalError(f"{self.folder}: documents and vectors do not belong together; index again")
+        if size != self.manifest["bytes"]:
+            raise RetrievalError(f"{self.folder / DOCUMENTS}: was changed after it was indexed; index again")
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -54,12 +64,18 @@ class Index:
     def __getitem__(self, row: int) -> Document:
         with (self.folder / DOCUMENTS).open("rb") as file:
             file.seek(int(self._lines[row]))
-            return Document(**json.loads(file.readline()))
+            line = file.readline()
+        try:
+            content = json.loads(line)
+            return Document(content["title"], content["text"])
+        except (ValueError, KeyError, TypeError):
+            raise RetrievalError(f"{self.folder / DOCUMENTS}: document {row} is damaged; index again") from None
 
     @property
     def model(self) -> str | None:
         """The name of the model that it was made with; None for the default encoder."""
-        return self.manifest["model"]
+        model = self.manifest.get("model")
+        return None if model is None else str(model)
 
     def fits(self, model: "SearchModel") -> bool:
         """Whether the model's vectors of documents are those of this index."""
@@ -85,6 +101,10 @@ def build_index(
     if not len(corpus):
         raise DataError(f"{documents}: there are no documents in it")
     folder = Path(folder)
+    fingerprint = corpus_fingerprint(corpus)
+    if not isinstance(documents, Corpus):
+        _check_apart(documents, folder)
+    _check_own(folder, corpus, fingerprint)
     folder.mkdir(parents=True, exist_ok=True)
     encode_corpus(model.encoder, corpus, folder / VECTORS, progress=progress)
     _write_documents(folder, corpus)
@@ -92,8 +112,9 @@ def build_index(
         "model": _lasting_name(model.name),
         "document_encoder": model_fingerprint(model.encoder, "document"),
         "source": corpus.name,
-        "corpus": corpus_fingerprint(corpus),
+        "corpus": fingerprint,
         "documents": len(corpus),
+        "bytes": (folder / DOCUMENTS).stat().st_size,
     }
     write_json(folder / MANIFEST, manifest)
     return Index(folder)
@@ -124,13 +145,59 @@ def read_corpus(documents: str | Path | None, *, progress: bool = True) -> Corpu
     return Corpus(parse_rows(source.rows(tables[0], progress=progress), parse), name=str(documents))
 
 
+def _check_apart(documents: str | Path | None, folder: Path) -> None:
+    """Raise where the index would be written over its source, or beside it."""
+    if documents is None or not Path(documents).exists():
+        return
+    source = Path(documents).resolve()
+    if folder.resolve() in (source, source.parent if source.is_file() else source):
+        raise RetrievalError(
+            f"{folder}: holds the documents that are to be indexed; give a folder of its own, such as --output "
+            f"{folder / 'index' if folder.is_dir() else 'index'}"
+        )
+
+
+def _check_own(folder: Path, corpus: Corpus, fingerprint: str) -> None:
+    """Raise where the folder holds a file under one of the index's names that no index wrote."""
+    try:
+        check_fields(folder / MANIFEST, read_object(folder / MANIFEST), FIELDS)
+        return  # an index; whether of this corpus, the vectors' own manifest tells
+    except (OSError, BoolBertError):
+        begun = _is_begun(folder, fingerprint)
+    for name in (MANIFEST, LINES, DOCUMENTS):
+        path = folder / name
+        # A call that was cut off may have written the documents, whole, and not yet index.json.
+        own = begun and (name == LINES or (name == DOCUMENTS and _holds(path, corpus)))
+        if path.exists() and not own:
+            raise RetrievalError(f"{path}: is there already, and was not written by this index; give another folder")
+
+
+def _is_begun(folder: Path, fingerprint: str) -> bool:
+    """Whether the folder holds vectors of this corpus."""
+    try:
+        return read_object(folder / VECTORS / SHARDS_MANIFEST).get("corpus") == fingerprint
+    except (OSError, BoolBertError):
+        return False
+
+
+def _holds(path: Path, corpus: Corpus) -> bool:
+    """Whether a file is the one that the index would write."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return all(file.readline() == _line(document) for document in corpus) and not file.read(1)
+
+
+def _line(document: Document) -> bytes:
+    return json.dumps({"title": document.title, "text": document.text}, ensure_ascii=False).encode() + b"\n"
+
+
 def _write_documents(folder: Path, corpus: Corpus) -> None:
     starts, end = [], 0
     with whole_file(folder / DOCUMENTS) as aside, aside.open("wb") as file:
         for document in corpus:
             starts.append(end)
-            row = {"title": document.title, "text": document.text}
-            end += file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            end += file.write(_line(document))
     with whole_file(folder / LINES) as aside, aside.open("wb") as file:
         np.save(file, np.array(starts, dtype=np.int64))
 

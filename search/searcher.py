@@ -1,7 +1,9 @@
 """Ask an index: text in, ranked documents out."""
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import torch
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
 from boolbert.errors import RetrievalError
 from boolbert.retrieval.batches import encode_queries
-from boolbert.retrieval.models import SearchModel, fresh_model, load_model, prompt_of
+from boolbert.retrieval.models import SearchModel, fresh_model, load_model, prompt_of, side_modules
 from boolbert.retrieval.neighbours import top_k
 from boolbert.sentence_boolbert import operator_row
 
@@ -99,6 +101,8 @@ class BoolSearcher:
         """Which operators are on for a query, and who says so."""
         if not query.strip():
             raise RetrievalError("the query is empty; give some words to search for")
+        if any("\ud800" <= letter <= "\udfff" for letter in query):
+            raise RetrievalError(f"the query {query!r} is not valid UTF-8; check the terminal's or the file's encoding")
         row = operator_row(operators)
         if self.model.bert is None:
             if row is not None and any(row):
@@ -121,6 +125,14 @@ class BoolSearcher:
         if bert is None:
             raise RetrievalError(f"{self.model.name}: is a plain encoder, without Boolean-aware attention")
         return bert.eval()(**{name: features[name].to(bert.device) for name in names if name in features}, **options)
+
+    @cached_property
+    def offset_tokenizer(self) -> Any:
+        """A copy of the query's tokenizer that neither truncates nor pads, for the places of tokens in a query."""
+        tokenizer = copy.deepcopy(side_modules(self.model.encoder, "query")[0].tokenizer)
+        tokenizer.backend_tokenizer.no_truncation()
+        tokenizer.backend_tokenizer.no_padding()
+        return tokenizer
 
     def features(self, query: str) -> dict[str, Any]:
         """The query as the encoder takes it."""

@@ -5,6 +5,7 @@ import json
 import huggingface_hub
 import pytest
 from huggingface_hub import constants
+from safetensors.numpy import save_file
 from sentence_helpers import write_dual
 
 from boolbert.retrieval import encoders
@@ -14,7 +15,8 @@ from boolbert.retrieval.encoders import read_pooling, resolve_encoder
 def write_encoder(folder, modules=None, pooling=None, similarity=None):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
-    (folder / "model.safetensors").write_bytes(b"")
+    save_file({}, folder / "model.safetensors")
+    (folder / "tokenizer.json").write_text("{}")
     if modules:
         listed = [{"type": f"sentence_transformers.models.{name}", "path": name} for name in modules]
         (folder / "modules.json").write_text(json.dumps(listed))

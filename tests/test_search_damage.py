@@ -1,0 +1,270 @@
+"""Search with what is damaged, misplaced or in use by another thread: one line or the right answer, no file lost."""
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from search_fixtures import QUERY, TEXTS, write_documents, write_run
+from sentence_helpers import write_dual
+
+from boolbert.errors import BoolBertError
+from boolbert.retrieval.encode import encode_corpus
+from boolbert.retrieval.encoders import resolve_encoder
+from boolbert.retrieval.fingerprints import model_fingerprint
+from boolbert.retrieval.models import load_encoder
+from boolbert.search import BoolSearcher, Index, build_index, explain, load_model
+from boolbert.search.index import read_corpus
+
+
+@pytest.fixture
+def model_folder(tmp_path, tmp_path_factory, lively, tiny_config, tokenizer):
+    made = tmp_path_factory.getbasetemp() / "search-damage-model"
+    if not made.exists():
+        write_run(made, lively, tiny_config, tokenizer)
+    return shutil.copytree(made, tmp_path / "model")
+
+
+@pytest.fixture
+def model(model_folder):
+    return load_model(model_folder)
+
+
+@pytest.fixture
+def index(tmp_path, model):
+    return build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", model, progress=False)
+
+
+def files(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", ["documents.jsonl", "mine.jsonl", ""])
+def test_an_index_over_or_beside_its_source_is_refused(tmp_path, model, name):
+    data = tmp_path / "data"
+    data.mkdir()
+    write_documents(data / (name or "documents.jsonl"))
+    before = files(data)
+    for output in (data, data / ".", tmp_path / "model" / ".." / "data"):
+        with pytest.raises(BoolBertError, match="holds the documents that are to be indexed; give a folder of its own"):
+            build_index(data / name, output, model, progress=False)
+    (tmp_path / "link").symlink_to(data)
+    with pytest.raises(BoolBertError, match="holds the documents"):
+        build_index(data / name, tmp_path / "link", model, progress=False)
+    assert files(data) == before
+    assert len(build_index(data / name, data / "index", model, progress=False)) == len(TEXTS)
+    assert files(data).items() >= before.items()
+
+
+@pytest.mark.parametrize("name", ["documents.jsonl", "index.json", "lines.npy", "vectors/vectors-00000.npy"])
+def test_a_file_that_no_index_wrote_is_never_replaced(tmp_path, model, name):
+    docs = write_documents(tmp_path / "docs.jsonl")
+    mine = tmp_path / "folder" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text('{"title": "mine", "text": "mine"}\n')
+    with pytest.raises(BoolBertError, match=r"was not written by this .*; give another folder"):
+        build_index(docs, tmp_path / "folder", model, progress=False)
+    assert files(tmp_path / "folder") == {mine: b'{"title": "mine", "text": "mine"}\n'}
+
+
+def test_a_foreign_file_in_a_build_that_was_cut_off(tmp_path, model):
+    """The vectors are there, then somebody puts a documents.jsonl of their own beside them."""
+    docs = write_documents(tmp_path / "docs.jsonl")
+    encode_corpus(model.encoder, read_corpus(docs), tmp_path / "index/vectors", progress=False)
+    (tmp_path / "index/documents.jsonl").write_text("mine\n")
+    with pytest.raises(BoolBertError, match=r"documents.jsonl: is there already"):
+        build_index(docs, tmp_path / "index", model, progress=False)
+    assert (tmp_path / "index/documents.jsonl").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("name", ["index.json", "vectors/manifest.json"])
+def test_a_manifest_without_a_key_or_of_another_kind(index, name):
+    file = index.folder / name
+    content = json.loads(file.read_text())
+    optional = {"model", "source"} if name == "index.json" else set()
+    for key in sorted(content.keys() - optional):
+        for value in (None, [], -1, True, {}):
+            file.write_text(json.dumps({**content, key: value}))
+            with pytest.raises(BoolBertError, match=f"{name}: field '{key}' is missing or wrong"):
+                Index(index.folder)
+        file.write_text(json.dumps({other: content[other] for other in content if other != key}))
+        with pytest.raises(BoolBertError, match=f"{name}: field '{key}' is missing or wrong"):
+            Index(index.folder)
+    for other in ("[]", "3", "", "{}", "[" * 99_999):
+        file.write_text(other)
+        with pytest.raises(BoolBertError, match=name):
+            Index(index.folder)
+
+
+@pytest.mark.parametrize("keep", [0, 1, 60, 200, -1])
+@pytest.mark.parametrize("name", ["vectors/vectors-00000.npy", "documents.jsonl", "lines.npy"])
+def test_a_damaged_file_is_told_and_indexing_again_repairs_it(tmp_path, index, model, name, keep):
+    before = files(index.folder)
+    path = index.folder / name
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(BoolBertError, match=r"index again|encode again"):
+        Index(index.folder)
+    build_index(tmp_path / "docs.jsonl", index.folder, model, progress=False)
+    assert files(index.folder) == before
+
+
+def test_a_document_that_was_changed_in_place(index):
+    path = index.folder / "documents.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"title"', b"'title'", 1))
+    with pytest.raises(BoolBertError, match="document 0 is damaged; index again"):
+        Index(index.folder)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("shard_size", 0), ("shard_size", -5), ("batch_size", 0), ("batch_size", -5)]
+)
+def test_sizes_below_one(tmp_path, model, name, value):
+    corpus = read_corpus(write_documents(tmp_path / "docs.jsonl"))
+    with pytest.raises(BoolBertError, match=f"{name} must be at least 1, got {value}"):
+        encode_corpus(model.encoder, corpus, tmp_path / "vectors", **{name: value})
+    assert not (tmp_path / "vectors").exists()
+
+
+def test_a_query_that_is_not_utf_8(index, model):
+    searcher = BoolSearcher(model, index)
+    query = b"caf\xe9 but not war".decode("utf-8", "surrogateescape")  # as Python reads it from the command line
+    for ask in (searcher.search, lambda text: explain(searcher, text)):
+        with pytest.raises(BoolBertError, match=r"the query 'caf\\udce9 but not war' is not valid UTF-8"):
+            ask(query)
+
+
+def test_explaining_leaves_the_tokenizer_as_it_was(index, model):
+    """Its truncation and padding are state that a search in another thread uses."""
+    searcher = BoolSearcher(model, index)
+    searcher.search(QUERY)
+    tokenizers = [
+        module.tokenizer.backend_tokenizer for module in model.encoder.modules() if hasattr(module, "tokenizer")
+    ]
+    before = [(tokenizer.truncation, tokenizer.padding) for tokenizer in tokenizers]
+    assert any(truncation for truncation, _ in before)
+    for query in (QUERY, "films", "films " * 60):
+        explain(searcher, query)
+        assert [(tokenizer.truncation, tokenizer.padding) for tokenizer in tokenizers] == before
+
+
+def test_explain_and_search_at_once_give_what_each_gives_alone(index, model):
+    searcher = BoolSearcher(model, index)
+    queries = ["films", "films but not about war", "a and b or c", "books " * 50, "war as well as films that are not a"]
+
+    def ask(number):
+        query = queries[number % len(queries)]
+        if number % 3:
+            return [(hit.row, hit.score) for hit in searcher.search(query, 5)]
+        return explain(searcher, query, 5).as_json()
+
+    alone = [ask(number) for number in range(15)]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(ask, range(150)))
+    assert together == alone * 10
+
+
+def test_words_that_the_model_does_not_read_are_left_out(index, model):
+    found = explain(BoolSearcher(model, index), "films " * 40)
+    assert found.truncated
+    assert len(found.words) == 30  # 32 tokens, two of them [CLS] and [SEP]
+    assert all(len(reading.strength) == 30 for reading in found.readings)
+
+
+DAMAGE = {
+    "cut short": (lambda file: file.write_bytes(file.read_bytes()[:-10]), "is damaged, or no safetensors file"),
+    "empty": (lambda file: file.write_bytes(b""), "is damaged, or no safetensors file"),
+    "a pickle": (lambda file: torch.save({}, file), "is damaged, or no safetensors file"),
+    "pickled": (lambda file: torch.save({}, file.with_name("pytorch_model.bin")) or file.unlink(), "never loaded"),
+    "no tokenizer": (lambda file: file.with_name("tokenizer.json").unlink(), "tokenizer.json is missing"),
+    "no words": (
+        lambda file: cut_vocabulary(file.with_name("tokenizer.json"), 5),
+        "its tokenizer knows no words; is tokenizer.json the right one",
+    ),
+    "broken tokenizer": (
+        lambda file: file.with_name("tokenizer.json").write_text("{"),
+        "cannot be loaded as an encoder",
+    ),
+    "config of another size": (lambda file: change(file.with_name("config.json"), hidden_size=24), "cannot be loaded"),
+    "config, a list": (lambda file: file.with_name("config.json").write_text("[]"), "expected a JSON object"),
+}
+
+
+def change(file, **values):
+    file.write_text(json.dumps({**json.loads(file.read_text()), **values}))
+
+
+def cut_vocabulary(file, size):
+    content = json.loads(file.read_text())
+    words = sorted(content["model"]["vocab"].items(), key=lambda item: item[1])[:size]
+    content["model"]["vocab"] = dict(words)
+    file.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("part", ["", "document_encoder"])
+@pytest.mark.parametrize(("damage", "message"), DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_model_is_told_in_one_line(model_folder, damage, message, part):
+    damage(model_folder / part / "model.safetensors")
+    with pytest.raises(BoolBertError, match=message) as error:
+        load_model(model_folder)
+    assert "\n" not in str(error.value)
+
+
+def test_a_tokenizer_with_more_words_than_the_model(model_folder):
+    file = model_folder / "tokenizer.json"
+    content = json.loads(file.read_text())
+    content["model"]["vocab"]["one-more"] = 64
+    file.write_text(json.dumps(content))
+    with pytest.raises(BoolBertError, match="its tokenizer has 65 tokens, its model 64"):
+        load_model(model_folder)
+
+
+@pytest.mark.parametrize("content", ["{}", "[3]", '[{"type": 3, "path": ""}]', '[{"path": ""}]', "3"])
+def test_odd_module_lists(model_folder, content):
+    (model_folder / "modules.json").write_text(content)
+    with pytest.raises(BoolBertError, match=r"modules.json: "):
+        resolve_encoder(str(model_folder))
+
+
+@pytest.mark.parametrize("device", ["nonsense", "meta", "cuda:99", *([] if torch.cuda.is_available() else ["cuda"])])
+def test_a_device_that_is_not_there(model_folder, device):
+    with pytest.raises(BoolBertError, match=f"device '{device}' cannot be used here: .*; try cpu"):
+        load_model(model_folder, device=device)
+
+
+def fingerprint(folder, task="document"):
+    return model_fingerprint(load_encoder(str(folder), quiet=True, device="cpu"), task)
+
+
+@pytest.mark.parametrize(
+    ("file", "changes"),
+    [
+        ("config.json", {"num_attention_heads": 1}),
+        ("config.json", {"hidden_act": "relu"}),
+        ("config.json", {"layer_norm_eps": 0.1}),
+        ("tokenizer_config.json", {"do_lower_case": False}),
+    ],
+)
+def test_the_fingerprint_knows_what_the_weights_do_not_tell(tmp_path, lively, tiny_config, tokenizer, file, changes):
+    write_dual(tmp_path, lively, tiny_config, tokenizer)
+    before = fingerprint(tmp_path), fingerprint(tmp_path, "query")
+    change(tmp_path / "document_encoder" / file, **changes)
+    assert fingerprint(tmp_path) != before[0]
+    assert fingerprint(tmp_path, "query") == before[1]
+
+
+def test_the_fingerprint_leaves_out_what_shapes_no_vector(tmp_path, lively, tiny_config, tokenizer):
+    write_dual(tmp_path, lively, tiny_config, tokenizer)
+    before = fingerprint(tmp_path)
+    change(tmp_path / "document_encoder/config.json", hidden_dropout_prob=0.5, _name_or_path="/x", use_cache=True)
+    assert fingerprint(tmp_path) == before
+    model = load_encoder(str(tmp_path), quiet=True, device="cpu")
+    model.encode_document(["films"])  # sets how its tokenizer pads
+    assert model_fingerprint(model, "document") == before
+
+
+def test_a_run_with_untouched_documents_keeps_the_index(tmp_path, lively, tiny_config, tokenizer):
+    for seed in (1, 2):
+        write_dual(tmp_path / str(seed), lively, tiny_config, tokenizer, seed=seed)
+    assert fingerprint(tmp_path / "1") == fingerprint(tmp_path / "2")
+    assert fingerprint(tmp_path / "1", "query") != fingerprint(tmp_path / "2", "query")
