@@ -1,0 +1,85 @@
+"""BM25 that obeys NOT, and rankings fused by reciprocal ranks: the words of BM25 beside the meaning of vectors."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.boolean.decompose import parsed_parts
+from boolbert.retrieval.bm25 import BM25Index
+from boolbert.retrieval.neighbours import Ranked
+
+# What BM25 does about excluded words: nothing; leave them out of the query; besides, drop the documents that hold
+# them; or move those documents behind all others.
+Obedience = Literal["none", "wanted", "drop", "down"]
+CONSTANT = 60  # of reciprocal rank fusion, as in its paper (Cormack et al. 2009)
+
+
+def fuse(rankings: Sequence[npt.ArrayLike], k: int, *, constant: float = CONSTANT) -> Ranked:
+    """The k best documents (Q, k) by the sum of 1 / (constant + rank) over several rankings (Q, any); -1 is padding.
+
+    >>> fuse([[[7, 8, 9]], [[9, 7, -1]]], k=3)
+    array([[7, 9, 8]])
+    """
+    ranked = [np.asarray(rows, dtype=np.int64) for rows in rankings]
+    rows = np.concatenate(ranked, axis=1)
+    gains = np.concatenate([1.0 / (constant + 1 + np.arange(part.shape[1])) for part in ranked])
+    fused = np.full((len(rows), k), -1, dtype=np.int64)
+    for query, of_query in enumerate(rows):
+        real = of_query >= 0
+        found, place = np.unique(of_query[real], return_inverse=True)
+        scores = np.bincount(place, weights=gains[real], minlength=len(found))
+        best = found[np.lexsort((found, -scores))][:k]
+        fused[query, : len(best)] = best
+    return fused
+
+
+def wanted_words(query: str) -> tuple[str, list[str]]:
+    """A query without what it excludes, and the texts that it excludes.
+
+    >>> wanted_words("birds of Peru but not of Brazil")
+    ('birds of Peru', ['of Brazil'])
+    """
+    parts = parsed_parts(query)
+    excluded = [part.text for part in parts if part.operator == "not"]
+    return " ".join(part.text for part in parts if part.operator != "not") or query, excluded
+
+
+class WordSearch:
+    """BM25 over texts, which can obey NOT."""
+
+    def __init__(self, texts: Sequence[str], obedience: Obedience = "wanted"):
+        self.index = BM25Index(texts)
+        self.obedience = obedience
+
+    def top_k(self, queries: Sequence[str], k: int) -> Ranked:
+        """The k best documents of each query (Q, k); -1 where no other document shares a word with it."""
+        k = min(k, len(self.index))
+        result = np.full((len(queries), k), -1, dtype=np.int64)
+        for row, query in enumerate(queries):
+            scores = self._scores(query)
+            best = np.argpartition(-scores, k - 1)[:k]
+            best = best[np.lexsort((best, -scores[best]))]
+            found = best[scores[best] > -np.inf]
+            result[row, : len(found)] = found
+        return result
+
+    def _scores(self, query: str) -> npt.NDArray[np.float64]:
+        """The scores of all documents; -inf where one is not to be found."""
+        wanted, excluded = (query, []) if self.obedience == "none" else wanted_words(query)
+        scores = self.index.scores(wanted).astype(np.float64)
+        none = scores <= 0
+        if self.obedience in ("drop", "down"):
+            for text in excluded:
+                holds = self.holds(text)
+                scores[holds] = -np.inf if self.obedience == "drop" else scores[holds] - scores.max()
+        scores[none] = -np.inf
+        return scores
+
+    def holds(self, text: str) -> npt.NDArray[np.bool_]:
+        """Which documents hold all words of a text that BM25 knows; none where it knows no word."""
+        found = [scores for word in text.split() if (scores := self.index.scores(word)).any()]
+        if not found:
+            return np.zeros(len(self.index), dtype=np.bool_)
+        return np.logical_and.reduce([scores > 0 for scores in found])
