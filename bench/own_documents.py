@@ -1,12 +1,12 @@
 r"""What queries made from documents alone teach: real queries before and after, beside BM25 and the hybrid.
 
 python bench/own_documents.py --documents quest/documents.jsonl.gz --test quest:train --test boolmovies:dev --work WORK
-python bench/own_documents.py ... --sample 2000 --queries 700 --epochs 1 --test_limit 40 --sides query   # a few CPU minutes
+python bench/own_documents.py ... --sample 2000 --queries 700 --epochs 1 --test_limit 40 --sides query  # CPU minutes
 
-Three steps: make queries (WORK/made), train on them (WORK/run-SEED), measure. --steps runs some of them; BM25's rankings
-are kept in WORK, so that a machine without bm25s can use them. Flags behind -- go to train/quest.py as they are.
-No query of a test is ever trained on. `--teach sentences` is the baseline without labels from the literature: each
-sentence asks for the document it was taken from (inverse cloze, Lee et al. 2019).
+Three steps: make queries (WORK/queries-...), train on them (WORK/run-...), measure. --steps runs some of them. BM25's
+rankings are kept in WORK, so that a machine without bm25s can use them. Flags behind -- go to train/quest.py as they
+are. No query of a test is ever trained on. `--teach sentences` is the baseline without labels from the literature:
+each sentence asks for the document it was taken from (inverse cloze, Lee et al. 2019).
 """
 
 import argparse

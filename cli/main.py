@@ -26,6 +26,7 @@ MODEL = "folder or Hub id; without it the newest run under ./runs, else an untra
 TOOLS = {
     ("data", "summary"): ("boolbert.data.summary", "rows, templates, operators, lengths, and all that is wrong"),
     ("data", "split"): ("boolbert.data.split", "hold out a share of the training queries as a dev split"),
+    ("data", "queries"): ("boolbert.data.own.__main__", "make Boolean queries from documents alone, and look at them"),
     ("data", "countries"): ("boolbert.data.countries.__main__", "write the embedded countries into a folder"),
     ("data", "sentences"): ("boolbert.data.sentences.__main__", "write Boolean sentences for pretraining"),
     ("data", "cues"): ("boolbert.boolean.measure", "how well the cue lexicon tells the operators of queries"),
@@ -100,6 +101,7 @@ def _add_data(add) -> None:
   boolbert data summary                 # the embedded countries and sentences
   boolbert data summary path/to/quest --json
   boolbert data split path/to/quest --output quest-split
+  boolbert data queries recipes.csv --show 20
   boolbert data cues quest/train.jsonl --show not
 `boolbert data COMMAND --help` tells more.
 """

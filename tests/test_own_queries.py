@@ -181,3 +181,21 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path):
     with pytest.raises(DataError, match="is there already"):
         make_queries(OwnDocuments(["text"] * 30, progress=False), tmp_path / "made")
     assert (tmp_path / "made" / "mine.txt").read_text() == "mine"
+
+
+def test_the_command_shows_and_keeps(tmp_path, capsys):
+    from boolbert.cli import main
+
+    path = write_products(tmp_path / "products.csv", 200)
+    command = ["data", "queries", str(path), "--queries", "70", "--show", "3"]
+    assert main([*command, "--output", str(tmp_path / "made")]) == 0
+    shown = capsys.readouterr().out
+    assert "text: description, title: name, id: sku" in shown
+    assert f"{tmp_path / 'made'}: 70 training and" in shown
+    assert shown.count("answers (") == 3
+    assert Quest(tmp_path / "made", progress=False).splits == ["train", "dev"]
+    assert main(command) == 0  # without a folder nothing is kept
+    assert capsys.readouterr().out.count("answers (") == 3
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["made", "products.csv"]
+    assert main(["data", "queries", str(tmp_path / "prodcuts.csv")]) == 2
+    assert "did you mean" in capsys.readouterr().err

@@ -1,0 +1,72 @@
+"""Make Boolean queries from documents alone, look at them, and keep them as a data folder.
+
+boolbert data queries recipes.csv                                  # make some, and show 20 of them
+boolbert data queries recipes.csv --atoms cuisine,year --show 50
+boolbert data queries films.jsonl --output films_made              # a folder for train/quest.py --data films_made
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from ...errors import DataError
+from .documents import OwnDocuments
+from .folder import QUERIES, Made, make_queries
+from .passages import OVERLAP, WORDS, Passages
+from .show import show_queries
+
+
+def add_document_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags that say how documents are read, for every command that takes a user's documents."""
+    parser.add_argument("--text", metavar="FIELD", help="field of the text, or several: body,notes")
+    parser.add_argument("--title", metavar="FIELD", help="field of the title, or none")
+    parser.add_argument("--id", metavar="FIELD", help="field of the id, or none")
+    parser.add_argument("--atoms", metavar="FIELDS", help="fields that sort documents into sets: genre,year; or none")
+    parser.add_argument("--passages", action="store_true", help=f"cut long documents into passages of {WORDS} words")
+    parser.add_argument(
+        "--overlap", type=int, default=OVERLAP, metavar="WORDS", help="that passages share (%(default)s)"
+    )
+
+
+def read_documents(options: argparse.Namespace) -> OwnDocuments:
+    """The documents that the flags name. A name that is not there is an error at once."""
+    passages = Passages(overlap=options.overlap) if options.passages else None
+    fields = {name: getattr(options, name) for name in ("text", "title", "id", "atoms")}
+    return OwnDocuments(options.documents, passages=passages, **fields)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="boolbert data queries", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("documents", help="a .jsonl, .csv, .tsv or .parquet file, a folder of texts, or a Hub data set")
+    add_document_flags(parser)
+    parser.add_argument(
+        "--kind", metavar="NOUN", help="what the documents are called in queries; found out if not given"
+    )
+    parser.add_argument("--queries", type=int, default=QUERIES, help="how many to make (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of the choice")
+    parser.add_argument("--show", type=int, default=20, metavar="N", help="how many to show (%(default)s)")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="keep them in this new folder")
+    options = parser.parse_args(arguments)
+    if options.show < 0:
+        raise DataError(f"--show must be at least 0, got {options.show}")
+    documents = read_documents(options)
+    print(documents.preview())
+    with tempfile.TemporaryDirectory() as aside:
+        folder = options.output or Path(aside) / "made"
+        made = make_queries(documents, folder, queries=options.queries, seed=options.seed, kind=options.kind)
+        print(_summary(made, kept=options.output is not None))
+        if options.show:
+            print(f"\n{show_queries(str(folder), options.show, seed=options.seed)}")
+    return 0
+
+
+def _summary(made: Made, *, kept: bool) -> str:
+    text = str(made) if kept else str(made).removeprefix(f"{made.folder}: ")
+    return "\n".join([text, *(f"note: {note}" for note in made.notes)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
