@@ -2,15 +2,18 @@
 
 from .augmentation import augment
 from .cues import Cue, find_cues, operators_of
-from .labels import cue_labels, encode_with_cues
+from .labels import cue_labels, encode_with_cues, scope_labels
 from .marks import ParsedQuery, parse_original_query, render_original_query
 from .operators import OPERATORS, TEMPLATES, from_multi_hot, multi_hot, template_operators
+from .parts import Part, Reading, read_parts
 
 __all__ = [
     "OPERATORS",
     "TEMPLATES",
     "Cue",
     "ParsedQuery",
+    "Part",
+    "Reading",
     "augment",
     "cue_labels",
     "encode_with_cues",
@@ -19,6 +22,8 @@ __all__ = [
     "multi_hot",
     "operators_of",
     "parse_original_query",
+    "read_parts",
     "render_original_query",
+    "scope_labels",
     "template_operators",
 ]

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from .lexicon import CUES, FIXED, NON_WORDS, WEAK_CUES
+from .lexicon import BEYOND, CUES, FIXED, NON_WORDS, WEAK_CUES
 from .operators import OPERATORS
 
 APOSTROPHES = "'’‘ʼ`´′＇"
@@ -11,13 +11,17 @@ _HYPHENS = r"\-‐‑–"  # for a character class
 
 
 class Cue(NamedTuple):
-    """A span `text[start:end]` that carries an operator; weak where only some sentences mean it."""
+    """A span `text[start:end]` that carries an operator; weak where only some sentences mean it.
+
+    `excludes` is set by `read_parts`: a NOT that takes something from what is wanted, not one that negates a verb.
+    """
 
     start: int
     end: int
     operator: str
     text: str
     weak: bool = False
+    excludes: bool = False
 
 
 def _pattern(phrase: str) -> str:
@@ -35,6 +39,7 @@ _MEANING: dict[str, tuple[str, bool] | None] = {
     **{phrase: (operator, True) for operator in OPERATORS for phrase in WEAK_CUES[operator]},
     **{phrase: (operator, False) for operator in OPERATORS for phrase in CUES[operator]},
     **dict.fromkeys(FIXED),
+    **{phrase: ("not", False) for phrase in BEYOND if phrase not in CUES["and"]},
 }
 # No letter or hyphen at either side: "Android", "black-and-white" and "not-for-profit" hold no cue.
 _BEFORE, _AFTER = rf"(?<![\w{_HYPHENS}])", rf"(?!\w|[{_HYPHENS}]\w)"
@@ -62,6 +67,12 @@ _MATCH = re.compile(
 )
 # A name in double quotes; a text that is quoted as a whole is no name.
 _QUOTED = re.compile(r'(?<![^\s(])"(?=\S)[^"]{1,100}(?<=\S)"|“[^”]{1,100}”')
+# "In addition to Y, what other X": behind a BEYOND phrase; "what other X in addition to Y": before it.
+_OTHERS_AFTER = re.compile(
+    r"[^.?!]{1,200}?[,，]\s*(?:\w+\s+){0,3}?(?:what|which|who|whom|where|how|can|could|please)\b[^.?!]{0,80}?\b(?:other|else|another)\b",
+    re.IGNORECASE,
+)
+_OTHERS_BEFORE = re.compile(r"\b(?:what|which|who|where)\s+(?:\w+\s+)?(?:other|else)\b[^.?!,]{0,80}\Z", re.IGNORECASE)
 # The words between an "and" and the negation that it only introduces: "and (that are) not".
 _LINK = re.compile(
     r"\s+(?:(?:that|which|who)\s+)?(?:(?:are|is|were|was|do|does|did|has|have|can|could)\s+)?", re.IGNORECASE
@@ -86,6 +97,11 @@ def find_cues(text: str) -> list[Cue]:
         if meaning is None or any(left < start < right for left, right in names):
             continue
         operator, weak = meaning
+        if normal(match.group()) in BEYOND:
+            if _asks_for_others(text, start, end):
+                operator = "not"
+            elif operator == "not":
+                continue
         if operator == "not" and not (weak or match["non"]) and cues and _introduces(cues[-1], text, start):
             cues.pop()
         cues.append(Cue(start, end, operator, text[start:end], weak))
@@ -95,6 +111,12 @@ def find_cues(text: str) -> list[Cue]:
 def _introduces(cue: Cue, text: str, start: int) -> bool:
     """Whether an "and" belongs to the negation at `start`: "A and are not B" asks for the same as "A but not B"."""
     return normal(cue.text) == "and" and _LINK.fullmatch(text, cue.end, start) is not None
+
+
+def _asks_for_others(text: str, start: int, end: int) -> bool:
+    """Whether what a BEYOND phrase names is known already, and something else is asked for."""
+    before = _OTHERS_BEFORE.search(text, max(0, start - 120), start)
+    return before is not None or _OTHERS_AFTER.match(text, end) is not None
 
 
 def operators_of(text: str, weak: bool = False) -> set[str]:

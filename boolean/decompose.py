@@ -1,30 +1,9 @@
-"""Take a query apart: its atoms, and how each is joined to what stands before it."""
+"""A query as atoms with operators: from QUEST's marks, or from a plain text."""
 
-import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from .cues import find_cues
 from .marks import parse_original_query
-
-# What may hang at an atom's edges once the cues are cut out.
-_TRAILING = {
-    *("that", "which", "who", "whose", "are", "is", "were", "was", "do", "does", "did", "have", "has", "being"),
-    *("those", "ones", "also", "but", "and", "either", "both", "the"),
-}
-_LEADING = re.compile(r"^(?:(?:any|all|one)\s+of\s+)?(?:these|the following)\s*:", re.IGNORECASE)
-_WORD = re.compile(r"\S+")
-_EDGES = " \t\n,;:.?!"
-
-
-class Part(NamedTuple):
-    """An atom, and the operator that joins it to the parts before it; the first part has none."""
-
-    operator: str
-    text: str
-
-
-Parts = tuple[Part, ...]
+from .parts import Part, Parts, read_parts
 
 
 def blank_operators(template: str) -> tuple[str, ...]:
@@ -39,63 +18,33 @@ def blank_operators(template: str) -> tuple[str, ...]:
 
 
 def gold_parts(original_query: str) -> Parts:
-    """The parts of a query that is marked as in QUEST.
+    """The parts of a query that is marked as in QUEST; their spans are those of the text without its marks.
 
-    >>> gold_parts("<mark>Films about cats</mark> that are not <mark>French films</mark>")
-    (Part(operator='', text='Films about cats'), Part(operator='not', text='French films'))
+    >>> gold_parts("<mark>Films about cats</mark> that are not <mark>French films</mark>")[1]
+    Part(operator='not', start=30, end=42, text='French films')
     """
     template, atoms = parse_original_query(original_query)
-    return tuple(map(Part, blank_operators(template), atoms))
-
-
-def parsed_parts(text: str) -> Parts:
-    """The parts of a plain text, cut at its cues. A text without a positive part is kept whole.
-
-    >>> [tuple(part) for part in parsed_parts("Birds of Peru as well as Chile, but not of Brazil or Cuba")]
-    [('', 'Birds of Peru'), ('and', 'Chile'), ('not', 'of Brazil'), ('not', 'Cuba')]
-    >>> [tuple(part) for part in parsed_parts("either cats, dogs or birds")]
-    [('', 'cats'), ('or', 'dogs'), ('or', 'birds')]
-    >>> parsed_parts("not dogs")
-    (Part(operator='', text='not dogs'),)
-    """
-    parts: list[Part] = []
-    operator, start = "", 0
-    for cue in [*(cue for cue in find_cues(text) if not cue.weak), None]:
-        piece = text[start : cue.start if cue else len(text)]
-        # The comma of "A, B or C" says the same as its "or".
-        listed = cue is not None and cue.operator != "not"
-        atoms = [atom for atom in map(clean, piece.split(", ") if listed else [piece]) if atom]
-        for atom in atoms:
-            # "A but not B or C" excludes both.
-            joined = "not" if operator == "or" and parts and parts[-1].operator == "not" else operator
-            parts.append(Part(joined if parts or joined == "not" else "", atom))
-            operator = cue.operator if cue else ""
-        if cue is not None:
-            operator = cue.operator if atoms or not operator else _stronger(operator, cue.operator)
-            start = cue.end
-    if not parts or parts[0].operator == "not":
-        return (Part("", text.strip()), *parts[1:])
+    text = original_query.replace("<mark>", "").replace("</mark>", "")
+    parts, end = [], 0
+    for operator, atom in zip(blank_operators(template), atoms, strict=True):
+        start = text.index(atom, end)
+        end = start + len(atom)
+        parts.append(Part(operator, start, end, atom))
     return tuple(parts)
 
 
-def clean(atom: str) -> str:
-    """An atom without what is left of the words that joined it.
+def parsed_parts(text: str) -> Parts:
+    """The parts of a plain text, a wanted one first. A text without a wanted part is kept whole.
 
-    >>> clean(" , French films that are ")
-    'French films'
+    >>> [part[::3] for part in parsed_parts("Apart from Chile, birds of Peru or Cuba")]
+    [('', 'birds of Peru'), ('not', 'Chile'), ('or', 'Cuba')]
+    >>> [part[::3] for part in parsed_parts("not dogs")]
+    [('', 'not dogs')]
     """
-    atom = atom.strip(_EDGES)
-    end = len(atom)
-    for word in reversed(list(_WORD.finditer(atom))[1:]):
-        if word.group().lower() not in _TRAILING:
-            break
-        end = word.start()
-    return _LEADING.sub("", atom[:end].rstrip()).strip(_EDGES)
-
-
-def _stronger(first: str, second: str) -> str:
-    """Of two cues with nothing between them, the one that counts: "but also not" negates."""
-    return "not" if "not" in (first, second) else second
+    parts = list(read_parts(text).parts)
+    first = next(number for number, part in enumerate(parts) if part.operator != "not")
+    parts.insert(0, parts.pop(first))
+    return tuple(parts)
 
 
 def negated(parts: Sequence[Part]) -> list[str]:

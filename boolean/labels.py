@@ -1,10 +1,11 @@
-"""From cue spans to token labels: the targets of the cue predictor."""
+"""From spans to token labels: the targets of the cue predictor and of the scope predictor."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .cues import Cue, find_cues
 from .operators import OPERATORS
+from .parts import Reading, Span, read_parts
 
 
 def cue_labels(text: str, offsets: Iterable[Sequence[int]], cues: Iterable[Cue] | None = None) -> list[list[int]]:
@@ -23,6 +24,32 @@ def cue_labels(text: str, offsets: Iterable[Sequence[int]], cues: Iterable[Cue] 
         [
             int(any(cue.operator == operator and start < cue.end and end > cue.start for cue in chosen))
             for start, end in spans
+        ]
+        for operator in OPERATORS
+    ]
+
+
+def scope_labels(
+    text: str, offsets: Iterable[Sequence[int]], scopes: Reading | Mapping[str, Sequence[Span]] | None = None
+) -> list[list[int]]:
+    """0/1 labels of shape (3, length), a row for each of `OPERATORS`: 1 where the operator reaches the token.
+
+    NOT reaches the words that it excludes, OR its alternatives, AND the parts that it joins; never a cue, nor the
+    signs at a part's edges. `offsets` are as for `cue_labels`. `scopes` is a reading or the spans of each operator,
+    where somebody knows better; without it the text is read.
+
+    >>> scope_labels("cats not dogs", [(0, 0), (0, 4), (5, 8), (9, 13), (0, 0)])
+    [[0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
+    """
+    if scopes is None:
+        scopes = read_parts(text)
+    if isinstance(scopes, Reading):
+        scopes = {operator: scopes.scopes(operator) for operator in OPERATORS}
+    tokens = [(int(start), int(end)) for start, end in offsets]
+    return [
+        [
+            int(any(start < right and end > left for left, right in scopes.get(operator, ())) and end > start)
+            for start, end in tokens
         ]
         for operator in OPERATORS
     ]

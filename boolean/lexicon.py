@@ -6,6 +6,35 @@ A space stands for any white space, ' for any apostrophe. Longer phrases win ove
 
 _BE = ("are", "is", "were", "was")
 _AUXILIARIES = (*_BE, "do", "does", "did", "has", "have", "had", "ca", "could", "wo", "would", "should")
+# What a request may ask not to do with a topic: "without mentioning", "avoid discussing", "please do not include".
+_MENTION = ("mention", "include", "discuss", "consider", "involve", "refer to", "reference", "focus on", "talk about")
+_MENTIONING = (
+    *("mentioning", "including", "discussing", "considering", "involving", "referring to", "referencing"),
+    *("focusing on", "talking about", "bringing up", "going into", "asking about", "touching on", "counting"),
+)
+REQUESTS: tuple[str, ...] = (
+    *(f"{negation} {verb}" for negation in ("do not", "don't", "dont", "let's not", "should not") for verb in _MENTION),
+    *(f"{negation} {verb}" for negation in ("cannot", "can't", "must not", "not to") for verb in _MENTION),
+    *(f"{avoid} {verb}" for avoid in ("avoid", "avoiding") for verb in _MENTIONING),
+    *(f"{without} {verb}" for without in ("without", "but without", "and without") for verb in _MENTIONING),
+    *(
+        f"{without} {noun}"
+        for without in ("without", "but without", "without any")
+        for noun in ("mention of", "reference to", "references to", "regard to", "regard for", "information about")
+    ),
+    *("but without any information about", "but without any mention of", "but without any reference to"),
+    *("disregarding", "while disregarding", "while ignoring", "but ignoring", "while avoiding", "not interested in"),
+    *(
+        "while excluding",
+        "while leaving out",
+        "while omitting",
+        "while not including",
+        "not related to",
+        "not involving",
+    ),
+)
+# NOT where the question asks for something else or others: "In addition to Y, what other X are there?"
+BEYOND: tuple[str, ...] = ("in addition to", "on top of")
 
 CUES: dict[str, tuple[str, ...]] = {
     "and": (
@@ -34,6 +63,7 @@ CUES: dict[str, tuple[str, ...]] = {
         *("other than", "rather than", "apart from", "aside from", "besides", "save for", "barring", "minus"),
         *("lack", "lacks", "lacking", "devoid of", "absence of", "unrelated to", "outside of", "w/o"),
         *("all but", "anything but", "everything but", "everywhere but", "no longer"),
+        *REQUESTS,
     ),
 }
 
@@ -80,5 +110,6 @@ FIXED: tuple[str, ...] = (
 # Words after "non-" with which it names a kind of its own: "non-fiction" excludes nothing from a query.
 NON_WORDS: tuple[str, ...] = (
     *("fiction", "fictions", "fictional", "profit", "profits", "stop", "binary", "linear", "government"),
-    *("governmental", "verbal", "sequitur", "grata", "partisan"),
+    *("governmental", "verbal", "sequitur", "grata", "partisan", "alcoholic", "violent", "violence", "dairy", "toxic"),
+    *("stick", "disclosure", "compete", "refundable", "existent", "smoker", "smokers", "smoking", "commissioned"),
 )

@@ -31,7 +31,7 @@ def test_blanks_carry_the_templates_operators(template):
     ],
 )
 def test_plain_texts(text, parts):
-    assert [tuple(part) for part in parsed_parts(text)] == parts
+    assert [part[::3] for part in parsed_parts(text)] == parts
 
 
 def test_most_embedded_queries_come_apart_as_they_were_put_together():

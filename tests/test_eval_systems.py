@@ -5,7 +5,7 @@ import pytest
 import torch
 from eval_fixtures import answers, save_model, write_quest
 
-from boolbert.boolean.decompose import Part
+from boolbert.boolean.parts import Part
 from boolbert.data.tasks import Question, quest_task
 from boolbert.errors import EvaluationError, RetrievalError
 from boolbert.eval.results import measure, pair_accuracy
@@ -84,9 +84,12 @@ def test_decomposition_and_subtraction_are_their_formulas(tmp_path, tokenizer, t
         return documents @ model.encode_query(text)
 
     question = Question(
-        "q", "films that are war but not a", ("and", "not"), (Part("", "films"), Part("and", "war"), Part("not", "a"))
+        "q",
+        "films that are war but not a",
+        ("and", "not"),
+        (Part("", 0, 5, "films"), Part("and", 15, 18, "war"), Part("not", 27, 28, "a")),
     )
-    either = Question("o", "films or books", ("or",), (Part("", "films"), Part("or", "books")))
+    either = Question("o", "films or books", ("or",), (Part("", 0, 5, "films"), Part("or", 9, 14, "books")))
     for conjunction, join in (("sum", np.add), ("min", np.minimum)):
         system = Decomposition("d", dense, known_parts, conjunction=conjunction, not_weight=0.5)
         found = system.scorer([question, either])(2, 9).numpy()

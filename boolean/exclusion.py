@@ -1,0 +1,210 @@
+"""Does a NOT cue exclude something from a wanted set, or does it only negate a predicate?
+
+"Films that are not westerns" wants films and excludes westerns. "Which birds do not fly?" is about flying, and nothing
+is to be taken away from it. False alarms cost more than misses: where in doubt, nothing is excluded.
+"""
+
+import re
+
+from .cues import Cue, normal
+from .lexicon import BEYOND, REQUESTS
+
+# These exclude wherever something is wanted besides.
+ALWAYS = frozenset(
+    {
+        *("excluding", "but excluding", "and excluding", "excepting", "but excepting", "except", "except for"),
+        *("with the exception of", "with the exclusion of", "exclusive of", "other than", "apart from", "aside from"),
+        *("besides", "save for", "barring", "leaving out", "omitting", "not including", "but not including"),
+        *("not counting", "unrelated to", *BEYOND),
+    }
+)
+CONTRASTS = frozenset({"but not", "and not", "yet not", "though not", "rather than", "but never", "and never", "minus"})
+ABSENCES = frozenset({"without", "but without", "and without", "w/o", "with no", "and with no", "lacking", "devoid of"})
+COMMANDS = frozenset({"exclude", "omit", "leave out"})
+RELATIVE_ONLY = frozenset({"lack", "lacks", "excludes", "omits", "leaves out"})
+
+# How a request or a question opens before it names what is wanted.
+_SOME = r"(?:\s+(?:some|any|all|the|a\s+few|more))?(?:\s+of\s+the)?"
+_TELL = r"(?:tell|show|give|find|get|bring|send)\s+(?:me|us)(?:\s+(?:about|something\s+about|everything\s+about))?"
+_NAME = r"(?:tell|find|list|name|show|give|recommend|suggest|search\s+for|look\s+for|describe|introduce|provide|share)"
+OPENING = re.compile(
+    rf"\s*(?:please\s+)?(?:(?:can|could|would|will)\s+you\s+(?:please\s+)?(?:{_TELL}|{_NAME})(?:\s+me)?"
+    rf"|{_TELL}|{_NAME}|what\s+(?:are|is|were|was)|which\s+are|who\s+(?:are|were)|do\s+you\s+know|are\s+there|is\s+there"
+    rf"|(?:i|we)(?:\s+am|\s+are|['’]m|['’]re)?\s+(?:looking\s+for|interested\s+in|want|need|would\s+like|like|prefer)"
+    rf"|(?:they|he|she)\s+asked\s+for){_SOME}\b",
+    re.IGNORECASE,
+)
+_AUXILIARY = (
+    r"(?:do|does|did|is|are|was|were|am|has|have|had|can|could|will|would|should|may|might|must|isn|aren|don|won)"
+)
+_SENTENCE_END = re.compile(r"[?!;]|\.(?=\s)")
+# "that are", "which do", "but is", ", and have": the clause that the negation opens.
+_RELATIVE = re.compile(rf"\b(?:that|which|who)\s+(?:(?P<verb>{_AUXILIARY})\s+)?(?:\w+ly\s+)?\Z", re.IGNORECASE)
+_BUT = re.compile(
+    rf"\b(?:but|yet|though|although)\s+(?:(?:that|which|who|it|they|he|she)\s+)?(?:{_AUXILIARY}\s+)?(?:\w+ly\s+)?\Z",
+    re.IGNORECASE,
+)
+_AND = re.compile(rf"\band\s+(?:(?:that|which|who)\s+)?(?:{_AUXILIARY}\s+)?\Z", re.IGNORECASE)
+_ANY_RELATIVE = re.compile(r"\b(?:that|which|who|whose)\s+\w+", re.IGNORECASE)
+_PLURAL_VERB = frozenset({"are", "were", "have", "do", "aren't", "weren't", "haven't", "don't", "arent", "dont"})
+_SINGULAR_VERB = frozenset({"is", "was", "has", "does", "isn't", "wasn't", "hasn't", "doesn't", "isnt", "wasnt"})
+_BE_VERB = frozenset({"are", "were", "is", "was", "aren't", "weren't", "isn't", "wasn't", "arent", "isnt"})
+_INDEFINITE = re.compile(
+    r"\b(?:an?|any|some|another|one|something|anything|someone|anyone|everything|all|many|every|each|other|others)\b",
+    re.IGNORECASE,
+)
+_DEFINITE_ONE = re.compile(r"\bthe\s+(?:only|first|last|one|man|woman|person|king|queen|president)\b", re.IGNORECASE)
+_PLURAL = re.compile(r"\b\w+[^\Wsu]s\b|\b(?:flora|fauna|fish|people|men|women|children)\b", re.IGNORECASE)
+# Verbs that say what a thing holds: "recipes that do not contain nuts".
+_HOLD = re.compile(
+    r"\s*(?:also\s+)?(?:include|contain|involve|have|feature|mention|cover|belong|relate|concern|use|star|require)\b",
+    re.IGNORECASE,
+)
+_AFTER_NOUN = re.compile(
+    r"\s*(?:(?:also|necessarily|specifically|directly)\s+)?(?:\w+ed|\w+ing|set|shot|made|written|found|known|born|held|built|seen|native|"
+    r"in|on|of|at|by|from|about|for|with|to|under|near|during|after|before|an?|the|those|any)\b",
+    re.IGNORECASE,
+)
+_CAPITAL = re.compile(r"\s*[A-Z]")
+_ASKS_HOW = re.compile(
+    rf"\s*(?:how|why|{_AUXILIARY}|when|where|what\s+happens|he|she|it|they|we|i|you|there|this)\b", re.IGNORECASE
+)
+_WHY = re.compile(r"\s*(?:why|how\s+come)\b", re.IGNORECASE)
+_COMMAND = re.compile(r"(?:\A|[,;.?!:(]|\b(?:please|but|and|to|then|also|just))\s*\Z", re.IGNORECASE)
+_SET_APART = re.compile(
+    r"\b(?:sets?|setting|tell|tells|keeps?|stands?|told|kept|stood|makes?|live|lived|grow|grew)\b[^,;.?!]{0,60}\Z",
+    re.IGNORECASE,
+)
+_NEITHER = re.compile(
+    rf"\b(?:(?:that|which|who|but)(?:\s+{_AUXILIARY})?|{_AUXILIARY}|of|in|on|about|with|from|by|for)\s+\Z",
+    re.IGNORECASE,
+)
+_FIRST_PERSON = re.compile(r"\b(?:i|we)(?:\s+am|\s+are|['’]m|['’]re|['’]d)?\s+\Z", re.IGNORECASE)
+_DO = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must)\s+\Z", re.IGNORECASE)
+_WORDS = re.compile(r"\w+(?:['’-]\w+)*")
+# Words that name nothing by themselves.
+_EMPTY = frozenset(
+    {
+        *("a", "all", "an", "and", "any", "anything", "are", "at", "be", "both", "but", "by", "can", "could", "do"),
+        *("does", "everything", "find", "for", "from", "give", "i", "in", "is", "it", "list", "many", "me", "more"),
+        *("most", "my", "name", "of", "on", "one", "only", "or", "other", "others", "please", "show", "some"),
+        *("something", "tell", "that", "the", "them", "there", "these", "they", "things", "this", "those", "to", "us"),
+        *("was", "we", "were", "what", "which", "who", "with", "would", "you", "your", "about", "also", "just", "than"),
+    }
+)
+
+
+def excludes(text: str, cue: Cue) -> bool:
+    """Whether a NOT cue opens an exclusion, as far as the words round it tell.
+
+    >>> from .cues import find_cues
+    >>> def ask(text): return [excludes(text, cue) for cue in find_cues(text) if cue.operator == "not"]
+    >>> ask("films that are not westerns"), ask("Which birds do not fly?"), ask("Who had no love for the violin?")
+    ([True], [False], [False])
+    """
+    if cue.operator != "not" or cue.weak:
+        return False
+    word = normal(cue.text)
+    start = sentence_start(text, cue.start)
+    before, after = text[start : cue.start], text[cue.end : cue.end + 200]
+    if word in REQUESTS:
+        return _is_request(word, before)
+    if word in ALWAYS:
+        return not (word == "apart from" and _SET_APART.search(before))
+    if word in CONTRASTS:
+        return _contrasts(word, before, after)
+    if word in ABSENCES:
+        return before.rstrip().endswith((",", "(")) or not _ASKS_HOW.match(_unopened(before))
+    if word in COMMANDS:
+        return bool(_COMMAND.search(before) or _RELATIVE.search(before))
+    if word in RELATIVE_ONLY:
+        return bool(_RELATIVE.search(before))
+    if word.startswith("non"):
+        return len(_WORDS.findall(after)) > 1 or content(before)
+    if word in ("and no", "but no"):
+        return bool(re.search(r"\b(?:with|have|has)\b", before, re.IGNORECASE))
+    if word == "neither":
+        return bool(_NEITHER.search(before)) and content(before)
+    if word == "none of":
+        return bool(_NEITHER.search(before)) and ":" in after
+    if word in ("not", "not also", "never", "cannot", "can not") or word.endswith(("n't", "nt")):
+        return _negates_a_set(word, before, after)
+    return False
+
+
+def sentence_start(text: str, position: int) -> int:
+    """Where the sentence begins in which a character stands."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, max(0, position - 600), position)]
+    return ends[-1] if ends else 0
+
+
+def content(text: str) -> bool:
+    """Whether a text names something to look for.
+
+    >>> content("tell me about all of the"), content("tell me about the moon")
+    (False, True)
+    """
+    return bool(_content_words(text))
+
+
+def _content_words(text: str) -> list[str]:
+    return [word for word in _WORDS.findall(text.lower()) if word not in _EMPTY]
+
+
+def _unopened(before: str) -> str:
+    """What follows the opening of a request: "films" of "Can you show me films"."""
+    opening = OPENING.match(before)
+    return before[opening.end() :] if opening else before
+
+
+def _is_request(word: str, before: str) -> bool:
+    if word in ("not interested in",):
+        return bool(_FIRST_PERSON.search(before))
+    if word.startswith("not to "):
+        return bool(re.search(r"\b(?:but|please|prefer|allowed|want|try)\s+\Z", before, re.IGNORECASE))
+    return not _WHY.match(before)
+
+
+def _contrasts(word: str, before: str, after: str) -> bool:
+    if word == "minus":
+        return not (before.rstrip()[-1:].isdigit() or after.lstrip()[:1].isdigit())
+    if word == "but not":
+        return not _WHY.match(before)
+    if word == "rather than" and re.search(r"\b(?:choose|chose|use|used|prefer)\b", before, re.IGNORECASE):
+        return False
+    return before.rstrip().endswith(",") or not _ASKS_HOW.match(_unopened(before))
+
+
+def _negates_a_set(word: str, before: str, after: str) -> bool:
+    """For "not", "aren't", "never": in a relative clause, after "but", behind a noun, in a command."""
+    if _WHY.match(before):
+        return False
+    if _BUT.search(before):
+        return True
+    relative = _RELATIVE.search(before)
+    if not relative and _AND.search(before):
+        return _ANY_RELATIVE.search(before) is not None
+    if relative:
+        head = _unopened(before[: relative.start()])
+        verb = (relative["verb"] or word).lower()
+        if not content(head) or _DEFINITE_ONE.search(head):
+            return False
+        if verb in _SINGULAR_VERB:
+            return _INDEFINITE.search(before) is not None
+        if verb in _BE_VERB:
+            return True
+        if verb not in _PLURAL_VERB and not (_PLURAL.search(head) or _INDEFINITE.search(before)):
+            return False
+        # "Dogs that don't shed" are a kind of their own; "small dogs of Peru that don't shed" are some of a set.
+        return bool(_HOLD.match(after)) or len(_content_words(head)) > 1
+    if word not in ("not", "never") or not before.strip():
+        return False
+    if before.rstrip().endswith((",", "(")):
+        return content(before) and not _DO.search(before)
+    if word == "never":
+        return False
+    # "Films not set in India", but "What films did she not finish?"
+    clause = _ANY_RELATIVE.sub("", _unopened(before))
+    if re.search(rf"\b{_AUXILIARY}\b", clause, re.IGNORECASE) or not content(clause):
+        return False
+    return bool(_AFTER_NOUN.match(after) or _CAPITAL.match(after))

@@ -1,0 +1,374 @@
+"""The parts of any text: what is wanted, what AND joins, which alternatives OR offers, what NOT excludes.
+
+`read_parts` is the one place that decides where a part begins and ends. Decomposition, scope labels and explanations
+all use it. `exclusion.py` decides which NOT cues exclude at all.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from .cues import Cue, find_cues, normal
+from .exclusion import ABSENCES, OPENING, content, excludes, sentence_start
+
+Span = tuple[int, int]
+
+
+class Part(NamedTuple):
+    """A stretch `text[start:end]` and the operator that joins it to the parts before it; "" where none does."""
+
+    operator: str
+    start: int
+    end: int
+    text: str
+
+
+Parts = tuple[Part, ...]
+
+
+class Reading(NamedTuple):
+    """A text with its counting cues and its parts, both from left to right."""
+
+    text: str
+    cues: tuple[Cue, ...]
+    parts: Parts
+
+    @property
+    def wanted(self) -> Parts:
+        return tuple(part for part in self.parts if part.operator != "not")
+
+    @property
+    def excluded(self) -> Parts:
+        return tuple(part for part in self.parts if part.operator == "not")
+
+    def scopes(self, operator: str) -> tuple[Span, ...]:
+        """The characters that an operator reaches: NOT's excluded parts, OR's alternatives, the parts that AND joins.
+
+        >>> read_parts("cats or dogs but not wolves").scopes("or")
+        ((0, 4), (8, 12))
+        """
+        if operator == "not":
+            return tuple((part.start, part.end) for part in self.excluded)
+        spans: dict[Span, None] = {}
+        left: Part | None = None
+        for part in self.wanted:
+            if part.operator == operator and left is not None:
+                spans[left.start, left.end] = None
+                spans[part.start, part.end] = None
+            left = part
+        return tuple(spans)
+
+
+_QUOTED = r'"[^"]{1,100}"|“[^”]{1,100}”'
+_WH = r"(?:what|which|who|whom|whose|where|when|why|how)"
+_CLAUSE = (
+    rf"(?:{_WH}|can|could|does|do|did|is|are|was|were|has|have|will|tell|list|please|also|then|with|i|we|instead|that|"
+    r"only)"
+)
+_STOPS = re.compile(
+    rf"(?P<quoted>{_QUOTED})|(?P<open>\()|(?P<close>\))|(?P<end>[?!;？]|:(?=\s))|(?P<dot>\.(?=\s|\Z))|(?P<comma>[,，])"
+    rf"|(?P<dash>\s[-–—]\s)|(?P<clause>\s+and\s+(?={_CLAUSE}\b))|(?P<but>\s+(?:but|while|whereas|because|though|yet)\s+)"
+    rf"|(?P<other>\s+(?={_WH}\s+(?:other|else)\b))|(?P<relative>\s+(?=(?:that|which|who)\s+(?:are|is|were|was|have|has|do|does|also)\b))"
+    r"|(?P<andverb>\s+and\s+(?=(?:\w+ed|set|shot|made|written|about|in|on|by|from|of|for)\b))"
+    r"|(?P<verb>\s+(?=(?:did|does|do|has|have|had|is|are|was|were|will|can|could|would)\b))",
+    re.IGNORECASE,
+)
+_ABBREVIATION = re.compile(
+    r"(?:\b[A-Z]|\b(?:St|Mr|Mrs|Ms|Dr|Jr|Sr|vs|No|Vol|Mt|Prof|Gen|Rev|Co|Inc|Ltd|e\.g|i\.e|feat))\Z"
+)
+# A comma after which a list, a date, a place or a description goes on.
+_NOT_AN_ITEM = (
+    rf"(?:{_CLAUSE}|but|please|by|in|on|at|from|of|for|to|especially|preferably|specifically|such|if|he|she|it|they)\b"
+)
+_ITEM = re.compile(rf"\s*(?!{_NOT_AN_ITEM})", re.IGNORECASE)
+_CONJUNCTION = re.compile(rf"\b(?:or|nor|and)\s+(?!{_NOT_AN_ITEM})", re.IGNORECASE)
+_OR_NEXT = re.compile(r"\s*(?:or|nor)\s+(?!else\b|alternatively\b)", re.IGNORECASE)
+_AND_NEXT = re.compile(rf"\s*and\s+(?!{_CLAUSE}\b)", re.IGNORECASE)
+_DATE = re.compile(r"\s*\d{3,4}\b|\d")
+_PLACE = re.compile(r"\s*(?!I\b)[A-Z][\w.'’-]*(?:\s+[A-Z][\w.'’-]*){0,3}\s*(?=[?!;,)]|\.?\s*\Z)")
+_DESCRIPTION = re.compile(
+    r"\s*(?:(?:an?|the|one\s+of)\s|(?:which|who|whose|where)\s+(?:is|was|are|were|has|had|have|\w+ed|\w+s)\b)",
+    re.IGNORECASE,
+)
+# Where the main clause begins after an exclusion that stands in front.
+_MAIN = re.compile(
+    r"\s*(?:(?:what|how|why)\b|(?:who|which|where|when)\s+(?:other|else|are|were|is|was|did|does|do)\b"
+    r"|(?:in|to|with|for|at|on|of)\s+which\b|(?:can|could|would|will|do|does|did|is|are|was|were|has|have)\s+\w+"
+    r"|please\b|(?:tell|list|find|show|name|give|describe|explain)\b|i\b|we\b)",
+    re.IGNORECASE,
+)
+_WEAK_MAIN = re.compile(r"\s*(?:who|which|where|when)\b", re.IGNORECASE)
+# A question whose verb is still to come: "Which films other than westerns were shot in Spain?"
+_VERBLESS = re.compile(
+    r"\s*(?:which|what|who)\b(?!.*\b(?:did|does|do|has|have|had|is|are|was|were|will|can|could|would|should)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+_NAME_THEN = re.compile(
+    r"\s*(?:the\s+)?[A-Z][\w.'’-]*(?:\s+(?:(?:of|the|de|van|von)\s+)?[A-Z][\w.'’-]*)*(?=\s+(?:to\s+the|\w+ed\s+(?!by\b|in\b|on\b)|won|wrote|made|sang)\b)"
+)
+# What stands before the excluded thing and says nothing about it.
+_FILLER = re.compile(
+    r"\s*(?:(?:mentioning|including|considering|discussing)\s+)?"
+    r"(?:(?:the\s+fact\s+that)\s+|(?:those|ones|anything|something|things)\s+(?:that|which|who)\s+(?:are|is|were|was|have|has|had)\s+"
+    r"|(?:(?:any|all|the|some|further|other)\s+)*(?:(?:specific|particular|personal|other|further)\s+)*"
+    r"(?:information|details?|data|mentions?|references?|facts?|anything|something|connections?|those|ones)\s+(?:specifically\s+|specific\s+)?"
+    r"(?:about|related\s+to|relating\s+to|regarding|concerning|on|of|to|from|involving|with)\s+)",
+    re.IGNORECASE,
+)
+_EMPTY_LEAD = re.compile(
+    r"(?:(?:any|all|one)\s+of\s+)?(?:these|the\s+following)\s*:|(?:being|any|either|both|also)\s+|:", re.IGNORECASE
+)
+_TRAIL = re.compile(
+    r"(?:\s+(?:that|which|who|whose|are|is|were|was|do|does|did|have|has|being|those|ones|also|but|and|or|either|both|the|while|please|"
+    r"specifically|in\s+particular|into\s+account|as\s+well|too))+\Z",
+    re.IGNORECASE,
+)
+_EDGES = " \t\r\n,，;:.?!？()–—-"
+_QUOTES = "\"“”'‘’"
+_CLOSING_AND = re.compile(r"also|addition|plus|same time|simultaneously|likewise|\bbut\b")
+_WORD = re.compile(r"\w+(?:-\w+)*")
+LONGEST = 600  # characters: no exclusion is longer
+LONGEST_ITEM = 60
+
+
+def read_parts(text: str) -> Reading:
+    """Take any text apart.
+
+    >>> [part[::3] for part in read_parts("films (not westerns) of the 1950s").parts]
+    [('', 'films'), ('not', 'westerns'), ('', 'of the 1950s')]
+    >>> [part[::3] for part in read_parts("Birds of Peru as well as Chile, but not of Brazil or Cuba").parts]
+    [('', 'Birds of Peru'), ('and', 'Chile'), ('not', 'of Brazil'), ('not', 'Cuba')]
+    >>> [part[::3] for part in read_parts("Which birds do not fly?").parts]
+    [('', 'Which birds do not fly')]
+    """
+    cues = [cue for cue in find_cues(text) if not cue.weak]
+    stretches = _exclusions(text, cues)
+    outside = _outside(text, stretches)
+    if stretches and not any(content(text[start:end]) for start, end in outside):
+        stretches, outside = [], [(0, len(text))]  # nothing is wanted, so nothing is taken from it
+    opening = {start for start, _, _ in stretches}
+    cues = [cue._replace(excludes=cue.start in opening) for cue in cues]
+    parts: list[Part] = []
+    for _, start, end in stretches:
+        parts += [Part("not", *span, text[slice(*span)]) for span in _pieces(text, start, end, cues)]
+    wanted = list(_wanted(text, outside, cues))
+    parts = sorted([*parts, *wanted], key=lambda part: part.start)
+    if not wanted:
+        left, right = _trim(text, 0, len(text))
+        parts = [Part("", left, right, text[left:right])]
+    return Reading(text, tuple(cues), tuple(parts))
+
+
+def _exclusions(text: str, cues: Sequence[Cue]) -> list[tuple[int, int, int]]:
+    """For every exclusion the start of its cue, the end of its cue, and where the excluded words end."""
+    found: list[tuple[int, int, int]] = []
+    for cue in cues:
+        if cue.operator != "not":
+            continue
+        inside = bool(found) and cue.start < found[-1][2]
+        if normal(cue.text) == "nor":
+            follows = bool(found) and not text[found[-1][2] : cue.start].strip(" ,")
+            opens = follows or inside
+        else:
+            opens = excludes(text, cue)
+        if inside and opens:
+            # "Excluding pleas without a trial": the second belongs to what the first excludes.
+            if normal(cue.text) in ABSENCES and not text[found[-1][1] : cue.start].rstrip().endswith(","):
+                continue
+            found[-1] = (*found[-1][:2], cue.start)
+        if opens:
+            found.append((cue.start, cue.end, _end_of_exclusion(text, cue, cues)))
+    return found
+
+
+def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
+    word = normal(cue.text)
+    if word.startswith("non"):
+        match = _WORD.search(text, cue.end)
+        return match.end() if match else cue.end
+    sentence = sentence_start(text, cue.start)
+    before = text[sentence : cue.start]
+    limit = _next_and(text, cue, cues)
+    if not content(before.replace("please", "")) and not before.strip().endswith("("):
+        front = _end_in_front(text, cue.end)
+        if front is not None:
+            return front
+    name = _NAME_THEN.match(text, cue.end)
+    if name and _VERBLESS.match(before):
+        return name.end()
+    predicate = word in ABSENCES or word in ("not", "never", "not also", "cannot") or word.endswith(("n't", "nt"))
+    verbless = _VERBLESS.match(before) is not None
+    depth, listing = 0, False
+    first = text[cue.end : cue.end + 12].split()[:1]
+    asks = bool(first) and re.fullmatch(_WH, first[0], re.IGNORECASE) is not None
+    for stop in _STOPS.finditer(text, cue.end, limit):
+        kind, start = stop.lastgroup, stop.start()
+        if kind == "quoted" or not text[cue.end : start].strip():
+            depth += kind == "open"
+            continue
+        if kind == "open":
+            depth += 1
+        elif kind == "close":
+            if depth == 0:
+                return start
+            depth -= 1
+        elif depth:
+            continue
+        elif kind == "dot":
+            if not _ABBREVIATION.search(text[cue.end : start]):
+                return start
+        elif kind == "comma":
+            goes_on, listing = _goes_on(text, stop.end(), listing)
+            if not goes_on:
+                return start
+        elif kind == "clause":
+            if not asks:
+                return start
+        elif kind in ("relative", "andverb"):
+            if predicate:
+                return start
+        elif kind == "verb":
+            if verbless and not re.search(r"\b(?:that|which|who|what|how|whether|if)\b", text[cue.end : start]):
+                return start
+        else:
+            return start
+    return limit
+
+
+def _next_and(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
+    """Where an AND that opens another condition ends the exclusion: "not B and also C"."""
+    for other in cues:
+        if other.start < cue.end:
+            continue
+        if other.start > cue.end + LONGEST:
+            break
+        if other.operator == "and" and _CLOSING_AND.search(normal(other.text)):
+            return other.start
+        if normal(other.text) in ("or alternatively", "alternatively", "or else"):
+            return other.start
+    return min(len(text), cue.end + LONGEST)
+
+
+def _end_in_front(text: str, start: int) -> int | None:
+    """The comma that closes "Apart from X, ...": before the main clause, else the first that ends no item of a list."""
+    commas, depth = [], 0
+    for stop in _STOPS.finditer(text, start, start + LONGEST):
+        kind = stop.lastgroup
+        depth += (kind == "open") - (kind == "close")
+        if kind == "comma" and depth <= 0:
+            commas.append(stop)
+        elif kind == "other" and text[start : stop.start()].strip():
+            if not any(_MAIN.match(text, comma.end()) for comma in commas):
+                return stop.start()
+            break
+        elif kind == "end" and depth <= 0:
+            break
+    for main in (_MAIN, _WEAK_MAIN):
+        for comma in commas:
+            if main.match(text, comma.end()):
+                return comma.start()
+    listing = False
+    for comma in commas[:-1]:
+        goes_on, listing = _goes_on(text, comma.end(), listing)
+        if not goes_on:
+            return comma.start()
+    return commas[-1].start() if commas else None
+
+
+def _goes_on(text: str, start: int, listing: bool) -> tuple[bool, bool]:
+    """Whether the excluded words go on behind a comma, and whether they are a list."""
+    if _OR_NEXT.match(text, start) or (listing and _AND_NEXT.match(text, start)):
+        return True, listing
+    if _DATE.match(text, start):
+        return True, listing
+    if _is_list(text, start):
+        return True, True
+    return bool(_PLACE.match(text, start) or _DESCRIPTION.match(text, start)), listing
+
+
+def _is_list(text: str, start: int) -> bool:
+    """Whether short items follow, and then an "or" or "and": "B, C or D" behind "A,"."""
+    rest = re.split(r"[;.?!()]", text[start : start + 8 * LONGEST_ITEM], maxsplit=1)[0]
+    for item in rest.split(","):
+        if not _ITEM.match(item):
+            return False
+        conjunction = _CONJUNCTION.search(item[: LONGEST_ITEM + 6])
+        if conjunction or len(item) > LONGEST_ITEM:
+            return conjunction is not None
+    return False
+
+
+def _outside(text: str, stretches: Sequence[tuple[int, int, int]]) -> list[Span]:
+    spans, left = [], 0
+    for start, _, end in stretches:
+        spans.append((left, start))
+        left = end
+    return [(start, end) for start, end in [*spans, (left, len(text))] if start < end]
+
+
+def _pieces(text: str, start: int, end: int, cues: Sequence[Cue]) -> Iterator[Span]:
+    """The excluded words, cut at "or", "and" and the commas of a list."""
+    filler = _FILLER.match(text, start, end)
+    left = filler.end() if filler and text[filler.end() : end].strip() else start
+    inner = [cue for cue in cues if cue.operator != "not" and left <= cue.start and cue.end <= end]
+    inner = [
+        cue
+        for cue in inner
+        if normal(cue.text) in ("and", "or", "&", "as well as", "and/or", "either", "both", "any of")
+    ]
+    for cue in inner:
+        yield from _items(text, left, cue.start, True)
+        left = cue.end
+    yield from _items(text, left, end, False)
+
+
+def _items(text: str, start: int, end: int, listed: bool) -> Iterator[Span]:
+    """A stretch, cut at its commas where an "and" or "or" follows: the comma of "A, B or C" says the same."""
+    left = start
+    if listed:
+        for comma in re.finditer(rf"{_QUOTED}|, (?!{_NOT_AN_ITEM}|\d)", text[start:end], re.IGNORECASE):
+            if comma.group().startswith(","):
+                span = _trim(text, left, start + comma.start())
+                if span[0] < span[1]:
+                    yield span
+                left = start + comma.end()
+    span = _trim(text, left, end)
+    if span[0] < span[1]:
+        yield span
+
+
+def _wanted(text: str, outside: Sequence[Span], cues: Sequence[Cue]) -> Iterator[Part]:
+    """What is wanted, cut at the cues of AND and OR."""
+    joins = [cue for cue in cues if cue.operator != "not"]
+    several, operator = False, ""
+    for number, (start, end) in enumerate(outside):
+        left = start
+        if number == 0 and (len(outside) > 1 or joins or end < len(text)):
+            opening = OPENING.match(text, 0, end)
+            left = opening.end() if opening and content(text[opening.end() : end]) else start
+        if number:
+            operator = ""
+        for cue in [*(cue for cue in joins if start <= cue.start and cue.end <= end), None]:
+            spans = list(_items(text, left, cue.start if cue else end, cue is not None))
+            for span in spans:
+                yield Part(operator if several else "", *span, text[slice(*span)])
+                several, operator = True, cue.operator if cue else ""
+            if cue is not None:
+                operator, left = cue.operator, cue.end
+
+
+def _trim(text: str, start: int, end: int) -> Span:
+    """A stretch without the signs and the joining words at its edges; quotation marks stay in pairs."""
+    while True:
+        piece = text[start:end]
+        inner = piece.strip(_EDGES)
+        left = start + len(piece) - len(piece.lstrip(_EDGES))
+        right = left + len(inner)
+        if inner.count("(") > inner.count(")") and text[right : right + 1] == ")" and right < end:
+            right += 1  # "Mama (film)" keeps its bracket
+        lead = _EMPTY_LEAD.match(text, left, right)
+        trail = _TRAIL.search(text, max(left, right - 60), right)
+        new = (lead.end() if lead else left, trail.start() if trail else right)
+        if new == (start, end) or new[0] >= new[1]:
+            return (new[0], max(new))
+        start, end = new

@@ -1,0 +1,143 @@
+"""Where parts begin and end, and which negations exclude."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boolbert.boolean import OPERATORS, read_parts, scope_labels
+
+
+def parts(text):
+    return [(part.operator, part.text) for part in read_parts(text).parts]
+
+
+def excluded(text):
+    return [part.text for part in read_parts(text).excluded]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("films that are not westerns", ["westerns"]),
+        ("films (not westerns) of the 1950s", ["westerns"]),
+        ("films, except westerns, of the 1950s", ["westerns"]),
+        ("Apart from Chile, which countries border Peru?", ["Chile"]),
+        ("Apart from Dunoon, the small village, what other regions grow nuts?", ["Dunoon, the small village"]),
+        ("Tell me about Vienna, but leave out the opera.", ["the opera"]),
+        ("Tell me about Vienna. Please do not mention the opera.", ["the opera"]),
+        ("films that are not French or Italian", ["French", "Italian"]),
+        ("films that are not French and also silent", ["French"]),
+        ("dishes without garlic, onions or leeks", ["garlic", "onions", "leeks"]),
+        ("Which films, other than westerns, were shot in Spain?", ["westerns"]),
+        ("Which films other than westerns were shot in Spain?", ["westerns"]),
+        ("What causes blisters, excluding burns, and how did people treat them?", ["burns"]),
+        ("What is known about Bach, without mentioning any information about his organs?", ["his organs"]),
+        ("Describe Bach; avoid discussing his organs.", ["his organs"]),
+        ("In addition to Bach, what other composers lived in Leipzig?", ["Bach"]),
+        ("non-American novels about cats", ["American"]),
+        ("novels not set in Italy that are about poverty", ["set in Italy"]),
+        ("films but not comedies, without songs", ["comedies", "songs"]),
+        ("plants of Peru that are neither trees nor shrubs", ["trees", "shrubs"]),
+        ("countries in Asia that do not border China", ["border China"]),
+        ("Which bacteria cause fever but are not found in water?", ["found in water"]),
+    ],
+)
+def test_exclusions(text, expected):
+    assert excluded(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Who had no love for the violin?", "Which birds do not fly?", "Why did Newton never marry?"),
+        *("What films did Welles not finish?", "Is Pluto not a planet?", "How long can one live without water?"),
+        *("not only cats but also dogs", "No Country for Old Men", "no one knows why", "whether or not to vote"),
+        *("not dogs", "Why can parrots talk but not dogs?", "What sets them apart from other cats?"),
+        *("Who was the king that never married?", "dogs that don't shed", "a bank that no longer exists"),
+        *("Why did the club exclude women?", "What is 7 minus 3?", "in addition to cats, dogs are kept"),
+    ],
+)
+def test_negations_that_exclude_nothing(text):
+    reading = read_parts(text)
+    assert reading.excluded == ()
+    assert not any(cue.excludes for cue in reading.cues)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("French films", [("", "French films")]),
+        ("cats, dogs or birds except parrots", [("", "cats"), ("or", "dogs"), ("or", "birds"), ("not", "parrots")]),
+        ("either cats or dogs", [("", "cats"), ("or", "dogs")]),
+        ("trees of Cuba that are also in Haiti", [("", "trees of Cuba"), ("and", "in Haiti")]),
+        ("films (not westerns) of the 1950s", [("", "films"), ("not", "westerns"), ("", "of the 1950s")]),
+        ("", [("", "")]),
+    ],
+)
+def test_parts(text, expected):
+    assert parts(text) == expected
+
+
+def test_scopes():
+    text = "cats or dogs as well as birds, but not parrots or gulls"
+    reading = read_parts(text)
+    words = {operator: [text[slice(*span)] for span in reading.scopes(operator)] for operator in OPERATORS}
+    assert words == {"and": ["dogs", "birds"], "or": ["cats", "dogs"], "not": ["parrots", "gulls"]}
+
+
+def test_scope_labels_mark_excluded_words_only():
+    text = "films (not westerns, please)."
+    offsets = [(0, 0), (0, 5), (6, 7), (7, 10), (11, 19), (19, 20), (21, 27), (27, 28), (28, 29), (0, 0)]
+    assert scope_labels(text, offsets)[2] == [0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
+    assert scope_labels(text, offsets, {"not": [(0, 5)]})[2] == [0, 1, *[0] * 8]
+
+
+_WORDS = st.sampled_from(
+    [
+        "and",
+        "or",
+        "not",
+        "either",
+        "without",
+        "except",
+        "apart",
+        "from",
+        "cats",
+        "dogs",
+        "which",
+        "are",
+        "that",
+        "do",
+        "(",
+        ")",
+        ",",
+        ".",
+        "?",
+        '"',
+        "in",
+        "addition",
+        "to",
+        "other",
+    ]
+)
+
+
+@given(st.one_of(st.text(), st.lists(_WORDS).map(" ".join)))
+def test_spans_are_ordered_and_true(text):
+    reading = read_parts(text)
+    assert reading.parts
+    end = 0
+    for part in reading.parts:
+        assert text[part.start : part.end] == part.text
+        assert end <= part.start <= part.end
+        end = part.end
+    assert any(part.operator != "not" for part in reading.parts)
+
+
+@pytest.mark.parametrize("piece", ["films not ", "apart from cats, ", "( not a ", "without a and ", "a, b or "])
+def test_long_texts_take_linear_time(piece):
+    start = time.perf_counter()
+    read_parts(piece * 500)
+    assert time.perf_counter() - start < 2
