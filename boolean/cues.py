@@ -30,9 +30,12 @@ def _pattern(phrase: str) -> str:
     return escaped.replace("'", f"[{re.escape(APOSTROPHES)}]")
 
 
+_TO_PLAIN = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
+
+
 def normal(text: str) -> str:
     """A matched text as it is written in the lexicon."""
-    return re.sub(rf"[{re.escape(APOSTROPHES)}]", "'", " ".join(text.lower().split()))
+    return " ".join(text.lower().split()).translate(_TO_PLAIN)
 
 
 _MEANING: dict[str, tuple[str, bool] | None] = {

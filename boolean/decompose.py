@@ -42,9 +42,9 @@ def parsed_parts(text: str) -> Parts:
     [('', 'not dogs')]
     """
     parts = list(read_parts(text).parts)
-    first = next(number for number, part in enumerate(parts) if part.operator != "not")
-    parts.insert(0, parts.pop(first))
-    return tuple(parts)
+    first = parts.pop(next(number for number, part in enumerate(parts) if part.operator != "not"))
+    # What goes on behind an exclusion is asked for as well: "films (not westerns) of the 1950s".
+    return (first, *(part._replace(operator=part.operator or "and") for part in parts))
 
 
 def negated(parts: Sequence[Part]) -> list[str]:

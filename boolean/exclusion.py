@@ -9,6 +9,7 @@ import re
 from .cues import Cue, normal
 from .lexicon import BEYOND, REQUESTS
 
+LONGEST = 500  # characters that are looked at before a cue, and that an exclusion may take behind it
 # These exclude wherever something is wanted besides.
 ALWAYS = frozenset(
     {
@@ -60,12 +61,9 @@ _HOLD = re.compile(
     r"\s*(?:also\s+)?(?:include|contain|involve|have|feature|mention|cover|belong|relate|concern|use|star|require)\b",
     re.IGNORECASE,
 )
-_AFTER_NOUN = re.compile(
-    r"\s*(?:(?:also|necessarily|specifically|directly)\s+)?(?:\w+ed|\w+ing|set|shot|made|written|found|known|born|held|built|seen|native|"
-    r"in|on|of|at|by|from|about|for|with|to|under|near|during|after|before|an?|the|those|any)\b",
-    re.IGNORECASE,
+_NOUN_NEXT = re.compile(
+    r"\s*(?!(?:to|only|just|even|yet|so|too|very|much|many|all|if|at\s+all|necessarily)\b)\w", re.IGNORECASE
 )
-_CAPITAL = re.compile(r"\s*[A-Z]")
 _ASKS_HOW = re.compile(
     rf"\s*(?:how|why|{_AUXILIARY}|when|where|what\s+happens|he|she|it|they|we|i|you|there|this)\b", re.IGNORECASE
 )
@@ -134,8 +132,8 @@ def excludes(text: str, cue: Cue) -> bool:
 
 def sentence_start(text: str, position: int) -> int:
     """Where the sentence begins in which a character stands."""
-    ends = [match.end() for match in _SENTENCE_END.finditer(text, max(0, position - 600), position)]
-    return ends[-1] if ends else 0
+    start = max(0, position - LONGEST)
+    return max([start, *(match.end() for match in _SENTENCE_END.finditer(text, start, position))])
 
 
 def content(text: str) -> bool:
@@ -207,4 +205,4 @@ def _negates_a_set(word: str, before: str, after: str) -> bool:
     clause = _ANY_RELATIVE.sub("", _unopened(before))
     if re.search(rf"\b{_AUXILIARY}\b", clause, re.IGNORECASE) or not content(clause):
         return False
-    return bool(_AFTER_NOUN.match(after) or _CAPITAL.match(after))
+    return _ASKS_HOW.match(clause) is None and _NOUN_NEXT.match(after) is not None

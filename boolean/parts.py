@@ -5,13 +5,15 @@ all use it. `exclusion.py` decides which NOT cues exclude at all.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .cues import Cue, find_cues, normal
-from .exclusion import ABSENCES, OPENING, content, excludes, sentence_start
+from .exclusion import ABSENCES, LONGEST, OPENING, content, excludes, sentence_start
 
 Span = tuple[int, int]
+Stretch = tuple[int, int, int]  # where an exclusion's cue begins and ends, and where the excluded words end
 
 
 class Part(NamedTuple):
@@ -127,7 +129,7 @@ _EDGES = " \t\r\n,，;:.?!？()–—-"
 _QUOTES = "\"“”'‘’"
 _CLOSING_AND = re.compile(r"also|addition|plus|same time|simultaneously|likewise|\bbut\b")
 _WORD = re.compile(r"\w+(?:-\w+)*")
-LONGEST = 600  # characters: no exclusion is longer
+LISTING = frozenset({"and", "or", "&", "as well as", "and/or", "either", "both", "any of"})
 LONGEST_ITEM = 60
 
 
@@ -143,25 +145,23 @@ def read_parts(text: str) -> Reading:
     """
     cues = [cue for cue in find_cues(text) if not cue.weak]
     stretches = _exclusions(text, cues)
-    outside = _outside(text, stretches)
-    if stretches and not any(content(text[start:end]) for start, end in outside):
-        stretches, outside = [], [(0, len(text))]  # nothing is wanted, so nothing is taken from it
-    opening = {start for start, _, _ in stretches}
-    cues = [cue._replace(excludes=cue.start in opening) for cue in cues]
-    parts: list[Part] = []
-    for _, start, end in stretches:
-        parts += [Part("not", *span, text[slice(*span)]) for span in _pieces(text, start, end, cues)]
-    wanted = list(_wanted(text, outside, cues))
-    parts = sorted([*parts, *wanted], key=lambda part: part.start)
+    wanted = _wanted(text, _outside(text, stretches), cues)
+    if stretches and not any(content(part.text) for part in wanted):
+        stretches, wanted = [], _wanted(text, [(0, len(text))], cues)  # nothing is wanted, so nothing is taken from it
     if not wanted:
-        left, right = _trim(text, 0, len(text))
-        parts = [Part("", left, right, text[left:right])]
-    return Reading(text, tuple(cues), tuple(parts))
+        start = len(text) - len(text.lstrip())
+        wanted = [Part("", start, start + len(text.strip()), text.strip())]
+    excluded = [
+        Part("not", *span, text[slice(*span)]) for stretch in stretches for span in _pieces(text, stretch, cues)
+    ]
+    opening = {stretch[0] for stretch in stretches}
+    cues = [cue._replace(excludes=cue.start in opening) for cue in cues]
+    return Reading(text, tuple(cues), tuple(sorted([*wanted, *excluded], key=lambda part: part.start)))
 
 
-def _exclusions(text: str, cues: Sequence[Cue]) -> list[tuple[int, int, int]]:
-    """For every exclusion the start of its cue, the end of its cue, and where the excluded words end."""
-    found: list[tuple[int, int, int]] = []
+def _exclusions(text: str, cues: Sequence[Cue]) -> list[Stretch]:
+    """What the cues exclude, from left to right."""
+    found: list[Stretch] = []
     for cue in cues:
         if cue.operator != "not":
             continue
@@ -237,16 +237,20 @@ def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
 
 def _next_and(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
     """Where an AND that opens another condition ends the exclusion: "not B and also C"."""
-    for other in cues:
-        if other.start < cue.end:
-            continue
-        if other.start > cue.end + LONGEST:
-            break
+    limit = min(len(text), cue.end + LONGEST)
+    for other in _between(cues, cue.end, limit):
         if other.operator == "and" and _CLOSING_AND.search(normal(other.text)):
             return other.start
-        if normal(other.text) in ("or alternatively", "alternatively", "or else"):
+        if other.operator == "or" and normal(other.text) in ("or alternatively", "alternatively", "or else"):
             return other.start
-    return min(len(text), cue.end + LONGEST)
+    return limit
+
+
+def _between(cues: Sequence[Cue], start: int, end: int) -> Sequence[Cue]:
+    """The cues that lie in a stretch; looking for them from the left would take the square of a text's length."""
+    first = bisect_left(cues, start, key=lambda cue: cue.start)
+    last = bisect_left(cues, end, key=lambda cue: cue.start)
+    return [cue for cue in cues[first:last] if cue.end <= end]
 
 
 def _end_in_front(text: str, start: int) -> int | None:
@@ -298,7 +302,7 @@ def _is_list(text: str, start: int) -> bool:
     return False
 
 
-def _outside(text: str, stretches: Sequence[tuple[int, int, int]]) -> list[Span]:
+def _outside(text: str, stretches: Sequence[Stretch]) -> list[Span]:
     spans, left = [], 0
     for start, _, end in stretches:
         spans.append((left, start))
@@ -306,8 +310,9 @@ def _outside(text: str, stretches: Sequence[tuple[int, int, int]]) -> list[Span]
     return [(start, end) for start, end in [*spans, (left, len(text))] if start < end]
 
 
-def _pieces(text: str, start: int, end: int, cues: Sequence[Cue]) -> Iterator[Span]:
+def _pieces(text: str, stretch: Stretch, cues: Sequence[Cue]) -> Iterator[Span]:
     """The excluded words, cut at "or", "and" and the commas of a list."""
+    _, start, end = stretch
     filler = _FILLER.match(text, start, end)
     left = filler.end() if filler and text[filler.end() : end].strip() else start
     inner = [cue for cue in cues if cue.operator != "not" and left <= cue.start and cue.end <= end]
@@ -337,24 +342,22 @@ def _items(text: str, start: int, end: int, listed: bool) -> Iterator[Span]:
         yield span
 
 
-def _wanted(text: str, outside: Sequence[Span], cues: Sequence[Cue]) -> Iterator[Part]:
+def _wanted(text: str, outside: Sequence[Span], cues: Sequence[Cue]) -> list[Part]:
     """What is wanted, cut at the cues of AND and OR."""
     joins = [cue for cue in cues if cue.operator != "not"]
-    several, operator = False, ""
+    parts: list[Part] = []
     for number, (start, end) in enumerate(outside):
-        left = start
-        if number == 0 and (len(outside) > 1 or joins or end < len(text)):
+        left, operator = start, ""
+        if number == 0 and (joins or end < len(text)):
             opening = OPENING.match(text, 0, end)
             left = opening.end() if opening and content(text[opening.end() : end]) else start
-        if number:
-            operator = ""
-        for cue in [*(cue for cue in joins if start <= cue.start and cue.end <= end), None]:
-            spans = list(_items(text, left, cue.start if cue else end, cue is not None))
-            for span in spans:
-                yield Part(operator if several else "", *span, text[slice(*span)])
-                several, operator = True, cue.operator if cue else ""
+        for cue in [*_between(joins, start, end), None]:
+            for span in _items(text, left, cue.start if cue else end, cue is not None):
+                parts.append(Part(operator if parts else "", *span, text[slice(*span)]))
+                operator = cue.operator if cue else ""
             if cue is not None:
                 operator, left = cue.operator, cue.end
+    return parts
 
 
 def _trim(text: str, start: int, end: int) -> Span:
