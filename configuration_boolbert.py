@@ -10,7 +10,18 @@ from transformers.activations import ACT2FN
 OPERATORS = ("and", "or", "not")
 GATES = ("learned", "cue")
 POOLINGS = ("cls", "mean")
+NOT_REACHES = ("outside", "both", "all")
+EXCLUSIONS = ("none", "scalar", "head")
 WINDOWS = ("window", "conv_kernel", "cue_kernel")
+# The paper's own form: scopes without a reader, tiny biases to begin with, and a vector that is only pooled.
+PAPER: dict[str, Any] = {
+    "scope_reader_size": 0,
+    "initial_scope_logit": 0.0,
+    "initial_not_bias": 0.05,
+    "not_reach": "all",
+    "exclusion": "none",
+    "branches": 0,
+}
 # Where `trust_remote_code=True` finds the classes. A checkpoint of either model serves both: heads load as encoders.
 AUTO_MAP = {
     "AutoConfig": "configuration_boolbert.BoolBertConfig",
@@ -29,9 +40,20 @@ class BoolBertConfig(BertConfig):
         threshold: initial probability above which a token is in an operator's scope; learned.
         conv_kernel: how many tokens the scope predictor's convolution sees; odd.
         bias_hidden_size: hidden size of the bias predictor; half of `hidden_size` if not given.
-        initial_bias: what a fresh bias predictor adds to an attention score; small, so that a fresh Bool-BERT
-            answers almost like the BERT that it was made from.
-        gate: who switches the operators on when the call does not say: "learned" (a classifier) or "cue" (on where a
+        scope_reader_size: width of the reader that finds the scopes on the embeddings, once for all layers; 0 for none.
+        scope_reader_layers: how many convolutions it has; each doubles how far it sees. Five see 31 tokens either way.
+        initial_scope_logit: what a fresh scope predictor says of every token; below 0, nothing is in scope, so a fresh
+            Bool-BERT is the BERT that it was made from.
+        initial_bias: what AND and OR add to the attention to a token in their scope before anything is learned.
+        initial_not_bias: what NOT takes from it. 8 leaves 0.03% of the attention.
+        attention_operators: the operators that change attention. The others are read, but leave attention alone.
+        not_reach: who attends less to what NOT excludes: "outside" (the tokens outside of the scope), "both" (and the
+            tokens inside attend less to the outside), or "all" (every token, as in the paper).
+        exclusion: how the sentence vector excludes: "none", "scalar" (one learned strength) or "head" (a strength for
+            each query, from what is wanted and what is excluded).
+        exclusion_weight: the strength to begin with.
+        branches: up to how many alternatives of OR get a vector of their own; 0 for none.
+        gate: what switches the operators on when the caller does not: "learned" (a classifier) or "cue" (on where a
             cue is found).
         gate_temperature: divides the learned gate's logits.
         cue_activation: the non-linearity of the cue predictor; "linear" gives the paper's formula.
@@ -39,7 +61,8 @@ class BoolBertConfig(BertConfig):
         cue_context_size: to how many numbers a neighbour is reduced there.
         gumbel_temperature: of the scope's Gumbel-sigmoid, in training.
         boolean_layers: indices of the layers with Boolean-aware attention; all if not given.
-        pooling: how a sentence becomes one vector: "cls" or "mean". Used by the triplet loss.
+        pooling: how a sentence becomes one vector: "cls" or "mean".
+        scope_weight: weight of the scope loss in pretraining.
         triplet_weight: weight of the triplet loss in pretraining (the paper's alpha).
         triplet_margin: margin of the triplet loss.
     """
@@ -52,7 +75,16 @@ class BoolBertConfig(BertConfig):
     threshold: float = 0.5
     conv_kernel: int = 3
     bias_hidden_size: int = None  # type: ignore[assignment]  # derived below
+    scope_reader_size: int = 128
+    scope_reader_layers: int = 5
+    initial_scope_logit: float = -3.0
     initial_bias: float = 0.05
+    initial_not_bias: float = 8.0
+    attention_operators: list[str] = None  # type: ignore[assignment]  # derived below
+    not_reach: str = "outside"
+    exclusion: str = "scalar"
+    exclusion_weight: float = 0.3
+    branches: int = 0
     gate: str = "learned"
     gate_temperature: float = 0.1
     cue_activation: str = "gelu"
@@ -61,6 +93,7 @@ class BoolBertConfig(BertConfig):
     gumbel_temperature: float = 1.0
     boolean_layers: list[int] = None  # type: ignore[assignment]  # derived below
     pooling: str = "cls"
+    scope_weight: float = 1.0
     triplet_weight: float = 0.2
     triplet_margin: float = 1.0
 
@@ -70,6 +103,8 @@ class BoolBertConfig(BertConfig):
             self.bias_hidden_size = self.hidden_size // 2
         if self.boolean_layers is None:
             self.boolean_layers = list(range(self.num_hidden_layers))
+        if self.attention_operators is None:
+            self.attention_operators = list(OPERATORS)
         self.check()
         self.boolean_layers = sorted(self.boolean_layers)
 
@@ -94,13 +129,30 @@ class BoolBertConfig(BertConfig):
             _require(self, name, _is_integer(getattr(self, name)) and getattr(self, name) >= 1, "a whole number >= 1")
         for name in ("conv_kernel", "cue_kernel"):
             _require(self, name, getattr(self, name) % 2 == 1, "odd, so that it is centred on its token")
-        for name in ("sigma", "initial_bias", "gate_temperature", "gumbel_temperature"):
+        for name in ("scope_reader_size", "branches"):
+            _require(self, name, _is_integer(getattr(self, name)) and getattr(self, name) >= 0, "a whole number >= 0")
+        layers = self.scope_reader_layers
+        _require(self, "scope_reader_layers", _is_integer(layers) and layers >= 1, "a whole number >= 1")
+        for name in ("sigma", "initial_bias", "initial_not_bias", "gate_temperature", "gumbel_temperature"):
             _require(self, name, _is_number(getattr(self, name)) and getattr(self, name) > 0, "a number > 0")
         _require(self, "threshold", _is_number(self.threshold) and 0 < self.threshold < 1, "a number between 0 and 1")
-        for name in ("triplet_weight", "triplet_margin"):
+        _require(self, "initial_scope_logit", _is_number(self.initial_scope_logit), "a number")
+        _require(
+            self, "exclusion_weight", _is_number(self.exclusion_weight) and self.exclusion_weight > 0, "a number > 0"
+        )
+        for name in ("scope_weight", "triplet_weight", "triplet_margin"):
             _require(self, name, _is_number(getattr(self, name)) and getattr(self, name) >= 0, "a number >= 0")
         _require(self, "gate", self.gate in GATES, f"one of {GATES}")
         _require(self, "pooling", self.pooling in POOLINGS, f"one of {POOLINGS}")
+        _require(self, "not_reach", self.not_reach in NOT_REACHES, f"one of {NOT_REACHES}")
+        _require(self, "exclusion", self.exclusion in EXCLUSIONS, f"one of {EXCLUSIONS}")
+        operators = self.attention_operators
+        listed = isinstance(operators, (list, tuple)) and all(name in OPERATORS for name in operators)
+        _require(self, "attention_operators", listed, f"a list of names out of {OPERATORS}")
+        if self.scope_reader_size == 0 and (self.exclusion != "none" or self.branches):
+            raise ValueError(
+                "exclusion and branches need a scope reader: set scope_reader_size, or exclusion='none' and branches=0"
+            )
         known = isinstance(self.cue_activation, str) and self.cue_activation in ACT2FN
         _require(self, "cue_activation", known, f"one of {sorted(ACT2FN)}")
         self._check_layers()

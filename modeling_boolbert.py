@@ -5,6 +5,7 @@ Shapes: B sentences, L tokens, D hidden size, E = 3 operators in the order of `O
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,12 +28,12 @@ from transformers.models.bert.modeling_bert import (
 from transformers.pytorch_utils import apply_chunking_to_forward
 from transformers.utils import ModelOutput
 from transformers.utils.generic import can_return_tuple
-from transformers.utils.output_capturing import capture_outputs
+from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_boolbert import OPERATORS, BoolBertConfig
 
 NUM_OPERATORS = len(OPERATORS)
-NOT = OPERATORS.index("not")
+OR, NOT = OPERATORS.index("or"), OPERATORS.index("not")
 
 # A token is a cue, and an operator is switched on, above this probability.
 DECISION = 0.5
@@ -46,23 +47,51 @@ UNREACHED = -1e8
 HEAD_MULTIPLE = 8
 # Labels with this value do not count in a loss, as everywhere in transformers.
 IGNORED_LABEL = -100
+# In `operators`: the model decides.
+UNKNOWN = -1
+
+
+@dataclass
+class BooleanReading(ModelOutput):
+    """What is read off a sentence before any layer runs; see [`BoolBertModel.read`].
+
+    cue_logits (B, E, L); gate_logits (B, E), already divided by the gate's temperature; operators (B, E), the 0/1 gate;
+    scope_logits (B, E, L) and scope, 0/1, which tokens each operator that is on reaches (None without a scope reader).
+    """
+
+    cue_logits: Tensor | None = None
+    gate_logits: Tensor | None = None
+    operators: Tensor | None = None
+    scope_logits: Tensor | None = None
+    scope: Tensor | None = None
 
 
 @dataclass
 class BoolBertOutput(ModelOutput):
     """What a [`BoolBertModel`] returns.
 
-    last_hidden_state (B, L, D); pooler_output (B, D); cue_logits (B, E, L); gate_logits (B, E), already divided by the
-    gate's temperature; operators (B, E), the 0/1 gate that was used. With `output_boolean=True` also scopes and biases:
-    for each Boolean layer (B, E, heads, L). With `output_hidden_states` and `output_attentions` as any BERT.
+    last_hidden_state (B, L, D); pooler_output (B, D); sentence_embedding (B, D), the vector that obeys;
+    query_vectors (B, 1 + branches, D), it and one for each alternative of OR, and query_mask, which of them exist;
+    wanted_embedding and excluded_embedding (B, D), what it was composed of (the latter 0 where nothing is excluded);
+    and the fields of [`BooleanReading`]. With `output_scopes=True`, `output_biases=True` or
+    `output_layer_scope_logits=True` these for each Boolean layer, (B, E, heads, L). With `output_hidden_states` and
+    `output_attentions` as any BERT.
     """
 
     last_hidden_state: Tensor | None = None
     pooler_output: Tensor | None = None
+    sentence_embedding: Tensor | None = None
+    query_vectors: Tensor | None = None
+    query_mask: Tensor | None = None
+    wanted_embedding: Tensor | None = None
+    excluded_embedding: Tensor | None = None
     cue_logits: Tensor | None = None
     gate_logits: Tensor | None = None
     operators: Tensor | None = None
+    scope_logits: Tensor | None = None
+    scope: Tensor | None = None
     scopes: tuple[Tensor, ...] | None = None
+    layer_scope_logits: tuple[Tensor, ...] | None = None
     biases: tuple[Tensor, ...] | None = None
     hidden_states: tuple[Tensor, ...] | None = None
     attentions: tuple[Tensor, ...] | None = None
@@ -70,19 +99,27 @@ class BoolBertOutput(ModelOutput):
 
 @dataclass
 class BoolBertForPreTrainingOutput(ModelOutput):
-    """What a [`BoolBertForPreTraining`] returns: its losses, the sentence vectors (B, D) and the model's outputs."""
+    """What a [`BoolBertForPreTraining`] returns: its losses and the model's outputs."""
 
     loss: Tensor | None = None
     cue_loss: Tensor | None = None
     gate_loss: Tensor | None = None
+    scope_loss: Tensor | None = None
     triplet_loss: Tensor | None = None
-    sentence_embedding: Tensor | None = None
     last_hidden_state: Tensor | None = None
     pooler_output: Tensor | None = None
+    sentence_embedding: Tensor | None = None
+    query_vectors: Tensor | None = None
+    query_mask: Tensor | None = None
+    wanted_embedding: Tensor | None = None
+    excluded_embedding: Tensor | None = None
     cue_logits: Tensor | None = None
     gate_logits: Tensor | None = None
     operators: Tensor | None = None
+    scope_logits: Tensor | None = None
+    scope: Tensor | None = None
     scopes: tuple[Tensor, ...] | None = None
+    layer_scope_logits: tuple[Tensor, ...] | None = None
     biases: tuple[Tensor, ...] | None = None
     hidden_states: tuple[Tensor, ...] | None = None
     attentions: tuple[Tensor, ...] | None = None
@@ -161,6 +198,36 @@ class CuePredictor(nn.Module):
         return self.score(features).squeeze(-1) + self.score_bias  # (B, E, L)
 
 
+class ScopeReader(nn.Module):
+    """Which words each operator reaches, read off the embeddings once and passed down to every layer.
+
+    A layer's own convolution is too narrow to know that a "not" stood six words before. Here dilated convolutions, each
+    of which doubles how far the reader sees, look from a cue to the end of what it excludes.
+    """
+
+    def __init__(self, config: BoolBertConfig):
+        super().__init__()
+        size = config.scope_reader_size
+        self.initial_logit = config.initial_scope_logit
+        self.dense = nn.Linear(config.hidden_size, size)
+        self.cue_weight = nn.Parameter(torch.empty(NUM_OPERATORS, size))
+        self.activation = ACT2FN["gelu"]
+        self.norms = nn.ModuleList([nn.LayerNorm(size) for _ in range(config.scope_reader_layers)])
+        dilations = [2**i for i in range(config.scope_reader_layers)]
+        self.convolutions = nn.ModuleList([nn.Conv1d(size, size, 3, padding=d, dilation=d) for d in dilations])
+        self.output = nn.Linear(size, NUM_OPERATORS, bias=False)
+        self.output_bias = nn.Parameter(torch.empty(NUM_OPERATORS))
+
+    def forward(self, hidden_states: Tensor, cue_probs: Tensor, token_mask: Tensor) -> Tensor:
+        visible = token_mask.unsqueeze(-1).to(hidden_states.dtype)  # (B, L, 1); padding looks like the sentence's end
+        cues = cue_probs.transpose(1, 2).to(hidden_states.dtype)
+        features = self.dense(hidden_states) + cues @ self.cue_weight
+        for norm, convolution in zip(self.norms, self.convolutions, strict=True):
+            update = convolution((norm(features) * visible).transpose(1, 2)).transpose(1, 2)
+            features = features + self.activation(update)
+        return (self.output(features) + self.output_bias).transpose(1, 2).float()  # (B, E, L)
+
+
 class OperatorGate(nn.Module):
     """Which operators a sentence holds, from the mean of its embeddings."""
 
@@ -192,10 +259,11 @@ class FiLM(nn.Module):
 
 
 class ScopePredictor(nn.Module):
-    """Which tokens an operator reaches: a local convolution, shaped per operator by FiLM, made binary by a threshold.
+    """Which tokens an operator reaches in one layer: a local convolution, shaped by FiLM, made binary by a threshold.
 
-    Each operator has a Conv1D over [H; p_e] of its own. They are computed side by side: one matrix product gives every
-    token's contribution to each of its neighbours, which are then moved into place and added.
+    The convolution, which starts at zero, corrects what the `ScopeReader` says in this layer and head. Each operator
+    has a Conv1D over [H; p_e] of its own. They are computed side by side: one matrix product gives every token's
+    contribution to each of its neighbours, which are then moved into place and added.
     """
 
     def __init__(self, config: BoolBertConfig):
@@ -204,6 +272,7 @@ class ScopePredictor(nn.Module):
         self.heads = config.num_attention_heads
         self.temperature = config.gumbel_temperature
         self.initial_threshold = config.threshold
+        self.initial_logit = 0.0 if config.scope_reader_size else config.initial_scope_logit
         self.context = nn.Linear(config.hidden_size, self.kernel * NUM_OPERATORS * self.heads, bias=False)
         self.cue_weight = nn.Parameter(torch.empty(self.kernel, NUM_OPERATORS, self.heads))
         self.bias = nn.Parameter(torch.empty(NUM_OPERATORS, self.heads))
@@ -211,9 +280,14 @@ class ScopePredictor(nn.Module):
         self.threshold = nn.Parameter(torch.empty(NUM_OPERATORS))
 
     def logits(
-        self, hidden_states: Tensor, cue_probs: Tensor, operator_embeddings: Tensor, token_mask: Tensor
+        self,
+        hidden_states: Tensor,
+        cue_probs: Tensor,
+        operator_embeddings: Tensor,
+        token_mask: Tensor,
+        reader_logits: Tensor | None = None,
     ) -> Tensor:
-        """The modulated convolution: (B, L, E, heads)."""
+        """The modulated convolution, added to what the reader says: (B, L, E, heads)."""
         batch, length, _ = hidden_states.shape
         taps = self.context(hidden_states).float().view(batch, length, self.kernel, NUM_OPERATORS, self.heads)
         taps = taps + cue_probs.transpose(1, 2)[:, :, None, :, None] * self.cue_weight
@@ -222,19 +296,26 @@ class ScopePredictor(nn.Module):
         reach = self.kernel // 2
         taps = F.pad(taps, (0, 0, 0, 0, 0, 0, reach, reach))
         shifted = [taps[:, k : k + length, k] for k in range(self.kernel)]
-        return self.film(torch.stack(shifted).sum(0) + self.bias, operator_embeddings)
+        logits = self.film(torch.stack(shifted).sum(0) + self.bias, operator_embeddings)
+        return logits if reader_logits is None else logits + reader_logits.transpose(1, 2).unsqueeze(-1)
 
     def forward(
-        self, hidden_states: Tensor, cue_probs: Tensor, operator_embeddings: Tensor, token_mask: Tensor
-    ) -> Tensor:
-        logits = self.logits(hidden_states, cue_probs, operator_embeddings, token_mask)
+        self,
+        hidden_states: Tensor,
+        cue_probs: Tensor,
+        operator_embeddings: Tensor,
+        token_mask: Tensor,
+        reader_logits: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        logits = clean = self.logits(hidden_states, cue_probs, operator_embeddings, token_mask, reader_logits)
         if self.training:  # Gumbel-sigmoid: the difference of two Gumbel variables is logistic
             noise = torch.logit(torch.rand_like(logits), eps=1e-6)
             logits = (logits + noise) / self.temperature
         # 1[P > theta] has no gradient anywhere; P - theta stands in for it, so that theta learns too.
         margin = (torch.sigmoid(logits) - self.threshold[:, None].float()) * token_mask[:, :, None, None]
         scope = straight_through((margin > 0).to(margin.dtype), margin)
-        return scope.to(hidden_states.dtype).permute(0, 2, 3, 1)  # (B, E, heads, L), values in {0, 1}
+        # Both (B, E, heads, L): the scope with values in {0, 1}, and its logits without the noise.
+        return scope.to(hidden_states.dtype).permute(0, 2, 3, 1), clean.permute(0, 2, 3, 1)
 
 
 class BiasPredictor(nn.Module):
@@ -248,7 +329,7 @@ class BiasPredictor(nn.Module):
         super().__init__()
         self.hidden_size = config.bias_hidden_size
         self.initial_sigma = config.sigma
-        self.initial_bias = config.initial_bias
+        self.initial_bias = [config.initial_not_bias if e == NOT else config.initial_bias for e in range(NUM_OPERATORS)]
         heads = config.num_attention_heads
         self.sigma = nn.Parameter(torch.empty(NUM_OPERATORS))
         self.dense = nn.Linear(config.hidden_size, NUM_OPERATORS * self.hidden_size)
@@ -276,14 +357,16 @@ class BiasPredictor(nn.Module):
 class BoolBertSelfAttention(BertSelfAttention):
     """Self-attention with the Boolean bias S_and + S_or - S_not on its scores, which never exists as a matrix.
 
-    S_e = G_e * Scope_e * Bias_e, where the scope of AND and OR is s_i s_j and that of NOT is s_j. So S has rank 3:
-    S = U V^T with U = [s_and, s_or, 1] and V = [G s_and b_and, G s_or b_or, -G s_not b_not]. Attention over [Q ; U] and
-    [K ; V / scale] is exactly attention with S added, at the price of three more dimensions a head, and any attention
-    kernel can do it.
+    S_e = G_e * Scope_e * Bias_e. The scope of AND and OR is s_i s_j; that of NOT is (1 - s_i) s_j, so that what stands
+    outside does not look into what is excluded (`not_reach` has two other forms). Each is a column times a row, so
+    S = U V^T with U = [s_and, s_or, 1 - s_not] and V = [G s_and b_and, G s_or b_or, -G s_not b_not]. Attention over
+    [Q ; U] and [K ; V / scale] is exactly attention with S added, at the price of a few more dimensions per head, and
+    any attention kernel can do it.
     """
 
     def __init__(self, config: BoolBertConfig, layer_idx: int | None = None):
         super().__init__(config, layer_idx=layer_idx)
+        self.not_reach = config.not_reach
         self.scope_predictor = ScopePredictor(config)
         self.bias_predictor = BiasPredictor(config)
 
@@ -291,11 +374,13 @@ class BoolBertSelfAttention(BertSelfAttention):
         self,
         hidden_states: Tensor,
         attention_mask: Tensor | None,
-        boolean: tuple[Tensor, ...],
+        boolean: tuple[Tensor, ...] = (),
         **kwargs: Any,
-    ) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:
-        cue_probs, exponent, gate, operator_embeddings, token_mask = boolean
-        scope = self.scope_predictor(hidden_states, cue_probs, operator_embeddings, token_mask)
+    ) -> tuple[Tensor, Tensor | None]:
+        if not boolean:
+            return super().forward(hidden_states, attention_mask, **kwargs)
+        cue_probs, exponent, gate, operator_embeddings, token_mask, *reader_logits = boolean
+        scope, _ = self.scope_predictor(hidden_states, cue_probs, operator_embeddings, token_mask, *reader_logits)
         bias = self.bias_predictor(hidden_states, exponent, operator_embeddings)
 
         batch, length, _ = hidden_states.shape
@@ -303,31 +388,42 @@ class BoolBertSelfAttention(BertSelfAttention):
         query = self.query(hidden_states).view(shape).transpose(1, 2)
         key = self.key(hidden_states).view(shape).transpose(1, 2)
         value = self.value(hidden_states).view(shape).transpose(1, 2)
-
-        query_side = scope[:, :NOT].permute(0, 2, 3, 1).to(query.dtype)  # s_and and s_or, (B, heads, L, 2)
-        # U's last column is 1; behind it stand zeros that fill the head up to a size that kernels like.
-        spare = -(self.attention_head_size + NUM_OPERATORS) % HEAD_MULTIPLE
-        filling = F.pad(query.new_ones(1), (0, spare)).expand(*query.shape[:-1], -1)
-        key_side = gate[:, :, None, None].to(bias.dtype) * scope * bias / self.scaling  # V / scale
-        and_or, minus_not = key_side[:, :NOT], -key_side[:, NOT:]  # (B, 2, heads, L), (B, 1, heads, L)
-        if attention_mask is None:
-            # NOT's column meets a 1 in every query, so it can mask the padding as well, and no mask is needed.
-            minus_not = minus_not + ((1 - token_mask) * MASKED_SCORE).to(bias.dtype)[:, None, None, :]
-        key_side = torch.cat([and_or, minus_not], 1).permute(0, 2, 3, 1).to(key.dtype)  # (B, heads, L, 3)
+        padding = None if attention_mask is not None else (1 - token_mask) * MASKED_SCORE
+        query_side, key_side = self.boolean_columns(scope, bias, gate, padding)
+        # Zeros behind the columns fill the head up to a size that kernels like.
+        columns = query_side.shape[-1]
+        spare = -(self.attention_head_size + columns) % HEAD_MULTIPLE
 
         attention = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
         output, weights = attention(
             self,
-            torch.cat([query, query_side, filling], -1),
-            F.pad(torch.cat([key, key_side], -1), (0, spare)),
-            F.pad(value, (0, NUM_OPERATORS + spare)),
+            F.pad(torch.cat([query, query_side.to(query.dtype)], -1), (0, spare)),
+            F.pad(torch.cat([key, key_side.to(key.dtype)], -1), (0, spare)),
+            F.pad(value, (0, columns + spare)),
             attention_mask,
             dropout=self.dropout.p if self.training else 0.0,
             scaling=self.scaling,
             **kwargs,
-        )  # (B, L, heads, head size + 3 + spare)
-        output = output[..., : self.attention_head_size].reshape(batch, length, -1)
-        return output, weights, scope, bias
+        )  # (B, L, heads, head size + columns + spare)
+        return output[..., : self.attention_head_size].reshape(batch, length, -1), weights
+
+    def boolean_columns(
+        self, scope: Tensor, bias: Tensor, gate: Tensor, padding: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """U and V / scale, both (B, heads, L, columns). `padding` (B, L), where given, masks keys by a last column."""
+        strength = gate[:, :, None, None].to(bias.dtype) * bias / self.scaling  # (B, E, heads, L)
+        inside, weakened = scope[:, NOT], strength[:, NOT]
+        ones = torch.ones_like(inside)
+        outside = ones - inside
+        query_side = [*scope[:, :NOT].unbind(1), ones if self.not_reach == "all" else outside]
+        key_side = [*(scope * strength)[:, :NOT].unbind(1), -inside * weakened]
+        if self.not_reach == "both":
+            query_side.append(inside)
+            key_side.append(-outside * weakened)
+        if padding is not None:
+            query_side.append(ones)
+            key_side.append(padding.to(bias.dtype).unsqueeze(1).expand_as(ones))
+        return torch.stack(query_side, -1), torch.stack(key_side, -1)
 
 
 class BoolBertAttention(BertAttention):
@@ -339,13 +435,13 @@ class BoolBertAttention(BertAttention):
 
     def forward(  # type: ignore[override]
         self, hidden_states: Tensor, attention_mask: Tensor | None, boolean: tuple[Tensor, ...], **kwargs: Any
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        output, _, scope, bias = self.self(hidden_states, attention_mask, boolean, **kwargs)
-        return self.output(output, hidden_states), scope, bias
+    ) -> Tensor:
+        output, _ = self.self(hidden_states, attention_mask, boolean, **kwargs)
+        return self.output(output, hidden_states)
 
 
 class BoolBertLayer(BertLayer):
-    """A BERT layer with Boolean-aware attention. Returns its hidden states, scope and bias."""
+    """A BERT layer with Boolean-aware attention."""
 
     def __init__(self, config: BoolBertConfig, layer_idx: int | None = None):
         super().__init__(config, layer_idx=layer_idx)
@@ -354,12 +450,11 @@ class BoolBertLayer(BertLayer):
     # The Boolean tensors are positional arguments so that gradient checkpointing sees them.
     def forward(  # type: ignore[override]
         self, hidden_states: Tensor, attention_mask: Tensor | None, *boolean: Tensor, **kwargs: Any
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        attention_output, scope, bias = self.attention(hidden_states, attention_mask, boolean, **kwargs)
-        hidden_states = apply_chunking_to_forward(
+    ) -> Tensor:
+        attention_output = self.attention(hidden_states, attention_mask, boolean, **kwargs)
+        return apply_chunking_to_forward(
             self.feed_forward_chunk, self.chunk_size_feed_forward, self.seq_len_dim, attention_output
         )
-        return hidden_states, scope, bias
 
 
 class BoolBertEncoder(nn.Module):
@@ -383,16 +478,99 @@ class BoolBertEncoder(nn.Module):
         boolean_mask: Tensor | None,
         boolean: tuple[Tensor, ...],
         **kwargs: Any,
-    ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
-        scopes, biases = [], []
+    ) -> Tensor:
         for layer in self.layer:
             if isinstance(layer, BoolBertLayer):
-                hidden_states, scope, bias = layer(hidden_states, boolean_mask, *boolean, **kwargs)
-                scopes.append(scope)
-                biases.append(bias)
+                hidden_states = layer(hidden_states, boolean_mask, *boolean, **kwargs)
             else:
                 hidden_states = layer(hidden_states, attention_mask, **kwargs)
-        return hidden_states, tuple(scopes), tuple(biases)
+        return hidden_states
+
+
+class QueryComposer(nn.Module):
+    """One vector that wants A and excludes B, and one for each alternative of OR.
+
+    A is the pooling of what stands outside of NOT's scope, B the mean of what stands inside, both of length 1. The
+    vector is A - l (B - (A.B) A), as long as A was: what B has in common with A stays, the rest is taken away. Where
+    nothing is excluded it is the pooling of the sentence, to the bit.
+    """
+
+    def __init__(self, config: BoolBertConfig):
+        super().__init__()
+        self.pooling = config.pooling
+        self.excludes = config.exclusion != "none"
+        self.branches = config.branches
+        self.initial_weight = config.exclusion_weight
+        if self.excludes:
+            self.strength = nn.Parameter(torch.empty(()))  # before softplus, which keeps it positive
+        self.has_head = config.exclusion == "head"
+        if self.has_head:
+            self.dense = nn.Linear(3 * config.hidden_size, 64)
+            self.activation = ACT2FN["gelu"]
+            self.head = nn.Linear(64, 1, bias=False)
+            self.head_scale = nn.Parameter(torch.empty(()))  # starts at 0: at first every query has the same strength
+
+    def forward(
+        self, hidden_states: Tensor, token_mask: Tensor, scope: Tensor | None, not_weight: Tensor | float | None = None
+    ) -> dict[str, Tensor]:
+        """`scope` (B, E, L), 0/1 and 0 for operators that are off; `not_weight` stands in for the learned strength."""
+        pooled = self.pool(hidden_states, token_mask)
+        inside = torch.zeros_like(token_mask) if scope is None else scope[:, NOT].to(token_mask.dtype) * token_mask
+        outside = token_mask - inside
+        has_excluded = ((inside.sum(1) > 0) & (outside.sum(1) > 0)).unsqueeze(1) & self.excludes  # (B, 1)
+        inside, outside = inside * has_excluded, torch.where(has_excluded, outside, token_mask)
+        excluded = masked_mean(hidden_states, inside)
+
+        wanted = torch.where(has_excluded, self.pool(hidden_states, outside), pooled)
+        vectors, exists = [self.exclude(wanted, excluded, has_excluded, not_weight)], [torch.ones_like(has_excluded)]
+        if self.branches and scope is not None:
+            for tokens, is_there in self.alternatives(scope[:, OR].to(token_mask.dtype) * outside):
+                alternative = masked_mean(hidden_states, tokens)
+                vectors.append(self.exclude(alternative, excluded, has_excluded, not_weight) * is_there)
+                exists.append(is_there)
+        return {
+            "sentence_embedding": vectors[0],
+            "query_vectors": torch.stack(vectors, 1),
+            "query_mask": torch.cat(exists, 1),
+            "wanted_embedding": wanted,
+            "excluded_embedding": excluded * has_excluded,
+        }
+
+    def pool(self, hidden_states: Tensor, token_mask: Tensor) -> Tensor:
+        return hidden_states[:, 0] if self.pooling == "cls" else masked_mean(hidden_states, token_mask)
+
+    def exclude(
+        self, wanted: Tensor, excluded: Tensor, has_excluded: Tensor, not_weight: Tensor | float | None = None
+    ) -> Tensor:
+        if not self.excludes:
+            return wanted
+        a, b = F.normalize(wanted.float(), dim=-1), F.normalize(excluded.float(), dim=-1)
+        foreign = b - (a * b).sum(-1, keepdim=True) * a  # what B has besides A
+        weight = self.weight(a, b)
+        if isinstance(not_weight, Tensor):  # (B,), NaN for the learned strength
+            weight = torch.where(not_weight.isnan(), weight.squeeze(-1), not_weight.to(a.device)).unsqueeze(-1)
+        elif not_weight is not None:
+            weight = torch.full_like(weight, not_weight)
+        vector = F.normalize(a - weight * foreign, dim=-1) * wanted.float().norm(dim=-1, keepdim=True)
+        return torch.where(has_excluded, vector.to(wanted.dtype), wanted)
+
+    def weight(self, wanted: Tensor, excluded: Tensor) -> Tensor:
+        """How strongly B is taken away: (B, 1)."""
+        raw = self.strength.float().expand(wanted.shape[0], 1)
+        if self.has_head:
+            features = torch.cat([wanted, excluded, wanted * excluded], -1).to(self.dense.weight.dtype)
+            raw = raw + self.head_scale * self.head(self.activation(self.dense(features))).float()
+        return F.softplus(raw)
+
+    def alternatives(self, tokens: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """The runs of tokens in OR's scope, (B, L), up to `branches` of them, each with whether it exists, (B, 1).
+
+        A lone run is no alternative to anything.
+        """
+        starts = tokens * (1 - F.pad(tokens[:, :-1], (1, 0)))
+        number = starts.cumsum(1) * tokens  # 1, 2, ... within the runs, 0 between them
+        count = starts.sum(1, keepdim=True)  # (B, 1)
+        return [((number == run).to(tokens.dtype), (count >= max(run, 2))) for run in range(1, self.branches + 1)]
 
 
 class BoolBertPreTrainedModel(BertPreTrainedModel):
@@ -402,7 +580,13 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
     config: BoolBertConfig
     base_model_prefix = "bert"
     _no_split_modules = ["BertEmbeddings", "BertLayer", "BoolBertLayer"]  # noqa: RUF012
-    _can_record_outputs = {"hidden_states": BertLayer, "attentions": BertSelfAttention}  # noqa: RUF012
+    _can_record_outputs = {  # noqa: RUF012
+        "hidden_states": BertLayer,
+        "attentions": BertSelfAttention,
+        "scopes": OutputRecorder(ScopePredictor, index=0),
+        "layer_scope_logits": OutputRecorder(ScopePredictor, index=1),
+        "biases": OutputRecorder(BiasPredictor, index=0),
+    }
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
@@ -416,15 +600,32 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
                 for part in (module.context_projection, module.context):
                     init.normal_(part.weight, std=part.weight[0].numel() ** -0.5)
         elif isinstance(module, ScopePredictor):
-            init.normal_(module.cue_weight, std=std)
-            init.zeros_(module.bias)
+            # Beside a reader, a layer starts without an opinion of its own.
+            own = 0.0 if self.config.scope_reader_size else std
+            for weight in (module.context.weight, module.cue_weight, module.film.modulation.weight):
+                init.normal_(weight, std=own)
+            init.zeros_(module.film.modulation.bias)
+            init.constant_(module.bias, module.initial_logit)
             init.constant_(module.threshold, module.initial_threshold)
+        elif isinstance(module, ScopeReader):
+            init.normal_(module.cue_weight, std=1.0)
+            init.normal_(module.dense.weight, std=self.config.hidden_size**-0.5)
+            for convolution in module.convolutions:
+                init.kaiming_normal_(convolution.weight, nonlinearity="relu")
+            init.zeros_(module.output.weight)
+            init.constant_(module.output_bias, module.initial_logit)
         elif isinstance(module, BiasPredictor):
             init.constant_(module.sigma, module.initial_sigma)
             init.normal_(module.position_weight, std=std)
             init.normal_(module.output_weight, std=std)
             # softplus(x * sigmoid(0)) = initial_bias
-            init.constant_(module.output_bias, 2 * math.log(math.expm1(module.initial_bias)))
+            for row, bias in zip(module.output_bias, module.initial_bias, strict=True):
+                init.constant_(row, 2 * math.log(math.expm1(bias)))
+        elif isinstance(module, QueryComposer):
+            if module.excludes:
+                init.constant_(module.strength, math.log(math.expm1(module.initial_weight)))
+            if module.has_head:
+                init.zeros_(module.head_scale)
         elif isinstance(module, BoolBertModel):
             init.normal_(module.operator_embeddings)
 
@@ -432,8 +633,9 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
 class BoolBertModel(BoolBertPreTrainedModel):
     """BERT with Boolean-aware attention, the query encoder of a dual-encoder retriever.
 
-    `operators`, a (B, 3) tensor of 0/1 for and, or, not, says which operators a sentence holds. Without it the gate
-    decides, so that plain text is enough. With every gate off this is exactly the BERT that it was made from.
+    `operators`, a (B, 3) tensor of 0/1 for and, or, not, says which operators a sentence holds; -1 leaves an entry to
+    the model. Without it the model's gate decides, so that plain text is enough. With every gate off, and with
+    `boolean=False`, which is also as fast, this is exactly the BERT that it was made from.
     """
 
     def __init__(self, config: BoolBertConfig, add_pooling_layer: bool = True):
@@ -443,8 +645,10 @@ class BoolBertModel(BoolBertPreTrainedModel):
         self.embeddings = BertEmbeddings(config)
         self.operator_embeddings = nn.Parameter(torch.empty(NUM_OPERATORS, config.operator_embedding_size))
         self.cue_predictor = CuePredictor(config)
+        self.scope_reader = ScopeReader(config) if config.scope_reader_size else None
         self.gate = OperatorGate(config)
         self.encoder = BoolBertEncoder(config)
+        self.composer = QueryComposer(config)
         self.pooler = BertPooler(config) if add_pooling_layer else None
         self.post_init()
 
@@ -453,6 +657,15 @@ class BoolBertModel(BoolBertPreTrainedModel):
 
     def set_input_embeddings(self, value: nn.Module) -> None:
         self.embeddings.word_embeddings = value  # type: ignore[assignment]
+
+    def boolean_parameters(self) -> dict[str, nn.Parameter]:
+        """The parameters that plain BERT does not have, by name."""
+        parts = ("operator_embeddings", "cue_predictor", "scope_reader", "gate.", "composer", "_predictor.")
+        return {
+            name: parameter
+            for name, parameter in self.named_parameters()
+            if name.startswith(parts) or parts[-1] in name
+        }
 
     @capture_outputs
     def forward(
@@ -463,9 +676,50 @@ class BoolBertModel(BoolBertPreTrainedModel):
         position_ids: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
         operators: Tensor | None = None,
-        output_boolean: bool = False,
+        not_weight: Tensor | float | None = None,
+        boolean: bool = True,
         **kwargs: Any,
     ) -> BoolBertOutput:
+        """As in BERT. `not_weight`, a number or one per sentence, stands in for the learned strength of exclusion where
+        it is not NaN. `boolean=False` is plain BERT.
+        """
+        embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        plain_mask, boolean_mask = self._attention_masks(attention_mask, embeddings, boolean)
+        if boolean:
+            reading, passed_down = self._read(embeddings, token_mask, operators)
+        else:
+            reading, passed_down = BooleanReading(), ()
+        hidden_states = self.encoder(embeddings, plain_mask, boolean_mask, passed_down, **kwargs)
+        return BoolBertOutput(
+            last_hidden_state=hidden_states,
+            pooler_output=self.pooler(hidden_states) if self.pooler is not None else None,
+            **self.composer(hidden_states, token_mask, reading.scope, not_weight),
+            **reading,
+        )
+
+    def read(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        operators: Tensor | None = None,
+        **kwargs: Any,
+    ) -> BooleanReading:
+        """Cues, gates and scopes of sentences, without running the layers."""
+        embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        return self._read(embeddings, token_mask, operators)[0]
+
+    def _embed(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor | None,
+        token_type_ids: Tensor | None,
+        position_ids: Tensor | None,
+        inputs_embeds: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        """The embeddings (B, L, D), and which tokens are not padding (B, L)."""
         shape = self._check_inputs(input_ids, inputs_embeds)
         embeddings = self.embeddings(
             input_ids=input_ids,
@@ -473,44 +727,52 @@ class BoolBertModel(BoolBertPreTrainedModel):
             token_type_ids=token_type_ids,
             inputs_embeds=inputs_embeds,
         )
-        token_mask = self._token_mask(attention_mask, shape, embeddings.device)
+        return embeddings, self._token_mask(attention_mask, shape, embeddings.device)
 
+    def _read(
+        self, embeddings: Tensor, token_mask: Tensor, operators: Tensor | None
+    ) -> tuple[BooleanReading, tuple[Tensor, ...]]:
+        """The reading, and what is passed down to every Boolean layer."""
         cue_logits = self.cue_predictor(embeddings, self.operator_embeddings, token_mask)
         cue_probs = torch.sigmoid(cue_logits.float()) * token_mask.unsqueeze(1)
         exponent = gaussian_exponent(cue_probs > DECISION, self.config.window)
         gate_logits = self.gate(embeddings, token_mask)
-        if operators is None:
-            gate = self._predicted_gate(gate_logits, cue_probs)
-        else:
-            gate = self._given_gate(operators, shape[0], embeddings.device)
+        gate = self._predicted_gate(gate_logits, cue_probs)
+        if operators is not None:
+            operators = self._check_operators(operators, gate.shape[0], gate.device)
+            gate = torch.where(operators == UNKNOWN, gate, operators)
 
-        plain_mask, boolean_mask = self._attention_masks(attention_mask, embeddings)
-        boolean = (cue_probs, exponent, gate, self.operator_embeddings, token_mask)
-        hidden_states, scopes, biases = self.encoder(embeddings, plain_mask, boolean_mask, boolean, **kwargs)
-        return BoolBertOutput(
-            last_hidden_state=hidden_states,
-            pooler_output=self.pooler(hidden_states) if self.pooler is not None else None,
+        scope_logits = scope = None
+        if self.scope_reader is not None:
+            scope_logits = self.scope_reader(embeddings, cue_probs, token_mask)
+            scope = (torch.sigmoid(scope_logits) > DECISION) & (token_mask != 0).unsqueeze(1)
+            scope = scope.long() * gate.detach().long().unsqueeze(-1)  # (B, E, L)
+        reading = BooleanReading(
             cue_logits=cue_logits,
             gate_logits=gate_logits,
             operators=gate.detach().long(),
-            scopes=scopes if output_boolean else None,
-            biases=biases if output_boolean else None,
+            scope_logits=scope_logits,
+            scope=scope,
         )
+        used = torch.tensor([name in self.config.attention_operators for name in OPERATORS], device=gate.device)
+        passed_down = (cue_probs, exponent, gate * used, self.operator_embeddings, token_mask)
+        return reading, passed_down if scope_logits is None else (*passed_down, scope_logits)
 
     def _predicted_gate(self, gate_logits: Tensor, cue_probs: Tensor) -> Tensor:
         """The 0/1 gate (B, E) that the model finds by itself, with the gradient of its probability."""
         gate_probs = torch.sigmoid(gate_logits.float()) if self.config.gate == "learned" else cue_probs.amax(-1)
         return straight_through((gate_probs > DECISION).to(gate_probs.dtype), gate_probs)
 
-    def _given_gate(self, operators: Tensor, batch: int, device: torch.device) -> Tensor:
-        expected = f"operators must be a ({batch}, {NUM_OPERATORS}) tensor of 0/1 for {', '.join(OPERATORS)}"
+    def _check_operators(self, operators: Tensor, batch: int, device: torch.device) -> Tensor:
+        names = ", ".join(OPERATORS)
+        expected = f"operators must be a ({batch}, {NUM_OPERATORS}) tensor of 0/1 for {names}, or -1 for unknown"
         if not isinstance(operators, Tensor):
             raise ValueError(f"{expected}, got a {type(operators).__name__}")
         if operators.shape != (batch, NUM_OPERATORS):
             raise ValueError(f"{expected}, got shape {tuple(operators.shape)}")
         # Reading the values is not possible in a traced graph; there the shape has to do.
         if not (torch.compiler.is_compiling() or torch.jit.is_tracing() or operators.is_meta):
-            wrong = operators[(operators != 0) & (operators != 1)]
+            wrong = operators[(operators != 0) & (operators != 1) & (operators != UNKNOWN)]
             if wrong.numel():
                 raise ValueError(f"{expected}, got the value {wrong[0].item()}")
         return operators.to(device=device, dtype=torch.float32)
@@ -522,8 +784,8 @@ class BoolBertModel(BoolBertPreTrainedModel):
             raise ValueError(f"input_ids must be (batch, length), got shape {tuple(input_ids.shape)}")
         if inputs_embeds is not None and inputs_embeds.ndim != 3:
             raise ValueError(f"inputs_embeds must be (batch, length, size), got shape {tuple(inputs_embeds.shape)}")
-        given = input_ids if input_ids is not None else inputs_embeds
-        batch, length = given.shape[:2]  # type: ignore[union-attr]
+        inputs = input_ids if input_ids is not None else inputs_embeds
+        batch, length = inputs.shape[:2]  # type: ignore[union-attr]
         if batch == 0 or length == 0:
             raise ValueError(f"the batch is empty: got {batch} sentences of {length} tokens")
         if length > self.config.max_position_embeddings:
@@ -544,9 +806,13 @@ class BoolBertModel(BoolBertPreTrainedModel):
             return allowed.any(dim=2).any(dim=1).to(device=device, dtype=torch.float32).expand(shape)
         raise ValueError(f"attention_mask must be of shape {shape}, got {tuple(attention_mask.shape)}")
 
-    def _attention_masks(self, attention_mask: Tensor | None, embeddings: Tensor) -> tuple[Any, Any]:
+    def _attention_masks(self, attention_mask: Tensor | None, embeddings: Tensor, boolean: bool) -> tuple[Any, Any]:
         """The masks for the plain and for the Boolean layers; with sdpa the latter mask the padding by themselves."""
-        folded = self.config._attn_implementation == "sdpa" and (attention_mask is None or attention_mask.ndim == 2)
+        folded = (
+            boolean
+            and self.config._attn_implementation == "sdpa"
+            and (attention_mask is None or attention_mask.ndim == 2)
+        )
         if folded and len(self.config.boolean_layers) == self.config.num_hidden_layers:
             return None, None
         mask = create_bidirectional_mask(config=self.config, inputs_embeds=embeddings, attention_mask=attention_mask)
@@ -554,7 +820,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
 
 
 class BoolBertForPreTraining(BoolBertPreTrainedModel):
-    """Bool-BERT with the losses of the paper's appendix: cues, operators, and triplets of sentences."""
+    """Bool-BERT with the paper's losses for cues, operators and triplets of sentences, and one for scopes."""
 
     def __init__(self, config: BoolBertConfig):
         super().__init__(config)
@@ -572,6 +838,7 @@ class BoolBertForPreTraining(BoolBertPreTrainedModel):
         operators: Tensor | None = None,
         cue_labels: Tensor | None = None,
         gate_labels: Tensor | None = None,
+        scope_labels: Tensor | None = None,
         triplets: Tensor | None = None,
         **kwargs: Any,
     ) -> BoolBertForPreTrainingOutput:
@@ -579,8 +846,11 @@ class BoolBertForPreTraining(BoolBertPreTrainedModel):
 
         cue_labels (B, 3, L): 0/1, is the token a cue of the operator; padding and -100 do not count.
         gate_labels (B, 3): 0/1, does the sentence hold the operator.
+        scope_labels (B, 3, L): 0/1, does the operator reach the token, in the reader and in every Boolean layer.
         triplets (T, 3): rows of this batch: an anchor, one that means the same, and one that does not.
         """
+        if scope_labels is not None:
+            kwargs["output_layer_scope_logits"] = True
         outputs = self.bert(
             input_ids,
             attention_mask=attention_mask,
@@ -591,34 +861,56 @@ class BoolBertForPreTraining(BoolBertPreTrainedModel):
             return_dict=True,
             **kwargs,
         )
-        hidden_states = outputs.last_hidden_state
-        token_mask = self.bert._token_mask(attention_mask, hidden_states.shape[:2], hidden_states.device)
-        embedding = hidden_states[:, 0] if self.config.pooling == "cls" else masked_mean(hidden_states, token_mask)
-
-        cue_loss = gate_loss = triplet_loss = None
-        if cue_labels is not None:
-            _check_labels("cue_labels", cue_labels, outputs.cue_logits)
-            counted = (cue_labels != IGNORED_LABEL) & (token_mask != 0).unsqueeze(1)
-            cue_loss = masked_binary_cross_entropy(outputs.cue_logits, cue_labels, counted)
-        if gate_labels is not None:
-            _check_labels("gate_labels", gate_labels, outputs.gate_logits)
-            gate_loss = masked_binary_cross_entropy(outputs.gate_logits, gate_labels, gate_labels != IGNORED_LABEL)
+        layer_logits = outputs.layer_scope_logits or ()
+        losses = reading_losses(outputs, attention_mask, cue_labels, gate_labels, scope_labels, layer_logits)
         if triplets is not None:
             if triplets.ndim != 2 or triplets.shape[1] != 3:
                 raise ValueError(f"triplets must be of shape (T, 3), got {tuple(triplets.shape)}")
-            anchor, positive, negative = (embedding[rows] for rows in triplets.unbind(1))
-            triplet_loss = F.triplet_margin_loss(anchor, positive, negative, margin=self.config.triplet_margin)
+            anchor, positive, negative = (outputs.sentence_embedding[rows] for rows in triplets.unbind(1))
+            losses["triplet_loss"] = F.triplet_margin_loss(
+                anchor, positive, negative, margin=self.config.triplet_margin
+            )
+        weights = {"triplet_loss": self.config.triplet_weight, "scope_loss": self.config.scope_weight}
+        weighted = [weights.get(name, 1.0) * loss for name, loss in losses.items()]
+        return BoolBertForPreTrainingOutput(loss=torch.stack(weighted).sum() if weighted else None, **losses, **outputs)
 
-        terms = [(1.0, cue_loss), (1.0, gate_loss), (self.config.triplet_weight, triplet_loss)]
-        given = [weight * loss for weight, loss in terms if loss is not None]
-        return BoolBertForPreTrainingOutput(
-            loss=torch.stack(given).sum() if given else None,
-            cue_loss=cue_loss,
-            gate_loss=gate_loss,
-            triplet_loss=triplet_loss,
-            sentence_embedding=embedding,
-            **outputs,
-        )
+
+def reading_losses(
+    reading: Any,
+    attention_mask: Tensor | None,
+    cue_labels: Tensor | None = None,
+    gate_labels: Tensor | None = None,
+    scope_labels: Tensor | None = None,
+    layer_scope_logits: Iterable[Tensor] = (),
+) -> dict[str, Tensor]:
+    """The losses of a [`BooleanReading`] (or a model's output) whose labels are given, by name.
+
+    `layer_scope_logits` are the scope logits of each Boolean layer, (B, E, heads, L).
+    """
+    losses: dict[str, Tensor] = {}
+    visible = None if attention_mask is None else (attention_mask != 0).unsqueeze(1)  # (B, 1, L)
+
+    def counted(labels: Tensor) -> Tensor:
+        return labels != IGNORED_LABEL if visible is None else (labels != IGNORED_LABEL) & visible
+
+    if cue_labels is not None:
+        _check_labels("cue_labels", cue_labels, reading.cue_logits)
+        losses["cue_loss"] = masked_binary_cross_entropy(reading.cue_logits, cue_labels, counted(cue_labels))
+    if gate_labels is not None:
+        _check_labels("gate_labels", gate_labels, reading.gate_logits)
+        is_known = gate_labels != IGNORED_LABEL
+        losses["gate_loss"] = masked_binary_cross_entropy(reading.gate_logits, gate_labels, is_known)
+    if scope_labels is not None:
+        _check_labels("scope_labels", scope_labels, reading.cue_logits)
+        all_logits = [logits for logits in (reading.scope_logits,) if logits is not None]
+        # The heads of a layer share their labels.
+        all_logits += [logits for layer in layer_scope_logits for logits in layer.unbind(2)]
+        if not all_logits:
+            raise ValueError("scope_labels are given, but the model has neither a scope reader nor a Boolean layer")
+        where = counted(scope_labels)
+        terms = [masked_binary_cross_entropy(logits, scope_labels, where) for logits in all_logits]
+        losses["scope_loss"] = torch.stack(terms).mean()
+    return losses
 
 
 def _check_labels(name: str, labels: Tensor, logits: Tensor) -> None:
@@ -642,4 +934,5 @@ __all__ = [
     "BoolBertModel",
     "BoolBertOutput",
     "BoolBertPreTrainedModel",
+    "BooleanReading",
 ]

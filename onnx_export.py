@@ -4,11 +4,11 @@
     boolbert export RUN_DIR --output query.onnx --int8   # and query.int8.onnx, with its loss of quality
 
 Inputs: input_ids and attention_mask (batch, length), operators (batch, 3) of 0/1 for and, or, not, where -1 leaves the
-decision to the model's gate. Output: sentence_embedding (batch, size), pooled as the model does it.
+decision to the model. Outputs: sentence_embedding (batch, size); query_vectors (batch, 1 + branches, size), it and one
+for each alternative of OR; query_mask, which of them exist.
 """
 
 import argparse
-import copy
 import logging
 import warnings
 from collections.abc import Sequence
@@ -31,36 +31,27 @@ from boolbert.sentence_boolbert import UNKNOWN, BoolBertTransformer, operator_ro
 Vectors = npt.NDArray[np.float32]
 INPUTS = ("input_ids", "attention_mask", "operators")
 OUTPUT = "sentence_embedding"
+OUTPUTS = (OUTPUT, "query_vectors", "query_mask")
 # More than rounding: the graph computes something else than the model.
 TOLERANCE = 1e-3
 
 
-class NoLayers(nn.Module):
-    """In the place of Bool-BERT's encoder: the embeddings as they are, no scopes, no biases."""
-
-    def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, tuple, tuple]:
-        return hidden_states, (), ()
-
-
 class QueryEncoder(nn.Module):
-    """The query route as one function of tensors: Bool-BERT, then whatever the model pools and projects with."""
+    """The query route as one function of tensors: Bool-BERT, then whatever comes after the pooling."""
 
     def __init__(self, model: SentenceTransformer):
         super().__init__()
         self.bert = query_module(model).model
-        # The gate is decided before the first layer: the same model without its layers tells it.
-        self.gate = copy.copy(self.bert)
-        self.gate._modules = {**self.bert._modules, "encoder": NoLayers()}
-        self.after = nn.ModuleList(list(model.children())[1:])
+        self.after = nn.ModuleList(list(model.children())[2:])  # what comes after the pooling
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, operators: Tensor) -> Tensor:
-        predicted = self.gate(input_ids, attention_mask=attention_mask).operators
-        operators = torch.where(operators == UNKNOWN, predicted, operators)
-        states = self.bert(input_ids, attention_mask=attention_mask, operators=operators).last_hidden_state
-        features = {"token_embeddings": states, "attention_mask": attention_mask}
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, operators: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        output = self.bert(input_ids, attention_mask=attention_mask, operators=operators)
+        batch, count, size = output.query_vectors.shape
+        features = {OUTPUT: output.query_vectors.reshape(batch * count, size)}
         for module in self.after:
             features = module(features)
-        return features[OUTPUT]
+        vectors = features[OUTPUT].reshape(batch, count, -1)
+        return vectors[:, 0], vectors, output.query_mask
 
 
 def query_module(model: SentenceTransformer) -> BoolBertTransformer:
@@ -87,7 +78,7 @@ def export_onnx(model: SentenceTransformer, file: str | Path) -> None:
             example,
             str(file),
             input_names=list(INPUTS),
-            output_names=[OUTPUT],
+            output_names=list(OUTPUTS),
             dynamic_shapes=({0: batch, 1: length}, {0: batch, 1: length}, {0: batch}),
             dynamo=True,
             external_data=False,

@@ -5,40 +5,56 @@
     queries = model.encode_query(["films that are not westerns"], operators=[["not"]])  # operators may be left out
     documents = model.encode_document(["A western of 1952.", "A comedy of 1952."])
 
-One folder has two doors: `AutoModel` loads the query encoder from its root, `SentenceTransformer` loads both.
+A query's vector is composed by the model: what is wanted, minus what is excluded. `branches=True` gives one for each
+alternative of OR as well. `AutoModel` loads the query encoder from the root of the same folder.
 """
 
 import json
+import math
 import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Router, Transformer
 from torch import nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer, BertModel, PreTrainedModel, PreTrainedTokenizerBase
 
-from .configuration_boolbert import OPERATORS, BoolBertConfig
-from .modeling_boolbert import BoolBertModel
+from .configuration_boolbert import OPERATORS, POOLINGS, BoolBertConfig
+from .modeling_boolbert import UNKNOWN, BoolBertModel
 
 # Where the document encoder lies; the query encoder lies at the root, which Router calls ".".
 DOCUMENT_FOLDER = "document_encoder"
+POOLING_FOLDER = "1_Pooling"
 REQUIREMENTS = {"sentence-transformers": ">=6.0", "transformers": ">=5.14", "torch": ">=2.9"}
 # From this version on Router loads a model that serves both routes once, and tells it which route it serves.
 REQUIREMENTS_SHARED = {**REQUIREMENTS, "sentence-transformers": ">=6.2"}
-# Stands in a batch for "the model's own gate decides".
-UNKNOWN = -1
+# What the model composes besides the tokens' states; each passes through the modules after the pooling.
+COMPOSED = ("sentence_embedding", "query_vectors", "query_mask", "wanted_embedding", "excluded_embedding")
+
+
+class QueryParts(NamedTuple):
+    """A query as vectors: its own and one for each alternative (K, D), what it wants, and what it excludes, if any."""
+
+    vectors: npt.NDArray[np.float32]
+    wanted: npt.NDArray[np.float32]
+    excluded: npt.NDArray[np.float32] | None
 
 
 class BoolBertTransformer(Transformer):
     """sentence-transformers' Transformer, whose inputs may be {"text": ..., "operators": [...]} instead of a string.
 
-    Operators travel inside the inputs, because `encode` sorts, splits and distributes these, and nothing else.
+    Operators travel inside the inputs, because `encode` sorts, splits and distributes these, and nothing else. Queries
+    leave it with the vector that the model has composed. A model that serves documents too encodes them as plain BERT.
     """
+
+    serves_documents = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         AutoConfig.register(BoolBertConfig.model_type, BoolBertConfig, exist_ok=True)
@@ -51,28 +67,41 @@ class BoolBertTransformer(Transformer):
         return super().load(model_name_or_path, "" if subfolder == "." else subfolder, *args, **kwargs)
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        texts = [given["text"] if isinstance(given, dict) else given for given in inputs]
-        rows = [operator_row(given.get("operators")) if isinstance(given, dict) else None for given in inputs]
+        texts = [item["text"] if isinstance(item, dict) else item for item in inputs]
+        rows = [operator_row(item.get("operators")) if isinstance(item, dict) else None for item in inputs]
         features = super().preprocess(texts, prompt, *args, **kwargs)
         if any(row is not None for row in rows):
             features["operators"] = torch.tensor([row or [UNKNOWN] * len(OPERATORS) for row in rows])
+        weights = [item.get("not_weight", math.nan) if isinstance(item, dict) else math.nan for item in inputs]
+        if not all(map(math.isnan, weights)):
+            features["not_weight"] = torch.tensor(weights)
         return features
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        operators = features.get("operators")
-        if operators is not None and (operators == UNKNOWN).any():
-            inputs = {
-                name: features[name] for name in ("input_ids", "attention_mask", "token_type_ids") if name in features
-            }
-            with torch.no_grad():
-                predicted = self.model(**inputs).operators
-            features["operators"] = torch.where(operators == UNKNOWN, predicted, operators)
-        return super().forward(features, **kwargs)
+        is_query = features.get("task") == "query" or not self.serves_documents
+        names = ("input_ids", "attention_mask", "token_type_ids", "position_ids", "inputs_embeds")
+        inputs = {name: features[name] for name in names if name in features}
+        if is_query:
+            inputs |= {name: features[name] for name in ("operators", "not_weight") if name in features}
+        output = self.model(**inputs, boolean=is_query, return_dict=True)
+        features[self.module_output_name] = output.last_hidden_state
+        if is_query:
+            features |= {name: output[name] for name in COMPOSED}
+        return features
 
     def on_model_ready(self, model: nn.Module) -> None:
         # A model loaded as a plain SentenceTransformer gets the `operators` argument and the way of saving too.
         if type(model) is SentenceTransformer:
             model.__class__ = BoolBertSentenceTransformer
+        first = next(model.children(), None)
+        self.serves_documents = isinstance(first, Router) and any(self is m for m in first.sub_modules["document"])
+
+
+class BoolBertPooling(Pooling):
+    """sentence-transformers' Pooling for documents; a query comes with a vector, which stays as it is."""
+
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        return features if "sentence_embedding" in features else super().forward(features, **kwargs)
 
 
 class BoolBertSentenceTransformer(SentenceTransformer):
@@ -80,7 +109,8 @@ class BoolBertSentenceTransformer(SentenceTransformer):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # A repository names the class by its file; where this code is at hand no `trust_remote_code` is needed.
-        self._module_classes = {**self._module_classes, QUERY_MODULE: BoolBertTransformer}
+        classes = {QUERY_MODULE: BoolBertTransformer, POOLING_MODULE: BoolBertPooling}
+        self._module_classes = {**self._module_classes, **classes}
         super().__init__(*args, **kwargs)
 
     @classmethod
@@ -135,29 +165,87 @@ class BoolBertSentenceTransformer(SentenceTransformer):
                 f"from_sentence_transformer needs a model that begins with a BERT, got {type(first).__name__} "
                 f"with {type(bert).__name__}"
             )
+        pooling = next((module for module in rest if isinstance(module, Pooling)), None)
+        if pooling is None or pooling is not rest[0] or pooling.pooling_mode not in POOLINGS:
+            found = "none" if pooling is None else repr(pooling.pooling_mode)
+            raise ValueError(
+                f"from_sentence_transformer needs a model that pools by {' or '.join(POOLINGS)}, got {found}"
+            )
+        composing = BoolBertPooling(bert.config.hidden_size, pooling_mode=pooling.pooling_mode)
         with tempfile.TemporaryDirectory() as folder:
             bert.save_pretrained(folder)
-            BoolBertModel.from_pretrained(folder, **settings).save_pretrained(folder)
+            model = BoolBertModel.from_pretrained(folder, **{"pooling": pooling.pooling_mode, **settings})
+            model.save_pretrained(folder)
             first.tokenizer.save_pretrained(folder)
             query = BoolBertTransformer(folder, processor_kwargs={"model_max_length": query_length})
         return cls(
-            modules=[Router.for_query_document([query.to(bert.device)], [first]), *rest],
+            modules=[Router.for_query_document([query.to(bert.device)], [first]), composing, *rest[1:]],
             device=device or str(source.device),
             prompts=source.prompts,
             default_prompt_name=source.default_prompt_name,
             similarity_fn_name=source.similarity_fn_name,
         )
 
-    def encode_query(self, inputs: Any, *args: Any, operators: Sequence[Any] | None = None, **kwargs: Any) -> Any:
+    def encode_query(
+        self,
+        inputs: Any,
+        *args: Any,
+        operators: Sequence[Any] | None = None,
+        branches: bool = False,
+        **kwargs: Any,
+    ) -> Any:
         """As in sentence-transformers, and `operators` says which operators each query holds, if the caller knows.
 
-        One entry a query: names such as ["and", "not"], three 0/1 for and, or, not, or None for "the model decides".
+        One entry per query: names such as ["and", "not"], three 0/1 for and, or, not, or None for "the model decides".
+        With `branches` each query is an array of vectors, its own and one for each alternative of OR: a document's
+        score is the largest of its dot products with them.
         """
+        if branches:
+            parts = self.encode_query_parts(inputs, operators=operators, **kwargs)
+            return parts.vectors if isinstance(parts, QueryParts) else [query.vectors for query in parts]
         if operators is not None:
-            if not any(isinstance(module, BoolBertTransformer) for module in self.modules()):
-                raise ValueError("operators cannot be given: the query encoder of this model is not a Bool-BERT")
+            self._require_bool_bert("operators cannot be given")
             inputs = with_operators(inputs, operators)
         return super().encode_query(inputs, *args, **kwargs)
+
+    def encode_query_parts(
+        self,
+        inputs: Any,
+        *,
+        operators: Sequence[Any] | None = None,
+        not_weight: float | None = None,
+        batch_size: int = 32,
+        **kwargs: Any,
+    ) -> Any:
+        """Each query as its `QueryParts`; `not_weight` stands in for the learned strength of exclusion."""
+        self._require_bool_bert("a query cannot be taken apart")
+        if operators is not None:
+            inputs = with_operators(inputs, operators)
+        is_single = isinstance(inputs, (str, dict))
+        options = {"prompt_name": "query" if "query" in self.prompts else None, "task": "query", **kwargs}
+        queries = [inputs] if is_single else list(inputs)
+        if not_weight is not None:
+            queries = [
+                {**(query if isinstance(query, dict) else {"text": query}), "not_weight": not_weight}
+                for query in queries
+            ]
+        rows = self.encode(queries, output_value=None, batch_size=batch_size, show_progress_bar=False, **options)
+        parts = [self._query_parts(row) for row in rows]
+        return parts[0] if is_single else parts
+
+    def _query_parts(self, row: dict[str, torch.Tensor]) -> QueryParts:
+        """One query's vectors, passed through what comes after the pooling."""
+        excluded = row["excluded_embedding"]
+        stack = torch.cat([row["query_vectors"][row["query_mask"]], row["wanted_embedding"][None], excluded[None]])
+        features = {"sentence_embedding": stack}
+        for module in list(self.children())[2:]:
+            features = module(features)
+        vectors = features["sentence_embedding"].detach().float().cpu().numpy()
+        return QueryParts(vectors[:-2], vectors[-2], vectors[-1] if bool(excluded.any()) else None)
+
+    def _require_bool_bert(self, problem: str) -> None:
+        if not any(isinstance(module, BoolBertTransformer) for module in self.modules()):
+            raise ValueError(f"{problem}: the query encoder of this model is not a Bool-BERT")
 
     def save(self, path: str, *args: Any, **kwargs: Any) -> None:
         super().save(path, *args, **kwargs)
@@ -226,27 +314,34 @@ def save_dual_encoder(
     size, document_size = query_model.config.hidden_size, document_model.config.hidden_size
     if size != document_size:
         raise ValueError(f"both encoders must have the same hidden_size, got {size} and {document_size}")
-    if pooling not in ("cls", "mean"):
-        raise ValueError(f"pooling must be cls or mean, got {pooling!r}")
+    if pooling not in POOLINGS:
+        raise ValueError(f"pooling must be {' or '.join(POOLINGS)}, got {pooling!r}")
     if similarity not in ("dot", "cosine"):
         raise ValueError(f"similarity must be dot or cosine, got {similarity!r}")
     path = Path(path)
     shared = query_model is document_model
-    query_type = QUERY_MODULE if query_model.config.model_type == BoolBertConfig.model_type else _type(Transformer)
+    is_boolean = query_model.config.model_type == BoolBertConfig.model_type
+    if is_boolean and query_model.config.pooling != pooling:
+        raise ValueError(
+            f"pooling must be the Bool-BERT's own, config.pooling = {query_model.config.pooling!r}, got {pooling!r}"
+        )
+    query_type = QUERY_MODULE if is_boolean else _type(Transformer)
     lengths = {"query_length": query_length, "document_length": document_length} if shared else {}
     _save_encoder(path, query_model, tokenizer, document_length if shared else query_length, **lengths)
     if not shared:
         _save_encoder(path / DOCUMENT_FOLDER, document_model, tokenizer, document_length)
 
-    modules: list[tuple[str, type]] = [("", Router), ("1_Pooling", Pooling)]
-    (path / "1_Pooling").mkdir(exist_ok=True)
-    Pooling(size, pooling_mode=pooling).save(str(path / "1_Pooling"))
+    modules: list[tuple[str, type]] = [("", Router), (POOLING_FOLDER, Pooling)]
+    (path / POOLING_FOLDER).mkdir(exist_ok=True)
+    Pooling(size, pooling_mode=pooling).save(str(path / POOLING_FOLDER))
     if similarity == "cosine":
         modules.append(("2_Normalize", Normalize))
         (path / "2_Normalize").mkdir(exist_ok=True)
         Normalize().save(str(path / "2_Normalize"))
+    types = {Pooling: POOLING_MODULE} if is_boolean else {}
     listed = [
-        {"idx": i, "name": str(i), "path": folder, "type": _type(kind)} for i, (folder, kind) in enumerate(modules)
+        {"idx": i, "name": str(i), "path": folder, "type": types.get(kind, _type(kind))}
+        for i, (folder, kind) in enumerate(modules)
     ]
     _write_json(path / "modules.json", listed)
 
@@ -300,6 +395,17 @@ def _open_both_doors(path: Path) -> None:
         types["."] = QUERY_MODULE
     structure = {route: [names.get(name, name) for name in listed] for route, listed in router["structure"].items()}
     _write_json(path / "router_config.json", {**router, "types": types, "structure": structure})
+    listed = json.loads((path / "modules.json").read_text(encoding="utf-8"))
+    for module in listed:
+        if module["type"].endswith(POOLING_MODULE):
+            saved, folder = path / module["path"], path / POOLING_FOLDER
+            for code in saved.glob("*.py"):  # it lies at the root already
+                code.unlink()
+            if saved != folder:
+                shutil.rmtree(folder, ignore_errors=True)
+                saved.rename(folder)
+            module |= {"path": POOLING_FOLDER, "type": POOLING_MODULE}
+    _write_json(path / "modules.json", listed)
     requirements = REQUIREMENTS_SHARED if query == document else REQUIREMENTS
     settings = json.loads((path / "config_sentence_transformers.json").read_text(encoding="utf-8"))
     _write_json(path / "config_sentence_transformers.json", {**settings, "requirements": requirements})
@@ -328,5 +434,6 @@ def _write_json(file: Path, content: Any) -> None:
     file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-# How a repository names the query module: the file next to the weights, and its class.
+# How a repository names these modules: the file next to the weights, and the class.
 QUERY_MODULE = f"sentence_boolbert.{BoolBertTransformer.__name__}"
+POOLING_MODULE = f"sentence_boolbert.{BoolBertPooling.__name__}"

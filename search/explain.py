@@ -136,7 +136,7 @@ def explain(
     words = words_of(query)
     if not words:
         raise RetrievalError(f"the query {query!r} holds no word")
-    output = searcher.read(query, operators=torch.tensor([multi_hot(names)]), output_boolean=True)
+    output = searcher.read(query, operators=torch.tensor([multi_hot(names)]), output_scopes=True, output_biases=True)
     tokens = token_words(searcher, query, words)
     truncated = len(words) - 1 not in tokens
     words = words[: max(tokens) + 1]  # those that the model has read

@@ -4,6 +4,8 @@ import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# The suite has a process per core: more threads would wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 
@@ -56,13 +58,16 @@ def lively(tiny_config):
 
 
 def with_some_cues(model, share=0.3):
-    """Shift the cue scores so that this share of tokens are cues: neither all nor none."""
+    """Shift the cue and scope scores so that this share of tokens are cues, or in scope: neither all nor none."""
     import torch
 
     encoder = getattr(model, "bert", model)
     ids = torch.arange(1, 61).view(6, 10)
     with torch.no_grad():
-        encoder.cue_predictor.score_bias -= encoder(ids).cue_logits.quantile(1 - share)
+        encoder.cue_predictor.score_bias -= encoder.read(ids).cue_logits.quantile(1 - share)
+        if encoder.scope_reader is not None:
+            logits = encoder.read(ids).scope_logits.transpose(0, 1).flatten(1)  # (E, tokens)
+            encoder.scope_reader.output_bias -= logits.quantile(1 - share, dim=1)
     return model
 
 

@@ -31,7 +31,7 @@ def plain_bert(lively, tiny_config, seed=1):
 
 def write_dual(path, lively, tiny_config, tokenizer, pooling="mean", similarity="cosine", **settings):
     """A Bool-BERT and a BERT, saved with two doors; returns both."""
-    query, document = lively(**settings), plain_bert(lively, tiny_config)
+    query, document = lively(pooling=pooling, **settings), plain_bert(lively, tiny_config)
     save_dual_encoder(path, query, document, tokenizer, pooling=pooling, similarity=similarity)
     return query, document
 
@@ -45,7 +45,11 @@ def embed(model, tokenizer, texts, pooling, similarity, **kwargs):
         batch = tokenizer(text, return_tensors="pt")
         extra = {name: value[index : index + 1] for name, value in kwargs.items()}
         with torch.no_grad():
-            states = model(**batch, **extra).last_hidden_state[0]
-        vector = states[0] if pooling == "cls" else states.mean(0)
+            output = model(**batch, **extra)
+        states = output.last_hidden_state[0]
+        if model.config.model_type == "boolbert":  # it composes; test_formulas.py has that from loops
+            vector = output.sentence_embedding[0]
+        else:
+            vector = states[0] if pooling == "cls" else states.mean(0)
         rows.append(vector / vector.norm() if similarity == "cosine" else vector)
     return torch.stack(rows).numpy()

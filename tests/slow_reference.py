@@ -78,8 +78,45 @@ def gate_logits(module, hidden, mask, temperature):
     return torch.tensor(rows, dtype=torch.double)
 
 
-def scope_probabilities(module, hidden, cue_probs, operators, mask):
-    """sigmoid(FiLM(Conv1D_e([H; p_e]))): (B, E, heads, L)."""
+def layer_norm(module, vector):
+    mean = sum(vector) / len(vector)
+    variance = sum((x - mean) ** 2 for x in vector) / len(vector)
+    normal = [(x - mean) / math.sqrt(variance + module.eps) for x in vector]
+    return [w * x + b for w, x, b in zip(module.weight.tolist(), normal, module.bias.tolist(), strict=True)]
+
+
+def reader_logits(module, hidden, cue_probs, mask):
+    """Dilated convolutions with a residual each, over [H; p]: (B, E, L)."""
+    batch, length, _ = hidden.shape
+    out = torch.zeros(batch, 3, length, dtype=torch.double)
+    for b in range(batch):
+        rows = []
+        for i in range(length):
+            cues = [
+                sum(float(cue_probs[b, e, i]) * w for e, w in enumerate(column))
+                for column in module.cue_weight.T.tolist()
+            ]
+            dense = linear(module.dense.weight, module.dense.bias, hidden[b, i].tolist())
+            rows.append([x + cue for x, cue in zip(dense, cues, strict=True)])
+        for depth, (norm, conv) in enumerate(zip(module.norms, module.convolutions, strict=True)):
+            seen = [layer_norm(norm, row) if mask[b, i] else [0.0] * len(row) for i, row in enumerate(rows)]
+            updated = []
+            for i in range(length):
+                total = conv.bias.tolist()
+                for k in range(3):
+                    j = i + (k - 1) * 2**depth
+                    if 0 <= j < length:
+                        total = [t + x for t, x in zip(total, linear(conv.weight[:, :, k], None, seen[j]), strict=True)]
+                updated.append([x + gelu(t) for x, t in zip(rows[i], total, strict=True)])
+            rows = updated
+        for i in range(length):
+            for e, x in enumerate(linear(module.output.weight, module.output_bias, rows[i])):
+                out[b, e, i] = x
+    return out
+
+
+def scope_probabilities(module, hidden, cue_probs, operators, mask, reader=None):
+    """sigmoid(FiLM(Conv1D_e([H; p_e])) + what the reader says): (B, E, heads, L)."""
     batch, length, size = hidden.shape
     kernel, _, heads = module.cue_weight.shape
     # The packed weights taken apart into one Conv1D per operator: weight[e][head][channel][tap].
@@ -99,13 +136,14 @@ def scope_probabilities(module, hidden, cue_probs, operators, mask):
                         channels = [*hidden[b, j].tolist(), float(cue_probs[b, e, j])]
                         weights = [*context[k, e, h].tolist(), module.cue_weight[k, e, h].item()]
                         total += sum(w * x for w, x in zip(weights, channels, strict=True))
-                    out[b, e, h, i] = sigmoid((1 + scale[h]) * total + shift[h])
+                    read = 0.0 if reader is None else float(reader[b, e, i])
+                    out[b, e, h, i] = sigmoid((1 + scale[h]) * total + shift[h] + read)
     return out
 
 
-def scope(module, hidden, cue_probs, operators, mask):
+def scope(module, hidden, cue_probs, operators, mask, reader=None):
     """1[P > theta_e], and padding never: (B, E, heads, L)."""
-    probabilities = scope_probabilities(module, hidden, cue_probs, operators, mask)
+    probabilities = scope_probabilities(module, hidden, cue_probs, operators, mask, reader)
     out = torch.zeros_like(probabilities)
     for b, e, h, i in torch.cartesian_prod(*[torch.arange(n) for n in out.shape]).tolist():
         out[b, e, h, i] = float(bool(mask[b, i]) and float(probabilities[b, e, h, i]) > module.threshold[e].item())
@@ -149,7 +187,7 @@ def bias(module, hidden, cues, operators, window):
     return out
 
 
-def boolean_bias(scopes, biases, gate):
+def boolean_bias(scopes, biases, gate, not_reach="outside"):
     """The dense S_and + S_or - S_not that the fast path never builds: (B, heads, L, L)."""
     batch, _, heads, length = scopes.shape
     out = torch.zeros(batch, heads, length, length, dtype=torch.double)
@@ -161,7 +199,9 @@ def boolean_bias(scopes, biases, gate):
                     for e in (AND, OR):
                         pair = scopes[b, e, h, i] * scopes[b, e, h, j]
                         total += float(gate[b, e] * pair * biases[b, e, h, j])
-                    total -= float(gate[b, NOT] * scopes[b, NOT, h, j] * biases[b, NOT, h, j])
+                    row, column = bool(scopes[b, NOT, h, i]), bool(scopes[b, NOT, h, j])
+                    weakened = {"all": column, "outside": column and not row, "both": column != row}[not_reach]
+                    total -= float(gate[b, NOT] * biases[b, NOT, h, j]) if weakened else 0.0
                     out[b, h, i, j] = total
     return out
 
@@ -186,3 +226,46 @@ def attention(query, key, value, bias_matrix, mask):
                     for d in range(size):
                         output[b, h, i, d] += float(weights[b, h, i, j]) * float(value[b, h, j, d])
     return output, weights
+
+
+def mean(rows):
+    return [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+
+
+def unit(vector):
+    length = math.sqrt(sum(x * x for x in vector))
+    return [x / length for x in vector]
+
+
+def exclude(wanted, excluded, weight):
+    """A - l (B - (A.B) A) for unit vectors, made as long as A was."""
+    a, b = unit(wanted), unit(excluded)
+    dot = sum(x * y for x, y in zip(a, b, strict=True))
+    vector = unit([x - weight * (y - dot * x) for x, y in zip(a, b, strict=True)])
+    length = math.sqrt(sum(x * x for x in wanted))
+    return [x * length for x in vector]
+
+
+def query_vectors(hidden, mask, scope, pooling, weight, branches):
+    """The sentence's own vector and its alternatives', a list of vectors for each sentence."""
+    out = []
+    for states, real, reached in zip(hidden.tolist(), mask.tolist(), scope.tolist(), strict=True):
+        tokens = [i for i, is_real in enumerate(real) if is_real]
+        inside = [i for i in tokens if reached[NOT][i]]
+        outside = [i for i in tokens if i not in inside]
+        if not inside or not outside:
+            inside, outside = [], tokens
+        excluded = mean([states[i] for i in inside]) if inside else None
+        wanted = states[0] if pooling == "cls" else mean([states[i] for i in outside])
+        runs, last = [], None
+        for i in outside:
+            if reached[OR][i]:
+                if last is None or i != last + 1:
+                    runs.append([])
+                runs[-1].append(states[i])
+                last = i
+        alternatives = [mean(run) for run in runs[:branches]] if len(runs) > 1 else []
+        out.append(
+            [vector if excluded is None else exclude(vector, excluded, weight) for vector in [wanted, *alternatives]]
+        )
+    return out

@@ -9,7 +9,10 @@ from boolbert import BoolBertForPreTraining
 @pytest.mark.parametrize(
     ("operators", "message"),
     [
-        (torch.ones(3), r"operators must be a \(3, 3\) tensor of 0/1 for and, or, not, got shape \(3,\)"),
+        (
+            torch.ones(3),
+            r"operators must be a \(3, 3\) tensor of 0/1 for and, or, not, or -1 for unknown, got shape \(3,\)",
+        ),
         (torch.ones(2, 3), r"got shape \(2, 3\)"),
         (torch.ones(3, 4), r"got shape \(3, 4\)"),
         (torch.tensor([[0, 1, 2]] * 3), "got the value 2"),

@@ -10,7 +10,10 @@ from transformers import BertConfig, BertForMaskedLM, BertModel
 
 from boolbert import BoolBertConfig, BoolBertForPreTraining, BoolBertModel
 
-NEW_PARTS = ("operator_embeddings", "cue_predictor", "gate.", "scope_predictor", "bias_predictor")
+NEW_PARTS = (
+    *("operator_embeddings", "cue_predictor", "gate.", "scope_predictor", "bias_predictor"),
+    *("scope_reader", "composer"),
+)
 
 
 def is_new(name):
@@ -77,8 +80,10 @@ def test_the_parts_that_a_checkpoint_lacks_are_initialised_as_in_a_new_model(tmp
     assert 0.2 < model.cue_predictor.operator_projection.weight.std() < 0.45
     for name, parameter in model.named_parameters():
         assert torch.isfinite(parameter).all(), name
-        if is_new(name) and name.endswith("weight"):
-            assert parameter.std() > 0.001, name
+        # Nothing is in scope at first: the reader's output, and the layers' corrections of it, start at zero.
+        is_zero = "scope_predictor" in name or name == "scope_reader.output.weight"
+        if is_new(name) and name.endswith("weight") and "norms" not in name:
+            assert (parameter.std() > 0.001) != is_zero, name
 
 
 def test_with_gates_off_it_is_its_bert_also_after_training(tmp_path, bert, batch):

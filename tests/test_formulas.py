@@ -54,7 +54,7 @@ def test_scope(lively, inputs, conv_kernel):
     module = model.encoder.layer[0].attention.self.scope_predictor
     with torch.no_grad():
         module.threshold.copy_(torch.tensor([0.3, 0.5, 0.6]))
-        scope = module(hidden, cue_probs, operators, mask)
+        scope, _ = module(hidden, cue_probs, operators, mask)
     expected = slow.scope(module, hidden, cue_probs, operators, mask)
     assert 0.1 < expected.mean() < 0.9  # both values occur, or the test would show nothing
     assert_close(scope, expected)
@@ -65,7 +65,7 @@ def test_scope_has_the_gradient_of_probability_minus_threshold(model, inputs):
     module = model.encoder.layer[0].attention.self.scope_predictor
     hidden = hidden.clone().requires_grad_()
     weights = torch.randn(3, 3, 2, 7, dtype=torch.double)
-    (module(hidden, cue_probs, operators, mask) * weights).sum().backward()
+    (module(hidden, cue_probs, operators, mask)[0] * weights).sum().backward()
     got = {"hidden": hidden.grad.clone(), **{n: p.grad.clone() for n, p in module.named_parameters()}}
 
     hidden.grad = None
@@ -86,7 +86,7 @@ def test_training_samples_the_scope_with_logistic_noise(lively, batch):
     hidden = model.embeddings(batch["input_ids"][:1]).detach().expand(4000, -1, -1)
     cue_probs, mask = torch.zeros(4000, 3, 7), torch.ones(4000, 7)
     with torch.no_grad():
-        scope = module(hidden, cue_probs, model.operator_embeddings, mask)
+        scope, _ = module(hidden, cue_probs, model.operator_embeddings, mask)
         logits = module.logits(hidden[:1], cue_probs[:1], model.operator_embeddings, mask[:1])
     assert set(scope.unique().tolist()) == {0.0, 1.0}
     assert_close(scope.mean(0), torch.sigmoid(logits)[0].permute(1, 2, 0), atol=0.04, rtol=0)
@@ -135,20 +135,29 @@ def test_bias(model, inputs):
     assert_close(got.detach(), expected, rtol=1e-5, atol=1e-6)
 
 
+def test_scope_reader(model, inputs):
+    hidden, mask, cue_probs, _ = inputs
+    expected = slow.reader_logits(model.scope_reader, hidden, cue_probs, mask)
+    got = model.scope_reader(hidden, cue_probs, mask).detach()
+    real = mask.bool()[:, None].expand_as(got)
+    assert_close(got[real], expected[real].float())  # the reader gives float32 in every precision
+
+
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+@pytest.mark.parametrize("not_reach", ["outside", "both", "all"])
 @pytest.mark.parametrize("gate", [[1, 1, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]])
-def test_attention_is_softmax_with_the_dense_bias(lively, batch, implementation, gate):
-    model = lively(attn_implementation=implementation).double()
+def test_attention_is_softmax_with_the_dense_bias(lively, batch, implementation, not_reach, gate):
+    model = lively(attn_implementation=implementation, not_reach=not_reach).double()
     operators = torch.tensor([gate] * 3)
     mask = batch["attention_mask"]
     captured = {}
     layer = model.encoder.layer[1].attention.self
     layer.register_forward_hook(lambda _, args, out: captured.update(hidden=args[0], out=out))
     with torch.no_grad():
-        model(**batch, operators=operators, output_boolean=True)
-        hidden, (output, weights, scope, bias) = captured["hidden"], captured["out"]
+        out = model(**batch, operators=operators, output_scopes=True, output_biases=True)
+        hidden, (output, weights) = captured["hidden"], captured["out"]
         split = [p(hidden).view(3, 7, 2, 8).transpose(1, 2) for p in (layer.query, layer.key, layer.value)]
-    dense = slow.boolean_bias(scope, bias, operators)
+    dense = slow.boolean_bias(out.scopes[1], out.biases[1], operators, not_reach)
     assert (dense.abs().max() > 0.1) == any(gate)
     expected, expected_weights = slow.attention(*split, dense, mask)
     real = mask.bool()
@@ -162,15 +171,16 @@ def test_the_whole_forward_pass_from_slow_parts(lively, batch):
     model = lively().double()
     mask = batch["attention_mask"]
     with torch.no_grad():
-        out = model(**batch, output_boolean=True)
+        out = model(**batch, output_scopes=True, output_biases=True)
         hidden = model.embeddings(batch["input_ids"])
         operators = model.operator_embeddings
         cue_probs = torch.sigmoid(slow.cue_logits(model.cue_predictor, hidden, operators, mask)) * mask[:, None]
         gate = (slow.gate_logits(model.gate, hidden, mask, 0.1) > 0).double()
+        reader = slow.reader_logits(model.scope_reader, hidden, cue_probs, mask)
         assert gate.tolist() == out.operators.tolist()
         for index, layer in enumerate(model.encoder.layer):
             part = layer.attention.self
-            scope = slow.scope(part.scope_predictor, hidden, cue_probs, operators, mask)
+            scope = slow.scope(part.scope_predictor, hidden, cue_probs, operators, mask, reader)
             bias = slow.bias(part.bias_predictor, hidden, cue_probs > 0.5, operators, model.config.window)
             real = mask[:, None, None, :].expand_as(scope).bool()
             assert_close(out.scopes[index], scope)
@@ -182,3 +192,48 @@ def test_the_whole_forward_pass_from_slow_parts(lively, batch):
     assert gate.sum() > 0
     real = mask.bool()
     assert_close(out.last_hidden_state[real], hidden[real], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("not_reach", ["outside", "both", "all"])
+def test_the_fast_path_has_the_dense_forms_gradients(lively, batch, not_reach):
+    """Scopes and biases get the same gradient through the columns as through the matrix S."""
+    layer = lively(not_reach=not_reach).double().encoder.layer[0].attention.self
+    generator = torch.Generator().manual_seed(2)
+    scope = (torch.rand(3, 3, 2, 7, generator=generator, dtype=torch.double) > 0.5).double().requires_grad_()
+    bias = torch.rand(3, 3, 2, 7, generator=generator, dtype=torch.double).requires_grad_()
+    gate = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 0.0]], dtype=torch.double)
+    query_side, key_side = layer.boolean_columns(scope, bias, gate, None)
+    fast = query_side @ key_side.transpose(-1, -2) * layer.scaling
+
+    strength = gate[:, :, None, None] * bias
+    rows, columns = scope.unsqueeze(-1), scope.unsqueeze(-2)  # s_i, s_j
+    dense = (rows * columns * strength.unsqueeze(-2))[:, :2].sum(1)
+    row, column = rows[:, 2], columns[:, 2]
+    weakened = {"all": column, "outside": (1 - row) * column, "both": (1 - row) * column + row * (1 - column)}
+    dense = dense - weakened[not_reach] * strength[:, 2].unsqueeze(-2)
+    assert_close(fast, dense)
+    weights = torch.randn(fast.shape, generator=generator, dtype=torch.double)
+    got, expected = (torch.autograd.grad((form * weights).sum(), (scope, bias)) for form in (fast, dense))
+    assert_close(got, expected)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("branches", [0, 2, 4])
+def test_query_vectors(lively, batch, pooling, branches):
+    """Exclusion and alternatives from loops, over random scopes."""
+    composer = lively(pooling=pooling, branches=branches).double().composer
+    generator = torch.Generator().manual_seed(4)
+    hidden = torch.randn(40, 9, 16, generator=generator, dtype=torch.double)
+    mask = (torch.arange(9) < torch.randint(1, 10, (40, 1), generator=generator)).double()
+    scope = torch.randint(0, 2, (40, 3, 9), generator=generator) * mask.long()[:, None]
+    with torch.no_grad():
+        got = composer(hidden, mask, scope)
+        weight = float(torch.nn.functional.softplus(composer.strength))
+    expected = slow.query_vectors(hidden, mask, scope, pooling, weight, branches)
+    assert {len(vectors) for vectors in expected} >= ({1} if branches == 0 else {1, 3})
+    for row, vectors in enumerate(expected):
+        assert got["query_mask"][row].sum() == len(vectors)
+        assert_close(
+            got["query_vectors"][row][got["query_mask"][row]], torch.tensor(vectors).double(), atol=1e-5, rtol=1e-4
+        )
+    assert_close(got["sentence_embedding"], got["query_vectors"][:, 0])

@@ -7,6 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from boolbert import BoolBertModel
+from boolbert.configuration_boolbert import PAPER
 from boolbert.modeling_boolbert import gaussian_exponent, relative_positions, straight_through
 
 AND, OR, NOT = 0, 1, 2
@@ -21,12 +22,12 @@ def test_1_a_not_scope_on_the_query_axis_does_nothing(lively, batch):
     on_keys = scores - (scope * bias)[..., None, :]
     assert not torch.allclose(on_keys.softmax(-1), scores.softmax(-1), atol=1e-3)
 
-    # In the model a negated token gets less attention from every token.
-    model = lively(attn_implementation="eager")
+    # In the model a negated token gets less attention from every token; here in the paper's form.
+    model = lively(attn_implementation="eager", not_reach="all")
     off, negated = torch.zeros(3, 3, dtype=torch.long), torch.tensor([[0, 0, 1]] * 3)
     with torch.no_grad():
-        plain = model(**batch, operators=off, output_attentions=True, output_boolean=True)
-        boolean = model(**batch, operators=negated, output_attentions=True, output_boolean=True)
+        plain = model(**batch, operators=off, output_attentions=True, output_scopes=True, output_biases=True)
+        boolean = model(**batch, operators=negated, output_attentions=True, output_scopes=True, output_biases=True)
     inside = boolean.scopes[0][0, NOT, 0].bool()
     assert 0 < inside.sum() < 7
     attention, plain_attention = boolean.attentions[0][0, 0], plain.attentions[0][0, 0]
@@ -100,30 +101,45 @@ def test_7_and_binds_pairs_in_scope_by_the_keys_bias(lively, batch):
     model = lively(attn_implementation="eager").double()
     with torch.no_grad():
         plain = model(**batch, operators=torch.zeros(3, 3), output_attentions=True)
-        both = model(**batch, operators=torch.tensor([[1, 0, 0]] * 3), output_attentions=True, output_boolean=True)
-    scope, bias = both.scopes[0][0, AND, 0], both.biases[0][0, AND, 0]
-    rise = both.attentions[0][0, 0].log() - plain.attentions[0][0, 0].log()
+        both = model(
+            **batch,
+            operators=torch.tensor([[1, 0, 0]] * 3),
+            output_attentions=True,
+            output_scopes=True,
+            output_biases=True,
+        )
+    head = next(head for head in range(2) if 0 < both.scopes[0][0, AND, head].sum() < 7)
+    scope, bias = both.scopes[0][0, AND, head], both.biases[0][0, AND, head]
+    rise = both.attentions[0][0, head].log() - plain.attentions[0][0, head].log()
     expected = scope[:, None] * scope[None, :] * bias[None, :]
-    assert 0 < scope.sum() < 7
     assert_close(rise - rise[:, :1], expected - expected[:, :1], atol=1e-6, rtol=1e-5)
 
 
-def test_8_a_fresh_model_answers_almost_like_its_bert(pretrained_bert):
-    """On real weights and real queries: nearly the same with all gates on, the same with all gates off."""
+QUERIES = [
+    "films set in Vietnam but not about war",
+    "novels by Agatha Christie or Dorothy Sayers that are not set in England",
+    "birds of Colombia and Ecuador other than hummingbirds",
+    "1990s comedies",
+]
+
+
+@pytest.fixture
+def berts(pretrained_bert):
+    """Real queries, a plain BERT, and a function that makes Bool-BERTs of it."""
     from transformers import AutoTokenizer, BertModel
 
-    queries = [
-        "films set in Vietnam but not about war",
-        "novels by Agatha Christie or Dorothy Sayers that are not set in England",
-        "birds of Colombia and Ecuador other than hummingbirds",
-        "1990s comedies",
-    ]
-    batch = AutoTokenizer.from_pretrained(pretrained_bert)(queries, padding=True, return_tensors="pt")
+    batch = AutoTokenizer.from_pretrained(pretrained_bert)(QUERIES, padding=True, return_tensors="pt")
     bert = BertModel.from_pretrained(pretrained_bert).eval()
-    model = BoolBertModel.from_pretrained(pretrained_bert).eval()
+    return batch, bert, lambda **changes: BoolBertModel.from_pretrained(pretrained_bert, **changes).eval()
+
+
+def test_8_the_papers_form_starts_almost_like_its_bert(berts):
+    """Nearly the same with all gates on, the same with all gates off."""
+    batch, bert, make = berts
+    model = make(**PAPER)
     with torch.no_grad():
         plain = bert(**batch).last_hidden_state
-        fresh = model(**batch, operators=torch.ones(4, 3), output_boolean=True)
+        fresh = model(**batch, operators=torch.ones(4, 3), output_scopes=True, output_biases=True)
         off = model(**batch, operators=torch.zeros(4, 3)).last_hidden_state
     assert all(0.02 < bias.mean() < 0.1 for bias in fresh.biases)
     assert all(scope.any() for scope in fresh.scopes)
@@ -149,3 +165,55 @@ def test_10_text_alone_is_enough(lively, batch, gate):
     expected = out.gate_logits > 0 if gate == "learned" else (probabilities > 0.5).any(-1)
     assert out.operators.bool().tolist() == expected.tolist()
     assert 0 < out.operators.sum() < 9
+
+
+def test_11_a_narrow_convolution_cannot_see_the_cue_and_the_reader_can(lively):
+    """Only the second word changes. What is said of the tenth must follow, and a convolution of width 3 cannot know."""
+    model = lively()
+    ids = torch.arange(5, 20).unsqueeze(0)
+    other = ids.clone()
+    other[0, 1] = 40
+    with torch.no_grad():
+        readings = [model.read(text) for text in (ids, other)]
+        hidden = [model.embeddings(text) for text in (ids, other)]
+        predictor = model.encoder.layer[0].attention.self.scope_predictor
+        rest = (torch.zeros(1, 3, 15), model.operator_embeddings, torch.ones(1, 15))
+        narrow = [predictor.logits(states, *rest)[0, 9] for states in hidden]
+    assert torch.equal(*narrow)
+    assert not torch.allclose(readings[0].scope_logits[0, :, 9], readings[1].scope_logits[0, :, 9], atol=1e-4)
+
+
+def test_12_excluded_words_still_see_one_another(lively, batch):
+    """What stands outside does not look in; in the paper's form the excluded words do not see one another either."""
+    operators = torch.tensor([[0, 0, 1]] * 3)
+    for not_reach, blinded in (("outside", False), ("all", True)):
+        model = lively(attn_implementation="eager", not_reach=not_reach).double()
+        with torch.no_grad():
+            for layer in model.encoder.layer:
+                layer.attention.self.bias_predictor.output_bias.fill_(100.0)
+            plain = model(**batch, boolean=False, output_attentions=True).attentions[0][0, 0]
+            out = model(**batch, operators=operators, output_attentions=True, output_scopes=True)
+        inside = out.scopes[0][0, NOT, 0].bool()
+        assert 1 < inside.sum() < 6
+        attention = out.attentions[0][0, 0]
+        assert (attention[~inside][:, inside] < 1e-4).all()
+        within = attention[inside][:, inside].sum(-1)
+        assert (within < 1e-4).all() if blinded else torch.allclose(within, plain[inside][:, inside].sum(-1))
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_13_a_fresh_model_is_its_bert_to_the_bit_whatever_the_gates(berts, pooling):
+    batch, bert, make = berts
+    model = make(pooling=pooling)
+    with torch.no_grad():
+        plain = bert(**batch).last_hidden_state
+        outputs = [model(**batch, operators=torch.full((4, 3), gate)) for gate in (0, 1, -1)]
+        outputs += [model(**batch), model(**batch, boolean=False)]
+        strength = model(**batch, output_biases=True).biases
+    mask = batch["attention_mask"].unsqueeze(-1)
+    pooled = plain[:, 0] if pooling == "cls" else (plain * mask).sum(1) / mask.sum(1).clamp_min(1)
+    real = batch["attention_mask"].bool()
+    for output in outputs:
+        assert torch.equal(output.last_hidden_state[real], plain[real])
+        assert torch.equal(output.sentence_embedding, pooled)
+    assert all((bias[:, NOT] > 6).all() for bias in strength)  # a scope means something as soon as it is learned

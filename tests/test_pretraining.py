@@ -24,6 +24,7 @@ def labels():
     return {
         "cue_labels": torch.randint(0, 2, (3, 3, 7), generator=generator),
         "gate_labels": torch.randint(0, 2, (3, 3), generator=generator),
+        "scope_labels": torch.randint(0, 2, (3, 3, 7), generator=generator),
         "triplets": torch.tensor([[0, 1, 2], [2, 0, 1]]),
     }
 
@@ -69,9 +70,29 @@ def test_gate_loss_is_the_mean_over_sentences_and_operators(model, batch, labels
     assert out.gate_loss.item() == pytest.approx(sum(terms) / 9, rel=1e-4)
 
 
+def test_scope_loss_is_the_mean_over_the_reader_and_every_head_of_every_layer(model, batch, labels):
+    ignored = labels["scope_labels"].clone()
+    ignored[0, 1, 2:] = -100
+    out = model(**batch, scope_labels=ignored)
+    rows = [out.scope_logits, *(layer[:, :, head] for layer in out.layer_scope_logits for head in range(2))]
+    assert len(rows) == 1 + 2 * 2
+    means = []
+    for logits in rows:
+        terms = [
+            cross_entropy(logits[b, e, i].item(), ignored[b, e, i].item())
+            for b, length in enumerate([7, 5, 2])
+            for e in range(3)
+            for i in range(length)
+            if ignored[b, e, i] != -100
+        ]
+        means.append(sum(terms) / len(terms))
+    assert out.scope_loss.item() == pytest.approx(sum(means) / len(means), rel=1e-4)
+    assert out.loss.item() == pytest.approx(out.scope_loss.item())
+
+
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_triplet_loss(lively, batch, labels, pooling):
-    model = lively(BoolBertForPreTraining, pooling=pooling, triplet_margin=0.5)
+    model = lively(BoolBertForPreTraining, pooling=pooling, triplet_margin=0.5, exclusion="none")
     out = model(**batch, triplets=labels["triplets"])
     vectors = []
     for row, length in zip(out.last_hidden_state.tolist(), [7, 5, 2], strict=True):
@@ -87,7 +108,7 @@ def test_triplet_loss(lively, batch, labels, pooling):
 
 def test_the_sum_weighs_the_triplets_by_alpha(model, batch, labels):
     out = model(**batch, **labels)
-    expected = out.cue_loss + out.gate_loss + 0.2 * out.triplet_loss
+    expected = out.cue_loss + out.gate_loss + out.scope_loss + 0.2 * out.triplet_loss
     assert out.loss.item() == pytest.approx(expected.item(), rel=1e-6)
     assert model(**batch).loss is None
 
@@ -95,7 +116,7 @@ def test_the_sum_weighs_the_triplets_by_alpha(model, batch, labels):
 @pytest.mark.parametrize("gate", ["learned", "cue"])
 def test_gradients_reach_every_new_parameter(lively, batch, labels, gate):
     """Theta and sigma included, through the triplets; the gate and the cue predictor by their own losses."""
-    model = lively(BoolBertForPreTraining, gate=gate, triplet_margin=100.0).train()
+    model = lively(BoolBertForPreTraining, gate=gate, exclusion="head", triplet_margin=100.0).train()
     model(**batch, operators=torch.ones(3, 3), **labels).loss.backward()
     for name, parameter in model.named_parameters():
         if "pooler" in name or name.endswith("key.bias"):  # a bias on every key shifts whole rows of scores

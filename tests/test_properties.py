@@ -34,8 +34,10 @@ def test_padding_changes_nothing(model, lengths, more, seed, gate):
     longer_ids[:, : max(lengths)] = torch.where(mask.bool(), ids, other_ids[:, : max(lengths)])
     operators = None if gate is None else torch.tensor([gate] * len(lengths))
     with torch.no_grad():
-        short = model(ids, attention_mask=mask, operators=operators, output_boolean=True)
-        long = model(longer_ids, attention_mask=longer_mask, operators=operators, output_boolean=True)
+        short = model(ids, attention_mask=mask, operators=operators, output_scopes=True, output_biases=True)
+        long = model(
+            longer_ids, attention_mask=longer_mask, operators=operators, output_scopes=True, output_biases=True
+        )
     real = mask.bool()
     assert_close(long.last_hidden_state[:, : max(lengths)][real], short.last_hidden_state[real], atol=1e-5, rtol=1e-4)
     assert_close(long.pooler_output, short.pooler_output, atol=1e-5, rtol=1e-4)
@@ -87,7 +89,7 @@ def test_an_operator_that_is_off_has_no_influence(lively, lengths, seed, gate):
 
     def run(network):
         with torch.no_grad():
-            return network(ids, attention_mask=mask, operators=operators, output_boolean=True)
+            return network(ids, attention_mask=mask, operators=operators, output_scopes=True, output_biases=True)
 
     def disturb(e):
         with torch.no_grad():

@@ -25,7 +25,12 @@ def test_values_are_those_of_the_model(searcher, tokenizer):
     found = explain(searcher, QUERY, 5, ["and", "not"])
     bert = searcher.model.bert
     with torch.no_grad():
-        output = bert(**tokenizer(QUERY, return_tensors="pt"), operators=torch.tensor([[1, 0, 1]]), output_boolean=True)
+        output = bert(
+            **tokenizer(QUERY, return_tensors="pt"),
+            operators=torch.tensor([[1, 0, 1]]),
+            output_scopes=True,
+            output_biases=True,
+        )
     layers, (_, _, heads, length) = len(output.scopes), output.scopes[0].shape
     assert length == len(found.words) + 2
     for number, reading in enumerate(found.readings):

@@ -12,6 +12,10 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from boolbert import BoolBertConfig, BoolBertForPreTraining, BoolBertModel
 from boolbert.modeling_boolbert import BoolBertLayer
 
+ALWAYS = [
+    *("last_hidden_state", "pooler_output", "sentence_embedding", "query_vectors", "query_mask"),
+    *("wanted_embedding", "excluded_embedding", "cue_logits", "gate_logits", "operators", "scope_logits", "scope"),
+]
 OPERATORS = torch.tensor([[1, 0, 1], [0, 1, 0], [1, 1, 1]])
 
 
@@ -22,11 +26,11 @@ def states(model, batch, **kwargs):
 
 def test_outputs(lively, batch):
     out = lively(attn_implementation="eager")(
-        **batch, output_boolean=True, output_hidden_states=True, output_attentions=True
+        **batch, output_scopes=True, output_biases=True, output_hidden_states=True, output_attentions=True
     )
     assert list(out.keys()) == [
-        *("last_hidden_state", "pooler_output", "cue_logits", "gate_logits", "operators", "scopes", "biases"),
-        *("hidden_states", "attentions"),
+        *ALWAYS,
+        *("hidden_states", "attentions", "scopes", "biases"),
     ]
     assert out.last_hidden_state.shape == (3, 7, 16)
     assert out.pooler_output.shape == (3, 16)
@@ -42,7 +46,7 @@ def test_outputs(lively, batch):
 
 def test_what_is_not_asked_for_is_not_returned(lively, batch):
     out = lively()(**batch)
-    assert list(out.keys()) == ["last_hidden_state", "pooler_output", "cue_logits", "gate_logits", "operators"]
+    assert list(out.keys()) == ALWAYS
     as_tuple = lively()(**batch, return_dict=False)
     assert isinstance(as_tuple, tuple)
     assert torch.equal(as_tuple[0], out.last_hidden_state)
@@ -63,10 +67,10 @@ def test_inputs_embeds(lively, batch):
 def test_only_the_chosen_layers_are_boolean(lively, batch):
     model = lively(boolean_layers=[1])
     assert [isinstance(layer, BoolBertLayer) for layer in model.encoder.layer] == [False, True]
-    assert len(model(**batch, output_boolean=True).scopes) == 1
+    assert len(model(**batch, output_scopes=True, output_biases=True).scopes) == 1
     assert_close(states(lively(boolean_layers=[1], attn_implementation="eager"), batch), states(model, batch))
     plain = lively(boolean_layers=[])
-    assert plain(**batch, output_boolean=True).scopes == ()
+    assert plain(**batch, output_scopes=True, output_biases=True).scopes == ()
 
 
 def test_a_mask_over_pairs_of_tokens_is_taken_as_by_any_bert(lively, batch):
@@ -140,11 +144,11 @@ def test_gradient_checkpointing_gives_the_same_gradients(lively, batch, reentran
 @pytest.mark.parametrize("gate", ["learned", "cue"])
 def test_torch_compile_in_one_graph(lively, batch, gate):
     model = lively(gate=gate)
-    expected = model(**batch, output_boolean=True)
+    expected = model(**batch, output_scopes=True, output_biases=True)
     given = states(model, batch)
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
     with torch.no_grad():
-        got = compiled(**batch, output_boolean=True)
+        got = compiled(**batch, output_scopes=True, output_biases=True)
     assert_close(got.last_hidden_state, expected.last_hidden_state.detach(), atol=1e-5, rtol=1e-4)
     assert_close(got.scopes[1], expected.scopes[1].detach())
     assert_close(states(compiled, batch), given, atol=1e-5, rtol=1e-4)
