@@ -47,6 +47,10 @@ UNREACHED = -1e8
 HEAD_MULTIPLE = 8
 # Labels with this value do not count in a loss, as everywhere in transformers.
 IGNORED_LABEL = -100
+# The modules and parameters that Boolean-aware attention adds to a BERT.
+BOOLEAN_PARTS = frozenset(
+    {"operator_embeddings", "cue_predictor", "scope_reader", "gate", "scope_predictor", "bias_predictor", "composer"}
+)
 # In `operators`: the model decides.
 UNKNOWN = -1
 
@@ -71,7 +75,8 @@ class BoolBertOutput(ModelOutput):
     """What a [`BoolBertModel`] returns.
 
     last_hidden_state (B, L, D); pooler_output (B, D); sentence_embedding (B, D), the vector that obeys;
-    query_vectors (B, 1 + branches, D), it and one for each alternative of OR, and query_mask, which of them exist;
+    query_vectors (B, 1 + branches, D), it and one for each alternative of OR, and query_mask, which of them exist (the
+    others repeat the first: a document's score is its largest dot product with them);
     wanted_embedding and excluded_embedding (B, D), what it was composed of (the latter 0 where nothing is excluded);
     and the fields of [`BooleanReading`]. With `output_scopes=True`, `output_biases=True` or
     `output_layer_scope_logits=True` these for each Boolean layer, (B, E, heads, L). With `output_hidden_states` and
@@ -123,6 +128,15 @@ class BoolBertForPreTrainingOutput(ModelOutput):
     biases: tuple[Tensor, ...] | None = None
     hidden_states: tuple[Tensor, ...] | None = None
     attentions: tuple[Tensor, ...] | None = None
+
+
+def is_boolean(name: str) -> bool:
+    """Whether a parameter of this name is one that plain BERT does not have.
+
+    >>> is_boolean("query.encoder.layer.0.attention.self.scope_predictor.threshold"), is_boolean("query.pooler.bias")
+    (True, False)
+    """
+    return not BOOLEAN_PARTS.isdisjoint(name.split("."))
 
 
 def straight_through(hard: Tensor, surrogate: Tensor) -> Tensor:
@@ -526,12 +540,15 @@ class QueryComposer(nn.Module):
         if self.branches and scope is not None:
             for tokens, is_there in self.alternatives(scope[:, OR].to(token_mask.dtype) * outside):
                 alternative = masked_mean(hidden_states, tokens)
-                vectors.append(self.exclude(alternative, excluded, has_excluded, not_weight) * is_there)
+                vectors.append(self.exclude(alternative, excluded, has_excluded, not_weight))
                 exists.append(is_there)
+        query_mask = torch.cat(exists, 1)
+        # Where there is no alternative, the sentence's own vector stands again: the largest score stays the same.
+        query_vectors = torch.where(query_mask.unsqueeze(-1), torch.stack(vectors, 1), vectors[0].unsqueeze(1))
         return {
             "sentence_embedding": vectors[0],
-            "query_vectors": torch.stack(vectors, 1),
-            "query_mask": torch.cat(exists, 1),
+            "query_vectors": query_vectors,
+            "query_mask": query_mask,
             "wanted_embedding": wanted,
             "excluded_embedding": excluded * has_excluded,
         }
@@ -660,12 +677,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
 
     def boolean_parameters(self) -> dict[str, nn.Parameter]:
         """The parameters that plain BERT does not have, by name."""
-        parts = ("operator_embeddings", "cue_predictor", "scope_reader", "gate.", "composer", "_predictor.")
-        return {
-            name: parameter
-            for name, parameter in self.named_parameters()
-            if name.startswith(parts) or parts[-1] in name
-        }
+        return {name: parameter for name, parameter in self.named_parameters() if is_boolean(name)}
 
     @capture_outputs
     def forward(

@@ -149,12 +149,19 @@ class BoolBertSentenceTransformer(SentenceTransformer):
 
     @classmethod
     def from_sentence_transformer(
-        cls, source: str | SentenceTransformer, *, query_length: int = 64, device: str | None = None, **settings: Any
+        cls,
+        source: str | SentenceTransformer,
+        *,
+        query_length: int | None = 64,
+        share: bool = False,
+        device: str | None = None,
+        **settings: Any,
     ) -> "BoolBertSentenceTransformer":
         """The same document side, and a query side that starts as the same BERT with Boolean-aware attention.
 
         `settings` are those of `BoolBertConfig`, such as `gate="cue"`. The rest of `source` (pooling, dense layers,
-        prompts, similarity) serves both sides.
+        prompts, similarity) serves both sides. With `share` one Bool-BERT serves both, documents as the plain BERT that
+        it is without its operators, so that the weights are stored once; it is for models that are not trained on.
         """
         if isinstance(source, str):
             source = SentenceTransformer(source, device=device)
@@ -177,9 +184,10 @@ class BoolBertSentenceTransformer(SentenceTransformer):
             model = BoolBertModel.from_pretrained(folder, **{"pooling": pooling.pooling_mode, **settings})
             model.save_pretrained(folder)
             first.tokenizer.save_pretrained(folder)
-            query = BoolBertTransformer(folder, processor_kwargs={"model_max_length": query_length})
+            length = min(query_length or first.max_seq_length, first.max_seq_length)
+            query = BoolBertTransformer(folder, processor_kwargs={"model_max_length": length}).to(bert.device)
         return cls(
-            modules=[Router.for_query_document([query.to(bert.device)], [first]), composing, *rest[1:]],
+            modules=[Router.for_query_document([query], [query if share else first]), composing, *rest[1:]],
             device=device or str(source.device),
             prompts=source.prompts,
             default_prompt_name=source.default_prompt_name,
@@ -230,18 +238,27 @@ class BoolBertSentenceTransformer(SentenceTransformer):
                 for query in queries
             ]
         rows = self.encode(queries, output_value=None, batch_size=batch_size, show_progress_bar=False, **options)
-        parts = [self._query_parts(row) for row in rows]
+        parts = [
+            QueryParts(
+                row["query_vectors"][row["query_mask"]].float().cpu().numpy(),
+                row["wanted_embedding"].float().cpu().numpy(),
+                row["excluded_embedding"].float().cpu().numpy() if bool(row["excluded_embedding"].any()) else None,
+            )
+            for row in rows
+        ]
         return parts[0] if is_single else parts
 
-    def _query_parts(self, row: dict[str, torch.Tensor]) -> QueryParts:
-        """One query's vectors, passed through what comes after the pooling."""
-        excluded = row["excluded_embedding"]
-        stack = torch.cat([row["query_vectors"][row["query_mask"]], row["wanted_embedding"][None], excluded[None]])
-        features = {"sentence_embedding": stack}
-        for module in list(self.children())[2:]:
-            features = module(features)
-        vectors = features["sentence_embedding"].detach().float().cpu().numpy()
-        return QueryParts(vectors[:-2], vectors[-2], vectors[-1] if bool(excluded.any()) else None)
+    def forward(self, input: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        features = super().forward(input, **kwargs)
+        # The other vectors of a query pass through what comes after the pooling, as its own has done.
+        for name in ("query_vectors", "wanted_embedding", "excluded_embedding"):
+            if name in features:
+                vectors = features[name]
+                passed = {"sentence_embedding": vectors.reshape(-1, vectors.shape[-1])}
+                for module in list(self.children())[2:]:
+                    passed = module(passed)
+                features[name] = passed["sentence_embedding"].reshape(*vectors.shape[:-1], -1)
+        return features
 
     def _require_bool_bert(self, problem: str) -> None:
         if not any(isinstance(module, BoolBertTransformer) for module in self.modules()):

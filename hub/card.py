@@ -209,7 +209,8 @@ from transformers import AutoModel, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("{repo}")
 model = AutoModel.from_pretrained("{repo}"{trust})
-states = model(**tokenizer("islands that are not monarchies", return_tensors="pt")).last_hidden_state
+output = model(**tokenizer("islands that are not monarchies", return_tensors="pt"))
+vector = output.{"sentence_embedding" if Run(run).is_bool_bert else "last_hidden_state"}
 ```
 
 ## Results

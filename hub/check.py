@@ -63,10 +63,11 @@ def own_vectors(run: Path) -> Vectors:
         raise HubError(f"{run}: holds no transformers model")
     batch = model.tokenizer(QUERIES, padding=True, truncation=True, return_tensors="pt")
     with torch.no_grad():
-        states = query_encoder.eval()(**batch).last_hidden_state
-    mask = batch["attention_mask"].unsqueeze(-1)
+        output = query_encoder.eval()(**batch)
+    states, mask = output.last_hidden_state, batch["attention_mask"].unsqueeze(-1)
+    pooled = (states * mask).sum(1) / mask.sum(1)
     vectors = {
-        "AutoModel": ((states * mask).sum(1) / mask.sum(1)).numpy(),
+        "AutoModel": output.get("sentence_embedding", pooled).numpy(),
         "encode_query": model.encode_query(QUERIES),
         "encode_document": model.encode_document(DOCUMENTS),
     }

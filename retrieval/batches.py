@@ -55,7 +55,8 @@ def encode_inputs(
 ) -> npt.NDArray[np.float32]:
     """The vectors of texts, or of {"text": ..., "operators": ...}, in their order; task is "query" or "document".
 
-    The same as `encode_query` and `encode_document`, and faster. The batches depend on the inputs alone.
+    The same as `encode_query` and `encode_document`, and faster. The batches depend on the inputs alone. (N, D), or
+    (N, K, D) for the queries of a Bool-BERT that has a vector for each alternative of OR.
     """
     from sentence_transformers.util import batch_to_device
 
@@ -63,8 +64,11 @@ def encode_inputs(
     cosine = is_cosine(model)
     rows, vectors = [np.empty(0, np.int64)], []
     for batch_rows, features in _batches(model, inputs, task, batch_size):
-        output = model(batch_to_device(features, model.device), task=task)["sentence_embedding"].float()
-        vectors.append(torch.nn.functional.normalize(output) if cosine else output)
+        features = model(batch_to_device(features, model.device), task=task)
+        output = features.get("query_vectors", features["sentence_embedding"]).float()
+        if output.ndim == 3 and output.shape[1] == 1:
+            output = output[:, 0]
+        vectors.append(torch.nn.functional.normalize(output, dim=-1) if cosine else output)
         rows.append(batch_rows)
         if on_batch is not None:
             on_batch(len(batch_rows))

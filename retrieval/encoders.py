@@ -75,8 +75,9 @@ def read_pooling(folder: str | Path) -> tuple[Pooling, Similarity]:
         return _checked(pooling, folder), "dot"
     paths = {kind.rpartition(".")[2]: path for kind, path in _modules(modules_file)}
     mode = "mean"
-    if "Pooling" in paths:
-        mode = _pooling_mode(_read_object(folder / paths["Pooling"] / "config.json"))
+    pooling_folder = next((path for kind, path in paths.items() if kind.endswith("Pooling")), None)
+    if pooling_folder is not None:
+        mode = _pooling_mode(_read_object(folder / pooling_folder / "config.json"))
     settings = folder / "config_sentence_transformers.json"
     similarity = _read_object(settings).get("similarity_fn_name") if settings.exists() else None
     return _checked(mode, folder), "dot" if similarity == "dot" and "Normalize" not in paths else "cosine"

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.errors import RetrievalError, optional
-from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, Ranked, Scores, Vectors, check_shapes, top_k
+from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, Ranked, Scores, Vectors, check_shapes, merge_vectors, top_k
 
 TRAINING_VECTORS = 100_000
 
@@ -30,8 +30,13 @@ class FaissIndex:
     def search(self, queries: npt.NDArray[np.float32], k: int) -> tuple[Scores, Ranked]:
         """The documents of the highest dot product, best first; where fewer are found than k, the last rows are -1."""
         check_shapes(queries, self.documents, k)
-        scores, rows = self._index.search(np.ascontiguousarray(queries, np.float32), min(k, len(self.documents)))
-        return scores, rows.astype(np.int64)
+        count, size = min(k, len(self.documents)), queries.shape[-1]
+        scores, rows = self._index.search(np.ascontiguousarray(queries.reshape(-1, size), np.float32), count)
+        rows = rows.astype(np.int64)
+        if queries.ndim == 2:
+            return scores, rows
+        shape = (len(queries), queries.shape[1], count)
+        return merge_vectors(scores.reshape(shape), rows.reshape(shape))
 
 
 def recall_of_exact(

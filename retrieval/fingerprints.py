@@ -5,7 +5,11 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from transformers import BertConfig
+
+from boolbert.configuration_boolbert import BoolBertConfig
 from boolbert.data import Corpus
+from boolbert.modeling_boolbert import is_boolean
 from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
 
 if TYPE_CHECKING:
@@ -33,19 +37,24 @@ def model_fingerprint(model: "SentenceTransformer", task: str) -> str:
     """A hash of all that shapes the vectors of one side ("query" or "document"): weights, configuration, tokenizer."""
     import torch
 
+    # A Bool-BERT encodes documents as the plain BERT inside it, so an index of that BERT is its own.
+    is_plain = task == "document"
     digest = hashlib.blake2b(json.dumps([task, prompt_of(model, task), is_cosine(model)]).encode())
     for module in side_modules(model, task):
         settings = module.get_config_dict() if hasattr(module, "get_config_dict") else {}
         settings = {**settings, "length": getattr(module, "max_seq_length", None)}
-        parts = [type(module).__name__, settings, _configuration(module), _tokenizer(module)]
+        kind = type(module).__name__.removeprefix("BoolBert") if is_plain else type(module).__name__
+        parts = [kind, settings, _configuration(module, is_plain), _tokenizer(module)]
         digest.update(json.dumps(parts, sort_keys=True, default=str).encode())
         for name, tensor in sorted(module.state_dict().items()):
+            if is_plain and is_boolean(name):
+                continue
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
             digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:LENGTH]
 
 
-def _configuration(module: Any) -> dict[str, Any]:
+def _configuration(module: Any, is_plain: bool) -> dict[str, Any]:
     """The settings of a module's transformers model that its weights do not tell, such as its heads and activation."""
     config = getattr(getattr(module, "model", None), "config", None)
     if config is None:

@@ -222,11 +222,12 @@ def _plain(encoder: "Encoder", device: str | None) -> "SentenceTransformer":
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
-    from boolbert.sentence_boolbert import BoolBertSentenceTransformer, BoolBertTransformer
+    from boolbert.sentence_boolbert import BoolBertPooling, BoolBertSentenceTransformer, BoolBertTransformer
 
     boolean = is_bool_bert(encoder.path)
     first = (BoolBertTransformer if boolean else Transformer)(encoder.path)
-    modules: list[Any] = [first, Pooling(first.get_embedding_dimension(), pooling_mode=encoder.pooling)]
+    pooling = (BoolBertPooling if boolean else Pooling)(first.get_embedding_dimension(), pooling_mode=encoder.pooling)
+    modules: list[Any] = [first, pooling]
     if encoder.similarity == "cosine":
         modules.append(Normalize())
     kind = BoolBertSentenceTransformer if boolean else SentenceTransformer

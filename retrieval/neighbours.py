@@ -24,7 +24,8 @@ def top_k(
 ) -> tuple[Scores, Ranked]:
     """The k documents of the highest dot product for each query: scores and rows, best first, ties by the lower row.
 
-    A corpus smaller than k gives as many columns as it has documents. Products are in float32.
+    A corpus smaller than k gives as many columns as it has documents. Products are in float32. A query may have several
+    vectors, (Q, K, D): a document's score is then the largest of its dot products.
 
     >>> scores, rows = top_k(np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), k=2)
     >>> rows.tolist()
@@ -42,9 +43,37 @@ def top_k(
     return np.concatenate(scores), np.concatenate(rows)
 
 
+def merge_vectors(scores: Scores, rows: Ranked) -> tuple[Scores, Ranked]:
+    """The results of several vectors per query, (Q, K, k) each, as one ranking (Q, k) by the largest score.
+
+    This is how any index that takes one vector at a time serves a query with alternatives.
+
+    >>> scores, rows = merge_vectors(np.float32([[[0.9, 0.5], [0.8, 0.7]]]), np.array([[[4, 7], [7, 2]]]))
+    >>> rows.tolist()
+    [[4, 7]]
+    """
+    merged_scores = np.full((len(scores), scores.shape[2]), -np.inf, np.float32)
+    merged_rows = np.full(merged_scores.shape, -1, np.int64)
+    for query in range(len(scores)):
+        all_scores, all_rows = scores[query].ravel(), rows[query].ravel()
+        order = np.lexsort((all_rows, -all_scores))
+        order = order[all_rows[order] >= 0]
+        _, first = np.unique(all_rows[order], return_index=True)
+        best = order[np.sort(first)][: merged_rows.shape[1]]
+        merged_scores[query, : len(best)], merged_rows[query, : len(best)] = all_scores[best], all_rows[best]
+    return merged_scores, merged_rows
+
+
 def dot_products(queries: Tensor, documents: Vectors) -> BlockScorer:
-    """The scorer of dense retrieval: queries of shape (Q, D) on their device against documents of any kind."""
-    return lambda start, end: queries @ as_tensor(documents, start, end, queries.device, "document").T
+    """The scorer of dense retrieval: queries of shape (Q, D) or (Q, K, D) against documents of any kind."""
+
+    def score(start: int, end: int) -> Tensor:
+        block = as_tensor(documents, start, end, queries.device, "document")
+        if queries.ndim == 2:
+            return queries @ block.T
+        return torch.stack([vectors @ block.T for vectors in queries.unbind(1)]).amax(0)
+
+    return score
 
 
 def best_of(score: BlockScorer, documents: int, k: int, *, block: int | None = None) -> tuple[Scores, Ranked]:
@@ -71,12 +100,12 @@ def check_shapes(queries: Vectors, documents: Vectors, k: int) -> None:
     """Raise where these vectors cannot be searched."""
     if k < 1:
         raise RetrievalError(f"k must be at least 1, got {k}")
-    for name, vectors in (("queries", queries), ("documents", documents)):
-        if len(vectors.shape) != 2:
+    for name, vectors, dimensions in (("queries", queries, (2, 3)), ("documents", documents, (2,))):
+        if len(vectors.shape) not in dimensions:
             raise RetrievalError(f"{name} must be of shape (number, size), got {tuple(vectors.shape)}")
-    if queries.shape[1] != documents.shape[1]:
+    if queries.shape[-1] != documents.shape[1]:
         raise RetrievalError(
-            f"query vectors are of size {queries.shape[1]}, document vectors of size {documents.shape[1]}: "
+            f"query vectors are of size {queries.shape[-1]}, document vectors of size {documents.shape[1]}: "
             "they come from different models; encode both with the same one"
         )
     if not len(documents):
@@ -88,7 +117,7 @@ def as_tensor(vectors: Vectors, start: int, end: int, device: torch.device, what
     part = vectors[start:end]
     tensor = part.detach() if isinstance(part, Tensor) else torch.from_numpy(np.array(part))
     tensor = tensor.to(device, torch.float32)
-    finite = torch.isfinite(tensor).all(dim=1)
+    finite = torch.isfinite(tensor).flatten(1).all(dim=1)
     if not finite.all():
         row = start + int((~finite).nonzero()[0])
         raise RetrievalError(f"{what} vector {row} holds NaN or infinity: the model or the stored vectors are broken")

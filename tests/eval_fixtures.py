@@ -54,12 +54,16 @@ def save_model(folder, tokenizer, tiny_config, *, boolean=True, seed=0):
     fields = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
     plain = BertConfig(**{name: getattr(tiny_config, name) for name in fields}, max_position_embeddings=32)
     document = BertModel(plain)
+    tiny_config.pooling = "mean"
     query = BoolBertModel(tiny_config) if boolean else BertModel(plain)
     with torch.no_grad():
         for model in (document, query):
             for name, weight in model.named_parameters():
                 if weight.ndim == 2 and "embedding" not in name.lower():
                     weight.mul_(5)
+        if boolean:  # about half of the tokens are in scope
+            query.scope_reader.output.weight.normal_()
+            query.scope_reader.output_bias.zero_()
     save_dual_encoder(
         folder, query, document, tokenizer, pooling="mean", similarity="cosine", query_length=16, document_length=32
     )

@@ -23,11 +23,13 @@ class DualEncoder(nn.Module):
         self.similarity = similarity
 
     def forward(self, side: str, inputs: dict[str, Any]) -> Tensor:
-        """The vectors (B, D) of a side's texts, in float32."""
-        encoder = self.query if side == QUERY else self.document
-        hidden_states = encoder(**inputs).last_hidden_state
-        first = self.pooling == "cls"
-        vectors = hidden_states[:, 0] if first else masked_mean(hidden_states, inputs["attention_mask"])
+        """The vectors of a side's texts in float32: (B, D), or (B, K, D) for queries with a vector per alternative."""
+        output = (self.query if side == QUERY else self.document)(**inputs)
+        if "query_vectors" in output:  # a Bool-BERT composes its vectors
+            vectors = output.query_vectors if output.query_vectors.shape[1] > 1 else output.sentence_embedding
+        else:
+            states = output.last_hidden_state
+            vectors = states[:, 0] if self.pooling == "cls" else masked_mean(states, inputs["attention_mask"])
         vectors = vectors.float()
         return F.normalize(vectors, dim=-1) if self.similarity == "cosine" else vectors
 
@@ -35,8 +37,9 @@ class DualEncoder(nn.Module):
 def contrastive_loss(
     queries: Tensor, documents: Tensor, targets: Tensor, excluded: Tensor | None = None, temperature: float = 1.0
 ) -> Tensor:
-    """Cross-entropy of each query's target among all documents: (Q, D), (C, D), (Q,), (Q, C) bool.
+    """Cross-entropy of each query's target among all documents: (Q, D) or (Q, K, D), (C, D), (Q,), (Q, C) bool.
 
+    With several vectors per query the largest dot product is the score.
     `excluded` marks documents that are no negatives of a query: they answer it as well.
 
     >>> import torch
@@ -45,7 +48,9 @@ def contrastive_loss(
     >>> contrastive_loss(vectors, vectors, torch.tensor([0, 1]), excluded)
     tensor(0.1566)
     """
-    scores = queries.float() @ documents.float().T / temperature  # (Q, C)
+    scores = queries.float() @ documents.float().T / temperature  # (Q, C) or (Q, K, C)
+    if scores.ndim == 3:
+        scores = scores.amax(1)
     if excluded is not None:
         scores = scores.masked_fill(excluded, float("-inf"))
     return F.cross_entropy(scores, targets)

@@ -7,19 +7,9 @@ import torch
 from torch import nn
 
 from boolbert.errors import TrainingError
+from boolbert.modeling_boolbert import is_boolean
 
-# The modules that Boolean-aware attention adds to a BERT.
-BOOLEAN_PARTS = frozenset({"cue_predictor", "scope_predictor", "bias_predictor", "gate", "operator_embeddings"})
 SCHEDULES = ("linear", "cosine", "constant")
-
-
-def is_boolean(name: str) -> bool:
-    """Whether a parameter belongs to Boolean-aware attention.
-
-    >>> is_boolean("query.encoder.layer.0.attention.self.scope_predictor.threshold"), is_boolean("query.pooler.bias")
-    (True, False)
-    """
-    return not BOOLEAN_PARTS.isdisjoint(name.split("."))
 
 
 def is_decayed(name: str, parameter: nn.Parameter) -> bool:
