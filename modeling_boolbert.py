@@ -392,7 +392,7 @@ class BoolBertSelfAttention(BertSelfAttention):
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         if not boolean:
-            return super().forward(hidden_states, attention_mask, **kwargs)
+            return super().forward(hidden_states, attention_mask, **kwargs)  # type: ignore[return-value, arg-type]
         cue_probs, exponent, gate, operator_embeddings, token_mask, *reader_logits = boolean
         scope, _ = self.scope_predictor(hidden_states, cue_probs, operator_embeddings, token_mask, *reader_logits)
         bias = self.bias_predictor(hidden_states, exponent, operator_embeddings)
@@ -628,7 +628,7 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
             init.normal_(module.cue_weight, std=1.0)
             init.normal_(module.dense.weight, std=self.config.hidden_size**-0.5)
             for convolution in module.convolutions:
-                init.kaiming_normal_(convolution.weight, nonlinearity="relu")
+                init.kaiming_normal_(convolution.weight, nonlinearity="relu")  # type: ignore[arg-type]
             init.zeros_(module.output.weight)
             init.constant_(module.output_bias, module.initial_logit)
         elif isinstance(module, BiasPredictor):
@@ -752,7 +752,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         gate = self._predicted_gate(gate_logits, cue_probs)
         if operators is not None:
             operators = self._check_operators(operators, gate.shape[0], gate.device)
-            gate = torch.where(operators == UNKNOWN, gate, operators)
+            gate = torch.where(operators == UNKNOWN, gate.detach(), operators)
 
         scope_logits = scope = None
         if self.scope_reader is not None:
@@ -894,12 +894,12 @@ def reading_losses(
     gate_labels: Tensor | None = None,
     scope_labels: Tensor | None = None,
     layer_scope_logits: Iterable[Tensor] = (),
-) -> dict[str, Tensor]:
+) -> dict[str, Any]:
     """The losses of a [`BooleanReading`] (or a model's output) whose labels are given, by name.
 
     `layer_scope_logits` are the scope logits of each Boolean layer, (B, E, heads, L).
     """
-    losses: dict[str, Tensor] = {}
+    losses: dict[str, Any] = {}
     visible = None if attention_mask is None else (attention_mask != 0).unsqueeze(1)  # (B, 1, L)
 
     def counted(labels: Tensor) -> Tensor:

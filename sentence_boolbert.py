@@ -94,7 +94,8 @@ class BoolBertTransformer(Transformer):
         if type(model) is SentenceTransformer:
             model.__class__ = BoolBertSentenceTransformer
         first = next(model.children(), None)
-        self.serves_documents = isinstance(first, Router) and any(self is m for m in first.sub_modules["document"])
+        routes: Any = first.sub_modules if isinstance(first, Router) else {}
+        self.serves_documents = any(module is self for module in routes.get("document", ()))
 
 
 class BoolBertPooling(Pooling):

@@ -23,9 +23,8 @@ def published(tmp_path, pretrained_bert):
     from boolbert import BoolBertModel
     from boolbert.sentence_boolbert import save_dual_encoder
 
-    query, document = (
-        kind.from_pretrained(pretrained_bert, num_hidden_layers=1) for kind in (BoolBertModel, BertModel)
-    )
+    query = BoolBertModel.from_pretrained(pretrained_bert, num_hidden_layers=1, pooling="mean")
+    document = BertModel.from_pretrained(pretrained_bert, num_hidden_layers=1)
     tokenizer = AutoTokenizer.from_pretrained(pretrained_bert)
     save_dual_encoder(tmp_path / "published", query, document, tokenizer, pooling="mean", similarity="cosine")
     return str(tmp_path / "published")
