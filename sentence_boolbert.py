@@ -95,7 +95,7 @@ class BoolBertTransformer(Transformer):
             model.__class__ = BoolBertSentenceTransformer
         first = next(model.children(), None)
         routes: Any = first.sub_modules if isinstance(first, Router) else {}
-        self.serves_documents = any(module is self for module in routes.get("document", ()))
+        self.serves_documents = any(module is self for module in (routes["document"] if "document" in routes else ()))
 
 
 class BoolBertPooling(Pooling):

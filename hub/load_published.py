@@ -30,12 +30,12 @@ def main(folder: str, texts: str, output: str) -> None:
     query_encoder = AutoModel.from_pretrained(folder, trust_remote_code=True).eval()
     batch = tokenizer(inputs["queries"], padding=True, truncation=True, return_tensors="pt")
     with torch.no_grad():
-        output = query_encoder(**batch)
-    states, mask = output.last_hidden_state, batch["attention_mask"].unsqueeze(-1)
+        found = query_encoder(**batch)
+    states, mask = found.last_hidden_state, batch["attention_mask"].unsqueeze(-1)
     pooled = (states * mask).sum(1) / mask.sum(1)
     model = SentenceTransformer(folder, trust_remote_code=True, device="cpu")
     vectors = {
-        "AutoModel": output.get("sentence_embedding", pooled).numpy(),
+        "AutoModel": found.get("sentence_embedding", pooled).numpy(),
         "encode_query": model.encode_query(inputs["queries"]),
         "encode_document": model.encode_document(inputs["documents"]),
     }
