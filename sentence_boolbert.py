@@ -94,8 +94,8 @@ class BoolBertTransformer(Transformer):
         if type(model) is SentenceTransformer:
             model.__class__ = BoolBertSentenceTransformer
         first = next(model.children(), None)
-        routes: Any = first.sub_modules if isinstance(first, Router) else {}
-        self.serves_documents = any(module is self for module in (routes["document"] if "document" in routes else ()))
+        routes: dict[str, Any] = dict(first.sub_modules.items()) if isinstance(first, Router) else {}
+        self.serves_documents = any(module is self for module in routes.get("document", ()))
 
 
 class BoolBertPooling(Pooling):

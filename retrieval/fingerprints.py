@@ -59,8 +59,10 @@ def _configuration(module: Any, is_plain: bool) -> dict[str, Any]:
     config = getattr(getattr(module, "model", None), "config", None)
     if config is None:
         return {}
-    known = type(config)().to_dict()  # a file may hold fields of other versions, which nothing reads
-    values = config.to_dict().items()
+    is_bert_inside = is_plain and config.model_type == BoolBertConfig.model_type
+    kind = BertConfig if is_bert_inside else type(config)
+    known = kind().to_dict()  # a file may hold fields of other versions, which nothing reads
+    values = {**config.to_dict(), "model_type": kind.model_type}.items()
     return {name: value for name, value in values if name in known and not _SHAPES_NOTHING.fullmatch(name)}
 
 

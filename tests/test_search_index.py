@@ -54,7 +54,7 @@ def test_another_document_encoder_does_not_fit(tmp_path, model, lively, tiny_con
 
     index = build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", model, progress=False)
     other = plain_bert(lively, tiny_config, seed=9)
-    save_dual_encoder(tmp_path / "other", lively(), other, tokenizer, pooling="mean", similarity="cosine")
+    save_dual_encoder(tmp_path / "other", lively(pooling="mean"), other, tokenizer, pooling="mean", similarity="cosine")
     with pytest.raises(ValueError, match="another document encoder"):
         index.check_model(load_model(tmp_path / "other"))
 
