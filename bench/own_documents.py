@@ -22,6 +22,7 @@ import numpy as np
 
 from boolbert.data import Corpus, DataWarning, Gold
 from boolbert.data.own import OwnDocuments, make_queries
+from boolbert.data.own.queries import WEIGHTS
 from boolbert.data.tasks import Task, quest_task
 from boolbert.errors import run_script
 
@@ -40,6 +41,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--teach", choices=("queries", "sentences"), default="queries", help="what is trained on")
     parser.add_argument("--encoder", help="all-MiniLM-L6-v2 if not given; or an upgraded model's folder")
     parser.add_argument("--queries", type=int, default=6000)
+    parser.add_argument("--low", type=int, help="the least number of documents of an atom")
+    parser.add_argument(
+        "--weights", default="", metavar="SORT=W,...", help="how often sorts are asked for: name=0,word=2"
+    )
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch_size", type=int, default=64)
     parser.add_argument("--learning_rate", type=float, default=5e-5)
@@ -60,7 +65,9 @@ def main() -> None:
     warnings.simplefilter("ignore", DataWarning)
     steps = options.steps.split(",")
     options.work.mkdir(parents=True, exist_ok=True)
-    made = options.work / f"{options.teach}-{options.queries}-{options.sample or 'all'}"
+    made = options.work / re.sub(
+        r"[^\w-]+", "_", f"{options.teach}-{options.queries}-{options.sample}-{options.low}-{options.weights}"
+    )
     if "make" in steps and not made.exists():
         make(options, made)
     tests = {name: load_test(name, options) for name in options.test}
@@ -88,7 +95,11 @@ def make(options: argparse.Namespace, folder: Path) -> None:
         rows = Random(0).sample(rows, min(options.sample, len(rows)))
         documents = OwnDocuments([{"title": row.name, "text": row.text} for row in rows], progress=False)
     if options.teach == "queries":
-        print(make_queries(documents, folder, queries=options.queries))
+        weights = dict(WEIGHTS)
+        for pair in filter(None, options.weights.split(",")):
+            sort, _, weight = pair.partition("=")
+            weights[sort] = float(weight)
+        print(make_queries(documents, folder, queries=options.queries, weights=weights, low=options.low))
     else:
         make_sentences(documents, folder, options.queries)
     print(f"made in {time.perf_counter() - start:.0f} s")

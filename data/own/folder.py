@@ -3,8 +3,8 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,13 @@ from ...files import whole_folder, write_json
 from .atoms import Sizes, choose_atoms
 from .counting import Text, count_texts
 from .documents import OwnDocuments
-from .queries import MadeQuery, QueryMaker, compose_kinds
+from .queries import WEIGHTS, MadeQuery, QueryMaker, compose_kinds
 from .sets import AtomSets, find_sets
 from .wording import Writer
 
 QUERIES = 6000
 FEWEST_DOCUMENTS, FEWEST_ATOMS, FEWEST_QUERIES = 20, 6, 20
-RECORD = "made.json"
+RECORD = ".made.json"  # hidden, since a .json file in a data folder is a table
 _ENGLISH = re.compile(r"\b(?:the|of|and|is|with|for|to|an|in|from)\b", re.IGNORECASE)
 _NO_HEAD = {"documents", "docs", "texts", "files", "items", "rows"}
 
@@ -52,11 +52,14 @@ def make_queries(
     held_out: float | None = None,
     seed: int = 0,
     kind: str | None = None,
+    weights: Mapping[str, float] = WEIGHTS,
+    low: int | None = None,
 ) -> Made:
     """Write a data folder with `queries` training queries, or as many as the documents give, and held-out ones.
 
     No atom of a held-out query occurs in training: `held_out` is the share of the atoms that is kept for them. `kind`
-    is what the documents are called in the queries ("film"); without it they are asked.
+    is what the documents are called in the queries ("film"); without it they are asked. `weights` says how often each
+    sort of atom is asked for, 0 for never; `low` is the least number of documents of an atom.
     """
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -73,7 +76,7 @@ def make_queries(
                 f"{documents.name}: {total} documents are too few to make queries from; "
                 f"at least {FEWEST_DOCUMENTS} are needed"
             )
-        sizes = Sizes.of(total)
+        sizes = Sizes.of(total) if low is None else replace(Sizes.of(total), low=low)
 
         def texts(stride: int = 1) -> Iterator[Text]:
             return _read_texts(aside / "documents.jsonl", stride)
@@ -92,7 +95,7 @@ def make_queries(
             held_out = min(0.3, max(0.1, 150 / len(sets)))
         made: dict[str, list[MadeQuery]] = {}
         for split, wanted in (("train", queries), ("dev", max(queries // 10, len(TEMPLATES)))):
-            maker = QueryMaker(sets, sizes, Writer(heads), split, seed=seed, held_out=held_out)
+            maker = QueryMaker(sets, sizes, Writer(heads), split, seed=seed, held_out=held_out, weights=weights)
             made[split] = maker.make(wanted)
             _write_queries(aside / f"{split}.jsonl", made[split], sets, names)
         if len(made["train"]) < min(FEWEST_QUERIES, queries) or not made["dev"]:
