@@ -109,8 +109,8 @@ class Vocabulary:
     def plural(self, noun: str) -> str:
         """The plural of a noun that has one: "films about teachers", but "about exile"."""
         nouns, countable = self.counts["nouns"][noun], self.counts["countable"][noun]
-        attested = self.all[plural(noun)] >= max(2, 0.1 * self.all[noun])
-        return plural(noun) if self.is_english and (attested or countable > 0.3 * nouns) else noun
+        attested = self.all[plural(noun)] >= max(2, 0.05 * self.all[noun])
+        return plural(noun) if self.is_english and (attested or countable > 0.15 * nouns) else noun
 
     def is_verb(self, word: str) -> bool:
         verbs, total = self.counts["verbs"][word], self.counts["words"][word]

@@ -104,7 +104,7 @@ def word_atom(atom: Atom, heads: str, rng: Random) -> Worded:
     if atom.sort == "name":
         relation = rng.choice(_NAME_RELATIONS[relation])
         if rng.random() < 0.3:
-            return Worded(f"{text} {heads}", f"{text} {heads}", relation, text, text, f"{relation} {text}")
+            return Worded(f"{text} {heads}", f"{text} {heads}", relation, text, "", f"{relation} {text}")
     phrase = f"{relation} {text}"
     noun = f"{heads} {phrase}"
     return Worded(noun, phrase if _can_be(relation) else noun, relation, text, "", phrase)
@@ -170,13 +170,12 @@ def _draft(template: str, parts: Sequence[Worded], head: str, rng: Random, impli
 def _merged(parts: Sequence[Worded], head: str, rng: Random, excludes: bool) -> str:
     """The first two or three atoms as one noun phrase: "silent films directed by John Ford", and what it excludes."""
     wanted, excluded = (parts[:2], parts[2]) if excludes else (parts, None)
-    before = [part.before for part in wanted if (part.before and part.before == part.topic) or not part.after]
-    after = [part.after for part in wanted if not ((part.before and part.before == part.topic) or not part.after)]
-    if len({part.relation for part in wanted if part.after in after}) < len(after):
+    in_front = [part for part in wanted if part.before == part.topic or not part.after]
+    behind = [part for part in wanted if part not in in_front]
+    if len({part.relation for part in behind}) < len(behind):
         return ""  # "films about chess about war"
-    if len(before) > 1 and any(char.isdigit() for char in before[-1]):
-        before.reverse()  # "1930s silent films"
-    text = " ".join([*filter(None, before), head, *after])
+    in_front.sort(key=lambda part: not part.before[:1].isdigit())  # "1930s silent films"
+    text = " ".join([*(part.before for part in in_front), head, *(part.after for part in behind)])
     if excluded is None:
         return text
     return rng.choice((f"{text} but not {excluded.noun}", f"{text} that are not {excluded.predicate}"))
