@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from .terminal import printable
+from .terminal import printable, use_any_encoding
 
 # What a shell expects of a program that was stopped with Ctrl-C.
 INTERRUPTED = 130
@@ -49,6 +49,7 @@ class DataWarning(UserWarning):
 
 def run_script(main: Callable[[], Any]) -> None:
     """Run a script's main. A user's mistake ends it with one line and status 2; a bug keeps its traceback."""
+    use_any_encoding()
     try:
         main()
     except (BoolBertError, OSError) as error:

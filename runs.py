@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from boolbert.errors import BoolBertError
 from boolbert.files import read_object
+from boolbert.terminal import printable
 
 ARGUMENTS, METRICS = "args.json", "metrics.json"
 CONFIG, MODULES = "config.json", "modules.json"
@@ -90,7 +91,7 @@ class Run:
     @property
     def history(self) -> str:
         """How it was made, in words."""
-        return f"trained by {self.script or 'an unknown script'} on {self.data or 'the embedded data'}"
+        return printable(f"trained by {self.script or 'an unknown script'} on {self.data or 'the embedded data'}")
 
     @cached_property
     def _record(self) -> dict[str, Any]:

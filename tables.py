@@ -3,6 +3,8 @@
 
 from collections.abc import Sequence
 
+from boolbert.terminal import printable
+
 
 def number(value: float | None) -> str:
     """A share as it stands in a table; a dash where there is none.
@@ -22,7 +24,7 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], *, rule: bool 
     one    2
     three
     """
-    lines = [header, *rows]
+    lines = [[printable(text) for text in line] for line in (header, *rows)]
     columns = range(max(map(len, lines)))
     widths = [max(len(line[column]) for line in lines if column < len(line)) for column in columns]
     texts = []

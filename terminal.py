@@ -2,7 +2,9 @@
 """Text from data made safe to print: no title or query can move the cursor, recolour the screen or reorder it."""
 
 import codecs
+import json
 import sys
+from typing import Any
 
 # Joins and separates letters in Persian, Indic scripts and emoji; changes nothing else.
 _JOINERS = "\u200c\u200d"
@@ -22,6 +24,31 @@ def printable(text: str) -> str:
 def _shown(character: str) -> str:
     shown = character.isprintable() or character in _JOINERS
     return character if shown else character.encode("unicode_escape").decode("ascii")
+
+
+def fitted(text: str, width: int) -> str:
+    """A printable text of at most this many characters; what is cut off leaves three dots.
+
+    >>> fitted("Costa Rica", 8), fitted("Chad", 8), fitted("Chad", 2)
+    ('Costa...', 'Chad', 'Ch')
+    """
+    text = printable(text)
+    if len(text) <= width:
+        return text
+    return f"{text[: width - 3].rstrip()}..." if width > 3 else text[:width]
+
+
+def print_json(value: Any) -> None:
+    r"""Print a value as JSON. What a terminal would act on, or cannot show, is written as JSON's escape of it.
+
+    >>> print_json({"title": "\u202eé\x9b"})
+    {
+      "title": "\u202eé\u009b"
+    }
+    """
+    knows_all = (sys.stdout.encoding or "utf-8").lower().replace("-", "").startswith("utf")
+    text = json.dumps(value, indent=2, ensure_ascii=not knows_all)
+    print("".join(sign if sign == "\n" or sign.isprintable() else json.dumps(sign)[1:-1] for sign in text))
 
 
 def use_any_encoding() -> None:

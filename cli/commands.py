@@ -1,12 +1,12 @@
 """What the commands do. Each imports what it needs when it runs, so that help is there at once."""
 
-import json
 import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 from boolbert.errors import BoolBertError
+from boolbert.terminal import print_json, printable
 
 
 def index(options: Namespace) -> None:
@@ -16,9 +16,10 @@ def index(options: Namespace) -> None:
     _say(model.note)
     built = build_index(options.documents, options.output, model)
     if options.json:
-        _print_json({"folder": str(built.folder), **built.manifest})
+        print_json({"folder": str(built.folder), **built.manifest})
     else:
-        print(f"{built.folder}: {len(built):,} documents, ready for: boolbert search QUERY --index {built.folder}")
+        folder = printable(str(built.folder))
+        print(f"{folder}: {len(built):,} documents, ready for: boolbert search QUERY --index {folder}")
 
 
 def search(options: Namespace) -> None:
@@ -28,7 +29,7 @@ def search(options: Namespace) -> None:
     searcher = _searcher(options)
     answer = searcher.search(options.query, options.k, operators)
     if options.json:
-        _print_json({"model": searcher.model.name, **answer.as_json()})
+        print_json({"model": searcher.model.name, **answer.as_json()})
     else:
         print(show_answer(answer))
 
@@ -59,11 +60,11 @@ def explain(options: Namespace) -> None:
 
         write_picture(explanation, options.png)
     if options.json:
-        _print_json({"model": searcher.model.name, **explanation.as_json()})
+        print_json({"model": searcher.model.name, **explanation.as_json()})
     else:
         print(show_explanation(explanation))
         for name in filter(None, (options.html, options.png)):
-            print(f"written: {name}")
+            print(f"written: {printable(name)}")
 
 
 def demo(options: Namespace) -> None:
@@ -104,8 +105,5 @@ def _searcher(options: Namespace) -> Any:
 
 def _say(line: str) -> None:
     """For people, beside the results: standard error."""
-    print(line, file=sys.stderr)
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    for part in line.split("\n"):
+        print(printable(part), file=sys.stderr)

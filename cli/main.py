@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from boolbert.errors import INTERRUPTED, BoolBertError
-from boolbert.terminal import use_any_encoding
+from boolbert.terminal import printable, use_any_encoding
 
 from . import commands
 
@@ -174,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BoolBertError, OSError) as error:  # a user's mistake; a bug keeps its traceback
         if os.environ.get("BOOLBERT_DEBUG"):
             raise
-        print(f"boolbert: error: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"boolbert: error: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED

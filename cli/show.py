@@ -1,18 +1,18 @@
 """Answers and explanations as text for a terminal."""
 
 import shutil
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from boolbert.search.explain import Explanation, OperatorReading
 from boolbert.search.searcher import Answer
-from boolbert.terminal import printable
+from boolbert.terminal import fitted, printable
 
 from .colours import background, foreground, has_colour, paint
 
 SIGNS = {"and": "+", "or": "+", "not": "−"}
 LABEL = 11  # columns of the row labels
 CELL = 6  # "+0.042"
+WORD, TITLE = 40, 60  # what is longer is cut
 
 
 def show_answer(answer: Answer, *, colour: bool | None = None, width: int | None = None) -> str:
@@ -21,12 +21,12 @@ def show_answer(answer: Answer, *, colour: bool | None = None, width: int | None
     width = width or shutil.get_terminal_size((100, 24)).columns
     lines = [f"operators: {show_operators(answer.operators, colour)} (said by {answer.decided_by})", ""]
     digits = len(str(len(answer)))
-    title_width = min(max((len(printable(hit.title)) for hit in answer), default=0), 34)
+    title_width = max((len(fitted(hit.title, 34)) for hit in answer), default=0)
     for hit in answer:
         head = f"{hit.rank:>{digits}}  {hit.score:6.3f}  "
-        title = textwrap.shorten(printable(hit.title), title_width, placeholder="...")
+        title = fitted(hit.title, title_width)
         room = width - len(head) - title_width - 2
-        text = textwrap.shorten(printable(hit.text), room, placeholder=" ...") if room > 20 else ""
+        text = fitted(hit.text, room) if room > 20 else ""
         padded = paint(title.ljust(title_width), "1", colour=colour)
         lines.append(f"{head}{padded}  {paint(text, '2', colour=colour)}".rstrip())
     return "\n".join(lines)
@@ -75,7 +75,7 @@ def cues(explanation: Explanation, colour: bool) -> str:
             if is_cue:
                 name = paint(reading.operator.upper(), foreground(reading.operator), colour=colour)
                 sure = f" {probability:.2f}" if explanation.trained else " (lexicon)"
-                found.append(f"“{printable(word.text)}” {name}{sure}")
+                found.append(f"“{fitted(word.text, WORD)}” {name}{sure}")
     return ", ".join(found) or "none found"
 
 
@@ -94,14 +94,14 @@ def columns(explanation: Explanation, width: int) -> Iterator[list[int]]:
 
 
 def cell_width(explanation: Explanation, word: int) -> int:
-    return max(len(printable(explanation.words[word].text)) + 2, CELL)
+    return max(len(fitted(explanation.words[word].text, WORD)) + 2, CELL)
 
 
 def table(explanation: Explanation, words: Sequence[int], colour: bool) -> list[str]:
     head = " " * LABEL
     for word in words:
         cued = explanation.cue_operator(word)
-        text = printable(explanation.words[word].text)
+        text = fitted(explanation.words[word].text, WORD)
         text = f"[{text}]" if cued else text
         codes = ["1", foreground(cued)] if cued else []
         head += paint(text.center(cell_width(explanation, word)), *codes, colour=colour) + " "
@@ -132,10 +132,10 @@ def operator_rows(explanation: Explanation, reading: OperatorReading, words: Seq
 def results(explanation: Explanation, colour: bool) -> list[str]:
     """Both rankings side by side, and how far each result moved."""
     changes = explanation.changes
-    titles = [printable(change.title) for change in changes]
-    plain = [printable(hit.title) for hit in explanation.plain][: len(changes)]
+    titles = [fitted(change.title, TITLE) for change in changes]
+    plain = [fitted(hit.title, TITLE) for hit in explanation.plain][: len(changes)]
     width = max([len("with operators"), *map(len, titles)]) + 10
-    head = f"{'':4}{'with operators':<{width}}{explanation.plain_name}"
+    head = f"{'':4}{'with operators':<{width}}{printable(explanation.plain_name)}"
     lines = [paint(head, "1", colour=colour)]
     for change, title, other in zip(changes, titles, plain, strict=True):
         moved = change.moved

@@ -1,6 +1,5 @@
 """A comparison as text for a terminal: systems by template, and one query's answers side by side."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.eval.pictures import ordered
 from boolbert.eval.report import MARKS
 from boolbert.tables import aligned, number
+from boolbert.terminal import fitted, printable
 
 from .colours import has_colour, paint
 
@@ -34,19 +34,19 @@ def show_side_by_side(answers: Mapping[str, Mapping[str, Any]], *, colour: bool 
     """The same query's row of per_query.jsonl from several systems: ranked titles, each with its mark."""
     colour = has_colour() if colour is None else colour
     first = next(iter(answers.values()))
-    gold = textwrap.shorten(", ".join(first["gold"]), 90, placeholder=" ...")
+    gold = fitted(", ".join(first["gold"]), 90)
     operators = " ".join(first["operators"] or ()).upper() or "none"
     template = SHORT_NAMES.get(first.get("template", ""), "")
     lines = [
-        paint(first["query"], "1", colour=colour),
+        paint(printable(first["query"]), "1", colour=colour),
         f"    {template}, operators: {operators}; {len(first['gold'])} answers: {gold}",
-        "    " + "".join(paint(name.ljust(width), "4", colour=colour) for name in answers).rstrip(),
+        "    " + "".join(paint(fitted(name, width - 2).ljust(width), "4", colour=colour) for name in answers).rstrip(),
     ]
     columns = [row["top"] for row in answers.values()]
     for rank, found in enumerate(zip(*columns, strict=True), start=1):
         cells = []
         for item in found:
-            text = f"{MARKS[item['mark']]} {textwrap.shorten(item['title'], width - 4, placeholder='...')}"
+            text = f"{MARKS[item['mark']]} {fitted(item['title'], width - 4)}"
             cells.append(paint(text, *CODES[item["mark"]], colour=colour) + " " * (width - len(text)))
         lines.append(f"{rank:>2}  {''.join(cells)}".rstrip())
     counts = [

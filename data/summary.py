@@ -6,7 +6,6 @@ It reads everything, goes on after broken rows, lists them at the end, and then 
 """
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +16,7 @@ import numpy as np
 
 from ..boolean import OPERATORS, TEMPLATES
 from ..errors import DataError
+from ..terminal import print_json
 from .boolquestions import passage
 from .qrels import read_collection, read_qrels, read_query_texts
 from .quest import read_atoms
@@ -225,7 +225,10 @@ def main(arguments: list[str] | None = None) -> int:
     except DataError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(summaries, indent=2, ensure_ascii=False) if options.json else "\n\n".join(map(render, summaries)))
+    if options.json:
+        print_json(summaries)
+    else:
+        print("\n\n".join(map(render, summaries)))
     return int(any(summary["problems"] for summary in summaries))
 
 

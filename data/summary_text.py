@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..tables import aligned
+from ..terminal import printable
 
 _SPREAD = ["median", "95%", "max"]
 _SHOWN = 10  # problems spelled out
@@ -21,14 +22,14 @@ def render(summary: dict[str, Any]) -> str:
     operators
       and      1,200    -
     """
-    blocks = [f"{summary['source']}: {summary['format']} format"]
+    blocks = [f"{printable(summary['source'])}: {summary['format']} format"]
     for part in ("collections", "splits"):
         if summary[part]:
             blocks.append(_columns(summary[part]))
     if "atoms" in summary:
         blocks.append(_columns({"atoms": summary["atoms"]}))
     if summary["other tables"]:
-        blocks.append(f"not read, of no known format: {', '.join(summary['other tables'])}")
+        blocks.append(printable(f"not read, of no known format: {', '.join(summary['other tables'])}"))
     if problems := summary["problems"]:
         rest = [f"and {len(problems) - _SHOWN:,} more"] if len(problems) > _SHOWN else []
         blocks.append("\n  ".join([f"{len(problems):,} problems", *problems[:_SHOWN], *rest]))

@@ -95,7 +95,7 @@ def operator_labels(question: Question) -> list[int] | None:
 def quest_task(data: str | Path | None, split: str, limit: int | None = None, *, progress: bool = True) -> Task:
     """A split of QUEST-format data."""
     quest = Quest(data, progress=progress)
-    return _quest_task(quest, split, quest.queries(split)[:limit])
+    return _quest_task(quest, split, _first(quest.queries(split), limit))
 
 
 def boolquestions_task(
@@ -103,7 +103,7 @@ def boolquestions_task(
 ) -> Task:
     """A split of BoolQuestions."""
     source = BoolQuestions(data, subset=subset, progress=progress)
-    return _boolquestions_task(source, split, source.questions(split)[:limit])
+    return _boolquestions_task(source, split, _first(source.questions(split), limit))
 
 
 def quest_splits(data: str | Path | None, *, dev_split: str = "dev", dev_share: float = HELD_OUT) -> Splits:
@@ -126,6 +126,12 @@ def boolquestions_splits(
     train, dev, note = _train_and_dev(train, dev, dev_split, dev_share)
     note = f"Data: {source.source.name}, {len(source.corpus):,} passages, {note}"
     return Splits(_boolquestions_task(source, "train", train), _boolquestions_task(source, dev_split, dev), note)
+
+
+def _first(queries: list[T], limit: int | None) -> list[T]:
+    if limit is not None and limit < 1:
+        raise DataError(f"the limit must be at least 1 query, got {limit}")
+    return queries[:limit]
 
 
 def _train_and_dev(train: list[T], dev: list[T] | None, split: str, share: float) -> tuple[list[T], list[T], str]:

@@ -24,7 +24,7 @@ from boolbert.errors import EvaluationError, run_script
 from boolbert.eval.lineup import UNTRAINED, Lineup, Settings, by_seed, check_runs, find_runs
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
-from boolbert.eval.results import Result, measure, merged, write_result
+from boolbert.eval.results import Result, folder_names, measure, merged, write_result
 from boolbert.eval.significance import permutation_test
 from boolbert.eval.systems import Dense, System
 from boolbert.eval.tables import comma_separated, markdown, terminal
@@ -32,6 +32,7 @@ from boolbert.eval.trec import write_qrels
 from boolbert.files import write_json, write_text
 from boolbert.retrieval.metrics import main_metric, quest_metrics
 from boolbert.retrieval.models import bool_bert
+from boolbert.terminal import fitted
 
 
 @dataclass
@@ -70,7 +71,7 @@ def measured(lineup: Lineup, args: Arguments) -> list[Result]:
         results += [timed(system, lineup.task) for system in lineup.untrained(args.encoder)]
     for name, folders in by_seed(runs).items():
         results += trained(lineup, name, folders)
-    for name in args.models:
+    for name in dict.fromkeys(args.models):
         results += [timed(system, lineup.task) for system in lineup.dense(name, lineup.load(name))]
     if not results:
         raise EvaluationError("nothing to compare: give --runs or --models, or leave --untrained on")
@@ -96,14 +97,15 @@ def trained(lineup: Lineup, name: str, folders: Sequence[Path]) -> Iterator[Resu
 def timed(system: System, task: Task) -> Result:
     start = time.perf_counter()
     result = measure(system, task, quest_metrics)
-    print(f"  {system.name:<44} {time.perf_counter() - start:6.1f} s", file=sys.stderr)
+    print(f"  {fitted(system.name, 44):<44} {time.perf_counter() - start:6.1f} s", file=sys.stderr)
     return result
 
 
 def write_all(folder: Path, results: Sequence[Result], task: Task, reference: str | None) -> list[dict[str, Any]]:
     """Every file of a comparison; returns the systems' metrics with their p-values."""
     folder.mkdir(parents=True, exist_ok=True)
-    summaries = [write_result(folder / result.slug, result, task) for result in results]
+    folders = folder_names([result.name for result in results])
+    summaries = [write_result(folder / folders[result.name], result, task) for result in results]
     add_p_values(summaries, results, task, reference)
     write_qrels(folder / "qrels.trec", task)
     write_text(folder / "table.md", f"{markdown(summaries)}\n{footnote(summaries)}\n")

@@ -6,6 +6,7 @@ from typing import Any
 
 from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.errors import optional
+from boolbert.files import whole_file
 
 Summary = Mapping[str, Any]  # a metrics.json
 
@@ -117,8 +118,10 @@ def _finish(figure: Any, axes: Any, path: Path, plot: Any) -> Path:
         fontsize=9,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path.with_suffix(".png"), dpi=150, metadata={"Software": None})
-    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+    with whole_file(path.with_suffix(".png")) as aside:
+        figure.savefig(aside, format="png", dpi=150, metadata={"Software": None})
+    with whole_file(path.with_suffix(".svg")) as aside:
+        figure.savefig(aside, format="svg", metadata={"Date": None, "Creator": None})
     plot.close(figure)
     return path.with_suffix(".svg")
 
@@ -135,6 +138,7 @@ def _pyplot() -> Any:
             "axes.titlesize": 12,
             "axes.titleweight": "bold",
             "hatch.linewidth": 0.6,
+            "text.parse_math": False,  # a "$" in a name is a dollar
             "svg.hashsalt": "boolbert",  # the same picture gives the same bytes
         }
     )

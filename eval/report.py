@@ -15,7 +15,7 @@ from boolbert.arguments import parse_arguments
 from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.errors import EvaluationError, run_script
 from boolbert.eval.pictures import ordered
-from boolbert.eval.results import slug
+from boolbert.eval.results import folder_names
 from boolbert.eval.tables import cells, columns_of, with_margin
 from boolbert.files import read_json, write_text
 from boolbert.pages import as_html, render
@@ -23,6 +23,7 @@ from boolbert.runs import METRICS
 
 EXAMPLES = 12
 SYSTEMS_SHOWN = 3
+FIELDS = {"system": str, "data": str, "split": str, "queries": int, "documents": int, "metrics": dict}
 MARKS = {"hit": "✓", "violation": "✗", "miss": "·"}
 MEANINGS = {"hit": "answers the query", "violation": "breaks an operator of the query", "miss": "does not answer it"}
 NOTES = (
@@ -70,17 +71,33 @@ def read_results(folder: Path) -> tuple[list[dict[str, Any]], dict[str, list[dic
     table, single = folder / "table.json", folder / METRICS
     if table.exists():
         systems = read_json(table, EvaluationError)
-        folders = {system["system"]: folder / slug(system["system"]) for system in systems}
     elif single.exists():
         systems = [read_json(single, EvaluationError)]
-        folders = {systems[0]["system"]: folder}
     else:
         raise EvaluationError(f"{folder}: no evaluation there (neither table.json nor {METRICS})")
+    path = table if table.exists() else single
+    if not isinstance(systems, list) or not systems or not all(isinstance(system, dict) for system in systems):
+        raise EvaluationError(f"{path}: was not written by an evaluation")
+    for system in systems:
+        if missing := [name for name in FIELDS if not isinstance(system.get(name), FIELDS[name])]:
+            raise EvaluationError(f"{path}: was not written by an evaluation: {missing[0]!r} is missing or wrong")
+    folders = folder_names([system["system"] for system in systems])
     queries = {}
-    for name, system_folder in folders.items():
-        lines = (system_folder / "per_query.jsonl").read_text(encoding="utf-8").splitlines()
-        queries[name] = [json.loads(line) for line in lines]
+    for name, subfolder in folders.items():
+        queries[name] = read_rows((folder / subfolder if table.exists() else folder) / "per_query.jsonl")
     return systems, queries
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a per_query.jsonl."""
+    rows = []
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                rows.append(json.loads(line))
+            except ValueError as error:
+                raise EvaluationError(f"{path}:{number}: not valid JSON: {error}") from None
+    return rows
 
 
 class Cell(NamedTuple):

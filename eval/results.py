@@ -1,8 +1,10 @@
 """A system's result: measured once, written as metrics.json, per_query.jsonl and run.trec."""
 
+import hashlib
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +26,7 @@ from boolbert.runs import METRICS
 SHOWN = 10  # ranked documents per query in per_query.jsonl
 TIMED = 20  # queries whose latency is measured
 LATENCY_DEPTH = 100
+RESERVED = ("pictures", "vectors")  # folders of a comparison that are no system's
 CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # the K of the picture of recall against K
 
 
@@ -42,10 +45,6 @@ class Result:
     seeds: int = 1
     spread: dict[str, float] = field(default_factory=dict)  # standard deviation of the means over the seeds
 
-    @property
-    def slug(self) -> str:
-        return slug(self.name)
-
 
 def slug(name: str) -> str:
     """A name made into the name of a folder.
@@ -53,7 +52,21 @@ def slug(name: str) -> str:
     >>> slug("Bool-BERT quest, gate given")
     'bool-bert-quest-gate-given'
     """
-    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-")
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")
+
+
+def folder_names(names: Sequence[str]) -> dict[str, str]:
+    """A folder for each system of a comparison. Names that would share one get a hash of the name as well.
+
+    >>> folder_names(["BM25", "run é", "run è"])
+    {'BM25': 'bm25', 'run é': 'run-9f54bf', 'run è': 'run-2328ca'}
+    """
+    used = Counter([*RESERVED, *map(slug, set(names))])
+    return {name: slug(name) if slug(name) and used[slug(name)] == 1 else _hashed(name) for name in names}
+
+
+def _hashed(name: str) -> str:
+    return f"{slug(name) or 'system'}-{hashlib.sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:6]}"
 
 
 def measure(system: System, task: Task, metrics: Metrics) -> Result:
@@ -147,7 +160,7 @@ def write_result(folder: Path, result: Result, task: Task) -> dict[str, Any]:
     """Write a result's three files, and return what stands in metrics.json."""
     folder.mkdir(parents=True, exist_ok=True)
     metrics = summary(result, task)
-    write_run(folder / "run.trec", task, result.scores, result.rows, result.slug)
+    write_run(folder / "run.trec", task, result.scores, result.rows, slug(result.name) or "system")
     with whole_file(folder / "per_query.jsonl") as aside, aside.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in query_rows(result, task))
     write_json(folder / METRICS, metrics)

@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from boolbert.errors import BoolBertError, optional
+from boolbert.files import whole_file
+from boolbert.terminal import fitted
 
 from .explain import COLOURS, Explanation, OperatorReading
 
+LONGEST = 40  # letters of a word; what is longer is cut
 LABEL, TOP, HEAD, ROW, GAP, LINE = 1.55, 0.55, 0.42, 0.56, 0.2, 10.5  # inches
 TINTS = {operator: f"#{bytes(rgb).hex()}" for operator, rgb in COLOURS.items()}
 
@@ -15,11 +18,12 @@ TINTS = {operator: f"#{bytes(rgb).hex()}" for operator, rgb in COLOURS.items()}
 def write_picture(explanation: Explanation, path: str | Path) -> Path:
     """Write a PNG, or what the file's ending says (.svg, .pdf)."""
     path = Path(path)
+    kind = path.suffix.lower().removeprefix(".") or "png"
     figure = draw(explanation)
-    try:
-        figure.savefig(path, dpi=160, metadata={"Software": None} if path.suffix == ".png" else None)
-    except ValueError as error:
-        raise BoolBertError(f"{path}: cannot be drawn: {error}; try a name that ends in .png") from None
+    if kind not in figure.canvas.get_supported_filetypes():
+        raise BoolBertError(f"{path}: pictures of this kind cannot be drawn; try a name that ends in .png")
+    with whole_file(path) as aside:
+        figure.savefig(aside, format=kind, dpi=160, metadata={"Software": None} if kind == "png" else None)
     return path
 
 
@@ -27,9 +31,15 @@ def draw(explanation: Explanation) -> Any:
     """The matplotlib figure; long queries are broken into several lines."""
     matplotlib = optional("matplotlib", "matplotlib", "plot")
     matplotlib.use("Agg")
+    with matplotlib.rc_context({"text.parse_math": False, "text.usetex": False}):  # a "$" in a query is a dollar
+        return _figure(explanation)
+
+
+def _figure(explanation: Explanation) -> Any:
     from matplotlib.figure import Figure
 
-    widths = [max(0.56, 0.35 + 0.105 * len(word.text)) for word in explanation.words]
+    words = [fitted(word.text, LONGEST) for word in explanation.words]
+    widths = [max(0.56, 0.35 + 0.105 * len(word)) for word in words]
     lines = broken(widths, LINE)
     block = HEAD + ROW * len(explanation.readings) + GAP
     width = LABEL + max(6.0, *(sum(widths[word] for word in line) for line in lines)) + 0.25
@@ -40,7 +50,7 @@ def draw(explanation: Explanation) -> Any:
     axes: Any = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, size[0]), ylim=(size[1], 0))  # inches, from the top
     axes.axis("off")
-    heading = textwrap.shorten(f"“{explanation.query}”", int(size[0] * 9), placeholder=" ...”")
+    heading = f"“{fitted(explanation.query, int(size[0] * 9))}”"
     axes.text(0.2, 0.3, heading, fontsize=12, fontweight="bold", va="center")
     for number, line in enumerate(lines):
         _draw_line(axes, explanation, line, widths, TOP + block * number)
@@ -78,7 +88,8 @@ def _draw_line(axes: Any, explanation: Explanation, line: list[int], widths: lis
         cued = explanation.cue_operator(word)
         style = {"color": TINTS[cued], "fontweight": "bold"} if cued else {"color": "#222222"}
         middle = x + widths[word] / 2
-        axes.text(middle, top + HEAD - 0.12, explanation.words[word].text, ha="center", fontsize=11, **style)
+        text = fitted(explanation.words[word].text, LONGEST)
+        axes.text(middle, top + HEAD - 0.12, text, ha="center", fontsize=11, **style)
         for number, reading in enumerate(explanation.readings):
             _draw_box(axes, explanation, reading, word, x, top + HEAD + ROW * number, widths[word])
         x += widths[word]

@@ -1,5 +1,6 @@
 """The countries as a data folder in QUEST's format, made on first use and kept in the user's cache."""
 
+import atexit
 import hashlib
 import json
 import os
@@ -11,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...files import cache_root, whole_file
+from ...files import cache_root, whole_file, whole_folder
 from .atoms import country_atoms
 from .describe import country_documents
 from .queries import SIZES, country_queries
@@ -49,27 +50,21 @@ def write_countries(folder: str | os.PathLike[str]) -> Path:
 
 
 def _make(folder: Path) -> Path:
-    """Write beside the folder and rename, so that nobody ever sees half of it, even when two processes make it."""
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
-        os.chmod(temporary, 0o755)
-        write_countries(temporary)
-        if folder.exists() and not _is_complete(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-        temporary.rename(folder)
-    except OSError:
-        if not _is_complete(folder):  # else another process was faster, and its files are the same
-            raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    """Nobody ever sees half of it, even when two processes make it."""
+    if folder.exists() and not _is_complete(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+    with whole_folder(folder) as aside:
+        write_countries(aside)
     return folder
 
 
 @cache
 def _temporary_folder(problem: str) -> Path:
-    """One folder for this process."""
+    """One folder for this process, deleted at its end. It has a folder round it, which an index may stand in too."""
     warnings.warn(f"the cache cannot be written ({problem}); using a temporary folder", stacklevel=3)
-    return write_countries(tempfile.mkdtemp(prefix="boolbert-countries-"))
+    root = Path(tempfile.mkdtemp(prefix="boolbert-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    return write_countries(root / f"countries-{_version()}")
 
 
 @cache

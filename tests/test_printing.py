@@ -1,0 +1,230 @@
+"""What is printed, drawn and written for others: text from data stays text, on any terminal and in any picture."""
+
+import io
+import json
+import re
+import sys
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+from fuzz.strategies import HARMFUL
+from search_fixtures import QUERY, write_run
+
+from boolbert.cli import main
+from boolbert.cli.show import show_answer, show_explanation
+from boolbert.cli.show_comparison import show_side_by_side
+from boolbert.data import Corpus, Document, Gold
+from boolbert.data.tasks import Question, Task, quest_task
+from boolbert.errors import BoolBertError
+from boolbert.eval.report import read_results, read_rows
+from boolbert.eval.results import folder_names
+from boolbert.eval.trec import document_id, write_qrels
+from boolbert.eval.trec import write_run as write_trec
+from boolbert.search import BoolSearcher, build_index, explain, load_model
+from boolbert.search.picture import draw, write_picture
+from boolbert.search.searcher import Answer, Hit
+from boolbert.tables import aligned
+from boolbert.terminal import print_json, printable
+
+ESCAPES = "\x1b[31m\x1b]0;owned\x07\u202e\u2066\x9b2J\x00\b\r\n\u2028"
+
+
+def is_safe(text):
+    return all(line.isprintable() for line in text.split("\n"))
+
+
+@pytest.mark.parametrize("text", [*HARMFUL, ESCAPES])
+def test_printable_is_one_line_that_a_terminal_shows(text):
+    shown = printable(text)
+    assert shown.replace("\u200d", "").isprintable()
+    assert len(shown.splitlines()) <= 1
+    assert printable(shown) == shown
+
+
+def test_letters_of_every_alphabet_stay():
+    for text in ("Côte d’Ivoire", "中国", "भारत", "ایران می‌شود", "👩‍👩‍👧", "a  b"):
+        assert printable(text) == text
+
+
+@pytest.fixture
+def searcher(tmp_path, lively, tiny_config, tokenizer):
+    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
+    model = load_model(tmp_path / "model")
+    docs = tmp_path / "docs.jsonl"
+    rows = [{"title": f"{ESCAPES}{row}", "text": f"films {ESCAPES}"} for row in range(4)]
+    docs.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return BoolSearcher(model, build_index(docs, tmp_path / "index", model, progress=False))
+
+
+def test_titles_texts_and_queries_cannot_command_a_terminal(searcher, tmp_path, capsys):
+    query = f"films {ESCAPES} but not war"
+    assert is_safe(show_answer(searcher.search(query, 4), colour=False, width=200))
+    assert is_safe(show_explanation(explain(searcher, query, 4, ["not"]), colour=False))
+    for arguments in (["search", query], ["search", query, "--json"], ["explain", query], ["explain", query, "--json"]):
+        assert main([*arguments, "--index", str(tmp_path / "index")]) == 0
+        shown = capsys.readouterr()
+        assert is_safe(shown.out)
+        assert is_safe(shown.err)
+    answer = json.loads(_printed_json(searcher.search(query, 4).as_json(), capsys))
+    assert answer["query"] == query
+
+
+def _printed_json(value, capsys):
+    print_json(value)
+    return capsys.readouterr().out
+
+
+def test_tables_and_comparisons_cannot_either():
+    assert is_safe(aligned([f"a{ESCAPES}", "b"], [[f"{ESCAPES}x", "1"]]))
+    row = {
+        "query": ESCAPES + "q",
+        "gold": [ESCAPES],
+        "operators": ["not"],
+        "top": [{"title": f"{ESCAPES}t", "mark": "hit"}],
+    }
+    assert is_safe(show_side_by_side({f"system{ESCAPES}": row}, colour=False))
+
+
+@pytest.mark.parametrize("name", ["templates", "field", "domain", "table"])
+def test_field_names_and_values_of_data_cannot_either(tmp_path, capsys, name):
+    row = {"query": "films", "docs": ["a"], "metadata": {"template": "_", "domain": ESCAPES}}
+    if name == "field":
+        row = {ESCAPES: 1}
+    if name == "templates":
+        row["metadata"]["template"] = ESCAPES
+    (tmp_path / ("train.jsonl" if name != "table" else "tra\x1b[31min.jsonl")).write_text(json.dumps(row) + "\n")
+    for flags in ([], ["--json"]):
+        assert main(["data", "summary", str(tmp_path), *flags]) in (0, 1, 2)
+        shown = capsys.readouterr()
+        assert is_safe(shown.out + shown.err)
+
+
+@pytest.mark.parametrize(
+    "titles", [["a", "bc"], ["a"], ["中"], ["x" * 5000, "a"], ["a b c d e f g h i j k l m n o p q r s"]]
+)
+@pytest.mark.parametrize("width", [10, 40, 100])
+def test_titles_of_any_length(titles, width):
+    hits = tuple(Hit(rank, 0.5, rank, title, "text " * 50) for rank, title in enumerate(titles, start=1))
+    lines = show_answer(Answer("q", (), "nobody", hits), colour=False, width=width).splitlines()
+    assert len(lines) == 2 + len(titles)
+    for title, line in zip(titles, lines[2:], strict=True):
+        assert title[:2] in line
+        assert len(line) <= max(width, 60)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_a_terminal_of_any_encoding(searcher, tmp_path, monkeypatch, encoding, flags):
+    query = "films as well as Côte but not war ▲ −"
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    assert main(["explain", query, "--index", str(tmp_path / "index"), "--operators", "not", *flags]) == 0
+    text = written.getvalue().decode(encoding)
+    assert is_safe(text)
+    if flags:
+        assert json.loads(text)["query"] == query
+    else:
+        assert re.search(r"−\d\.\d" if encoding == "utf-8" else r"-\d\.\d", text)
+
+
+def test_dollars_are_no_mathematics(searcher, tmp_path):
+    found = explain(searcher, "films under $5 but not over $10 $\\frac{1}{2}$ $x^", 2, ["not"])
+    figure = draw(found)
+    texts = {text.get_text(): text for text in figure.axes[0].texts}
+    assert "$" in texts
+    assert not any(text.get_parse_math() for text in texts.values())
+    write_picture(found, tmp_path / "p.png")
+
+
+@pytest.mark.parametrize(
+    "query", ["films but not " + "war " * 20_000, "films not " + "x" * 100_000, "not " + "a-" * 3000]
+)
+def test_pictures_and_pages_of_very_long_queries(searcher, tmp_path, query):
+    found = explain(searcher, query, 2, ["not"])
+    picture = write_picture(found, tmp_path / "p.png")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size < 2_000_000
+    assert is_safe(show_explanation(found, colour=False))
+
+
+def test_a_picture_is_whole_or_not_there(searcher, tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    def fails(self, path, **options):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Figure, "savefig", fails)
+    before = set(tmp_path.iterdir())
+    with pytest.raises(OSError, match="No space left"):
+        write_picture(explain(searcher, QUERY, 2, ["not"]), tmp_path / "p.png")
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_systems_whose_names_differ_in_signs_only_have_folders_of_their_own():
+    names = [
+        "run é",
+        "run è",
+        "Run É",
+        "日本",
+        "中国",
+        "a b",
+        "a-b",
+        "a_b",
+        "A B",
+        "vectors",
+        "pictures",
+        "BM25",
+        "..",
+        "/",
+    ]
+    folders = folder_names(names)
+    assert len(set(folders.values())) == len(names)
+    assert folders["BM25"] == "bm25"
+    for folder in folders.values():
+        assert folder.strip(".")
+        assert set(folder) <= set("abcdefghijklmnopqrstuvwxyz0123456789.-")
+        assert folder not in ("vectors", "pictures")
+    assert folder_names(["run é"])["run é"] == "run"
+
+
+def test_identifiers_in_trec_files(tmp_path):
+    """Two documents never share an identifier, and every line has its columns."""
+    titles = ["a b", "a\u2028b", "a\tb", "a%20b", "a#1", "a", "a", "a\x85b", "a\x00b", " ", "中 国"]
+    with pytest.warns(UserWarning, match="repeats"):
+        corpus = Corpus([Document(title, "") for title in titles])
+    ids = [document_id(corpus, row) for row in range(len(titles))]
+    assert len(set(ids)) == len(titles)
+    assert [unquote(name.partition("#")[0]) for name in ids] == titles
+
+    question = Question("q 1\u2028", "text")
+    task = Task("name", "dev", corpus, [question], Gold([list(range(len(titles)))], len(titles)))
+    rows = np.arange(len(titles))[None]
+    write_trec(tmp_path / "run", task, rows.astype(np.float32), rows, "tag x")
+    write_qrels(tmp_path / "qrels", task)
+    for name, columns in (("run", 6), ("qrels", 4)):
+        lines = (tmp_path / name).read_text(encoding="utf-8").splitlines()  # which splits at U+2028 too
+        assert [len(line.split()) for line in lines] == [columns] * len(titles)
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", "3", '[{"system": 3}]', '[{"system": "a"}]', "[["])
+def test_a_report_of_what_no_evaluation_wrote(tmp_path, content):
+    (tmp_path / "table.json").write_text(content)
+    with pytest.raises(BoolBertError, match=r"table.json: (was not written by an evaluation|not valid JSON)"):
+        read_results(tmp_path)
+
+
+def test_rows_with_strange_line_ends(tmp_path):
+    path = tmp_path / "per_query.jsonl"
+    path.write_text(json.dumps({"title": "a\u2028b\x85c"}, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert read_rows(path) == [{"title": "a\u2028b\x85c"}]
+    path.write_text('{"a": 1}\n{"a"\n')
+    with pytest.raises(BoolBertError, match=r"per_query.jsonl:2: not valid JSON"):
+        read_rows(path)
+
+
+@pytest.mark.parametrize("limit", [0, -3])
+def test_a_limit_below_one(limit):
+    with pytest.raises(BoolBertError, match=f"the limit must be at least 1 query, got {limit}"):
+        quest_task(None, "dev", limit, progress=False)
