@@ -5,6 +5,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -51,8 +52,12 @@ class Atom:
         """Whether two atoms can stand in one query: they are about different things, and kinds of the same one."""
         if self.head and other.head and self.head != other.head:
             return False
-        words, others = (set(atom.text.lower().replace("-", " ").split()) for atom in (self, other))
-        return not (set(self.roots) & set(other.roots) or words & others)
+        return self.words.isdisjoint(other.words)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words that no other atom of a query may have: those of its text, and its roots."""
+        return frozenset([*self.roots, *self.text.lower().replace("-", " ").split()])
 
     def side(self, seed: int, held_out: float) -> str | None:
         """Whether its roots are all for training or all held out; None where they are not on one side."""

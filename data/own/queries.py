@@ -1,6 +1,6 @@
 """Boolean queries over atomic sets: which atoms are asked for together, and which documents answer them."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -134,10 +134,10 @@ class QueryMaker:
                 candidates = [self._any(rng, like=self.sets.atoms[atoms[0]]) for _ in range(3)]
             else:
                 candidates = self._near(atoms, rng)
-            fitting = [i for i in candidates if all(self.sets.atoms[i].fits(self.sets.atoms[j]) for j in atoms)]
-            if not fitting:
+            chosen = self._fitting(candidates, atoms, rng)
+            if chosen is None:
                 return None
-            atoms.append(self._weighted(fitting, rng))
+            atoms.append(chosen)
         return tuple(atoms)
 
     def _any(self, rng: Random, like: Atom | None = None) -> int:
@@ -161,11 +161,17 @@ class QueryMaker:
         found = {int(index) for row in rows for index in self.sets.of_document(row)}
         return sorted(found & self.own - set(atoms))
 
-    def _weighted(self, indices: Sequence[int], rng: Random) -> int:
-        """One of them, the sorts as often as their weights say."""
-        sorts = sorted({self.sets.atoms[index].sort for index in indices})
-        sort = rng.choices(sorts, [self.weights[name] for name in sorts])[0]
-        return rng.choice([index for index in indices if self.sets.atoms[index].sort == sort])
+    def _fitting(self, candidates: Sequence[int], atoms: Sequence[int], rng: Random) -> int | None:
+        """One of the candidates that fits these atoms, the sorts as often as their weights say."""
+        by_sort: dict[str, list[int]] = defaultdict(list)
+        for index in candidates:
+            by_sort[self.sets.atoms[index].sort].append(index)
+        for _ in range(min(_TRIES, 2 * len(candidates))):
+            sort = rng.choices(list(by_sort), [self.weights[name] for name in by_sort])[0]
+            chosen = rng.choice(by_sort[sort])
+            if all(self.sets.atoms[chosen].fits(self.sets.atoms[index]) for index in atoms):
+                return chosen
+        return None
 
     def _gold(self, template: str, atoms: Sequence[int]) -> Rows | None:
         """The documents that answer; None where the query would be pointless.
