@@ -30,6 +30,7 @@ TOOLS = {
     ("data", "countries"): ("boolbert.data.countries.__main__", "write the embedded countries into a folder"),
     ("data", "sentences"): ("boolbert.data.sentences.__main__", "write Boolean sentences for pretraining"),
     ("data", "cues"): ("boolbert.boolean.measure", "how well the cue lexicon tells the operators of queries"),
+    ("upgrade",): ("boolbert.train.upgrade", "turn a sentence-transformers model into one that obeys NOT"),
     ("publish",): ("boolbert.hub_upload", "check a finished run and publish it on the Hugging Face Hub"),
     ("export",): ("boolbert.onnx_export", "export a run's query encoder to ONNX, and measure what was lost"),
 }

@@ -10,10 +10,12 @@ from accelerate import Accelerator
 from accelerate.utils import send_to_device
 from torch import Tensor
 
-from boolbert.boolean import multi_hot
+from boolbert.boolean import OPERATORS, multi_hot
+from boolbert.configuration_boolbert import EXCLUSIONS, PAPER
 from boolbert.data import Batch, HardNegatives, TrainingSampler
 from boolbert.data.tasks import Splits, Task
 from boolbert.errors import TrainingError
+from boolbert.modeling_boolbert import BoolBertModel, reading_losses
 from boolbert.retrieval.metrics import (
     Metrics,
     group_means,
@@ -29,6 +31,7 @@ from boolbert.train.arguments import RunArguments, flag
 from boolbert.train.dual_encoder import DOCUMENT, QUERY, TEMPERATURES, DualEncoder, contrastive_loss
 from boolbert.train.grad_cache import Side, embedding_backward, reseed
 from boolbert.train.loop import check_batch
+from boolbert.train.reading import LabelledTokens, freeze_reading, label_sentences, parsed_sentence
 
 GATES = ("given", "learned", "cue")
 NEGATIVES = ("random", "violating", "bm25")
@@ -52,6 +55,13 @@ class RetrievalArguments(RunArguments):
     temperature: float | None = flag(None, "divides the scores; 1 for dot, 0.05 for cosine if not given")
     query_length: int = flag(64, "tokens of a query, longer ones are cut")
     document_length: int = flag(256, "tokens of a document, longer ones are cut")
+    recipe: str | None = flag(None, "paper: attention as in the paper, and a query vector that is only pooled")
+    exclusion: str | None = flag(None, "none, scalar or head; as the encoder has it if not given")
+    branches: int | None = flag(None, "vectors for this many alternatives of OR; as the encoder has it if not given")
+    attention: str | None = flag(None, "operators that change attention, such as not or and,or,not; or none")
+    freeze_reading: bool = flag(True, "cues, scopes and the query side's embeddings stay as stage 1 has taught them")
+    reading_weight: float = flag(0.0, "without freeze_reading: weight of the loss that keeps cues and scopes")
+    stay_close: float = flag(0.0, "weight of the distance to the start's vectors, for queries without OR and NOT")
     metric: str | None = flag(
         None, "tells the best evaluation; recall@100, or r_precision in a corpus of less than 1,000, if not given"
     )
@@ -66,10 +76,32 @@ class RetrievalArguments(RunArguments):
         self.require("similarity", self.similarity in (None, "dot", "cosine"), "dot or cosine")
         self.require("temperature", self.temperature is None or self.temperature > 0, "above 0")
         self.require("num_negatives", self.num_negatives >= 0, "at least 0")
+        self.require("recipe", self.recipe in (None, "paper"), "paper, or left out")
+        self.require("exclusion", self.exclusion in (None, *EXCLUSIONS), f"one of {', '.join(EXCLUSIONS)}")
+        self.require("branches", self.branches is None or self.branches >= 0, "at least 0")
+        self.require("attention", set(self.attention_operators or []) <= set(OPERATORS), "names of operators, or none")
+        for name in ("reading_weight", "stay_close"):
+            self.require(name, getattr(self, name) >= 0, "at least 0")
         self.require("hard_negatives", 0 <= self.hard_negatives <= self.num_negatives, "0 to num_negatives")
         for name in ("query_length", "document_length"):
             self.require(name, getattr(self, name) >= 3, "at least 3: [CLS], a token and [SEP]")
         self.require("corpus_negatives", self.corpus_negatives >= 1, "at least 1")
+
+    @property
+    def attention_operators(self) -> list[str] | None:
+        if self.attention is None:
+            return None
+        return [] if self.attention == "none" else [name.strip() for name in self.attention.split(",")]
+
+    def model_settings(self) -> dict[str, Any]:
+        """What these flags change in a Bool-BERT's configuration."""
+        settings: dict[str, Any] = dict(PAPER) if self.recipe == "paper" else {}
+        flags = {
+            "exclusion": self.exclusion,
+            "branches": self.branches,
+            "attention_operators": self.attention_operators,
+        }
+        return settings | {name: value for name, value in flags.items() if value is not None}
 
 
 class RetrievalStage:
@@ -117,6 +149,24 @@ class RetrievalStage:
         }
         given = args.gate == "given" and hasattr(model.query, "gate")
         self.operators = {name: gate_labels(task) if given else None for name, task in tasks.items()}
+        self.reading: LabelledTokens | None = None
+        if isinstance(model.query, BoolBertModel):
+            if args.freeze_reading:
+                freeze_reading(model.query)
+            elif args.reading_weight:
+                if accelerator.num_processes > 1:
+                    raise TrainingError(
+                        "--reading_weight works in one process; with several take --freeze_reading True"
+                    )
+                sentences = [parsed_sentence(text) for text in data.train.texts]
+                self.reading = label_sentences(tokenizer, sentences, args.query_length)
+        self.start_vectors: Tensor | None = None
+        if args.stay_close:
+            self.start_vectors = encode_tokens(
+                model, QUERY, self.queries["train"], accelerator, self.operators["train"]
+            )
+            plain = [not {"or", "not"} & set(question.operators or ()) for question in data.train.questions]
+            self.is_plain = torch.tensor(plain, device=accelerator.device)
         self.frozen: Tensor | None = None
         if args.freeze_documents:
             model.document.requires_grad_(False)
@@ -131,7 +181,10 @@ class RetrievalStage:
             "queries": [self._query_inputs(rows) for rows in parts],
             "query_index": index,
             "sizes": [len(shard) for shard in shards],
+            "rows": torch.from_numpy(batch.queries.astype(np.int64)),
         }
+        if self.reading is not None:
+            loaded["reading"] = self.reading.batch(shards[0].queries)
         if self.frozen is not None:
             columns, targets = self._frozen_columns(batch)
             loaded["columns"] = torch.from_numpy(columns)
@@ -162,7 +215,12 @@ class RetrievalStage:
                 documents = self.frozen[batch["columns"]]
             else:
                 documents = gather_rows(self.accelerator, documents, batch["document_sizes"])
-            return contrastive_loss(queries, documents, batch["targets"], batch["excluded"], self.temperature)
+            loss = contrastive_loss(queries, documents, batch["targets"], batch["excluded"], self.temperature)
+            if self.start_vectors is not None:
+                rows = batch["rows"].to(queries.device)
+                moved = (queries - self.start_vectors[rows]).square().flatten(1).sum(1) * self.is_plain[rows]
+                loss = loss + self.args.stay_close * moved.mean()
+            return loss
 
         sides = [Side(lambda inputs: self.model(QUERY, inputs), batch["queries"], batch["query_index"])]
         if self.frozen is None:
@@ -175,7 +233,16 @@ class RetrievalStage:
             reseed=lambda side, part: reseed(seed, step, rank, side, part),
             keep=self.args.mini_batch_size is None,
         )
-        return {"loss": loss}
+        losses = {"loss": loss}
+        if self.reading is not None:
+            inputs = {name: batch["reading"][name] for name in ("input_ids", "attention_mask")}
+            labels = {name: value for name, value in batch["reading"].items() if name not in inputs}
+            query = self.accelerator.unwrap_model(self.model).query
+            terms = reading_losses(query.read(**inputs), inputs["attention_mask"], **labels)
+            losses["reading_loss"] = torch.stack(list(terms.values())).sum()
+            self.accelerator.backward(self.args.reading_weight * losses["reading_loss"])
+            losses["reading_loss"] = losses["reading_loss"].detach()
+        return losses
 
     def evaluate(self, *, labels: bool = True) -> dict[str, Any]:
         """The dev metrics, and those of each group; without `labels` the model has to find the operators by itself."""

@@ -62,7 +62,7 @@ def build_model(start: Start, args: RetrievalArguments) -> DualEncoder:
     """Both encoders, and how their vectors are made: as the flags say, else as the encoder was trained."""
     gate = None if args.gate == "given" else args.gate
     model = DualEncoder(
-        start.query_encoder(baseline=args.baseline, gate=gate, seed=args.seed),
+        start.query_encoder(baseline=args.baseline, gate=gate, seed=args.seed, **args.model_settings()),
         start.document_encoder(),
         pooling=args.pooling or start.encoder.pooling,
         similarity=args.similarity or start.encoder.similarity,

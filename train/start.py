@@ -53,12 +53,17 @@ class Start:
         tokenizer.model_max_length = 512
         return tokenizer
 
-    def query_encoder(self, *, baseline: bool, gate: str | None = None, seed: int = 0) -> PreTrainedModel:
-        """A Bool-BERT, whose new parts are drawn from the seed; or, as the baseline, a plain BERT."""
+    def query_encoder(
+        self, *, baseline: bool, gate: str | None = None, seed: int = 0, **changes: Any
+    ) -> PreTrainedModel:
+        """A Bool-BERT, whose new parts are drawn from the seed; or, as the baseline, a plain BERT.
+
+        `changes` are settings of its configuration.
+        """
         if baseline:
             return self._plain_bert(self.plain if self.is_boolean else self.path)
         reseed(seed)
-        settings: dict[str, Any] = {"pooling": self.encoder.pooling, **({"gate": gate} if gate else {})}
+        settings: dict[str, Any] = {"pooling": self.encoder.pooling, **({"gate": gate} if gate else {}), **changes}
         return self._load(BoolBertModel, self.path, **settings)
 
     def document_encoder(self) -> PreTrainedModel:

@@ -1,5 +1,6 @@
-"""Boolean sentences for pretraining, in SetBERT's schema, from the project's own word lists."""
+"""Boolean sentences for pretraining: triplets in SetBERT's schema, and sentences with the scopes of their operators."""
 
 from .generate import SPLITS, Triplet, all_sentences, boolean_sentences
+from .labelled import Sentence, labelled_sentences
 
-__all__ = ["SPLITS", "Triplet", "all_sentences", "boolean_sentences"]
+__all__ = ["SPLITS", "Sentence", "Triplet", "all_sentences", "boolean_sentences", "labelled_sentences"]

@@ -1,0 +1,178 @@
+"""Does a model obey NOT? Queries with a document that answers and a trap: a document about what is excluded.
+
+    python eval/exclusion.py --model DIR_OR_HUB_ID --data boolquestions_not excluir_dev
+
+A data folder holds corpus.jsonl(.gz) with `id` and `text`, and queries.jsonl(.gz) with `text`, `gold`, `traps` (ids).
+Such pools are small: the figures are MRR@10, how often the answer stands above its trap, and how often a trap stands
+among the first three. The parts of a Bool-BERT are switched on one after the other.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.arguments import parse_arguments
+from boolbert.boolean import OPERATORS, scope_labels
+from boolbert.data.lines import read_lines
+from boolbert.errors import DataError, run_script
+from boolbert.files import write_json
+from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.models import bool_bert, load_encoder, side_modules
+from boolbert.retrieval.neighbours import top_k
+
+NOT = OPERATORS.index("not")
+OFF = [0] * len(OPERATORS)
+
+
+class TrapQuery(NamedTuple):
+    """A query, the rows that answer it and the rows about what it excludes."""
+
+    text: str
+    gold: list[int]
+    traps: list[int]
+
+
+class TrapSet(NamedTuple):
+    """Queries over a small pool of texts."""
+
+    name: str
+    texts: list[str]
+    queries: list[TrapQuery]
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a system reaches on a set; per query for significance tests."""
+
+    system: str
+    mrr: npt.NDArray[np.float64]
+    above: npt.NDArray[np.float64]
+    trapped: npt.NDArray[np.float64]
+
+    def means(self) -> dict[str, float]:
+        return {name: round(float(getattr(self, name).mean()), 4) for name in ("mrr", "above", "trapped")}
+
+
+@dataclass
+class Arguments:
+    """The flags of this script."""
+
+    model: str | None = field(default=None, metadata={"help": "model folder or Hub id; all-MiniLM-L6-v2 if not given"})
+    data: list[str] = field(default_factory=list, metadata={"help": "folders with a corpus and queries", "nargs": "+"})
+    output: str | None = field(default=None, metadata={"help": "also write the figures to this JSON file"})
+    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
+
+
+def read_trap_set(folder: str | Path) -> TrapSet:
+    """A folder's pool and queries."""
+    folder = Path(folder)
+    corpus = list(_rows(folder, "corpus", "id", "text"))
+    rows = {row["id"]: number for number, row in enumerate(corpus)}
+    queries = []
+    for row in _rows(folder, "queries", "text", "gold", "traps"):
+        unknown = [name for name in (*row["gold"], *row["traps"]) if name not in rows]
+        if unknown:
+            raise DataError(f"{folder}: a query names document {unknown[0]!r}, which the corpus does not have")
+        queries.append(TrapQuery(row["text"], *([rows[name] for name in row[key]] for key in ("gold", "traps"))))
+    return TrapSet(folder.name, [row["text"] for row in corpus], queries)
+
+
+def _rows(folder: Path, name: str, *fields: str) -> Iterator[dict[str, Any]]:
+    path = next((path for path in (folder / f"{name}.jsonl.gz", folder / f"{name}.jsonl") if path.exists()), None)
+    if path is None:
+        raise DataError(f"{folder}: {name}.jsonl is missing (it may end in .gz)")
+    for number, line in read_lines(path, progress=False):
+        row = json.loads(line)
+        missing = [field for field in fields if field not in row]
+        if missing:
+            raise DataError(f"{path}, line {number}: field {missing[0]!r} is missing")
+        yield row
+
+
+def score(system: str, queries: Any, documents: Any, traps: TrapSet) -> Score:
+    """Rank the whole pool for each query."""
+    _, ranked = top_k(queries, documents, len(documents))
+    positions = np.argsort(ranked, axis=1)  # the rank of each document, from 0
+    gold = np.array([positions[row, query.gold].min() for row, query in enumerate(traps.queries)])
+    trap = np.array([positions[row, query.traps].min() for row, query in enumerate(traps.queries)])
+    reciprocal = np.where(gold < 10, 1 / (gold + 1), 0.0)
+    return Score(system, reciprocal, (gold < trap).astype(float), (trap < 3).astype(float))
+
+
+def scores(model: Any, traps: TrapSet) -> list[Score]:
+    """The plain encoder, then, for a Bool-BERT, its attention alone and the vector that excludes."""
+    texts = [query.text for query in traps.queries]
+    documents = encode_inputs(model, traps.texts, "document", 32)
+    if bool_bert(model) is None:
+        return [score("encoder", encode_inputs(model, texts, "query", 32), documents, traps)]
+    plain = encode_inputs(model, [{"text": text, "operators": OFF} for text in texts], "query", 32)
+    found = [score("gates off", plain, documents, traps)]
+    if bool_bert(model).config.exclusion != "none":
+        alone = encode_inputs(without_exclusion(model), texts, "query", 32)
+        found.append(score("attention alone", alone, documents, traps))
+    for weight in (None, 0.0, 0.2, 0.4, 0.6):
+        inputs = texts if weight is None else [{"text": text, "not_weight": weight} for text in texts]
+        name = "as the model is" if weight is None else f"exclusion {weight}"
+        found.append(score(name, encode_inputs(model, inputs, "query", 32), documents, traps))
+    return found
+
+
+def without_exclusion(model: Any) -> Any:
+    """A second model on the same weights whose vector is only pooled."""
+    import copy
+
+    tensors = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    twin = copy.deepcopy(model, tensors)  # deepcopy keeps what it finds here
+    bool_bert(twin).composer.excludes = False  # type: ignore[union-attr]
+    return twin
+
+
+def scope_agreement(model: Any, texts: Sequence[str]) -> dict[str, float]:
+    """How far the model's NOT scopes agree with the parser's, over tokens."""
+    import torch
+
+    bert, first = bool_bert(model), side_modules(model, "query")[0]
+    hits = wrong = missed = 0
+    for text in texts:
+        encoding = first.tokenizer(text, return_offsets_mapping=True, truncation=True, return_tensors="pt")
+        offsets = encoding.pop("offset_mapping")[0].tolist()
+        with torch.no_grad():
+            found = bert.read(**encoding.to(bert.device)).scope[0, NOT].bool().cpu().numpy()  # type: ignore[union-attr]
+        meant = np.array(scope_labels(text, offsets)[NOT], dtype=bool)
+        hits, wrong, missed = (
+            hits + int((found & meant).sum()),
+            wrong + int((found & ~meant).sum()),
+            missed + int((~found & meant).sum()),
+        )
+    precision, recall = hits / max(hits + wrong, 1), hits / max(hits + missed, 1)
+    return {"precision": precision, "recall": recall, "f1": 2 * hits / max(2 * hits + wrong + missed, 1)}
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    args = parse_arguments(Arguments, __doc__, words)
+    model = load_encoder(args.model, device=args.device)
+    figures: dict[str, Any] = {"arguments": asdict(args)}
+    for folder in args.data:
+        traps = read_trap_set(folder)
+        found = scores(model, traps)
+        print(f"\n{traps.name}: {len(traps.queries)} queries, {len(traps.texts)} texts")
+        print(f"{'':20} MRR@10  above trap  trap in top 3")
+        for row in found:
+            values = row.means()
+            print(f"{row.system:20} {values['mrr']:6.3f}  {values['above']:10.3f}  {values['trapped']:13.3f}")
+        figures[traps.name] = {"systems": {row.system: row.means() for row in found}}
+        if bool_bert(model) is not None and bool_bert(model).scope_reader is not None:
+            agreement = scope_agreement(model, [query.text for query in traps.queries])
+            figures[traps.name]["scope"] = agreement
+            print("NOT scopes, agreement with the parser: " + ", ".join(f"{k} {v:.3f}" for k, v in agreement.items()))
+    if args.output:
+        write_json(args.output, figures)
+
+
+if __name__ == "__main__":
+    run_script(main)

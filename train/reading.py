@@ -1,0 +1,208 @@
+"""Learn to read: cues, scopes and gates on the embeddings of a frozen BERT, from sentences whose labels are known.
+
+No layer runs, so thousands of sentences take seconds on a CPU. `upgrade.py` turns this into a model.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from boolbert.boolean import OPERATORS, multi_hot, read_parts, scope_labels
+from boolbert.boolean.labels import cue_labels
+from boolbert.data.sentences import Sentence
+from boolbert.modeling_boolbert import IGNORED_LABEL, BoolBertModel, reading_losses
+
+# The parts of Boolean-aware attention that read; the others (biases, corrections per layer) act on what they read.
+READING_PARTS = ("operator_embeddings", "cue_predictor", "scope_reader", "gate")
+# Batches are drawn from this many sorted by length, so that they need little padding.
+SORTED_TOGETHER = 16
+
+
+@dataclass
+class ReadingSettings:
+    """How long and how fast to learn, found on held-out sentences."""
+
+    epochs: int = 4
+    batch_size: int = 64
+    learning_rate: float = 2e-3
+    weight_decay: float = 0.01
+    warmup: float = 0.1
+    # In this share of the sentences, this share of the words that are no cues is replaced by any words: scopes follow
+    # from how a sentence is built, and names that training has never seen must not matter.
+    replaced_sentences: float = 0.5
+    replaced_words: float = 0.3
+    max_length: int = 96
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class LabelledTokens:
+    """Sentences as token ids with labels: for each (L,), (3, L), (3, L) and (3,)."""
+
+    ids: list[np.ndarray]
+    cues: list[np.ndarray]
+    scopes: list[np.ndarray]
+    operators: np.ndarray
+    pad: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def batch(self, rows: Sequence[int]) -> dict[str, Tensor]:
+        """Inputs and labels, padded to the longest; labels of padding do not count."""
+        longest = max(len(self.ids[row]) for row in rows)
+        ids = np.full((len(rows), longest), self.pad)
+        labels = np.full((2, len(rows), len(OPERATORS), longest), IGNORED_LABEL)
+        for place, row in enumerate(rows):
+            length = len(self.ids[row])
+            ids[place, :length] = self.ids[row]
+            labels[0, place, :, :length], labels[1, place, :, :length] = self.cues[row], self.scopes[row]
+        return {
+            "input_ids": torch.from_numpy(ids),
+            "attention_mask": torch.from_numpy((labels[0, :, 0] != IGNORED_LABEL).astype(np.int64)),
+            "cue_labels": torch.from_numpy(labels[0]),
+            "scope_labels": torch.from_numpy(labels[1]),
+            "gate_labels": torch.from_numpy(self.operators[list(rows)]),
+        }
+
+
+def label_sentences(tokenizer: Any, sentences: Sequence[Sentence], max_length: int) -> LabelledTokens:
+    """Tokenise sentences and carry their labels over to the tokens."""
+    encoding = tokenizer(
+        [sentence.text for sentence in sentences], truncation=True, max_length=max_length, return_offsets_mapping=True
+    )
+    spans = list(zip(sentences, encoding["offset_mapping"], strict=True))
+    return LabelledTokens(
+        [np.array(ids) for ids in encoding["input_ids"]],
+        [np.array(cue_labels(sentence.text, offsets, sentence.cues)) for sentence, offsets in spans],
+        [np.array(scope_labels(sentence.text, offsets, sentence.scopes)) for sentence, offsets in spans],
+        np.array([multi_hot(sentence.operators) for sentence in sentences]),
+        tokenizer.pad_token_id,
+    )
+
+
+def parsed_sentence(text: str) -> Sentence:
+    """A text with the labels that the cue parser gives it."""
+    reading = read_parts(text)
+    operators = tuple(dict.fromkeys(cue.operator for cue in reading.cues))
+    scopes = {operator: reading.scopes(operator) for operator in operators}
+    return Sentence(text, operators, reading.cues, scopes)
+
+
+def freeze_reading(model: BoolBertModel) -> None:
+    """Keep cues, scopes and gates as they are, and the embeddings that they are read off."""
+    for name, parameter in model.named_parameters():
+        if name.startswith((*READING_PARTS, "embeddings.")):
+            parameter.requires_grad_(False)
+
+
+def learn_to_read(
+    model: BoolBertModel,
+    data: LabelledTokens,
+    settings: ReadingSettings,
+    *,
+    word_ids: np.ndarray | None = None,
+    on_step: Callable[[dict[str, float]], object] | None = None,
+) -> None:
+    """Train the reading parts; everything else stays as it is. `word_ids`: what replaced words are drawn from."""
+    learning = [parameter for name, parameter in model.named_parameters() if name.startswith(READING_PARTS)]
+    optimizer = torch.optim.AdamW(learning, lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    random = np.random.default_rng(settings.seed)
+    steps = settings.epochs * -(-len(data) // settings.batch_size)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, settings.learning_rate, total_steps=steps, pct_start=settings.warmup
+    )
+    was_training = model.training
+    model.eval()  # no dropout in the frozen embeddings
+    for _ in range(settings.epochs):
+        for rows in _shuffled_batches(data, settings.batch_size, random):
+            batch = data.batch(rows)
+            if word_ids is not None:
+                batch["input_ids"] = replace_words(batch, word_ids, settings, random)
+            batch = {name: tensor.to(model.device) for name, tensor in batch.items()}
+            inputs = {name: batch.pop(name) for name in ("input_ids", "attention_mask")}
+            losses = reading_losses(model.read(**inputs), inputs["attention_mask"], **batch)
+            gradients = torch.autograd.grad(torch.stack(list(losses.values())).sum(), learning, allow_unused=True)
+            for parameter, gradient in zip(learning, gradients, strict=True):
+                parameter.grad = gradient
+            torch.nn.utils.clip_grad_norm_(learning, 1.0)
+            optimizer.step()
+            schedule.step()
+            if on_step is not None:
+                on_step({name: float(loss.detach()) for name, loss in losses.items()})
+    for parameter in learning:
+        parameter.grad = None
+    model.train(was_training)
+
+
+def replace_words(
+    batch: dict[str, Tensor], word_ids: np.ndarray, settings: ReadingSettings, random: np.random.Generator
+) -> Tensor:
+    """The token ids with some words replaced, never a cue, the first or the last token."""
+    ids = batch["input_ids"].numpy().copy()
+    mask = batch["attention_mask"].numpy().astype(bool)
+    allowed = mask & (batch["cue_labels"].numpy().max(1) == 0)
+    allowed[:, 0] = False
+    allowed[np.arange(len(ids)), mask.sum(1) - 1] = False
+    chosen = random.random((len(ids), 1)) < settings.replaced_sentences
+    chosen = chosen & allowed & np.isin(ids, word_ids) & (random.random(ids.shape) < settings.replaced_words)
+    ids[chosen] = random.choice(word_ids, int(chosen.sum()))
+    return torch.from_numpy(ids)
+
+
+def content_words(tokenizer: Any) -> np.ndarray:
+    """The ids of the tokenizer's whole words of at least four letters: names and nouns, hardly any grammar."""
+    found = [id_ for token, id_ in tokenizer.get_vocab().items() if len(token) >= 4 and token.isalpha()]
+    return np.array(sorted(found))
+
+
+@torch.no_grad()
+def measure_reading(model: BoolBertModel, data: LabelledTokens, batch_size: int = 256) -> dict[str, dict[str, float]]:
+    """F1 of cues, scopes and gates for each operator, over tokens and over sentences.
+
+    Scopes count where the model would act on them: its own gate has to be on.
+    """
+    counts = {kind: np.zeros((3, len(OPERATORS))) for kind in ("cue", "scope", "gate")}
+    was_training = model.training
+    model.eval()
+    for start in range(0, len(data), batch_size):
+        batch = data.batch(range(start, min(start + batch_size, len(data))))
+        reading = model.read(batch["input_ids"].to(model.device), batch["attention_mask"].to(model.device))
+        found = {"cue": reading.cue_logits > 0, "scope": reading.scope > 0, "gate": reading.operators > 0}
+        for kind, values in found.items():
+            labels = batch[f"{kind}_labels"].numpy()
+            predicted, meant, known = values.cpu().numpy(), labels == 1, labels != IGNORED_LABEL
+            axes = (0,) if kind == "gate" else (0, 2)
+            counts[kind] += [
+                (predicted & meant).sum(axes),
+                (predicted & ~meant & known).sum(axes),
+                (~predicted & meant).sum(axes),
+            ]
+    model.train(was_training)
+    return {
+        kind: {name: f1(*column) for name, column in zip(OPERATORS, table.T, strict=True)}
+        for kind, table in counts.items()
+    }
+
+
+def f1(hits: float, wrong: float, missed: float) -> float:
+    """
+    >>> f1(3, 1, 1)
+    0.75
+    """
+    return float(2 * hits / max(2 * hits + wrong + missed, 1))
+
+
+def _shuffled_batches(data: LabelledTokens, size: int, random: np.random.Generator) -> Iterator[np.ndarray]:
+    order = random.permutation(len(data))
+    batches = []
+    for start in range(0, len(order), size * SORTED_TOGETHER):
+        window = order[start : start + size * SORTED_TOGETHER]
+        window = window[np.argsort([len(data.ids[row]) for row in window], kind="stable")]
+        batches += [window[first : first + size] for first in range(0, len(window), size)]
+    for number in random.permutation(len(batches)):
+        yield batches[number]

@@ -1,0 +1,191 @@
+"""Turn any BERT-based sentence-transformers model into one that obeys NOT, in minutes on a CPU.
+
+    boolbert upgrade MODEL --output_dir DIR
+
+Only Boolean-aware attention learns, from made sentences whose cues and scopes are known; it needs no labels of yours.
+Document vectors, and the vectors of queries that exclude nothing, stay the same to the bit: no index is built anew.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from boolbert.arguments import parse_arguments
+from boolbert.data import Quest
+from boolbert.data.sentences import Sentence, labelled_sentences
+from boolbert.data.tasks import Task, quest_task
+from boolbert.errors import TrainingError, run_script
+from boolbert.files import whole_folder
+from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.metrics import means, quest_metrics
+from boolbert.retrieval.models import bool_bert, load_encoder
+from boolbert.retrieval.neighbours import top_k
+from boolbert.train.outputs import ARGUMENTS, METRICS, git_commit, versions, write_json
+from boolbert.train.reading import (
+    ReadingSettings,
+    content_words,
+    label_sentences,
+    learn_to_read,
+    measure_reading,
+    parsed_sentence,
+)
+from boolbert.train.start import quiet
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+# How an upgraded model is built. AND and OR are read, but leave its attention alone: without them in training, the
+# plain encoder's own reading of them is the best there is.
+CONFIG: dict[str, Any] = {
+    "gate": "cue",
+    "attention_operators": ["not"],
+    "not_reach": "both",
+    "exclusion": "scalar",
+    "exclusion_weight": 0.3,
+}
+
+
+@dataclass
+class UpgradeSettings:
+    """What an upgrade can be told."""
+
+    sentences: int = field(default=16_000, metadata={"help": "made sentences to learn from"})
+    seed: int = field(default=0, metadata={"help": "the same seed gives the same model"})
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """An upgraded model, and what it reached: F1 of cues, scopes and gates, and the countries before and after."""
+
+    model: "SentenceTransformer"
+    metrics: dict[str, Any]
+    folder: Path | None = None
+
+
+def upgrade(
+    model: "str | Path | SentenceTransformer | None" = None,
+    output_dir: str | Path | None = None,
+    *,
+    settings: UpgradeSettings | None = None,
+    device: str | None = None,
+    progress: bool = True,
+) -> Upgrade:
+    """Upgrade a model: a folder, a Hub id, a loaded SentenceTransformer, or all-MiniLM-L6-v2 if none is given."""
+    from boolbert.sentence_boolbert import BoolBertSentenceTransformer
+
+    settings = settings or UpgradeSettings()
+    folder = None if output_dir is None else Path(output_dir)
+    if folder is not None and folder.exists() and any(folder.iterdir()):
+        raise TrainingError(f"--output_dir {folder}: holds files already; give a new folder")
+    began = time.perf_counter()
+    named = None if model is None else str(model)
+    source = (
+        load_encoder(named, device=device, quiet=True) if model is None or isinstance(model, (str, Path)) else model
+    )
+    if bool_bert(source) is not None:
+        raise TrainingError(f"{named or 'the model'}: is a Bool-BERT already; upgrade takes a plain encoder")
+    torch.manual_seed(settings.seed)
+    with quiet():
+        upgraded = BoolBertSentenceTransformer.from_sentence_transformer(
+            source, share=True, query_length=None, device=str(source.device), **CONFIG
+        )
+    metrics = train_reading(upgraded, settings, progress=progress)
+    task = quest_task(None, "dev", progress=False)
+    metrics["countries"] = {"before": measure(source, task), "after": measure(upgraded, task)}
+    metrics["seconds"] = round(time.perf_counter() - began, 1)
+    if folder is not None:
+        save(upgraded, folder, named, settings, metrics)
+    return Upgrade(upgraded, metrics, folder)
+
+
+def train_reading(model: "SentenceTransformer", settings: UpgradeSettings, *, progress: bool = True) -> dict[str, Any]:
+    """Teach the model's Bool-BERT to read; what it reaches on held-out sentences of other words."""
+    bert: Any = bool_bert(model)
+    tokenizer = model.tokenizer
+    reading = ReadingSettings(seed=settings.seed)
+    train = training_sentences(settings.sentences, settings.seed)
+    data = label_sentences(tokenizer, train, reading.max_length)
+    steps = reading.epochs * -(-len(data) // reading.batch_size)
+    with tqdm(total=steps, desc="Learning to read", unit="step", disable=not progress) as bar:
+        learn_to_read(bert, data, reading, word_ids=content_words(tokenizer), on_step=lambda _: bar.update())
+    held_out = labelled_sentences(max(200, settings.sentences // 10), seed=settings.seed, split="dev")
+    return measure_reading(bert, label_sentences(tokenizer, held_out, reading.max_length))
+
+
+def training_sentences(count: int, seed: int) -> list[Sentence]:
+    """Made sentences, and the embedded countries' training queries and descriptions as the cue parser reads them."""
+    quest = Quest(progress=False)
+    texts = [query.query for query in quest.queries("train")]
+    texts += [sentence for row in range(len(quest.corpus)) for sentence in quest.corpus.text(row).split(". ")[:2]]
+    return [*labelled_sentences(count, seed=seed, split="train"), *map(parsed_sentence, texts)]
+
+
+def measure(model: "SentenceTransformer", task: Task) -> dict[str, float]:
+    """The countries' NOT queries: R-precision, MRR@10, and the share of the top R that the query excludes."""
+    chosen = [row for row, question in enumerate(task.questions) if "not" in (question.operators or ())]
+    documents = encode_inputs(model, [task.corpus.text(row) for row in range(len(task.corpus))], "document", 32)
+    queries = encode_inputs(model, task.texts, "query", 32)
+    _, rows = top_k(queries, documents, len(documents))
+    found = means(quest_metrics(task, rows), np.array(chosen))
+    return {name: found[name] for name in ("r_precision", "mrr@10", "negated")}
+
+
+def save(
+    model: "SentenceTransformer", folder: Path, source: str | None, settings: UpgradeSettings, metrics: dict[str, Any]
+) -> None:
+    """The model, for AutoModel and SentenceTransformer, and how it was made."""
+    arguments = {"encoder": source, "data": None, "output_dir": str(folder), **asdict(settings)}
+    record = {"script": "upgrade", "arguments": arguments, "start": {"encoder": source}}
+    with whole_folder(folder) as aside:
+        write_json(aside / ARGUMENTS, {**record, "versions": versions(), "git_commit": git_commit()})
+        with quiet():
+            model.save(str(aside), create_model_card=False)
+        write_json(aside / METRICS, {**metrics, "seed": settings.seed, "arguments": arguments})
+
+
+@dataclass
+class Arguments(UpgradeSettings):
+    """The flags of `boolbert upgrade`."""
+
+    model: str | None = field(default=None, metadata={"help": "folder or Hub id; all-MiniLM-L6-v2 if not given"})
+    output_dir: str | None = field(default=None, metadata={"help": "a new folder for the upgraded model"})
+    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is if not given"})
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    words = list(sys.argv[1:] if words is None else words)
+    if words and not words[0].startswith("-"):
+        words = ["--model", *words]
+    args = parse_arguments(Arguments, __doc__, words)
+    if args.output_dir is None:
+        raise TrainingError("--output_dir must be given: a new folder for the upgraded model")
+    settings = UpgradeSettings(args.sentences, args.seed)
+    upgraded = upgrade(args.model, args.output_dir, settings=settings, device=args.device)
+    print(
+        f"{table(upgraded.metrics)}\n\n{upgraded.folder}: ready for boolbert search, index and publish "
+        f"({upgraded.metrics['seconds']:.0f} s)"
+    )
+
+
+def table(metrics: dict[str, Any]) -> str:
+    """What an upgrade reached, for a terminal."""
+    lines = ["Held-out sentences, F1     and    or   not"]
+    for kind in ("cue", "scope", "gate"):
+        lines.append(f"  {kind:22} " + " ".join(f"{metrics[kind][name]:5.3f}" for name in ("and", "or", "not")))
+    lines += ["", "Countries, NOT queries   before  after"]
+    names = {"r_precision": "R-precision", "mrr@10": "MRR@10", "negated": "excluded in the top R"}
+    for name, title in names.items():
+        before, after = (metrics["countries"][when][name] for when in ("before", "after"))
+        lines.append(f"  {title:22} {before:6.3f} {after:6.3f}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    run_script(main)
