@@ -108,11 +108,12 @@ def scores(model: Any, traps: TrapSet) -> list[Score]:
     """The plain encoder, then, for a Bool-BERT, its attention alone and the vector that excludes."""
     texts = [query.text for query in traps.queries]
     documents = encode_inputs(model, traps.texts, "document", 32)
-    if bool_bert(model) is None:
+    bert: Any = bool_bert(model)
+    if bert is None:
         return [score("encoder", encode_inputs(model, texts, "query", 32), documents, traps)]
     plain = encode_inputs(model, [{"text": text, "operators": OFF} for text in texts], "query", 32)
     found = [score("gates off", plain, documents, traps)]
-    if bool_bert(model).config.exclusion != "none":
+    if bert.config.exclusion != "none":
         alone = encode_inputs(without_exclusion(model), texts, "query", 32)
         found.append(score("attention alone", alone, documents, traps))
     for weight in (None, 0.0, 0.2, 0.4, 0.6):
@@ -136,13 +137,14 @@ def scope_agreement(model: Any, texts: Sequence[str]) -> dict[str, float]:
     """How far the model's NOT scopes agree with the parser's, over tokens."""
     import torch
 
-    bert, first = bool_bert(model), side_modules(model, "query")[0]
+    bert: Any = bool_bert(model)
+    first = side_modules(model, "query")[0]
     hits = wrong = missed = 0
     for text in texts:
         encoding = first.tokenizer(text, return_offsets_mapping=True, truncation=True, return_tensors="pt")
         offsets = encoding.pop("offset_mapping")[0].tolist()
         with torch.no_grad():
-            found = bert.read(**encoding.to(bert.device)).scope[0, NOT].bool().cpu().numpy()  # type: ignore[union-attr]
+            found = bert.read(**encoding.to(bert.device)).scope[0, NOT].bool().cpu().numpy()
         meant = np.array(scope_labels(text, offsets)[NOT], dtype=bool)
         hits, wrong, missed = (
             hits + int((found & meant).sum()),
@@ -166,7 +168,7 @@ def main(words: Sequence[str] | None = None) -> None:
             values = row.means()
             print(f"{row.system:20} {values['mrr']:6.3f}  {values['above']:10.3f}  {values['trapped']:13.3f}")
         figures[traps.name] = {"systems": {row.system: row.means() for row in found}}
-        if bool_bert(model) is not None and bool_bert(model).scope_reader is not None:
+        if getattr(bool_bert(model), "scope_reader", None) is not None:
             agreement = scope_agreement(model, [query.text for query in traps.queries])
             figures[traps.name]["scope"] = agreement
             print("NOT scopes, agreement with the parser: " + ", ".join(f"{k} {v:.3f}" for k, v in agreement.items()))

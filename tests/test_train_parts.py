@@ -133,7 +133,7 @@ def test_many_texts_are_tokenised_once_and_a_damaged_cache_is_made_anew(folder, 
 
 
 def test_batches_come_ahead_of_time_and_the_thread_ends_with_them():
-    from boolbert.train.loader import prefetch
+    from boolbert.retrieval.prefetch import prefetch
 
     made = []
     batches = prefetch(lambda step: made.append(step) or step, range(100), depth=3)
@@ -204,7 +204,7 @@ def test_held_out_queries_are_those_of_the_split_command(folder, tmp_path):
 def test_violating_negatives_need_atoms(folder, tmp_path):
     from boolbert.data.tasks import quest_splits
     from boolbert.errors import TrainingError
-    from boolbert.train.negatives import hard_negatives
+    from boolbert.retrieval.negatives import hard_negatives
 
     for name in ("documents.jsonl", "train.jsonl", "dev.jsonl"):
         (tmp_path / name).write_text((folder / "quest" / name).read_text())
@@ -229,7 +229,7 @@ def test_labels_for_the_gate_are_needed_of_every_query(folder):
 def test_bm25_negatives_share_words_and_never_answer(folder, monkeypatch):
     from boolbert.data.tasks import quest_splits
     from boolbert.errors import BoolBertError
-    from boolbert.train import negatives
+    from boolbert.retrieval import negatives
 
     data = quest_splits(str(folder / "quest"))
     monkeypatch.setitem(sys.modules, "bm25s", None)

@@ -146,7 +146,7 @@ def still(model):
 
 def quest_stage(folder, accelerator, **changes):
     from boolbert.data.tasks import quest_splits
-    from boolbert.train.negatives import hard_negatives
+    from boolbert.retrieval.negatives import hard_negatives
     from boolbert.train.retrieval import RetrievalStage
     from boolbert.train.retrieval_run import build_model
     from boolbert.train.start import find_start

@@ -16,9 +16,9 @@ from accelerate.utils import broadcast_object_list, send_to_device
 from torch import Tensor, nn
 
 from boolbert.errors import Interrupted, TrainingError
+from boolbert.retrieval.prefetch import prefetch
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import Checkpoints, out_of_memory
-from boolbert.train.loader import prefetch
 from boolbert.train.logs import RunLog
 from boolbert.train.optimizer import build_optimizer, learning_rate_share, set_learning_rate
 

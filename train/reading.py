@@ -52,7 +52,7 @@ class LabelledTokens:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def batch(self, rows: Sequence[int]) -> dict[str, Tensor]:
+    def batch(self, rows: Sequence[int] | np.ndarray) -> dict[str, Tensor]:
         """Inputs and labels, padded to the longest; labels of padding do not count."""
         longest = max(len(self.ids[row]) for row in rows)
         ids = np.full((len(rows), longest), self.pad)
@@ -172,7 +172,11 @@ def measure_reading(model: BoolBertModel, data: LabelledTokens, batch_size: int 
     for start in range(0, len(data), batch_size):
         batch = data.batch(range(start, min(start + batch_size, len(data))))
         reading = model.read(batch["input_ids"].to(model.device), batch["attention_mask"].to(model.device))
-        found = {"cue": reading.cue_logits > 0, "scope": reading.scope > 0, "gate": reading.operators > 0}
+        found: dict[str, Any] = {
+            "cue": reading.cue_logits > 0,  # type: ignore[operator]
+            "scope": reading.scope > 0,  # type: ignore[operator]
+            "gate": reading.operators > 0,  # type: ignore[operator]
+        }
         for kind, values in found.items():
             labels = batch[f"{kind}_labels"].numpy()
             predicted, meant, known = values.cpu().numpy(), labels == 1, labels != IGNORED_LABEL

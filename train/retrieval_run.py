@@ -9,11 +9,11 @@ from boolbert import BoolBertConfig
 from boolbert.data.tasks import Splits
 from boolbert.retrieval.fingerprints import corpus_fingerprint
 from boolbert.retrieval.metrics import Metrics
+from boolbert.retrieval.negatives import hard_negatives
 from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import print_summary
 from boolbert.train.loop import Progress, Trainer
-from boolbert.train.negatives import hard_negatives
 from boolbert.train.outputs import (
     compile_options,
     fingerprint,
