@@ -516,13 +516,13 @@ class QueryComposer(nn.Module):
         self.branches = config.branches
         self.initial_weight = config.exclusion_weight
         if self.excludes:
-            self.strength = nn.Parameter(torch.empty(()))  # before softplus, which keeps it positive
+            self.strength = nn.Parameter(torch.empty(1))  # before softplus, which keeps it positive
         self.has_head = config.exclusion == "head"
         if self.has_head:
             self.dense = nn.Linear(3 * config.hidden_size, 64)
             self.activation = ACT2FN["gelu"]
             self.head = nn.Linear(64, 1, bias=False)
-            self.head_scale = nn.Parameter(torch.empty(()))  # starts at 0: at first every query has the same strength
+            self.head_scale = nn.Parameter(torch.empty(1))  # starts at 0: at first every query has the same strength
 
     def forward(
         self, hidden_states: Tensor, token_mask: Tensor, scope: Tensor | None, not_weight: Tensor | float | None = None

@@ -53,6 +53,17 @@ def test_every_recipe_can_be_read(name):
     assert parse(str(RECIPES / f"{name}.yaml")).batch_size == 32
 
 
+def test_the_launcher_reads_every_config():
+    from boolbert.train.arguments import RECIPES
+
+    names = sorted(path.name for path in (RECIPES.parent / "configs").glob("*.yaml"))
+    assert names == ["fsdp.yaml", "one_gpu.yaml", "several_gpus.yaml"]
+    told = {name: helpers.launcher_environment(name) for name in names}
+    assert {name: env["ACCELERATE_MIXED_PRECISION"] for name, env in told.items()} == dict.fromkeys(names, "bf16")
+    assert [name for name, env in told.items() if env.get("ACCELERATE_USE_FSDP") == "true"] == ["fsdp.yaml"]
+    assert told["fsdp.yaml"]["FSDP_VERSION"] == "2"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

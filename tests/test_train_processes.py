@@ -5,6 +5,7 @@ import multiprocessing
 import shutil
 import signal
 import socket
+from pathlib import Path
 
 import pytest
 import training_helpers as helpers
@@ -42,6 +43,17 @@ def finish(*processes):
     return [process.exitcode for process in processes]
 
 
+def losses(run):
+    rows = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [row["loss"] for row in rows if "loss" in row]
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 def weights(run):
     from safetensors.torch import load_file
 
@@ -52,6 +64,14 @@ def weights(run):
         if "checkpoints" not in file.parts
         for name, tensor in load_file(file).items()
     }
+
+
+@pytest.fixture(scope="module")
+def still(folder):
+    """Without dropout, which depends on how a batch is cut."""
+    helpers.write_encoder(folder / "still" / "encoder", dropout=0.0)
+    shutil.copytree(folder / "quest", folder / "still" / "quest")
+    return folder / "still"
 
 
 @pytest.fixture(scope="module")
@@ -101,54 +121,109 @@ def test_the_log_of_a_resumed_run_has_every_line_once(folder, start, undisturbed
     assert lines(output) == lines(undisturbed)
 
 
-def test_two_processes_with_half_the_batch_give_the_loss_and_gradients_of_one(folder, start):
+def test_two_processes_with_half_the_batch_give_the_loss_and_gradients_of_one(still, start):
     from accelerate import Accelerator
 
-    shutil.rmtree(folder / "still", ignore_errors=True)
-    helpers.write_encoder(folder / "still" / "encoder", dropout=0.0)
-    shutil.copytree(folder / "quest", folder / "still" / "quest")
     changes = {
         "quest": {"negatives": "violating", "mini_batch_size": 4, "gate": "learned"},
         "pretrain": {"batch_size": 5, "triplet_share": 0.8, "mini_batch_size": 6},
     }
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    group = [
-        start(helpers.gradients_in_group, folder / "still", folder / "still", rank, 2, port, changes) for rank in (0, 1)
-    ]
+    port = free_port()
+    group = [start(helpers.gradients_in_group, still, still, rank, 2, port, changes) for rank in (0, 1)]
     assert finish(*group) == [0, 0]
-    ranks = [torch.load(folder / "still" / f"rank-{rank}.pt") for rank in (0, 1)]
+    ranks = [torch.load(still / f"rank-{rank}.pt") for rank in (0, 1)]
     assert [rank["processes"] for rank in ranks] == [2, 2]
 
     accelerator = Accelerator()
     alone = {
-        "quest": helpers.quest_stage(folder / "still", accelerator, **changes["quest"]),
-        "pretrain": helpers.pretraining_stage(folder / "still", accelerator, **changes["pretrain"]),
+        "quest": helpers.quest_stage(still, accelerator, **changes["quest"]),
+        "pretrain": helpers.pretraining_stage(still, accelerator, **changes["pretrain"]),
     }
     for name, stage in alone.items():
-        losses, gradients = helpers.gradients_of(stage, accelerator)
+        values, gradients = helpers.gradients_of(stage, accelerator)
         seen = [rank[name]["seen"] for rank in ranks]
         assert seen[0].shape != seen[1].shape or not torch.equal(*seen)
         for rank in ranks:
-            assert rank[name]["losses"] == pytest.approx(losses, rel=1e-5)
+            assert rank[name]["losses"] == pytest.approx(values, rel=1e-5)
             assert rank[name]["gradients"].keys() == gradients.keys()
             for parameter, gradient in gradients.items():
                 torch.testing.assert_close(rank[name]["gradients"][parameter], gradient, rtol=1e-4, atol=1e-6)
 
 
-def test_only_the_main_process_of_a_group_writes_and_the_model_loads(folder, start):
+def in_group(start, folder, output, ranks=2, **changes):
+    """The exit codes of a run on several processes."""
+    port = free_port()
+    group = [start(helpers.train_in_group, folder, output, rank, ranks, port, **changes) for rank in range(ranks)]
+    return finish(*group)
+
+
+@pytest.fixture(scope="module")
+def whole_group(folder, start):
+    assert in_group(start, folder, folder / "group", mini_batch_size=4) == [0, 0]
+    return folder / "group"
+
+
+def test_only_the_main_process_of_a_group_writes_and_the_model_loads(whole_group, undisturbed):
     from transformers import AutoModel
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    output = folder / "group"
-    assert finish(*(start(helpers.train_in_group, folder, output, rank, 2, port, batch_size=6) for rank in (0, 1))) == [
-        0,
-        0,
-    ]
-    lines = [json.loads(line) for line in (output / "log.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (whole_group / "log.jsonl").read_text().splitlines()]
     steps = [line["step"] for line in lines if "loss" in line]
     assert len(steps) == len(set(steps))
-    assert AutoModel.from_pretrained(output).config.model_type == "boolbert"
+    assert AutoModel.from_pretrained(whole_group).config.model_type == "boolbert"
+    found, alone = (json.loads((run / "metrics.json").read_text()) for run in (whole_group, undisturbed))
+    assert found["steps"] == alone["steps"] == 15  # 22 queries in batches of 5, three times
+
+
+def test_a_group_that_is_killed_and_resumed_ends_with_the_same_weights(folder, start, whole_group):
+    output = folder / "group-killed"
+    codes = in_group(start, folder, output, mini_batch_size=4, kill=("step", 8))
+    assert -signal.SIGKILL in codes
+    assert in_group(start, folder, output, mini_batch_size=4, resume=True) == [0, 0]
+    expected, found = weights(whole_group), weights(output)
+    assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
+
+
+def test_another_number_of_processes_does_not_resume_a_run(folder, start):
+    output = folder / "group-of-one"
+    assert finish(start(helpers.train_quest, folder, output, kill=("step", 8))) == [-signal.SIGKILL]
+    assert in_group(start, folder, output, resume=True) == [2, 2]
+    assert "has processes=1, not 2; give the same flags" in Path(f"{output}.error-0").read_text()
+
+
+def test_a_batch_that_is_smaller_than_the_group_gets_one_line(folder, start):
+    assert in_group(start, folder, folder / "small", batch_size=1) == [2, 2]
+    told = (folder / "small.error-1").read_text()
+    assert told.startswith("a batch of 1 cannot be shared out among 2 processes; give a larger --batch_size")
+    assert not (folder / "small").exists()
+
+
+@pytest.mark.parametrize("size", [None, 4])
+def test_two_processes_with_sharded_weights_give_the_loss_and_gradients_of_one(still, start, size):
+    from accelerate import Accelerator
+
+    changes = {"negatives": "violating", "gate": "learned", "mini_batch_size": size}
+    port = free_port()
+    group = [start(helpers.sharded_gradients_in_group, still, still, rank, 2, port, changes) for rank in (0, 1)]
+    assert finish(*group) == [0, 0]
+    accelerator = Accelerator()
+    alone, gradients = helpers.gradients_of(helpers.quest_stage(still, accelerator, **changes), accelerator)
+    for rank in (0, 1):
+        found = torch.load(still / f"sharded-{rank}.pt")
+        assert found["loss"] == pytest.approx(alone["loss"], rel=1e-5)
+        assert found["gradients"].keys() == gradients.keys()
+        for name, gradient in gradients.items():
+            torch.testing.assert_close(found["gradients"][name], gradient, rtol=1e-4, atol=1e-6)
+
+
+def test_a_sharded_run_is_killed_and_resumed_and_saves_whole_weights(folder, start, whole_group):
+    from transformers import AutoModel
+
+    whole, killed = folder / "sharded", folder / "sharded-killed"
+    assert in_group(start, folder, whole, sharded=True, mini_batch_size=4) == [0, 0]
+    assert -signal.SIGKILL in in_group(start, folder, killed, sharded=True, mini_batch_size=4, kill=("step", 8))
+    assert in_group(start, folder, killed, sharded=True, mini_batch_size=4, resume=True) == [0, 0]
+    expected, found = weights(whole), weights(killed)
+    assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
+    # The same noise on the same batches: a run with DistributedDataParallel has the same losses.
+    assert losses(whole) == pytest.approx(losses(whole_group), rel=1e-3)
+    assert AutoModel.from_pretrained(whole).config.model_type == "boolbert"

@@ -5,6 +5,7 @@ import hashlib
 import os
 import platform
 import subprocess
+import warnings
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -46,6 +47,10 @@ def make_accelerator(args: RunArguments) -> Accelerator:
     except (ValueError, ImportError) as error:
         raise TrainingError(f"Accelerate refuses the launcher's settings: {first_line(error)}") from error
     check_launcher(accelerator)
+    # Nothing here changes the output of a layer in place, which is what the first warning is about. The second is about
+    # a setting whose new name Accelerate does not know yet.
+    warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view")
+    warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
     if accelerator.device.type == "cpu":
         # `accelerate launch` asks for a single thread where nobody says otherwise.
         torch.set_num_threads(args.threads or max(1, (os.cpu_count() or 1) // accelerator.num_processes))
@@ -59,6 +64,8 @@ def check_launcher(accelerator: Accelerator) -> None:
     kind = accelerator.distributed_type
     if kind in (DistributedType.DEEPSPEED, DistributedType.MEGATRON_LM):
         raise TrainingError(f"{kind.value} is not supported: its engine wants one forward pass per step; try FSDP")
+    if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true" and kind != DistributedType.FSDP:
+        raise TrainingError("FSDP needs a GPU for each process, and Accelerate sees none; start without it")
     if kind == DistributedType.FSDP and not accelerator.is_fsdp2:
         raise TrainingError("FSDP is supported in version 2 only: set fsdp_version: 2, or --fsdp_version 2")
     if accelerator.gradient_accumulation_steps != 1:

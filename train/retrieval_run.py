@@ -11,6 +11,7 @@ from boolbert.retrieval.fingerprints import corpus_fingerprint
 from boolbert.retrieval.metrics import Metrics
 from boolbert.retrieval.negatives import hard_negatives
 from boolbert.sentence_boolbert import save_dual_encoder
+from boolbert.train.checkpoints import full_weights
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import print_summary
 from boolbert.train.loop import Progress, Trainer
@@ -51,9 +52,9 @@ def run_retrieval(
     open_run(script, args, accelerator, wanted, start.record())
     progress = trainer.fit()
     found = final_metrics(stage, progress)
+    weights = full_weights(stage.model)
     if accelerator.is_main_process:
-        trained = accelerator.unwrap_model(stage.model, keep_fp32_wrapper=False).cpu()
-        save_run(trained, tokenizer, args, found)
+        save_run(model.copy_with(weights), tokenizer, args, found)
         print_summary(args.output_dir, found)
     accelerator.end_training()
 
