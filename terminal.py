@@ -3,6 +3,7 @@
 
 import codecs
 import json
+import os
 import sys
 from typing import Any
 
@@ -52,10 +53,16 @@ def print_json(value: Any) -> None:
 
 
 def use_any_encoding() -> None:
-    """Let standard output and error show what their encoding lacks in ASCII, instead of ending the program."""
+    """Let standard output and error show what their encoding lacks in ASCII, instead of ending the program.
+
+    Where one of them was closed by the caller (`>&-`), what is printed there is lost, and nothing else.
+    """
     codecs.register_error("boolbert", _in_ascii)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="boolbert")
 
 

@@ -199,11 +199,23 @@ def record(script: str, args: RunArguments, accelerator: Accelerator, wanted: di
         "script": script,
         "arguments": dataclasses.asdict(args),
         "identity": wanted,
+        "data_source": data_source(args.data),
         "start": start,
         "machine": {"device": name, "processes": accelerator.num_processes, "precision": accelerator.mixed_precision},
         "versions": versions(),
         "git_commit": git_commit(),
     }
+
+
+def data_source(data: str | None) -> str:
+    """Where data that was read came from: a name that is no file or folder here is the Hub's.
+
+    >>> data_source(None), data_source("sentences"), data_source("."), data_source("org/quest")
+    ('embedded', 'embedded', 'local', 'hub')
+    """
+    if data is None or data in ("countries", "sentences"):
+        return "embedded"
+    return "local" if Path(data).expanduser().exists() else "hub"
 
 
 def _difference(before: dict[str, Any], now: dict[str, Any], but: tuple[str, ...] = ()) -> str | None:

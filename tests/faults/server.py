@@ -1,0 +1,142 @@
+"""Runs commands as processes of their own, with a fault in each; started by `commands.py`, which see.
+
+It imports what the commands need once and then forks, so a command starts in a few hundredths of a second. Requests
+and answers are lines of JSON on standard input and output.
+"""
+
+import atexit
+import ctypes
+import importlib
+import json
+import os
+import resource
+import runpy
+import selectors
+import signal
+import sys
+import traceback
+
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod"}
+CAPABILITY_VERSION_3, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 0x20080522, 1, 2
+
+
+def main(modules):
+    for module in modules:
+        importlib.import_module(module)
+    for line in sys.stdin:
+        request = json.loads(line)
+        pipes = {name: os.pipe() for name in ("out", "err")}
+        child = os.fork()
+        if child == 0:
+            for descriptor, (_, end) in zip((1, 2), pipes.values(), strict=True):
+                os.dup2(end, descriptor)
+            sys.stdout, sys.stderr = (os.fdopen(fd, "w", buffering=1, closefd=False) for fd in (1, 2))
+            run(**request)
+        for _, end in pipes.values():
+            os.close(end)
+        shown = read_all({name: start for name, (start, _) in pipes.items()})
+        _, status = os.waitpid(child, 0)
+        print(json.dumps({"status": os.waitstatus_to_exitcode(status), **shown}), flush=True)
+
+
+def read_all(descriptors):
+    """What the child prints, until it ends."""
+    chunks = dict.fromkeys(descriptors, b"")
+    with selectors.DefaultSelector() as selector:
+        for name, descriptor in descriptors.items():
+            selector.register(descriptor, selectors.EVENT_READ, name)
+        while selector.get_map():
+            for key, _ in selector.select():
+                if chunk := os.read(key.fd, 65536):
+                    chunks[key.data] += chunk
+                else:
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+    return {name: content.decode(errors="replace") for name, content in chunks.items()}
+
+
+def run(command, folder, environment, kill_at, count, tear_at, full_at, as_user, closed):
+    """What the child does; it never returns."""
+    os.environ.update(environment)
+    os.chdir(folder)
+    if closed:  # what Python finds where the shell was told >&-
+        sys.stdout = None
+    if as_user:
+        obey_permissions()
+    if kill_at is not None or count:
+        watch(os.path.realpath(folder), kill_at, count)
+    limit = tear_at if tear_at is not None else full_at
+    if limit is not None:
+        # The write that crosses the limit kills the process in its middle, or fails as on a full disk.
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL if tear_at is not None else signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    status = 1
+    try:
+        script, *arguments = command
+        sys.argv = [script, *arguments]
+        if script == "boolbert":
+            from boolbert.cli import main as boolbert
+
+            status = boolbert(arguments)
+        else:
+            runpy.run_path(script, run_name="__main__")
+            status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream and stream.flush()
+            except OSError:
+                status = status or 1
+        atexit._run_exitfuncs()  # as at the end of an interpreter; os._exit leaves it out
+        os._exit(status or 0)
+
+
+def watch(folder, kill_at, count):
+    """Count what changes files below the folder, and kill the process before the n-th change."""
+    seen = 0
+    file = os.open(count, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) if count else None
+
+    def hook(event, details):
+        nonlocal seen
+        if event == "open":
+            path, _, flags = details
+            paths = [path] if flags & WRITING else []
+        elif event in CHANGES:
+            paths = details[:2]
+        else:
+            return
+        if not any(isinstance(path, str | bytes | os.PathLike) and is_below(path, folder) for path in paths):
+            return
+        seen += 1
+        if file is not None:
+            os.pwrite(file, str(seen).encode(), 0)
+        if seen == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+
+
+def is_below(path, folder):
+    return os.path.abspath(os.fsdecode(path)).startswith(folder + os.sep)
+
+
+def obey_permissions():
+    """Give up root's right to pass over the permissions of files, as if the user were another."""
+    if os.geteuid() != 0:
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
+    sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable rights, twice 32 bits
+    assert libc.capget(header, sets) == 0, os.strerror(ctypes.get_errno())
+    for place in range(3):
+        sets[place] &= ~(1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH)
+    assert libc.capset(header, sets) == 0, os.strerror(ctypes.get_errno())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
