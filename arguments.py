@@ -1,7 +1,7 @@
 # Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
 """How a script reads its flags: a dataclass whose fields have help texts becomes a command line."""
 
-from argparse import RawDescriptionHelpFormatter
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
@@ -24,3 +24,12 @@ def parse_arguments(kind: type[Arguments], description: str | None, words: Seque
     if unknown:
         raise BoolBertError(f"unknown argument {unknown[0]!r}; --help lists them all")
     return values
+
+
+def add_document_flags(parser: ArgumentParser) -> None:
+    """The flags that say how a user's documents are read; `boolbert.data.own.documents_of` takes them."""
+    parser.add_argument("--text", metavar="FIELD", help="field of the text, or several: body,notes")
+    parser.add_argument("--title", metavar="FIELD", help="field of the title, or none")
+    parser.add_argument("--id", metavar="FIELD", help="field of the id, or none")
+    parser.add_argument("--atoms", metavar="FIELDS", help="fields that sort documents into sets: genre,year; or none")
+    parser.add_argument("--passages", action="store_true", help="cut long documents into passages that overlap")

@@ -10,11 +10,16 @@ from boolbert.terminal import print_json, printable
 
 
 def index(options: Namespace) -> None:
+    from boolbert.data.own import documents_of
     from boolbert.search import build_index, load_model
 
+    documents = documents_of(options)  # before a model is loaded: a wrong name is told at once
+    _say(documents.preview())
     model = load_model(options.model, device=options.device)
     _say(model.note)
-    built = build_index(options.documents, options.output, model)
+    built = build_index(documents, options.output, model)
+    for note in documents.report.lines(documents.passages):
+        _say(f"note: {note}")
     if options.json:
         print_json({"folder": str(built.folder), **built.manifest})
     else:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from boolbert.arguments import add_document_flags
 from boolbert.errors import INTERRUPTED, BoolBertError
 from boolbert.terminal import printable, use_any_encoding
 
@@ -56,13 +57,18 @@ def build_parser() -> argparse.ArgumentParser:
 def _add_index(add) -> None:
     text = "Encode documents into an index that `search` and `explain` can ask."
     examples = """examples:
-  boolbert index documents.jsonl --output my_index          # one {"title": ..., "text": ...} per line, plain or .gz
+  boolbert index recipes.csv --output my_index             # also .jsonl, .tsv, .parquet, a folder of .txt and .md
+  boolbert index films.jsonl --title name --text plot --passages --output my_index
   boolbert index quest --output quest_index --model runs/quest
+Title and text are encoded together; the first three documents are shown as they are understood.
 A call that was cut off goes on where it was. The index remembers its model and the hash of its documents.
 """
     command = _command(add, "index", text, examples, commands.index)
-    command.add_argument("documents", metavar="DOCS", help="a .jsonl(.gz) file, a data folder, or a Hub data set id")
+    command.add_argument(
+        "documents", metavar="DOCS", help="a .jsonl, .csv, .tsv or .parquet file, a folder, or a Hub id"
+    )
     command.add_argument("--output", metavar="DIR", required=True, help="the folder to write")
+    add_document_flags(command)
     _add_model(command)
 
 

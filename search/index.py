@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boolbert.data import Corpus, DataError, Document, Quest
-from boolbert.data.boolquestions import passage
-from boolbert.data.rows import parse_rows
-from boolbert.data.sources import open_source
-from boolbert.data.tables import kind_of_table
+from boolbert.data.own import OwnDocuments
 from boolbert.errors import BoolBertError, RetrievalError
 from boolbert.files import read_object, whole_file, write_json
 from boolbert.retrieval.encode import encode_corpus
@@ -91,19 +88,28 @@ class Index:
 
 
 def build_index(
-    documents: str | Path | Corpus | None, folder: str | Path, model: "SearchModel", *, progress: bool = True
+    documents: str | Path | Corpus | OwnDocuments | None,
+    folder: str | Path,
+    model: "SearchModel",
+    *,
+    progress: bool = True,
 ) -> Index:
     """Encode documents into a folder, or go on where an earlier call was cut off.
 
-    `documents`: a .jsonl(.gz) file of titles and texts, a data folder, a Hub data set id, or None for the countries.
+    `documents`: a .jsonl, .csv, .tsv or .parquet file, a folder of texts, a Hub data set id, or None for the countries.
     """
-    corpus = documents if isinstance(documents, Corpus) else read_corpus(documents, progress=progress)
-    if not len(corpus):
-        raise DataError(f"{documents}: there are no documents in it")
     folder = Path(folder)
-    fingerprint = corpus_fingerprint(corpus)
-    if not isinstance(documents, Corpus):
+    if isinstance(documents, OwnDocuments):
+        _check_apart(documents.name, folder)
+        corpus = documents.corpus()
+    elif isinstance(documents, Corpus):
+        corpus = documents
+    else:
         _check_apart(documents, folder)
+        corpus = read_corpus(documents, progress=progress)
+    if not len(corpus):
+        raise DataError(f"{corpus.name}: there are no documents in it")
+    fingerprint = corpus_fingerprint(corpus)
     _check_own(folder, corpus, fingerprint)
     folder.mkdir(parents=True, exist_ok=True)
     encode_corpus(model.encoder, corpus, folder / VECTORS, progress=progress)
@@ -133,16 +139,10 @@ def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
 
 
 def read_corpus(documents: str | Path | None, *, progress: bool = True) -> Corpus:
-    """The documents of a data folder, a data set, or one file under any name."""
-    source = open_source(documents)
-    tables = source.tables()
-    if documents is None or not Path(documents).is_file() or not tables:
-        return Quest(source, progress=progress).corpus
-    kind = kind_of_table(source, tables[0])
-    if kind not in ("documents", "passages"):
-        raise DataError(f"{documents}: holds {kind or 'rows of no known kind'}; expected documents with title and text")
-    parse = Document.from_row if kind == "documents" else passage
-    return Corpus(parse_rows(source.rows(tables[0], progress=progress), parse), name=str(documents))
+    """A user's documents from any format, title and text together; None for the embedded countries."""
+    if documents is None or documents == "countries":
+        return Quest(None, progress=progress).corpus
+    return OwnDocuments(documents, progress=progress).corpus()
 
 
 def _check_apart(documents: str | Path | None, folder: Path) -> None:

@@ -5,12 +5,13 @@ import json
 
 from sentence_helpers import plain_bert, write_dual
 
-TEXTS = ["films", "films about war", "books", "books about war", "a", "b", "a and b", "films in c", "c or b", "war"]
+WORDS = ["films", "films about war", "books", "books about war", "a", "b", "a and b", "films in c", "c or b", "war"]
+TEXTS = [f"Doc {row} é. {words}" for row, words in enumerate(WORDS)]  # title and text, as they are encoded
 QUERY = "films but not about war"
 
 
 def write_documents(path):
-    lines = "".join(json.dumps({"title": f"Doc {row} é", "text": text}) + "\n" for row, text in enumerate(TEXTS))
+    lines = "".join(json.dumps({"title": f"Doc {row} é", "text": text}) + "\n" for row, text in enumerate(WORDS))
     if path.suffix == ".gz":
         path.write_bytes(gzip.compress(lines.encode()))
     else:

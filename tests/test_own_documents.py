@@ -201,3 +201,24 @@ def test_the_preview_shows_the_first_three(tmp_path):
     assert "  3. " in shown
     assert "  4. " not in shown
     assert "colour: " in shown
+
+
+def test_an_index_takes_documents_as_they_are(tmp_path, capsys, monkeypatch, lively, tiny_config, tokenizer):
+    from search_fixtures import write_run
+
+    from boolbert.cli import main
+
+    model = str(tmp_path / "model")
+    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
+    path = write_products(tmp_path / "products.csv", 30)
+    folder = str(tmp_path / "index")
+    assert main(["index", str(path), "--output", folder, "--model", model, "--atoms", "colour"]) == 0
+    shown = capsys.readouterr()
+    assert "30 documents" in shown.out
+    assert "text: description, title: name, id: sku, sets: colour" in shown.err
+    assert main(["search", "red tents", "--index", folder, "-k", "1", "--json"]) == 0
+    hit = json.loads(capsys.readouterr().out)["hits"][0]
+    assert hit["text"].startswith(f"{hit['title'].partition(' [')[0]} (colour: ")
+    monkeypatch.setattr("boolbert.search.load_model", lambda *_, **__: pytest.fail("loaded before the file was seen"))
+    assert main(["index", str(tmp_path / "prodcuts.csv"), "--output", folder, "--model", model]) == 2
+    assert "did you mean" in capsys.readouterr().err

@@ -77,6 +77,6 @@ def test_a_file_of_queries_is_no_collection(tmp_path, model):
     (tmp_path / "train.jsonl").write_text('{"query": "a", "docs": ["b"]}\n')
     with pytest.raises(DataError, match="holds queries; expected documents"):
         build_index(tmp_path / "train.jsonl", tmp_path / "index", model, progress=False)
-    (tmp_path / "bad.jsonl").write_text('{"title": "a", "text": "b"}\n{"title": "c"}\n')
-    with pytest.raises(DataError, match=r"bad.jsonl:2: field 'text' is missing"):
+    (tmp_path / "bad.jsonl").write_text('{"title": "a", "text": "b"}\n{"title": "c", "text": {"d": 1}}\n')
+    with pytest.raises(DataError, match=r"bad.jsonl:2: field 'text' must be a text, got dict"):
         build_index(tmp_path / "bad.jsonl", tmp_path / "index", model, progress=False)

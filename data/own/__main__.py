@@ -10,30 +10,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ...arguments import add_document_flags
 from ...errors import DataError
-from .documents import OwnDocuments
+from .documents import documents_of
 from .folder import QUERIES, Made, make_queries
-from .passages import OVERLAP, WORDS, Passages
 from .show import show_queries
-
-
-def add_document_flags(parser: argparse.ArgumentParser) -> None:
-    """The flags that say how documents are read, for every command that takes a user's documents."""
-    parser.add_argument("--text", metavar="FIELD", help="field of the text, or several: body,notes")
-    parser.add_argument("--title", metavar="FIELD", help="field of the title, or none")
-    parser.add_argument("--id", metavar="FIELD", help="field of the id, or none")
-    parser.add_argument("--atoms", metavar="FIELDS", help="fields that sort documents into sets: genre,year; or none")
-    parser.add_argument("--passages", action="store_true", help=f"cut long documents into passages of {WORDS} words")
-    parser.add_argument(
-        "--overlap", type=int, default=OVERLAP, metavar="WORDS", help="that passages share (%(default)s)"
-    )
-
-
-def read_documents(options: argparse.Namespace) -> OwnDocuments:
-    """The documents that the flags name. A name that is not there is an error at once."""
-    passages = Passages(overlap=options.overlap) if options.passages else None
-    fields = {name: getattr(options, name) for name in ("text", "title", "id", "atoms")}
-    return OwnDocuments(options.documents, passages=passages, **fields)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -52,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.show < 0:
         raise DataError(f"--show must be at least 0, got {options.show}")
-    documents = read_documents(options)
+    documents = documents_of(options)
     print(documents.preview())
     with tempfile.TemporaryDirectory() as aside:
         folder = options.output or Path(aside) / "made"

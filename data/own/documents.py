@@ -1,6 +1,7 @@
 """A user's documents: read from any format, with title and text joined into what is encoded."""
 
 import hashlib
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -9,7 +10,7 @@ from pathlib import Path
 from ...errors import DataError
 from ..corpus import Corpus
 from ..rows import Row
-from ..schema import Document
+from ..schema import Document, kind_of
 from .fields import SAMPLE, Layout, find_layout
 from .formats import RowFile, find_rows
 from .passages import WORDS, Passages, is_long
@@ -133,6 +134,9 @@ class OwnDocuments:
         sample = list(islice(self._rows(progress=False), SAMPLE))
         if not sample:
             raise DataError(f"{self.name}: there are no documents in it")
+        kind = kind_of(sample[0].values)
+        if text is None and kind in ("queries", "questions", "triplets"):
+            raise DataError(f"{self.name}: holds {kind}; expected documents with title and text")
         self.layout: Layout = find_layout(sample, text=text, title=title, id=id, atoms=atoms)
         self.report = Report()
 
@@ -197,6 +201,13 @@ class OwnDocuments:
         for number, piece in enumerate(pieces, start=1):
             name = f"{document.name} ({number} of {len(pieces)})"
             yield OwnDocument(name, document.title, piece, document.fields, document.id)
+
+
+def documents_of(options: Namespace) -> OwnDocuments:
+    """The documents that a command's flags name. A name that is not there is an error at once."""
+    passages = Passages() if options.passages else None
+    fields = {name: getattr(options, name) for name in ("text", "title", "id", "atoms")}
+    return OwnDocuments(options.documents, passages=passages, **fields)
 
 
 def _text(row: Row, name: str) -> str:

@@ -75,9 +75,10 @@ def find_layout(
     texts = _listed(text)
     if not texts:
         free = [name for name in has_text if name != title]
-        guess = _named(TEXT, free) or max(free, key=lambda name: lengths[name], default=None)
-        if guess is not None and lengths[guess] < 2 and title:  # a column of codes beside the title is no text
-            guess = None
+        guess = _named(TEXT, free)
+        if guess is None and free:
+            longest = max(free, key=lambda name: lengths[name])
+            guess = longest if lengths[longest] >= 2 or not title else None  # single words beside a title are no text
         texts = (guess,) if guess else (title,) if title in has_text else ()
     if not texts:
         raise DataError(f"{first.where}: no field holds text (fields here: {shorten_list(', '.join(names)) or 'none'})")
