@@ -26,7 +26,7 @@ import torch
 from boolbert.data.tasks import Splits, quest_splits
 from boolbert.train.dual_encoder import TEMPERATURES
 from boolbert.train.loop import Trainer
-from boolbert.train.outputs import open_run
+from boolbert.train.outputs import compile_options, make_accelerator
 from boolbert.train.quest import QuestArguments
 from boolbert.train.retrieval import RetrievalStage
 from boolbert.train.retrieval_run import build_model
@@ -94,9 +94,10 @@ class Ours:
             epochs=10_000,
             log_every=10,
         )
-        self.accelerator = open_run(args)
+        self.accelerator = make_accelerator(args)
         self.stage = RetrievalStage(build_model(start, args), data, start.tokenizer(), self.accelerator, args)
-        self.trainer = Trainer(self.stage, args, self.accelerator)
+        options = compile_options(args, self.accelerator)
+        self.trainer = Trainer(self.stage, args, self.accelerator, compile_options=options)
         self.seconds = 0.0
         self.batches: Any = None
 
@@ -124,8 +125,8 @@ class Ours:
 class Silent:
     """A log that says nothing."""
 
-    def write(self, step: int, values: dict[str, Any]) -> None: ...
-    def advance(self, **shown: Any) -> None: ...
+    def losses(self, step: int, values: dict[str, Any]) -> None: ...
+    def advance(self) -> None: ...
 
 
 class Theirs:
@@ -193,9 +194,7 @@ def training_rows(data: Splits, options: argparse.Namespace) -> Any:
 
     from boolbert.data import TrainingSampler
 
-    sampler = TrainingSampler(
-        data.train.gold, batch_size=options.batch_size, random_negatives=options.num_negatives, drop_last=True
-    )
+    sampler = TrainingSampler(data.train.gold, batch_size=options.batch_size, random_negatives=options.num_negatives)
     columns: dict[str, list[str]] = {"anchor": [], "positive": []}
     columns.update({f"negative_{number}": [] for number in range(options.num_negatives)})
     while len(columns["anchor"]) < options.batch_size * (options.steps + 2 + WARM_UP):

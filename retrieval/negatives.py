@@ -1,4 +1,6 @@
-"""Hard negatives by name: those that break an operator, or wrong answers that BM25 finds."""
+"""Hard negatives by name: those that break an operator, or wrong answers that BM25 or a model ranks high."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -6,28 +8,33 @@ from boolbert.data import HardNegatives
 from boolbert.data.tasks import Task
 from boolbert.errors import TrainingError
 from boolbert.retrieval.bm25 import BM25Index
+from boolbert.retrieval.neighbours import Ranked
 
-BM25_DEPTH = 100
+DEPTH = 100  # of a ranking, that wrong answers are taken from
 
 
 def hard_negatives(kind: str, task: Task) -> HardNegatives | None:
-    """The pools to draw hard negatives from; None for random negatives only."""
-    if kind == "random":
+    """The pools to draw hard negatives from; None for random ones, and for those that a model finds later."""
+    if kind in ("random", "mined"):
         return None
     if kind == "bm25":
         return bm25_negatives(task)
     if task.violators is None:
         raise TrainingError(
             "--negatives violating needs the atomic sets of the queries (atoms.json and metadata.atoms), "
-            "or listed negatives; this data has none. Try --negatives random or bm25"
+            "or listed negatives; this data has none. Try --negatives random, bm25 or mined"
         )
     return task.violators
 
 
-def bm25_negatives(task: Task, depth: int = BM25_DEPTH) -> HardNegatives:
+def bm25_negatives(task: Task, depth: int = DEPTH) -> HardNegatives:
     """The best documents by BM25 that do not answer the query."""
     scores, rows = BM25Index(document.text for document in task.corpus).top_k(task.texts, depth)
     # A document without a word of the query is no find.
-    pools = [[np.setdiff1d(rows[query][scores[query] > 0], task.gold[query])] for query in range(len(task))]
-    pools = [[pool.astype(np.int32)] for (pool,) in pools]
-    return HardNegatives(pools, {"found by no word": sum(not len(pool) for (pool,) in pools)})
+    return wrong_answers([row[score > 0] for row, score in zip(rows, scores, strict=True)], task)
+
+
+def wrong_answers(ranked: Sequence[Ranked], task: Task) -> HardNegatives:
+    """From the first documents of each query's ranking, those that do not answer it."""
+    pools = [np.setdiff1d(rows, task.gold[query]).astype(np.int32) for query, rows in enumerate(ranked)]
+    return HardNegatives([[pool] for pool in pools], {"nothing wrong found": sum(not len(pool) for pool in pools)})

@@ -255,6 +255,23 @@ def test_bm25_negatives_share_words_and_never_answer(folder, monkeypatch):
             assert set(text.split()) & set(data.train.corpus.text(int(row)).split())
 
 
+def test_mined_negatives_are_the_nearest_wrong_answers_of_the_start(folder, monkeypatch):
+    from accelerate import Accelerator
+
+    from boolbert.train import retrieval
+
+    monkeypatch.setattr(retrieval, "DEPTH", 6)
+    stage = helpers.quest_stage(folder, Accelerator(), negatives="mined", num_negatives=3, hard_negatives=2)
+    model, gold = stage.model.eval(), stage.data.train.gold
+    with torch.no_grad():
+        documents = torch.cat([model("document", stage.documents.batch([row])) for row in range(24)])
+        for query in range(22):
+            inputs = {**stage.queries["train"].batch([query]), "operators": stage.operators["train"][[query]]}
+            scores = (model("query", inputs) @ documents.T).flatten()
+            nearest = set(scores.argsort(descending=True)[:6].tolist()) - set(gold[query].tolist())
+            assert {int(row) for pool in stage.sampler.hard[query] for row in pool} == nearest
+
+
 def test_boolquestions_have_listed_negatives_and_operators():
     from boolbert.data.tasks import boolquestions_splits
 

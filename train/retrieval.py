@@ -25,6 +25,7 @@ from boolbert.retrieval.metrics import (
     quest_metrics,
     search_depth,
 )
+from boolbert.retrieval.negatives import DEPTH, wrong_answers
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.tokens import Tokens, encode_tokens, gather_rows, tokenize
 from boolbert.train.arguments import RunArguments, flag
@@ -34,7 +35,7 @@ from boolbert.train.loop import check_batch
 from boolbert.train.reading import LabelledTokens, freeze_reading, label_sentences, parsed_sentence
 
 GATES = ("given", "learned", "cue")
-NEGATIVES = ("random", "violating", "bm25")
+NEGATIVES = ("random", "violating", "bm25", "mined")
 # What another part costs, in tokens: its small kernels, and adding up the gradients of the word embeddings.
 PART_COST_CPU, PART_COST_GPU = 256, 8192
 _CORPUS_NEGATIVES = 3  # a stream of random numbers besides the sampler's own
@@ -45,9 +46,9 @@ class RetrievalArguments(RunArguments):
     """What stages 2 and 3 can be told besides."""
 
     gate: str = flag("given", "who tells a query's operators: given (by the data), learned or cue (by the model)")
-    negatives: str = flag("random", "random; violating (documents that break the operator) or bm25 among them")
+    negatives: str = flag("random", "random, violating (breaking the operator), bm25 or mined (by the start)")
     num_negatives: int = flag(5, "negatives of each query besides those of the batch")
-    hard_negatives: int = flag(2, "how many of them are violating or from bm25, if asked for")
+    hard_negatives: int = flag(2, "how many of them are not random, where --negatives asks for others")
     freeze_documents: bool = flag(False, "train the query side only, against document vectors computed once")
     corpus_negatives: int = flag(4096, "with freeze_documents: documents that every query is compared with")
     pooling: str | None = flag(None, "cls or mean; as the encoder was trained if not given")
@@ -130,6 +131,16 @@ class RetrievalStage:
         self.metric = self._checked_metric(args.metric)
         self.lower_is_better = lower_is_better(self.metric)
         self.temperature = args.temperature or TEMPERATURES[model.similarity]
+        texts = (self.corpus.text(row) for row in range(len(self.corpus)))
+        self.documents = tokenize(tokenizer, texts, args.document_length, len(self.corpus))
+        tasks = {"train": data.train, "dev": data.dev}
+        self.queries = {
+            name: tokenize(tokenizer, task.texts, args.query_length, len(task)) for name, task in tasks.items()
+        }
+        given = args.gate == "given" and hasattr(model.query, "gate")
+        self.operators = {name: gate_labels(task) if given else None for name, task in tasks.items()}
+        if args.negatives == "mined":
+            hard = self._mined(model)
         hard_negatives = args.hard_negatives if hard is not None else 0
         self.sampler = TrainingSampler(
             data.train.gold,
@@ -141,14 +152,6 @@ class RetrievalStage:
         )
         self.steps_per_epoch = self.sampler.steps_per_epoch
         check_batch(min(args.batch_size, len(self.sampler.queries)), accelerator.num_processes)
-        texts = (self.corpus.text(row) for row in range(len(self.corpus)))
-        self.documents = tokenize(tokenizer, texts, args.document_length, len(self.corpus))
-        tasks = {"train": data.train, "dev": data.dev}
-        self.queries = {
-            name: tokenize(tokenizer, task.texts, args.query_length, len(task)) for name, task in tasks.items()
-        }
-        given = args.gate == "given" and hasattr(model.query, "gate")
-        self.operators = {name: gate_labels(task) if given else None for name, task in tasks.items()}
         self.reading: LabelledTokens | None = None
         if isinstance(model.query, BoolBertModel):
             if args.freeze_reading:
@@ -256,6 +259,13 @@ class RetrievalStage:
         per_query = self.metrics(task, rows)
         groups = next(iter(task.groups.values()), [])
         return {**means(per_query), "groups": group_means(per_query, groups)}
+
+    def _mined(self, model: DualEncoder) -> HardNegatives:
+        """Wrong answers that the model, before it is trained, ranks high."""
+        queries = encode_tokens(model, QUERY, self.queries["train"], self.accelerator, self.operators["train"])
+        documents = encode_tokens(model, DOCUMENT, self.documents, self.accelerator)
+        _, rows = top_k(queries, documents, min(DEPTH, len(documents)), device=documents.device)
+        return wrong_answers(list(rows), self.data.train)
 
     def _query_inputs(self, rows: np.ndarray) -> dict[str, Tensor]:
         inputs = self.queries["train"].batch(rows)
