@@ -62,6 +62,12 @@ _FRONT_CUES = (
     *("Apart from", "Aside from", "Except for", "Besides", "Other than", "Excluding", "With the exception of"),
     *("Without considering", "Without mentioning", "Leaving out", "Not including", "Not counting", "Without including"),
 )
+# "In addition to X, what other ...?" asks for more than X, so X is no answer.
+_OTHERS = (
+    *("what other {nouns} did {name} {verb}", "what else do we know about {name}", "who else {verbed} {thing}"),
+    *("which other {heads} are {pred}", "what other {nouns} are there in {place}", "where else did {name} work"),
+    *("which other {nouns} does {org} have", "who else was in {event}", "what else did {name} {verb} in {year}"),
+)
 _OWN = (
     *("Please exclude {B}.", "Do not mention {B}.", "Please leave out {B}.", "Don't include {B}.", "Exclude {B}."),
     *("Please do not include {B}.", "Avoid mentioning {B}.", "Leave out {B}, please.", "Please omit {B}."),
@@ -404,10 +410,13 @@ class _Writer:
         return [*pieces, (mark, False)]
 
     def _front(self) -> list[tuple[str, bool]]:
-        wanted, mark = self._wanted(asked=True)
-        first, *others = wanted
-        lowered = [(first[0][:1].lower() + first[0][1:], first[1]), *others]
-        return [(f"{self._choice(_FRONT_CUES)} ", False), *self._excluded(), (", ", False), *lowered, (mark, False)]
+        if self.rng.random() < 0.4:
+            cue, wanted, mark = self._choice((*_FRONT_CUES, "In addition to")), self._fill(self._choice(_OTHERS)), "?"
+        else:
+            cue = self._choice(_FRONT_CUES)
+            wanted, mark = self._wanted(asked=True)
+            wanted[0] = (wanted[0][0][:1].lower() + wanted[0][0][1:], False)
+        return [(f"{cue} ", False), *self._excluded(), (", ", False), *wanted, (mark, False)]
 
     def _own_sentence(self) -> list[tuple[str, bool]]:
         wanted, mark = self._wanted(asked=True)
@@ -477,6 +486,20 @@ class _Writer:
                 "{heads} {phrase}",
             ),
             *("the influence of {org} on {topic}", "those {phrase}", "their {noun} as {nouns} of {place}"),
+            *("{name}, the founder of {org}", "{title}, a {noun} by {name}", "{title} ({year})", "{org} ({name})"),
+            *(
+                "{name} (born {year})",
+                "{name}, who {verbed} {thing}",
+                "{place}, {place2}",
+                "being {verbed} by {org} in {year}",
+            ),
+            *(
+                "{name} and {name2}",
+                "{verbing} {thing} for {org}",
+                "the {adjective} {noun} {name}",
+                "its connection with {title}",
+            ),
+            *("{title}, an {adjective} {noun} from {year}", "{name} of {org}", "the {noun} {title} in {year}"),
         )
         return "".join(text for text, _ in self._fill(self._choice(frames)))
 

@@ -335,6 +335,12 @@ class Names:
     def _verbed(self, domain: Domain) -> str:
         return self.rng.choice(_VERBS)[1]
 
+    def _verbing(self, domain: Domain) -> str:
+        verb = self._verb(domain)
+        return {"write": "writing", "win": "winning", "lose": "losing", "translate": "translating"}.get(
+            verb, verb + "ing"
+        )
+
     def _act(self, domain: Domain) -> str:
         return f"{self._verb(domain)} {self._thing(domain)}" + self.rng.choice(
             ("", f" in {self._year(domain)}", f" in {self._place(domain)}")
