@@ -3,8 +3,8 @@
 python eval/report.py runs/compare        # a folder written by eval/compare.py, eval/quest.py or eval/boolquestions.py
 """
 
+import base64
 import json
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from boolbert.eval.pictures import ordered
 from boolbert.eval.results import folder_names
 from boolbert.eval.tables import cells, columns_of, with_margin
 from boolbert.files import read_json, write_text
-from boolbert.pages import as_html, render
+from boolbert.pages import render
 from boolbert.runs import METRICS
 
 EXAMPLES = 12
@@ -125,13 +125,10 @@ def notes(systems: Sequence[Summary]) -> list[str]:
     return [*NOTES, f"p: paired permutation test on {tested['tested_on']} against {tested['reference']}."]
 
 
-def pictures(folder: Path) -> Iterator[str]:
-    """The folder's SVG pictures, ready to stand in one page."""
-    for number, path in enumerate(sorted((folder / "pictures").glob("*.svg"))):
-        svg = path.read_text(encoding="utf-8")
-        svg = svg[svg.index("<svg") :]
-        # Each file numbers its ids alike; in one page they must differ.
-        yield as_html(re.sub(r'(id="|url\(#|href="#)', rf"\g<1>p{number}-", svg))
+def pictures(folder: Path) -> Iterator[tuple[str, str]]:
+    """The folder's SVG pictures: a name, and the picture as an address that an <img> shows. No script in it can run."""
+    for path in sorted((folder / "pictures").glob("*.svg")):
+        yield path.stem.replace("_", " "), f"data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
 def group_tables(systems: Sequence[Summary], kind: str) -> Iterator[tuple[str, list[str], list[list[Cell]]]]:

@@ -75,7 +75,9 @@ def load_encoder(
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise RetrievalError(f"{name or encoder.path}: cannot be loaded as an encoder: {reason}") from error
     check_tokenizers(model, name or encoder.path)
-    return model.to(getattr(torch, precision)).eval()
+    model = model.to(getattr(torch, precision)).eval()
+    check_encodes(model, name or encoder.path)
+    return model
 
 
 def load_model(name: str | Path | None = None, *, runs: Path = RUNS, device: str | None = None) -> SearchModel:
@@ -174,6 +176,16 @@ def check_tokenizers(model: "SentenceTransformer", name: str) -> None:
                 f"{name}: its tokenizer has {max(words.values()) + 1:,} tokens, its model {embeddings:,}: they do not "
                 "belong together"
             )
+
+
+def check_encodes(model: "SentenceTransformer", name: str) -> None:
+    """Raise where the parts of a model do not fit together, which shows when a text goes through them."""
+    for encode in (model.encode_query, model.encode_document):
+        try:
+            encode(["a"], show_progress_bar=False)
+        except Exception as error:
+            reason = " ".join(str(error).split())[:300] or type(error).__name__
+            raise RetrievalError(f"{name}: loads, but cannot encode a text: {reason}") from error
 
 
 def bool_bert(model: "SentenceTransformer") -> Any | None:

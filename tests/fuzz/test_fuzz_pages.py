@@ -1,0 +1,159 @@
+"""Pages made from any texts, parsed back by a real HTML parser: no text makes an element or an attribute."""
+
+import json
+import re
+
+import html5lib
+import pytest
+from fuzz.strategies import fuzz, real_texts
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from boolbert.boolean import OPERATORS, find_cues
+from boolbert.cli.show import show_answer, show_explanation
+from boolbert.eval.report import write_report
+from boolbert.eval.results import folder_names
+from boolbert.hub.card import literal
+from boolbert.hub.refuse import text_refusals
+from boolbert.search.explain import Explanation, OperatorReading, words_of
+from boolbert.search.page import explanation_page
+from boolbert.search.searcher import Answer, Hit
+
+titles = st.lists(real_texts, min_size=2, max_size=3)
+
+
+def skeleton(page):
+    """Every element with the names of its attributes, in order; and all text with the attributes' values.
+
+    The style sheet, the longest part, holds no text from data: it is compared as it is.
+    """
+    head, style, rest = re.fullmatch(r"(.*?<style>)(.*?)(</style>.*)", page, re.DOTALL).groups()
+    document = html5lib.parse(head + rest, namespaceHTMLElements=False)
+    elements = [(element.tag, *element.attrib) for element in document.iter()]
+    words = [*document.itertext(), *(value for element in document.iter() for value in element.attrib.values())]
+    return [*elements, style], " ".join(words)
+
+
+def explanation(query, found, plain_name, numbers):
+    words = words_of(query)
+    values = [numbers[place % len(numbers)] for place in range(len(words))]
+    cues = [value > 0.5 for value in values]
+    readings = [
+        OperatorReading(operator, number != 1, 0.5, values, cues, values, values, values)
+        for number, operator in enumerate(OPERATORS)
+    ]
+    hits = tuple(Hit(rank, 0.5, rank, title, title) for rank, title in enumerate(found, start=1))
+    answer = Answer(query, ("and", "not"), "the caller", hits)
+    return Explanation(query, words, readings, "the caller", True, False, find_cues(query), answer, answer, plain_name)
+
+
+numbers = st.lists(st.floats(0, 9), min_size=1, max_size=5)
+
+
+@fuzz
+@given(query=real_texts, found=titles, plain_name=real_texts, numbers=numbers)
+def test_an_explanation(query, found, plain_name, numbers):
+    made = explanation(query, found, plain_name, numbers)
+    plain = explanation("x " * len(made.words), ["x"] * len(found), "x", numbers)
+    plain = Explanation(**{**vars(plain), "lexicon": made.lexicon})
+    shape, words = skeleton(explanation_page(made))
+    assert shape == skeleton(explanation_page(plain))[0]
+    visible = re.sub(r"[\s\x00\ufffd]+", "", words)
+    for text in (query, *found):
+        assert re.sub(r"[\s\x00\ufffd\x80-\x9f\x01-\x1f\x7f\ufdd0-\ufdef\ufffe\uffff]+", "", text)[:40] in strip(
+            visible
+        )
+
+
+def strip(text):
+    """Without what HTML itself replaces or drops."""
+    return re.sub(r"[\x80-\x9f\x01-\x1f\x7f\ufdd0-\ufdef\ufffe\uffff]+", "", text)
+
+
+@fuzz
+@given(query=real_texts, found=titles, plain_name=real_texts, numbers=numbers, width=st.integers(1, 200))
+def test_an_explanation_and_an_answer_on_a_terminal(query, found, plain_name, numbers, width):
+    made = explanation(query, found, plain_name, numbers)
+    for text in (
+        show_explanation(made, colour=False, width=width),
+        show_answer(made.answer, colour=False, width=width),
+    ):
+        assert re.sub("[\n\u200c\u200d]", "", text).isprintable(), text
+    assert show_answer(made.answer, colour=False, width=width).count("\n") == 1 + len(found)
+
+
+def write_results(folder, systems, data, split, query, found, template):
+    metric = {"mean": 0.5, "low": 0.4, "high": 0.6, "queries": 1}
+    metrics = {"r_precision": metric, "recall@20": metric}
+    folders = folder_names(systems)
+    table = []
+    for name in systems:
+        table.append(
+            {
+                "system": name,
+                "data": data,
+                "split": split,
+                "queries": 1,
+                "documents": 3,
+                "parameters": 9,
+                "latency_ms": 1.0,
+                "seeds": 1,
+                "seed_deviation": {},
+                "recall_curve": {},
+                "reference": systems[0],
+                "metrics": {"all": metrics, "template": {template: metrics}},
+                "tested_on": "r_precision",
+                "p_value": None,
+            }
+        )
+        (folder / folders[name]).mkdir(exist_ok=True)
+        top = [{"title": title, "score": 0.5, "mark": "hit"} for title in found]
+        row = {"id": "1", "query": query, "operators": ["not"], "template": template, "gold": found, "top": top}
+        text = json.dumps({**row, "metrics": {}}, ensure_ascii=False) + "\n"
+        (folder / folders[name] / "per_query.jsonl").write_text(text, encoding="utf-8")
+    (folder / "table.json").write_text(json.dumps(table), encoding="utf-8")
+
+
+@fuzz
+@given(
+    systems=st.lists(real_texts, min_size=2, max_size=2, unique=True),
+    data=real_texts,
+    split=real_texts,
+    query=real_texts,
+    found=titles,
+    template=real_texts,
+)
+def test_a_report(folder, systems, data, split, query, found, template):
+    write_results(folder, systems, data, split, query, found, template)
+    shape, words = skeleton(write_report(folder).read_text(encoding="utf-8"))
+    write_results(folder, ["a", "b"], "x", "x", "x", ["x"] * len(found), "x")
+    assert shape == skeleton(write_report(folder).read_text(encoding="utf-8"))[0]
+    assert strip(re.sub(r"[\s\x00]+", "", query))[:40] in strip(re.sub(r"[\s\x00\ufffd]+", "", words))
+
+
+@fuzz
+@given(name=real_texts)
+def test_a_name_in_a_card(name):
+    rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(f"| a |\n| --- |\n| {literal(name)} |\n")
+    document = html5lib.parseFragment(rendered, namespaceHTMLElements=False)
+    tags = {element.tag for element in document.iter()}
+    assert tags <= {"DOCUMENT_FRAGMENT", "table", "thead", "tbody", "tr", "th", "td", "code"}
+    cells = ["".join(element.itertext()) for element in document.iter() if element.tag == "td"]
+    assert len(cells) == 1
+
+
+@fuzz
+@given(
+    before=real_texts,
+    root=st.sampled_from(["home", "nfs", "gpfs", "content", "Users", "x"]),
+    name=st.from_regex(r"[a-z]+", fullmatch=True),
+)
+def test_a_path_is_found_wherever_it_stands(before, root, name):
+    assert text_refusals(f'{before} "/{root}/{name}"')
+
+
+@pytest.mark.parametrize("page", ["<b>x</b>", '<p title="x" onclick="y">'])
+def test_the_check_sees_what_it_is_for(page):
+    frame = "<!doctype html><html><head><style>s</style></head><body>{}</body></html>"
+    assert skeleton(frame.format(page))[0] != skeleton(frame.format("x"))[0]
