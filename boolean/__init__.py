@@ -3,7 +3,7 @@
 from .augmentation import augment
 from .cues import Cue, find_cues, operators_of
 from .labels import cue_labels, encode_with_cues, scope_labels
-from .marks import ParsedQuery, parse_original_query, render_original_query
+from .marks import ParsedQuery, marked_scopes, parse_original_query, render_original_query
 from .operators import OPERATORS, TEMPLATES, from_multi_hot, multi_hot, template_operators
 from .parts import Part, Reading, read_parts
 
@@ -19,6 +19,7 @@ __all__ = [
     "encode_with_cues",
     "find_cues",
     "from_multi_hot",
+    "marked_scopes",
     "multi_hot",
     "operators_of",
     "parse_original_query",

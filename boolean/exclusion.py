@@ -23,6 +23,8 @@ CONTRASTS = frozenset({"but not", "and not", "yet not", "though not", "rather th
 ABSENCES = frozenset({"without", "but without", "and without", "w/o", "with no", "and with no", "lacking", "devoid of"})
 COMMANDS = frozenset({"exclude", "omit", "leave out"})
 RELATIVE_ONLY = frozenset({"lack", "lacks", "excludes", "omits", "leaves out"})
+# Within an exclusion, only these begin another one by themselves.
+OPENS_ANEW = ALWAYS | CONTRASTS | COMMANDS | {*REQUESTS}
 
 # How a request or a question opens before it names what is wanted.
 _SOME = r"(?:\s+(?:some|any|all|the|a\s+few|more))?(?:\s+of\s+the)?"
@@ -54,6 +56,7 @@ _INDEFINITE = re.compile(
     r"\b(?:an?|any|some|another|one|something|anything|someone|anyone|everything|all|many|every|each|other|others)\b",
     re.IGNORECASE,
 )
+_WHICH = re.compile(r"\s*(?:what|which)\s+(?!is\b|are\b|was\b|were\b)", re.IGNORECASE)
 _DEFINITE_ONE = re.compile(r"\bthe\s+(?:only|first|last|one|man|woman|person|king|queen|president)\b", re.IGNORECASE)
 _PLURAL = re.compile(r"\b\w+[^\Wsu]s\b|\b(?:flora|fauna|fish|people|men|women|children)\b", re.IGNORECASE)
 # Verbs that say what a thing holds: "recipes that do not contain nuts".
@@ -160,7 +163,7 @@ def _is_request(word: str, before: str) -> bool:
         return bool(_FIRST_PERSON.search(before))
     if word.startswith("not to "):
         return bool(re.search(r"\b(?:but|please|prefer|allowed|want|try)\s+\Z", before, re.IGNORECASE))
-    return not _WHY.match(before)
+    return before.rstrip().endswith(",") or not _WHY.match(before)
 
 
 def _contrasts(word: str, before: str, after: str) -> bool:
@@ -188,7 +191,7 @@ def _negates_a_set(word: str, before: str, after: str) -> bool:
         if not content(head) or _DEFINITE_ONE.search(head):
             return False
         if verb in _SINGULAR_VERB:
-            return _INDEFINITE.search(before) is not None
+            return bool(_INDEFINITE.search(before) or _WHICH.match(before) or _HOLD.match(after))
         if verb in _BE_VERB:
             return True
         if verb not in _PLURAL_VERB and not (_PLURAL.search(head) or _INDEFINITE.search(before)):

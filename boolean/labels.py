@@ -7,6 +7,8 @@ from .cues import Cue, find_cues
 from .operators import OPERATORS
 from .parts import Reading, Span, read_parts
 
+UNKNOWN = -100  # the label that counts in no loss
+
 
 def cue_labels(text: str, offsets: Iterable[Sequence[int]], cues: Iterable[Cue] | None = None) -> list[list[int]]:
     """0/1 labels of shape (3, length), a row for each of `OPERATORS`: 1 where a token lies in a cue of that operator.
@@ -36,7 +38,7 @@ def scope_labels(
 
     NOT reaches the words that it excludes, OR its alternatives, AND the parts that it joins; never a cue, nor the
     signs at a part's edges. `offsets` are as for `cue_labels`. `scopes` is a reading or the spans of each operator,
-    where somebody knows better; without it the text is read.
+    where somebody knows better; without it the text is read. An operator without an entry is unknown: -100.
 
     >>> scope_labels("cats not dogs", [(0, 0), (0, 4), (5, 8), (9, 13), (0, 0)])
     [[0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
@@ -47,10 +49,9 @@ def scope_labels(
         scopes = {operator: scopes.scopes(operator) for operator in OPERATORS}
     tokens = [(int(start), int(end)) for start, end in offsets]
     return [
-        [
-            int(any(start < right and end > left for left, right in scopes.get(operator, ())) and end > start)
-            for start, end in tokens
-        ]
+        [int(any(start < right and end > left for left, right in scopes[operator])) for start, end in tokens]
+        if operator in scopes
+        else [UNKNOWN] * len(tokens)
         for operator in OPERATORS
     ]
 

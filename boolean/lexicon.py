@@ -11,6 +11,7 @@ _MENTION = ("mention", "include", "discuss", "consider", "involve", "refer to", 
 _MENTIONING = (
     *("mentioning", "including", "discussing", "considering", "involving", "referring to", "referencing"),
     *("focusing on", "talking about", "bringing up", "going into", "asking about", "touching on", "counting"),
+    *("inquiring about", "explaining", "describing"),
 )
 REQUESTS: tuple[str, ...] = (
     *(f"{negation} {verb}" for negation in ("do not", "don't", "dont", "let's not", "should not") for verb in _MENTION),
@@ -20,10 +21,18 @@ REQUESTS: tuple[str, ...] = (
     *(
         f"{without} {noun}"
         for without in ("without", "but without", "without any")
-        for noun in ("mention of", "reference to", "references to", "regard to", "regard for", "information about")
+        for noun in (
+            "mention of",
+            "reference to",
+            "references to",
+            "regard to",
+            "regard for",
+            "information about",
+            "information on",
+        )
     ),
     *("but without any information about", "but without any mention of", "but without any reference to"),
-    *("disregarding", "while disregarding", "while ignoring", "but ignoring", "while avoiding", "not interested in"),
+    *("disregarding", "while disregarding", "while ignoring", "but ignoring", "not interested in"),
     *(
         "while excluding",
         "while leaving out",

@@ -5,12 +5,13 @@ all use it. `exclusion.py` decides which NOT cues exclude at all.
 """
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from .cues import Cue, find_cues, normal
-from .exclusion import ABSENCES, LONGEST, OPENING, content, excludes, sentence_start
+from .exclusion import ABSENCES, LONGEST, OPENING, OPENS_ANEW, content, excludes, sentence_start
 
 Span = tuple[int, int]
 Stretch = tuple[int, int, int]  # where an exclusion's cue begins and ends, and where the excluded words end
@@ -44,13 +45,16 @@ class Reading(NamedTuple):
         return tuple(part for part in self.parts if part.operator == "not")
 
     def scopes(self, operator: str) -> tuple[Span, ...]:
-        """The characters that an operator reaches: NOT's excluded parts, OR's alternatives, the parts that AND joins.
+        """The characters that an operator reaches: what NOT excludes, OR's alternatives, the parts that AND joins.
 
-        >>> read_parts("cats or dogs but not wolves").scopes("or")
-        ((0, 4), (8, 12))
+        A list that one NOT excludes is one stretch, with the "or" in it.
+
+        >>> reading = read_parts("cats or dogs but not wolves or lions")
+        >>> reading.scopes("or"), reading.scopes("not")
+        (((0, 4), (8, 12)), ((21, 36),))
         """
         if operator == "not":
-            return tuple((part.start, part.end) for part in self.excluded)
+            return tuple(self._excluded_stretches())
         spans: dict[Span, None] = {}
         left: Part | None = None
         for part in self.wanted:
@@ -59,6 +63,13 @@ class Reading(NamedTuple):
                 spans[part.start, part.end] = None
             left = part
         return tuple(spans)
+
+    def _excluded_stretches(self) -> Iterator[Span]:
+        edges = [cue.start for cue in self.cues if cue.excludes]
+        by_cue = groupby(self.excluded, key=lambda part: bisect_right(edges, part.start))
+        for _, group in by_cue:
+            parts = list(group)
+            yield parts[0].start, parts[-1].end
 
 
 _QUOTED = r'"[^"]{1,100}"|“[^”]{1,100}”'
@@ -94,7 +105,7 @@ _DESCRIPTION = re.compile(
 )
 # Where the main clause begins after an exclusion that stands in front.
 _MAIN = re.compile(
-    r"\s*(?:(?:what|how|why)\b|(?:who|which|where|when)\s+(?:other|else|are|were|is|was|did|does|do)\b"
+    r"\s*(?:(?:what|how|why)\b|(?:who|which|where|when)\s+(?:other|else)\b"
     r"|(?:in|to|with|for|at|on|of)\s+which\b|(?:can|could|would|will|do|does|did|is|are|was|were|has|have)\s+\w+"
     r"|please\b|(?:tell|list|find|show|name|give|describe|explain)\b|i\b|we\b)",
     re.IGNORECASE,
@@ -110,7 +121,7 @@ _NAME_THEN = re.compile(
 )
 # What stands before the excluded thing and says nothing about it.
 _FILLER = re.compile(
-    r"\s*(?:(?:mentioning|including|considering|discussing)\s+)?"
+    r"\s*(?:(?:include|involve|contain|mention|feature|including|mentioning|discussing)\s+)?"
     r"(?:(?:the\s+fact\s+that)\s+|(?:those|ones|anything|something|things)\s+(?:that|which|who)\s+(?:are|is|were|was|have|has|had)\s+"
     r"|(?:(?:any|all|the|some|further|other)\s+)*(?:(?:specific|particular|personal|other|further)\s+)*"
     r"(?:information|details?|data|mentions?|references?|facts?|anything|something|connections?|those|ones)\s+(?:specifically\s+|specific\s+)?"
@@ -127,9 +138,10 @@ _TRAIL = re.compile(
 )
 _EDGES = " \t\r\n,，;:.?!？()–—-"
 _QUOTES = "\"“”'‘’"
-_CLOSING_AND = re.compile(r"also|addition|plus|same time|simultaneously|likewise|\bbut\b")
+_CLOSING_AND = re.compile(r"\balso\b|\baddition\b|\bbut\b")
+_JOINED = re.compile(r"(?:[,;(]|\b(?:but|and|or))\s*(?:(?:is|are|was|were|do|does|has|have)\s+)?\Z", re.IGNORECASE)
 _WORD = re.compile(r"\w+(?:-\w+)*")
-LISTING = frozenset({"and", "or", "&", "as well as", "and/or", "either", "both", "any of"})
+LISTING = frozenset({"and", "or", "&", "as well as", "and/or", "either", "any of"})
 LONGEST_ITEM = 60
 
 
@@ -173,7 +185,7 @@ def _exclusions(text: str, cues: Sequence[Cue]) -> list[Stretch]:
             opens = excludes(text, cue)
         if inside and opens:
             # "Excluding pleas without a trial": the second belongs to what the first excludes.
-            if normal(cue.text) in ABSENCES and not text[found[-1][1] : cue.start].rstrip().endswith(","):
+            if normal(cue.text) not in OPENS_ANEW | {"nor"} and not _JOINED.search(text, found[-1][1], cue.start):
                 continue
             found[-1] = (*found[-1][:2], cue.start)
         if opens:
@@ -259,8 +271,8 @@ def _end_in_front(text: str, start: int) -> int | None:
     for stop in _STOPS.finditer(text, start, start + LONGEST):
         kind = stop.lastgroup
         depth += (kind == "open") - (kind == "close")
-        if kind == "comma" and depth <= 0:
-            commas.append(stop)
+        if (kind == "comma" or stop.group().endswith((',"', ",”"))) and depth <= 0:
+            commas.append(stop)  # or a title that holds the comma: Apart from "Fearless," what ...
         elif kind == "other" and text[start : stop.start()].strip():
             if not any(_MAIN.match(text, comma.end()) for comma in commas):
                 return stop.start()
@@ -270,8 +282,9 @@ def _end_in_front(text: str, start: int) -> int | None:
     for main in (_MAIN, _WEAK_MAIN):
         for comma in commas:
             if main.match(text, comma.end()):
-                return comma.start()
+                return comma.start() if comma.lastgroup == "comma" else comma.end()
     listing = False
+    commas = [stop for stop in commas if stop.lastgroup == "comma"]
     for comma in commas[:-1]:
         goes_on, listing = _goes_on(text, comma.end(), listing)
         if not goes_on:
@@ -315,13 +328,9 @@ def _pieces(text: str, stretch: Stretch, cues: Sequence[Cue]) -> Iterator[Span]:
     _, start, end = stretch
     filler = _FILLER.match(text, start, end)
     left = filler.end() if filler and text[filler.end() : end].strip() else start
-    inner = [cue for cue in cues if cue.operator != "not" and left <= cue.start and cue.end <= end]
-    inner = [
-        cue
-        for cue in inner
-        if normal(cue.text) in ("and", "or", "&", "as well as", "and/or", "either", "both", "any of")
-    ]
-    for cue in inner:
+    for cue in _between(cues, left, end):
+        if normal(cue.text) not in LISTING:
+            continue
         yield from _items(text, left, cue.start, True)
         left = cue.end
     yield from _items(text, left, end, False)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boolbert.boolean import OPERATORS, read_parts, scope_labels
+from boolbert.boolean import OPERATORS, marked_scopes, read_parts, scope_labels
 
 
 def parts(text):
@@ -84,14 +84,14 @@ def test_scopes():
     text = "cats or dogs as well as birds, but not parrots or gulls"
     reading = read_parts(text)
     words = {operator: [text[slice(*span)] for span in reading.scopes(operator)] for operator in OPERATORS}
-    assert words == {"and": ["dogs", "birds"], "or": ["cats", "dogs"], "not": ["parrots", "gulls"]}
+    assert words == {"and": ["dogs", "birds"], "or": ["cats", "dogs"], "not": ["parrots or gulls"]}
 
 
 def test_scope_labels_mark_excluded_words_only():
     text = "films (not westerns, please)."
     offsets = [(0, 0), (0, 5), (6, 7), (7, 10), (11, 19), (19, 20), (21, 27), (27, 28), (28, 29), (0, 0)]
     assert scope_labels(text, offsets)[2] == [0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
-    assert scope_labels(text, offsets, {"not": [(0, 5)]})[2] == [0, 1, *[0] * 8]
+    assert scope_labels(text, offsets, {"and": [], "not": [(0, 5)]}) == [[0] * 10, [-100] * 10, [0, 1, *[0] * 8]]
 
 
 _WORDS = st.sampled_from(
@@ -141,3 +141,39 @@ def test_long_texts_take_linear_time(piece):
     start = time.perf_counter()
     read_parts(piece * 500)
     assert time.perf_counter() - start < 2
+
+
+@pytest.mark.parametrize(
+    ("query", "original", "expected"),
+    [
+        (
+            "Fish of Peru but not of Chile",
+            "<mark>Fish of Peru</mark> that are not <mark>Fish of Chile</mark>",
+            "of Chile",
+        ),
+        (
+            "Peruvian fish except for Chilean comedies",
+            "<mark>Fish of Peru</mark> that are not <mark>Chilean comedy</mark>",
+            "Chilean comedies",
+        ),
+        (
+            "plants of Peru that aren't found in the Andes",
+            "<mark>Flora of Peru</mark> that are not <mark>Flora of the Andes</mark>",
+            "found in the Andes",
+        ),
+        ("Fish of Peru", "<mark>Fish of Peru</mark> that are not <mark>Fish of Chile</mark>", None),
+    ],
+)
+def test_marks_are_found_again_in_the_query(query, original, expected):
+    scopes = marked_scopes(query, original)
+    assert (scopes and [query[slice(*span)] for span in scopes["not"]]) == (expected and [expected])
+
+
+def test_marks_of_and_and_or():
+    original = "<mark>cats</mark> that are also <mark>pets</mark> but not <mark>tigers</mark>"
+    assert marked_scopes("cats also pets, no lions", original) == {"and": ((0, 4), (10, 14)), "or": ()}
+    assert marked_scopes("tigers or cats", "<mark>cats</mark> or <mark>tigers</mark>") == {
+        "and": (),
+        "or": ((0, 6), (10, 14)),
+        "not": (),
+    }
