@@ -46,6 +46,9 @@ def test_the_output_loads_through_both_doors_and_says_how_it_came_about(finished
     assert {"mrr@10", "r_precision", "violations", "negated", "groups"} <= metrics["dev"].keys()
     assert metrics["metric"] == "r_precision"
     assert len(metrics["history"]) == 3
+    readme = (finished / "README.md").read_text()
+    assert f"best by r_precision after {metrics['best_step']} steps" in readme
+    assert f"| {metrics['dev']['mrr@10']:.3f}".replace("0.", ".") in readme
 
 
 def test_the_best_epoch_is_what_is_saved(finished):

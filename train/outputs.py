@@ -17,8 +17,9 @@ from accelerate.utils import DistributedType, DynamoBackend
 
 import boolbert
 from boolbert.errors import TrainingError
-from boolbert.files import read_json, write_json
+from boolbert.files import read_json, write_json, write_text
 from boolbert.runs import ARGUMENTS, CONFIG, METRICS, Run
+from boolbert.tables import number
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import WRITE_ERRORS, Checkpoints, first_line
 from boolbert.train.logs import available_tracker
@@ -171,12 +172,47 @@ def save_model(folder: Path, save: Callable[[], None], metrics: dict[str, Any]) 
     """Save the model, then the metrics, which say that the run is finished."""
     try:
         save()
+        write_text(folder / "README.md", readme(metrics))
         write_json(folder / METRICS, metrics)
     except WRITE_ERRORS as error:
         raise TrainingError(
             f"{folder}: the model cannot be saved ({first_line(error)}); its checkpoints are whole: "
             "mend that, and repeat the command with --resume"
         ) from error
+
+
+README = """# A trained encoder
+
+The query encoder and the document encoder, by sentence-transformers:
+
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("path/to/this/folder", trust_remote_code=True)
+model.encode_query(["monarchies that are not islands"])
+model.encode_document(["Norway is a kingdom in the north of Europe."])
+```
+
+`AutoModel.from_pretrained("path/to/this/folder", trust_remote_code=True)` gives the query encoder alone.
+
+On held-out data, best by {metric} after {steps} steps; `metrics.json` has all figures, `args.json` how it was trained.
+
+| {names} |
+|{rule}
+| {values} |
+"""
+
+
+def readme(metrics: dict[str, Any]) -> str:
+    """What a run's folder holds and what it reached, for whoever opens it."""
+    reached = {name: value for name, value in (metrics["dev"] or {}).items() if isinstance(value, float)}
+    return README.format(
+        metric=metrics["metric"],
+        steps=metrics["best_step"],
+        names=" | ".join(reached),
+        rule=" --- |" * len(reached),
+        values=" | ".join(map(number, reached.values())),
+    )
 
 
 def fingerprint(*values: Any) -> str:
