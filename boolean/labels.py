@@ -32,13 +32,14 @@ def cue_labels(text: str, offsets: Iterable[Sequence[int]], cues: Iterable[Cue] 
 
 
 def scope_labels(
-    text: str, offsets: Iterable[Sequence[int]], scopes: Reading | Mapping[str, Sequence[Span]] | None = None
+    text: str, offsets: Iterable[Sequence[int]], scopes: Reading | Mapping[str, Sequence[Span] | None] | None = None
 ) -> list[list[int]]:
     """0/1 labels of shape (3, length), a row for each of `OPERATORS`: 1 where the operator reaches the token.
 
     NOT reaches the words that it excludes, OR its alternatives, AND the parts that it joins; never a cue, nor the
     signs at a part's edges. `offsets` are as for `cue_labels`. `scopes` is a reading or the spans of each operator,
-    where somebody knows better; without it the text is read. An operator without an entry is unknown: -100.
+    where somebody knows better; without it the text is read. One without an entry reaches nothing, one with
+    None is unknown and gets -100.
 
     >>> scope_labels("cats not dogs", [(0, 0), (0, 4), (5, 8), (9, 13), (0, 0)])
     [[0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
@@ -48,12 +49,14 @@ def scope_labels(
     if isinstance(scopes, Reading):
         scopes = {operator: scopes.scopes(operator) for operator in OPERATORS}
     tokens = [(int(start), int(end)) for start, end in offsets]
-    return [
-        [int(any(start < right and end > left for left, right in scopes[operator])) for start, end in tokens]
-        if operator in scopes
-        else [UNKNOWN] * len(tokens)
-        for operator in OPERATORS
-    ]
+    labels = []
+    for operator in OPERATORS:
+        spans = scopes.get(operator, ())
+        if spans is None:
+            labels.append([UNKNOWN] * len(tokens))
+        else:
+            labels.append([int(any(start < right and end > left for left, right in spans)) for start, end in tokens])
+    return labels
 
 
 def encode_with_cues(tokenizer: Any, texts: Sequence[str], **options: Any) -> tuple[Any, list[list[list[int]]]]:

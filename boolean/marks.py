@@ -61,11 +61,11 @@ def parse_original_query(text: str) -> ParsedQuery:
     return _checked(template, atoms)
 
 
-def marked_scopes(query: str, original_query: str) -> dict[str, tuple[tuple[int, int], ...]] | None:
+def marked_scopes(query: str, original_query: str) -> dict[str, tuple[tuple[int, int], ...] | None] | None:
     """What each operator reaches in a query, by the marks of its original: NOT the last atom, AND and OR the others.
 
     An atom is found if every word that only this atom has stands in the query, in one stretch. An operator whose atoms
-    are not all found has no entry: what it reaches is unknown. None if that is so for all operators of the template.
+    are not all found has None: what it reaches is unknown. None alone if all of the template are unknown.
 
     >>> marked_scopes("Fish of Peru, not Chile", "<mark>Fish of Peru</mark> that are not <mark>Fish of Chile</mark>")
     {'and': (), 'or': (), 'not': ((18, 23),)}
@@ -77,7 +77,7 @@ def marked_scopes(query: str, original_query: str) -> dict[str, tuple[tuple[int,
     cues = [cue for cue in find_cues(query) if not cue.weak]
     free = [not any(cue.start < span[1] and cue.end > span[0] for cue in cues) for _, span in words]
     found = [_locate(words, free, atom, [*atoms[:place], *atoms[place + 1 :]]) for place, atom in enumerate(atoms)]
-    scopes: dict[str, tuple[tuple[int, int], ...]] = {}
+    scopes: dict[str, tuple[tuple[int, int], ...] | None] = {}
     for operator in OPERATORS:
         if operator not in operators:
             scopes[operator] = ()
@@ -85,9 +85,9 @@ def marked_scopes(query: str, original_query: str) -> dict[str, tuple[tuple[int,
         spans = found[-1:] if operator == "not" else found[:-1] if "not" in operators else found
         known = sorted(span for span in spans if span is not None)
         # Atoms that stand one inside the other were joined in other words: "crime novels set in Italy".
-        if len(known) == len(spans) and all(one[1] <= other[0] for one, other in pairwise(known)):
-            scopes[operator] = tuple(known)
-    return scopes if scopes.keys() & set(operators) else None
+        apart = all(one[1] <= other[0] for one, other in pairwise(known))
+        scopes[operator] = tuple(known) if apart and len(known) == len(spans) else None
+    return scopes if any(scopes[operator] is not None for operator in operators) else None
 
 
 def _locate(
