@@ -72,7 +72,7 @@ _MATCH = re.compile(
 _QUOTED = re.compile(r'(?<![^\s(])"(?=\S)[^"]{1,100}(?<=\S)"|“[^”]{1,100}”')
 # "In addition to Y, what other X": behind a BEYOND phrase; "what other X in addition to Y": before it.
 _OTHERS_AFTER = re.compile(
-    r"[^.?!]{1,200}?[,，]\s*(?:\w+\s+){0,3}?(?:what|which|who|whom|where|how|can|could|please)\b[^.?!]{0,80}?\b(?:other|else|another)\b",
+    r"[^?!]{1,200}?[,，]\s*(?:\w+\s+){0,3}?(?:what|which|who|whom|where|how|can|could|please)\b[^.?!]{0,80}?\b(?:other|else|another)\b",
     re.IGNORECASE,
 )
 _OTHERS_BEFORE = re.compile(r"\b(?:what|which|who|where)\s+(?:\w+\s+)?(?:other|else)\b[^.?!,]{0,80}\Z", re.IGNORECASE)

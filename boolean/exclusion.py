@@ -29,7 +29,10 @@ OPENS_ANEW = ALWAYS | CONTRASTS | COMMANDS | {*REQUESTS}
 # How a request or a question opens before it names what is wanted.
 _SOME = r"(?:\s+(?:some|any|all|the|a\s+few|more))?(?:\s+of\s+the)?"
 _TELL = r"(?:tell|show|give|find|get|bring|send)\s+(?:me|us)(?:\s+(?:about|something\s+about|everything\s+about))?"
-_NAME = r"(?:tell|find|list|name|show|give|recommend|suggest|search\s+for|look\s+for|describe|introduce|provide|share)"
+_NAME = (
+    r"(?:tell|find|list|name|show|give|recommend|suggest|search\s+for|look\s+for|describe|introduce|provide|share|"
+    r"explain|discuss|outline|summari[sz]e|compare)"
+)
 OPENING = re.compile(
     rf"\s*(?:please\s+)?(?:(?:can|could|would|will)\s+you\s+(?:please\s+)?(?:{_TELL}|{_NAME})(?:\s+me)?"
     rf"|{_TELL}|{_NAME}|what\s+(?:are|is|were|was)|which\s+are|who\s+(?:are|were)|do\s+you\s+know|are\s+there|is\s+there"
@@ -40,6 +43,9 @@ OPENING = re.compile(
 _AUXILIARY = (
     r"(?:do|does|did|is|are|was|were|am|has|have|had|can|could|will|would|should|may|might|must|isn|aren|don|won)"
 )
+# A full stop behind one letter or one of these ends no sentence: "John B. Murphy".
+_SHORT = r"(?:st|mr|mrs|ms|dr|jr|sr|vs|no|vol|mt|prof|gen|rev|co|inc|ltd|feat)"
+ABBREVIATION = re.compile(rf"(?:(?<![\w'’])\w|\b{_SHORT})\Z", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[?!;]|\.(?=\s)")
 # "that are", "which do", "but is", ", and have": the clause that the negation opens.
 _RELATIVE = re.compile(rf"\b(?:that|which|who)\s+(?:(?P<verb>{_AUXILIARY})\s+)?(?:\w+ly\s+)?\Z", re.IGNORECASE)
@@ -65,7 +71,8 @@ _HOLD = re.compile(
     re.IGNORECASE,
 )
 _NOUN_NEXT = re.compile(
-    r"\s*(?!(?:to|only|just|even|yet|so|too|very|much|many|all|if|at\s+all|necessarily)\b)\w", re.IGNORECASE
+    r"\s*(?!(?:to|without|until|one|only|just|even|yet|so|too|very|much|many|all|if|at\s+all|necessarily)\b)\w",
+    re.IGNORECASE,
 )
 _ASKS_HOW = re.compile(
     rf"\s*(?:how|why|{_AUXILIARY}|when|where|what\s+happens|he|she|it|they|we|i|you|there|this)\b", re.IGNORECASE
@@ -73,7 +80,7 @@ _ASKS_HOW = re.compile(
 _WHY = re.compile(r"\s*(?:why|how\s+come)\b", re.IGNORECASE)
 _COMMAND = re.compile(r"(?:\A|[,;.?!:(]|\b(?:please|but|and|to|then|also|just))\s*\Z", re.IGNORECASE)
 _SET_APART = re.compile(
-    r"\b(?:sets?|setting|tell|tells|keeps?|stands?|told|kept|stood|makes?|live|lived|grow|grew)\b[^,;.?!]{0,60}\Z",
+    r"\b(?:(?:sets?|setting)\s+(?!in\b|on\b|at\b|during\b)|(?:tells?(?!\s+(?:me|us)\b)|keeps?|stands?|told|kept|stood|makes?|live|lived|grow|grew)\b)[^,;.?!]{0,60}\Z",
     re.IGNORECASE,
 )
 _NEITHER = re.compile(
@@ -115,6 +122,8 @@ def excludes(text: str, cue: Cue) -> bool:
     if word in CONTRASTS:
         return _contrasts(word, before, after)
     if word in ABSENCES:
+        if re.search(r"\bnot\s+\Z", before, re.IGNORECASE):  # "not without a fight"
+            return False
         return before.rstrip().endswith((",", "(")) or not _ASKS_HOW.match(_unopened(before))
     if word in COMMANDS:
         return bool(_COMMAND.search(before) or _RELATIVE.search(before))
@@ -136,7 +145,10 @@ def excludes(text: str, cue: Cue) -> bool:
 def sentence_start(text: str, position: int) -> int:
     """Where the sentence begins in which a character stands."""
     start = max(0, position - LONGEST)
-    return max([start, *(match.end() for match in _SENTENCE_END.finditer(text, start, position))])
+    for match in _SENTENCE_END.finditer(text, start, position):
+        if match.group() != "." or not ABBREVIATION.search(text, max(0, match.start() - 6), match.start()):
+            start = match.end()
+    return start
 
 
 def content(text: str) -> bool:
@@ -163,7 +175,7 @@ def _is_request(word: str, before: str) -> bool:
         return bool(_FIRST_PERSON.search(before))
     if word.startswith("not to "):
         return bool(re.search(r"\b(?:but|please|prefer|allowed|want|try)\s+\Z", before, re.IGNORECASE))
-    return before.rstrip().endswith(",") or not _WHY.match(before)
+    return before.rstrip().endswith((",", "but", "please")) or not _WHY.match(before)
 
 
 def _contrasts(word: str, before: str, after: str) -> bool:

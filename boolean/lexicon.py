@@ -11,7 +11,7 @@ _MENTION = ("mention", "include", "discuss", "consider", "involve", "refer to", 
 _MENTIONING = (
     *("mentioning", "including", "discussing", "considering", "involving", "referring to", "referencing"),
     *("focusing on", "talking about", "bringing up", "going into", "asking about", "touching on", "counting"),
-    *("inquiring about", "explaining", "describing"),
+    *("inquiring about", "explaining", "describing", "taking into account", "taking into consideration"),
 )
 REQUESTS: tuple[str, ...] = (
     *(f"{negation} {verb}" for negation in ("do not", "don't", "dont", "let's not", "should not") for verb in _MENTION),

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from .cues import Cue, find_cues, normal
-from .exclusion import ABSENCES, LONGEST, OPENING, OPENS_ANEW, content, excludes, sentence_start
+from .exclusion import ABBREVIATION, ABSENCES, COMMANDS, LONGEST, OPENING, OPENS_ANEW, content, excludes, sentence_start
 
 Span = tuple[int, int]
 Stretch = tuple[int, int, int]  # where an exclusion's cue begins and ends, and where the excluded words end
@@ -83,11 +83,10 @@ _STOPS = re.compile(
     rf"|(?P<dash>\s[-–—]\s)|(?P<clause>\s+and\s+(?={_CLAUSE}\b))|(?P<but>\s+(?:but|while|whereas|because|though|yet)\s+)"
     rf"|(?P<other>\s+(?={_WH}\s+(?:other|else)\b))|(?P<relative>\s+(?=(?:that|which|who)\s+(?:are|is|were|was|have|has|do|does|also)\b))"
     r"|(?P<andverb>\s+and\s+(?=(?:\w+ed|set|shot|made|written|about|in|on|by|from|of|for)\b))"
-    r"|(?P<verb>\s+(?=(?:did|does|do|has|have|had|is|are|was|were|will|can|could|would)\b))",
+    r"|(?P<verb>\s+(?=(?:did|does|do|has|have|had|is|are|was|were|will|can|could|would)\b))"
+    r"|(?P<past>\s+(?=(?:\w+ed|won|lost|built|bought|sold|wrote|made|sang|led|took|gave|became|held|ran|came|went|drew|"
+    r"spoke|taught|flew|fought|knew|found|met|left|saw|got|set)\s+(?!by\b)))",
     re.IGNORECASE,
-)
-_ABBREVIATION = re.compile(
-    r"(?:\b[A-Z]|\b(?:St|Mr|Mrs|Ms|Dr|Jr|Sr|vs|No|Vol|Mt|Prof|Gen|Rev|Co|Inc|Ltd|e\.g|i\.e|feat))\Z"
 )
 # A comma after which a list, a date, a place or a description goes on.
 _NOT_AN_ITEM = (
@@ -119,13 +118,14 @@ _VERBLESS = re.compile(
 _NAME_THEN = re.compile(
     r"\s*(?:the\s+)?[A-Z][\w.'’-]*(?:\s+(?:(?:of|the|de|van|von)\s+)?[A-Z][\w.'’-]*)*(?=\s+(?:to\s+the|\w+ed\s+(?!by\b|in\b|on\b)|won|wrote|made|sang)\b)"
 )
+_WHO = re.compile(r"\s*who(?:\s+else)?[\s,]*\Z", re.IGNORECASE)  # "Who besides Brahms wrote waltzes?"
 # What stands before the excluded thing and says nothing about it.
 _FILLER = re.compile(
-    r"\s*(?:(?:include|involve|contain|mention|feature|including|mentioning|discussing)\s+)?"
+    r"\s*(?:(?:include|involve|contain|mention|feature|have(?:\s+to\s+do\s+with)?|including|mentioning|discussing)\b\s*)?"
     r"(?:(?:the\s+fact\s+that)\s+|(?:those|ones|anything|something|things)\s+(?:that|which|who)\s+(?:are|is|were|was|have|has|had)\s+"
     r"|(?:(?:any|all|the|some|further|other)\s+)*(?:(?:specific|particular|personal|other|further)\s+)*"
     r"(?:information|details?|data|mentions?|references?|facts?|anything|something|connections?|those|ones)\s+(?:specifically\s+|specific\s+)?"
-    r"(?:about|related\s+to|relating\s+to|regarding|concerning|on|of|to|from|involving|with)\s+)",
+    r"(?:about|related\s+to|relating\s+to|regarding|concerning|on|of|to|from|involving|with)\s+)?",
     re.IGNORECASE,
 )
 _EMPTY_LEAD = re.compile(
@@ -201,7 +201,10 @@ def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
     sentence = sentence_start(text, cue.start)
     before = text[sentence : cue.start]
     limit = _next_and(text, cue, cues)
-    if not content(before.replace("please", "")) and not before.strip().endswith("("):
+    commands = word in COMMANDS or word.startswith(
+        ("do not", "don't", "dont", "avoid ", "let's not", "cannot", "can't")
+    )
+    if not commands and not content(before) and not before.strip().endswith("("):
         front = _end_in_front(text, cue.end)
         if front is not None:
             return front
@@ -227,7 +230,7 @@ def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
         elif depth:
             continue
         elif kind == "dot":
-            if not _ABBREVIATION.search(text[cue.end : start]):
+            if not ABBREVIATION.search(text, cue.end, start) or not text[start + 1 :].strip():
                 return start
         elif kind == "comma":
             goes_on, listing = _goes_on(text, stop.end(), listing)
@@ -238,6 +241,9 @@ def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
                 return start
         elif kind in ("relative", "andverb"):
             if predicate:
+                return start
+        elif kind == "past":
+            if _WHO.match(before):
                 return start
         elif kind == "verb":
             if verbless and not re.search(r"\b(?:that|which|who|what|how|whether|if)\b", text[cue.end : start]):
@@ -305,7 +311,8 @@ def _goes_on(text: str, start: int, listing: bool) -> tuple[bool, bool]:
 
 def _is_list(text: str, start: int) -> bool:
     """Whether short items follow, and then an "or" or "and": "B, C or D" behind "A,"."""
-    rest = re.split(r"[;.?!()]", text[start : start + 8 * LONGEST_ITEM], maxsplit=1)[0]
+    rest = re.sub(rf"{_QUOTED}|\([^()]*\)", "x", text[start : start + 8 * LONGEST_ITEM])
+    rest = re.split(r"[;?!()]|(?<!\b\w)\.(?=\s|\Z)", rest, maxsplit=1)[0]
     for item in rest.split(","):
         if not _ITEM.match(item):
             return False

@@ -42,6 +42,11 @@ def excluded(text):
         ("plants of Peru that are neither trees nor shrubs", ["trees", "shrubs"]),
         ("countries in Asia that do not border China", ["border China"]),
         ("Which bacteria cause fever but are not found in water?", ["found in water"]),
+        ("who besides john b. murphy wrote operas?", ["john b. murphy"]),
+        ("List films set on a train apart from westerns", ["westerns"]),
+        ("Please exclude Anna Roth, who painted ships.", []),  # nothing is wanted
+        ("Describe Lisbon. Please exclude Anna Roth, who painted ships.", ["Anna Roth, who painted ships"]),
+        ("recipes that do not contain nuts", ["nuts"]),
     ],
 )
 def test_exclusions(text, expected):
@@ -56,6 +61,7 @@ def test_exclusions(text, expected):
         *("not only cats but also dogs", "No Country for Old Men", "no one knows why", "whether or not to vote"),
         *("not dogs", "Why can parrots talk but not dogs?", "What sets them apart from other cats?"),
         *("Who was the king that never married?", "dogs that don't shed", "a bank that no longer exists"),
+        *("Has John B. Murphy not won a prize?", "a victory not without losses"),
         *("Why did the club exclude women?", "What is 7 minus 3?", "in addition to cats, dogs are kept"),
     ],
 )
