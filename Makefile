@@ -9,16 +9,17 @@ TYPES := $(VENV)/typecheck
 
 .DEFAULT_GOAL := help
 FUZZ_EXAMPLES ?= 10000
-.PHONY: help demo test check format bench fuzz nightly clean
+.PHONY: help demo test check format bench fuzz nightly audit clean
 
 help:
 	@echo "make demo    build a Bool-BERT and ask it three queries"
 	@echo "make test    run the test suite"
-	@echo "make check   ruff, ruff format and mypy"
+	@echo "make check   ruff, ruff format, mypy and bandit"
 	@echo "make format  apply ruff's fixes and format"
 	@echo "make bench   measure speed against plain BERT"
 	@echo "make fuzz    feed 10,000 made-up inputs to every reader, parser and page"
 	@echo "make nightly every fault at every place, then make fuzz; about an hour"
+	@echo "make audit   look the pinned packages up in the list of known vulnerabilities"
 	@echo "make clean   remove .venv and caches"
 
 $(STAMP): setup.cfg pyproject.toml constraints.txt
@@ -42,6 +43,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	MYPYPATH=$(TYPES) $(BIN)/mypy -p boolbert
+	$(BIN)/bandit -q -c pyproject.toml -r .
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -57,6 +59,12 @@ fuzz: $(STAMP)
 nightly: $(STAMP)
 	$(BIN)/python -m pytest tests/faults -m nightly
 	$(MAKE) fuzz
+
+# In an environment of its own: it brings packages that nothing here needs.
+audit: $(STAMP)
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(VENV)/audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
