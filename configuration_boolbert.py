@@ -22,6 +22,15 @@ PAPER: dict[str, Any] = {
     "exclusion": "none",
     "branches": 0,
 }
+# What an upgraded encoder is: only NOT changes its attention. AND and OR are read, but the plain encoder's own way with
+# them stays as it is until training has something better.
+UPGRADED: dict[str, Any] = {
+    "gate": "cue",
+    "attention_operators": ["not"],
+    "not_reach": "outside",
+    "exclusion": "scalar",
+    "exclusion_weight": 0.35,
+}
 # Where `trust_remote_code=True` finds the classes. A checkpoint of either model serves both: heads load as encoders.
 AUTO_MAP = {
     "AutoConfig": "configuration_boolbert.BoolBertConfig",

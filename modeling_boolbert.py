@@ -51,6 +51,8 @@ IGNORED_LABEL = -100
 BOOLEAN_PARTS = frozenset(
     {"operator_embeddings", "cue_predictor", "scope_reader", "gate", "scope_predictor", "bias_predictor", "composer"}
 )
+# Those that read cues, scopes and operators off the embeddings; the others act on what they read.
+READING_PARTS = ("operator_embeddings", "cue_predictor", "scope_reader", "gate")
 # In `operators`: the model decides.
 UNKNOWN = -1
 
@@ -674,6 +676,10 @@ class BoolBertModel(BoolBertPreTrainedModel):
 
     def set_input_embeddings(self, value: nn.Module) -> None:
         self.embeddings.word_embeddings = value  # type: ignore[assignment]
+
+    def reading_parameters(self) -> dict[str, nn.Parameter]:
+        """Those of them that find cues, scopes and operators, before any layer runs."""
+        return {name: value for name, value in self.named_parameters() if name.startswith(READING_PARTS)}
 
     def boolean_parameters(self) -> dict[str, nn.Parameter]:
         """The parameters that plain BERT does not have, by name."""

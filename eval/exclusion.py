@@ -19,6 +19,7 @@ import numpy.typing as npt
 from boolbert.arguments import parse_arguments
 from boolbert.boolean import OPERATORS, scope_labels
 from boolbert.data.lines import read_lines
+from boolbert.data.tasks import quest_task
 from boolbert.errors import DataError, run_script
 from boolbert.files import write_json
 from boolbert.retrieval.batches import encode_inputs
@@ -64,6 +65,15 @@ class Arguments:
 
     model: str | None = field(default=None, metadata={"help": "model folder or Hub id; all-MiniLM-L6-v2 if not given"})
     data: list[str] = field(default_factory=list, metadata={"help": "folders with a corpus and queries", "nargs": "+"})
+    unchanged: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "QUEST-format FOLDER:SPLIT, or countries: list the queries without OR and NOT whose vector is "
+            "not, to the bit, the plain encoder's",
+            "nargs": "+",
+        },
+    )
+    plain: str | None = field(default=None, metadata={"help": "the plain encoder; all-MiniLM-L6-v2 if not given"})
     output: str | None = field(default=None, metadata={"help": "also write the figures to this JSON file"})
     device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
 
@@ -155,6 +165,18 @@ def scope_agreement(model: Any, texts: Sequence[str]) -> dict[str, float]:
     return {"precision": precision, "recall": recall, "f1": 2 * hits / max(2 * hits + wrong + missed, 1)}
 
 
+def changed_queries(model: Any, plain: Any, data: str) -> tuple[list[str], int]:
+    """The queries without OR and NOT whose vector is not the plain encoder's, and how many such queries there are."""
+    folder, _, split = data.rpartition(":")
+    task = quest_task(folder or None, split if folder else "dev", progress=False)
+    asked = [question.text for question in task.questions if not {"or", "not"} & set(question.operators or ())]
+    ours, theirs = (encode_inputs(encoder, asked, "query", 32) for encoder in (model, plain))
+    ours = ours if ours.ndim == 2 else ours[:, 0]
+    return [text for text, one, other in zip(asked, ours, theirs, strict=True) if not np.array_equal(one, other)], len(
+        asked
+    )
+
+
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
     model = load_encoder(args.model, device=args.device)
@@ -172,6 +194,13 @@ def main(words: Sequence[str] | None = None) -> None:
             agreement = scope_agreement(model, [query.text for query in traps.queries])
             figures[traps.name]["scope"] = agreement
             print("NOT scopes, agreement with the parser: " + ", ".join(f"{k} {v:.3f}" for k, v in agreement.items()))
+    if args.unchanged:
+        plain = load_encoder(args.plain, device=args.device, quiet=True)
+        for data in args.unchanged:
+            changed, asked = changed_queries(model, plain, data)
+            figures[f"changed in {data}"] = {"queries": asked, "changed": changed}
+            print(f"\n{data}: {len(changed)} of {asked} queries without OR and NOT have another vector")
+            print("\n".join(f"  {text}" for text in changed))
     if args.output:
         write_json(args.output, figures)
 

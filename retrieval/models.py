@@ -7,6 +7,7 @@ load_model     the same for search: without a name the newest run, else an untra
 """
 
 import copy
+import hashlib
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,9 +28,11 @@ PRECISIONS = ("float32", "float16", "bfloat16")
 GATES = ("given", "learned", "cue")  # who switches operators on: the caller, a classifier, or the cues that are found
 RUNS = Path("runs")
 UNTRAINED = (
-    "NOTE: the Boolean parts of this model are UNTRAINED. Operators come from the cue lexicon, and results are nearly "
-    "plain BERT's. Train it with `boolbert demo`, or give --model."
+    "NOTE: the Boolean parts of this model are UNTRAINED, so results are plain BERT's. Train it: `boolbert upgrade` "
+    "or `boolbert demo`, or give --model."
 )
+# What the upgraded default encoder has learned; see `default_model`.
+READING_FILE = Path(__file__).parent / "default_reading.safetensors"
 _WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 _PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 
@@ -90,7 +93,7 @@ def load_model(name: str | Path | None = None, *, runs: Path = RUNS, device: str
         return SearchModel(str(name), encoder, f"Model: {name}, {kind}")
     run = newest_run(runs)
     if run is None:
-        return fresh_model(device)
+        return default_model(device)
     encoder = load_encoder(str(run.folder), device=device, quiet=True)
     return SearchModel(str(run.folder), encoder, f"Model: {run.folder}, {run.history}")
 
@@ -101,13 +104,40 @@ def newest_run(runs: Path = RUNS) -> Run | None:
     return max(found, key=lambda run: (run.script in RETRIEVAL_SCRIPTS, run.finished_at), default=None)
 
 
-def fresh_model(device: str | None = None, seed: int = 0) -> SearchModel:
-    """The default encoder with new, untrained Boolean-aware attention on its query side."""
+def default_model(device: str | None = None) -> SearchModel:
+    """The default encoder, upgraded: it reads queries with the weights that come with the package.
+
+    `boolbert upgrade --output_dir DIR --reading_file retrieval/default_reading.safetensors` makes that file anew. They
+    fit one encoder; with any other, such as the tiny random one of a machine without weights, nothing is learned.
+    """
+    import torch
+    from safetensors import safe_open
+
+    from boolbert.configuration_boolbert import UPGRADED
     from boolbert.retrieval.encoders import resolve_encoder
+    from boolbert.sentence_boolbert import BoolBertSentenceTransformer
 
     default = resolve_encoder()
-    encoder = with_fresh_attention(load_encoder(default.path, device=device, quiet=True), seed)
-    return SearchModel(None, encoder, f"{default.note}\n{UNTRAINED}", trained=False)
+    source = load_encoder(default.path, device=device, quiet=True)
+    with _no_warnings(), torch.random.fork_rng():
+        torch.manual_seed(0)
+        encoder = BoolBertSentenceTransformer.from_sentence_transformer(
+            source, share=True, query_length=None, device=str(source.device), **UPGRADED
+        ).eval()
+    bert: Any = bool_bert(encoder)
+    with safe_open(READING_FILE, framework="pt") as stored:
+        if stored.metadata()["encoder"] != embeddings_hash(bert):
+            return SearchModel(None, encoder, f"{default.note}\n{UNTRAINED}", trained=False)
+        with torch.no_grad():
+            for name, parameter in bert.reading_parameters().items():
+                parameter.copy_(stored.get_tensor(name))
+    return SearchModel(None, encoder, f"{default.note}, upgraded to obey NOT")
+
+
+def embeddings_hash(bert: Any) -> str:
+    """A hash of the word embeddings, by which reading weights know their encoder; in half precision, as Hubs store."""
+    weights = bert.get_input_embeddings().weight.detach().cpu().half().contiguous().numpy()
+    return hashlib.sha256(weights.tobytes()).hexdigest()[:16]
 
 
 def with_fresh_attention(model: "SentenceTransformer", seed: int = 0) -> "SentenceTransformer":

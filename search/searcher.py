@@ -12,7 +12,7 @@ import torch
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
 from boolbert.errors import RetrievalError
 from boolbert.retrieval.batches import encode_queries
-from boolbert.retrieval.models import SearchModel, fresh_model, load_model, prompt_of, side_modules
+from boolbert.retrieval.models import SearchModel, default_model, load_model, prompt_of, side_modules
 from boolbert.retrieval.neighbours import top_k
 from boolbert.sentence_boolbert import operator_row
 
@@ -145,4 +145,4 @@ def _model_of(index: Index, device: str | None) -> SearchModel:
     if index.model is not None:
         return load_model(index.model, device=device)
     model = load_model(device=device)
-    return model if model.name is None or index.fits(model) else fresh_model(device)
+    return model if model.name is None or index.fits(model) else default_model(device)

@@ -22,34 +22,33 @@ def test_demo_runs_and_is_used_again(tmp_path):
     shown = run_quick(output)
     for number in range(1, 9):
         assert f"== {number}/8" in shown
-    for name in ("Untrained encoder", "BM25", "Bool-BERT, gate given", "R-prec Bool-BERT", "A and B not C"):
+    for name in ("Untrained encoder", "BM25", "Upgraded encoder", "R-prec Bool-BERT", "A and B not C"):
         assert name in shown
     for name in ("bool-bert/modules.json", "bert/modules.json", "explain.html", "explain.png", "compare/report.html"):
         assert (output / name).stat().st_size > 100
-    assert "break an operator of their query" in shown
+    assert "are what it excludes" in shown
     # What a second call does before it shows the results: nothing.
-    stages = ("pretrain", "pretrain", demo.QUICK.pretrain), ("bool-bert", "quest", demo.QUICK.train)
-    for name, script, flags in stages:
-        assert not demo.trained(output / name, script, flags, fresh=False)
-    assert len(demo.compare(output, output / "encoder", None)) == 7
+    assert not demo.upgraded(output / "upgraded", output / "encoder", demo.QUICK.upgrade, fresh=False)
+    assert not demo.trained(output / "bool-bert", "quest", demo.QUICK.train, fresh=False)
+    assert len(demo.compare(output, output / "encoder", None)) == 6
 
 
 def summary(name, r_precision, violations, p_value):
     return {
         "system": name,
         "p_value": p_value,
-        "metrics": {"all": {"r_precision": {"mean": r_precision}, "violations": {"mean": violations}}},
+        "metrics": {"all": {"r_precision": {"mean": r_precision}, "negated": {"mean": violations}}},
     }
 
 
 def test_verdict_follows_from_the_numbers():
     summaries = [summary("Untrained encoder", 0.3, 0.5, 0.0), summary(demo.PLAIN, 0.5, 0.25, None)]
-    same = demo.verdict([*summaries, summary(demo.GIVEN, 0.51, 0.2, 0.4)])
+    same = demo.verdict([*summaries, summary(demo.BOOLEAN, 0.51, 0.2, 0.4)])
     assert "from 0.300 to 0.500 (BERT) and 0.510 (Bool-BERT): no difference" in same
     assert "25.0% (BERT) and 20.0% (Bool-BERT)" in same
-    better = demo.verdict([*summaries, summary(demo.GIVEN, 0.6, 0.2, 0.001)])
+    better = demo.verdict([*summaries, summary(demo.BOOLEAN, 0.6, 0.2, 0.001)])
     assert "Bool-BERT is better" in better
-    assert "BERT is better" in demo.verdict([*summaries, summary(demo.GIVEN, 0.4, 0.2, 0.001)])
+    assert "BERT is better" in demo.verdict([*summaries, summary(demo.BOOLEAN, 0.4, 0.2, 0.001)])
 
 
 def test_a_run_of_other_flags_is_trained_again(tmp_path, monkeypatch):

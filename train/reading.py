@@ -14,10 +14,8 @@ from torch import Tensor
 from boolbert.boolean import OPERATORS, multi_hot, read_parts, scope_labels
 from boolbert.boolean.labels import cue_labels
 from boolbert.data.sentences import Sentence
-from boolbert.modeling_boolbert import IGNORED_LABEL, BoolBertModel, reading_losses
+from boolbert.modeling_boolbert import IGNORED_LABEL, READING_PARTS, BoolBertModel, reading_losses
 
-# The parts of Boolean-aware attention that read; the others (biases, corrections per layer) act on what they read.
-READING_PARTS = ("operator_embeddings", "cue_predictor", "scope_reader", "gate")
 # Batches are drawn from this many sorted by length, so that they need little padding.
 SORTED_TOGETHER = 16
 
@@ -109,7 +107,7 @@ def learn_to_read(
     on_step: Callable[[dict[str, float]], object] | None = None,
 ) -> None:
     """Train the reading parts; everything else stays as it is. `word_ids`: what replaced words are drawn from."""
-    learning = [parameter for name, parameter in model.named_parameters() if name.startswith(READING_PARTS)]
+    learning = list(model.reading_parameters().values())
     optimizer = torch.optim.AdamW(learning, lr=settings.learning_rate, weight_decay=settings.weight_decay)
     random = np.random.default_rng(settings.seed)
     steps = settings.epochs * -(-len(data) // settings.batch_size)

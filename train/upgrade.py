@@ -18,14 +18,15 @@ import torch
 from tqdm import tqdm
 
 from boolbert.arguments import parse_arguments
+from boolbert.configuration_boolbert import UPGRADED
 from boolbert.data import Quest
 from boolbert.data.sentences import Sentence, labelled_sentences
 from boolbert.data.tasks import Task, quest_task
 from boolbert.errors import TrainingError, run_script
-from boolbert.files import whole_folder
+from boolbert.files import whole_file, whole_folder
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.metrics import means, quest_metrics
-from boolbert.retrieval.models import bool_bert, load_encoder
+from boolbert.retrieval.models import bool_bert, embeddings_hash, load_encoder
 from boolbert.retrieval.neighbours import top_k
 from boolbert.train.outputs import ARGUMENTS, METRICS, git_commit, versions, write_json
 from boolbert.train.reading import (
@@ -41,22 +42,12 @@ from boolbert.train.start import quiet
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-# How an upgraded model is built. AND and OR are read, but leave its attention alone: without them in training, the
-# plain encoder's own reading of them is the best there is.
-CONFIG: dict[str, Any] = {
-    "gate": "cue",
-    "attention_operators": ["not"],
-    "not_reach": "both",
-    "exclusion": "scalar",
-    "exclusion_weight": 0.3,
-}
-
 
 @dataclass
 class UpgradeSettings:
     """What an upgrade can be told."""
 
-    sentences: int = field(default=16_000, metadata={"help": "made sentences to learn from"})
+    sentences: int = field(default=24_000, metadata={"help": "made sentences to learn from"})
     seed: int = field(default=0, metadata={"help": "the same seed gives the same model"})
 
 
@@ -94,7 +85,7 @@ def upgrade(
     torch.manual_seed(settings.seed)
     with quiet():
         upgraded = BoolBertSentenceTransformer.from_sentence_transformer(
-            source, share=True, query_length=None, device=str(source.device), **CONFIG
+            source, share=True, query_length=None, device=str(source.device), **UPGRADED
         )
     metrics = train_reading(upgraded, settings, progress=progress)
     task = quest_task(None, "dev", progress=False)
@@ -157,6 +148,9 @@ class Arguments(UpgradeSettings):
     model: str | None = field(default=None, metadata={"help": "folder or Hub id; all-MiniLM-L6-v2 if not given"})
     output_dir: str | None = field(default=None, metadata={"help": "a new folder for the upgraded model"})
     device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is if not given"})
+    reading_file: str | None = field(
+        default=None, metadata={"help": "also write what was learned to this file, as the package ships it"}
+    )
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -168,10 +162,21 @@ def main(words: Sequence[str] | None = None) -> None:
         raise TrainingError("--output_dir must be given: a new folder for the upgraded model")
     settings = UpgradeSettings(args.sentences, args.seed)
     upgraded = upgrade(args.model, args.output_dir, settings=settings, device=args.device)
+    if args.reading_file is not None:
+        write_reading(bool_bert(upgraded.model), args.reading_file)
     print(
         f"{table(upgraded.metrics)}\n\n{upgraded.folder}: ready for boolbert search, index and publish "
         f"({upgraded.metrics['seconds']:.0f} s)"
     )
+
+
+def write_reading(bert: Any, file: str | Path) -> None:
+    """The reading parts in half precision, with a hash of the encoder that they belong to."""
+    from safetensors.torch import save_file
+
+    tensors = {name: value.detach().cpu().half().contiguous() for name, value in bert.reading_parameters().items()}
+    with whole_file(file) as aside:
+        save_file(tensors, aside, metadata={"encoder": embeddings_hash(bert)})
 
 
 def table(metrics: dict[str, Any]) -> str:
