@@ -163,6 +163,11 @@ _BARE = (
     ),
 )
 _NOTHING_EXCLUDED = (
+    # "non-fiction" names a kind of its own.
+    *("{year} non-fiction {nouns} about {topic}", "non-fiction books by {name}", "non-profit {nouns} in {place}"),
+    *("non fiction books about {topic}", "{nouns} based on non-fiction books", "{adjective} non-fiction {nouns}"),
+    *("non-stop flights to {place}", "non-linear {topic}", "non-governmental {nouns} of {place}", "nonprofit {org}"),
+    *("non-fiction {topic} books from {year}", "{name}'s non-fiction {nouns}", "{year} {org}, non fiction {nouns}"),
     *(
         "Which {heads} do not {verb} {thing}?",
         "Why did {name} never {verb} {thing}?",
