@@ -129,7 +129,7 @@ def check_files(folder: Path) -> None:
 
     Without its tokenizer's file an encoder does load, and takes every word for an unknown one.
     """
-    for part in (folder, *sorted(file.parent for file in folder.glob("*/config.json"))):
+    for part in encoder_parts(folder):
         weights = sorted(part.glob("model*.safetensors"))
         pickled = sorted((*part.glob("pytorch_model*.bin"), *part.glob("*.ckpt")))
         if pickled and not weights:
@@ -141,6 +141,61 @@ def check_files(folder: Path) -> None:
         is_encoder = weights and "model_type" in _read_object(part / "config.json")
         if is_encoder and not any(list(part.glob(name)) for name in TOKENIZERS):
             raise RetrievalError(f"{part}: tokenizer.json is missing; without it every word would be unknown")
+
+
+def encoder_parts(folder: Path) -> list[Path]:
+    """A model's folder and the folders of its modules, the document encoder's among them."""
+    return [folder, *sorted(file.parent for file in folder.glob("*/config.json"))]
+
+
+def check_fit(folder: Path) -> None:
+    """Raise where a BERT's or Bool-BERT's weights are not those that its configuration asks for.
+
+    transformers fills what is missing with random numbers, and leaves out what is too much.
+    """
+    for part in encoder_parts(folder):
+        files = sorted(part.glob("model*.safetensors"))
+        kind = _read_object(part / "config.json").get("model_type") if files else None
+        if kind in ("bert", "boolbert"):
+            wanted, found = _wanted(part, kind), {name for file in files for name in _names(file)}
+            missing = sorted(name for name in wanted - found if not name.startswith("pooler."))
+            layers = sorted(name for name in found - wanted if name.startswith("encoder.layer."))
+            for what, names in (("lack", missing), ("have layers that its config.json does not name,", layers)):
+                if names:
+                    raise RetrievalError(
+                        f"{part}: its weights {what} {names[0]} (and {len(names) - 1} more): they belong to another "
+                        "config.json, or to another version of this package"
+                    )
+
+
+def _wanted(part: Path, kind: str) -> set[str]:
+    """The names of the weights that a configuration asks for."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    from boolbert.configuration_boolbert import BoolBertConfig
+    from boolbert.modeling_boolbert import BoolBertModel
+
+    try:
+        with torch.device("meta"):  # names and sizes alone
+            if kind == "bert":
+                return set(BertModel(BertConfig.from_pretrained(part)).state_dict())
+            return set(BoolBertModel(BoolBertConfig.from_pretrained(part)).state_dict())
+    except Exception as error:  # a configuration that no model can be made from
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise RetrievalError(f"{part / 'config.json'}: no model can be made from it: {reason}") from error
+
+
+def _names(file: Path) -> list[str]:
+    """The names of a file's weights as BERT calls them: without a prefix, and not in the way of old checkpoints."""
+    from safetensors import safe_open
+
+    with safe_open(file, framework="np") as weights:
+        names = [name.removeprefix("bert.") for name in weights.keys()]  # noqa: SIM118
+    return [
+        re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", n))
+        for n in names
+    ]
 
 
 def _check_weights(file: Path) -> None:

@@ -59,7 +59,7 @@ def load_encoder(
     import torch
     import transformers
 
-    from boolbert.retrieval.encoders import resolve_encoder
+    from boolbert.retrieval.encoders import check_fit, resolve_encoder
     from boolbert.sentence_boolbert import load_dual_encoder
 
     if precision not in PRECISIONS:
@@ -71,6 +71,7 @@ def load_encoder(
         print(encoder.note)
     folder = Path(encoder.path)
     check_is_encoder(folder, name or encoder.path)
+    check_fit(folder)
     try:
         has_modules = (folder / MODULES).exists()
         model = load_dual_encoder(encoder.path, device=device) if has_modules else _plain(encoder, device)

@@ -185,6 +185,14 @@ DAMAGE = {
         lambda file: file.with_name("tokenizer.json").write_text("{"),
         "cannot be loaded as an encoder",
     ),
+    "more layers said than there are": (
+        lambda file: change(file.with_name("config.json"), num_hidden_layers=4),
+        r"its weights lack encoder\.layer\.2",
+    ),
+    "fewer layers said than there are": (
+        lambda file: change(file.with_name("config.json"), num_hidden_layers=1),
+        r"does not name, encoder\.layer\.1|no model can be made from it: boolean_layers",
+    ),
     "config of another size": (lambda file: change(file.with_name("config.json"), hidden_size=24), "cannot be loaded"),
     "config, a list": (lambda file: file.with_name("config.json").write_text("[]"), "expected a JSON object"),
 }
