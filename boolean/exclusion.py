@@ -20,7 +20,7 @@ ALWAYS = frozenset(
     }
 )
 CONTRASTS = frozenset({"but not", "and not", "yet not", "though not", "rather than", "but never", "and never", "minus"})
-ABSENCES = frozenset({"without", "but without", "and without", "w/o", "with no", "and with no", "lacking", "devoid of"})
+ABSENCES = frozenset({"without", "but without", "and without", "w/o", "and with no", "lacking", "devoid of"})
 COMMANDS = frozenset({"exclude", "omit", "leave out"})
 RELATIVE_ONLY = frozenset({"lack", "lacks", "excludes", "omits", "leaves out"})
 # Within an exclusion, only these begin another one by themselves.
@@ -67,11 +67,22 @@ _DEFINITE_ONE = re.compile(r"\bthe\s+(?:only|first|last|one|man|woman|person|kin
 _PLURAL = re.compile(r"\b\w+[^\Wsu]s\b|\b(?:flora|fauna|fish|people|men|women|children)\b", re.IGNORECASE)
 # Verbs that say what a thing holds: "recipes that do not contain nuts".
 _HOLD = re.compile(
-    r"\s*(?:also\s+)?(?:include|contain|involve|have|feature|mention|cover|belong|relate|concern|use|star|require)\b",
+    r"\s*(?:also\s+)?(?:include|contain|involve|feature|mention|cover|concern|relate)\b",
     re.IGNORECASE,
 )
+_PREPOSITIONS = r"(?:in|on|of|at|by|from|about|for|with|to|under|near|during|after|before)"
+_PREPOSITION = re.compile(rf"\s*{_PREPOSITIONS}\b", re.IGNORECASE)
+_COPULA = re.compile(r"\b(?:that|which|who)\s+are\b", re.IGNORECASE)
+# "What is a shadow that isn't dark?", "Who ate nothing that was not white?" ask for one thing and one person.
+_ONE_ASKED = re.compile(r"\s*(?:what(?:\s+is|\s+was|['’]s)|who)\b", re.IGNORECASE)
+# Of the participles, only those that say of which kind a thing is.
+_KIND = (
+    r"(?:set|based|found|made|shot|filmed|released|published|written|directed|produced|described|born|located|related|"
+    r"listed|known|held|featured|involving|including|concerning|featuring|starring|belonging|containing|regarding)"
+)
+_DONE = r"(?:paid|sold|told|taught|built|bought|kept|left|lost|sent|given|taken|eaten|driven|seen|done|won|able)"
 _NOUN_NEXT = re.compile(
-    r"\s*(?!(?:to|without|until|one|only|just|even|yet|so|too|very|much|many|all|if|at\s+all|necessarily)\b)\w",
+    rf"\s*(?:{_KIND}\b|(?!(?:to|without|until|one|only|just|even|yet|so|too|very|much|many|all|if|allowed|{_DONE})\b|\w+(?:ed|ing)\b)\w)",
     re.IGNORECASE,
 )
 _ASKS_HOW = re.compile(
@@ -83,10 +94,12 @@ _SET_APART = re.compile(
     r"\b(?:(?:sets?|setting)\s+(?!in\b|on\b|at\b|during\b)|(?:tells?(?!\s+(?:me|us)\b)|keeps?|stands?|told|kept|stood|makes?|live|lived|grow|grew)\b)[^,;.?!]{0,60}\Z",
     re.IGNORECASE,
 )
-_NEITHER = re.compile(
-    rf"\b(?:(?:that|which|who|but)(?:\s+{_AUXILIARY})?|{_AUXILIARY}|of|in|on|about|with|from|by|for)\s+\Z",
-    re.IGNORECASE,
+# "Not without a fight", "spiders that hunt without webs", "born without fingerprints".
+_VERB_BEFORE = re.compile(
+    r"\b(?:not|born|live|lives|living|survive|surviving|go|going|do|doing|(?:that|which|who)\s+\w+)\s+\Z", re.IGNORECASE
 )
+_BE_OR_HAVE = r"(?:are|is|were|was|have|has)"
+_NEITHER = re.compile(rf"\b(?:(?:that|which|who|but)\s+{_BE_OR_HAVE}|{_PREPOSITIONS})\s+\Z", re.IGNORECASE)
 _FIRST_PERSON = re.compile(r"\b(?:i|we)(?:\s+am|\s+are|['’]m|['’]re|['’]d)?\s+\Z", re.IGNORECASE)
 _DO = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must)\s+\Z", re.IGNORECASE)
 _WORDS = re.compile(r"\w+(?:['’-]\w+)*")
@@ -122,16 +135,17 @@ def excludes(text: str, cue: Cue) -> bool:
     if word in CONTRASTS:
         return _contrasts(word, before, after)
     if word in ABSENCES:
-        if re.search(r"\bnot\s+\Z", before, re.IGNORECASE):  # "not without a fight"
+        if _VERB_BEFORE.search(before):
             return False
         return before.rstrip().endswith((",", "(")) or not _ASKS_HOW.match(_unopened(before))
     if word in COMMANDS:
         return bool(_COMMAND.search(before) or _RELATIVE.search(before))
     if word in RELATIVE_ONLY:
-        return bool(_RELATIVE.search(before))
+        one = word.endswith("s") and not _INDEFINITE.search(before)  # "the language that lacks a word"
+        return bool(_RELATIVE.search(before)) and not one
     if word.startswith("non"):
         return len(_WORDS.findall(after)) > 1 or content(before)
-    if word in ("and no", "but no"):
+    if word in ("and no", "but no"):  # "dishes with ginger and no garlic"; "roses with no thorns" are a kind
         return bool(re.search(r"\b(?:with|have|has)\b", before, re.IGNORECASE))
     if word == "neither":
         return bool(_NEITHER.search(before)) and content(before)
@@ -183,41 +197,54 @@ def _contrasts(word: str, before: str, after: str) -> bool:
         return not (before.rstrip()[-1:].isdigit() or after.lstrip()[:1].isdigit())
     if word == "but not":
         return not _WHY.match(before)
+    if word.endswith("never") and not (_PREPOSITION.match(after) or _COPULA.search(before)):
+        return False  # "he tried but never won"
     if word == "rather than" and re.search(r"\b(?:choose|chose|use|used|prefer)\b", before, re.IGNORECASE):
         return False
     return before.rstrip().endswith(",") or not _ASKS_HOW.match(_unopened(before))
 
 
 def _negates_a_set(word: str, before: str, after: str) -> bool:
-    """For "not", "aren't", "never": in a relative clause, after "but", behind a noun, in a command."""
+    """For "not", "aren't", "never": in a relative clause, after "but", behind a noun."""
     if _WHY.match(before):
         return False
     if _BUT.search(before):
         return True
     relative = _RELATIVE.search(before)
-    if not relative and _AND.search(before):
-        return _ANY_RELATIVE.search(before) is not None
     if relative:
-        head = _unopened(before[: relative.start()])
-        verb = (relative["verb"] or word).lower()
-        if not content(head) or _DEFINITE_ONE.search(head):
-            return False
-        if verb in _SINGULAR_VERB:
-            return bool(_INDEFINITE.search(before) or _WHICH.match(before) or _HOLD.match(after))
-        if verb in _BE_VERB:
-            return True
-        if verb not in _PLURAL_VERB and not (_PLURAL.search(head) or _INDEFINITE.search(before)):
-            return False
-        # "Dogs that don't shed" are a kind of their own; "small dogs of Peru that don't shed" are some of a set.
-        return bool(_HOLD.match(after)) or len(_content_words(head)) > 1
-    if word not in ("not", "never") or not before.strip():
+        return _restricts(relative, word, before, after)
+    if _AND.search(before):
+        return _ANY_RELATIVE.search(before) is not None
+    if word not in ("not", "never") or not content(before):
         return False
     if before.rstrip().endswith((",", "(")):
-        return content(before) and not _DO.search(before)
-    if word == "never":
+        return not _DO.search(before) and (word == "not" or _PREPOSITION.match(after) is not None)
+    return word == "not" and _follows_a_set(before, after)
+
+
+def _restricts(relative: re.Match[str], word: str, before: str, after: str) -> bool:
+    """For a negation in a relative clause: whether the clause takes some things from a set."""
+    head = _unopened(before[: relative.start()])
+    verb = (relative["verb"] or word).lower()
+    if not content(head) or _DEFINITE_ONE.search(head):
         return False
-    # "Films not set in India", but "What films did she not finish?"
+    if verb in _SINGULAR_VERB:
+        return _ONE_ASKED.match(before) is None and bool(
+            _INDEFINITE.search(before) or _WHICH.match(before) or _HOLD.match(after)
+        )
+    if verb in _BE_VERB:
+        return True
+    if verb not in _PLURAL_VERB and not (_PLURAL.search(head) or _INDEFINITE.search(before)):
+        return False
+    # "Dogs that don't shed" are a kind of their own; "small dogs of Peru that don't shed" are some of a set.
+    return bool(_HOLD.match(after)) or len(_content_words(head)) > 1
+
+
+def _follows_a_set(before: str, after: str) -> bool:
+    """For a "not" behind a noun: "films not set in India", but not "car not starting" or "what did she not finish"."""
     clause = _ANY_RELATIVE.sub("", _unopened(before))
-    if re.search(rf"\b{_AUXILIARY}\b", clause, re.IGNORECASE) or not content(clause):
+    if re.search(rf"\b{_AUXILIARY}\b", clause, re.IGNORECASE) or _ASKS_HOW.match(clause):
         return False
-    return _ASKS_HOW.match(clause) is None and _NOUN_NEXT.match(after) is not None
+    if not _PLURAL.search(clause) or re.search(rf"\b{_PREPOSITIONS}\s+\Z", clause, re.IGNORECASE):
+        return False
+    return _NOUN_NEXT.match(after) is not None

@@ -34,6 +34,9 @@ REQUESTS: tuple[str, ...] = (
     *("but without any information about", "but without any mention of", "but without any reference to"),
     *("disregarding", "while disregarding", "while ignoring", "but ignoring", "not interested in"),
     *(
+        "not allowed to mention",
+        "not to hear about",
+        "not to inquire about",
         "while excluding",
         "while leaving out",
         "while omitting",

@@ -160,9 +160,10 @@ def read_parts(text: str) -> Reading:
     wanted = _wanted(text, _outside(text, stretches), cues)
     if stretches and not any(content(part.text) for part in wanted):
         stretches, wanted = [], _wanted(text, [(0, len(text))], cues)  # nothing is wanted, so nothing is taken from it
-    if not wanted:
-        start = len(text) - len(text.lstrip())
-        wanted = [Part("", start, start + len(text.strip()), text.strip())]
+    if not wanted or (all(cue.operator == "not" for cue in cues) and not stretches):
+        whole = text.strip(_EDGES) or text.strip()  # nothing joins and nothing is excluded
+        start = text.index(whole)
+        wanted = [Part("", start, start + len(whole), whole)]
     excluded = [
         Part("not", *span, text[slice(*span)]) for stretch in stretches for span in _pieces(text, stretch, cues)
     ]
@@ -200,7 +201,7 @@ def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
         return match.end() if match else cue.end
     sentence = sentence_start(text, cue.start)
     before = text[sentence : cue.start]
-    limit = _next_and(text, cue, cues)
+    limit = _next_condition(text, cue, cues)
     commands = word in COMMANDS or word.startswith(
         ("do not", "don't", "dont", "avoid ", "let's not", "cannot", "can't")
     )
@@ -253,10 +254,12 @@ def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
     return limit
 
 
-def _next_and(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
-    """Where an AND that opens another condition ends the exclusion: "not B and also C"."""
+def _next_condition(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
+    """Where another exclusion, or an AND that opens another condition, ends this one: "not B and also C"."""
     limit = min(len(text), cue.end + LONGEST)
     for other in _between(cues, cue.end, limit):
+        if other.operator == "not" and normal(other.text) in OPENS_ANEW and excludes(text, other):
+            return other.start
         if other.operator == "and" and _CLOSING_AND.search(normal(other.text)):
             return other.start
         if other.operator == "or" and normal(other.text) in ("or alternatively", "alternatively", "or else"):

@@ -1,12 +1,13 @@
 """Where parts begin and end, and which negations exclude."""
 
+import json
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boolbert.boolean import OPERATORS, marked_scopes, read_parts, scope_labels
+from boolbert.boolean import OPERATORS, marked_scopes, measure_parts, read_parts, scope_labels
 
 
 def parts(text):
@@ -75,6 +76,7 @@ def test_negations_that_exclude_nothing(text):
     ("text", "expected"),
     [
         ("French films", [("", "French films")]),
+        ("any films that are?", [("", "any films that are")]),
         ("cats, dogs or birds except parrots", [("", "cats"), ("or", "dogs"), ("or", "birds"), ("not", "parrots")]),
         ("either cats or dogs", [("", "cats"), ("or", "dogs")]),
         ("trees of Cuba that are also in Haiti", [("", "trees of Cuba"), ("and", "in Haiti")]),
@@ -184,3 +186,24 @@ def test_marks_of_and_and_or():
         "or": ((0, 6), (10, 14)),
         "not": (),
     }
+
+
+def test_measure_parts(tmp_path, capsys):
+    path = tmp_path / "queries.jsonl"
+    rows = [
+        {
+            "query": "Fish of Peru but not of Chile",
+            "original_query": "<mark>Fish of Peru</mark> that are not <mark>Fish of Chile</mark>",
+        },
+        {"query": "Fish of Peru", "original_query": "<mark>Fish of Peru</mark>"},
+        {"text": "Which fish do not sleep?"},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    measure_parts.main([str(path), "--show", "5"])
+    printed = capsys.readouterr().out
+    assert "3 queries, 1 with an exclusion (33.3%)" in printed
+    assert printed.count("precision 1.000, recall 1.000, F1 1.000") == 2
+    assert "  Which fish do not sleep?\n" in printed
+    path.write_text("{}\n", "utf-8")
+    with pytest.raises(SystemExit, match=r"line 1: .*a row needs `query` or `text`"):
+        measure_parts.main([str(path)])

@@ -1,5 +1,6 @@
 """Boolean sentences for pretraining."""
 
+import itertools
 import json
 import re
 import time
@@ -7,8 +8,9 @@ from random import Random
 
 import pytest
 
-from boolbert.boolean import OPERATORS, operators_of
-from boolbert.data.sentences import all_sentences, boolean_sentences
+from boolbert.boolean import OPERATORS, operators_of, read_parts
+from boolbert.boolean.measure_parts import compare, words_in
+from boolbert.data.sentences import all_sentences, boolean_sentences, labelled
 from boolbert.data.sentences.__main__ import main
 from boolbert.data.sentences.frames import FRAMES, OPERATORS_OF, TOPIC_FRAMES
 from boolbert.data.sentences.generate import PLANS, words_of
@@ -111,3 +113,20 @@ def test_command(tmp_path, capsys):
         assert [json.loads(line) for line in lines] == boolean_sentences(operator, 7, 3, "dev")
     with pytest.raises(SystemExit, match="error: n must not be negative"):
         main(["--output", str(tmp_path), "--n", "-1"])
+
+
+def test_the_parser_reads_what_made_sentences_exclude(monkeypatch):
+    """The writer knows what it excluded: the parser finds the same words, and none where nothing is excluded."""
+    pieces, found, meant = [], [], []
+    monkeypatch.setattr(
+        labelled, "_labelled", lambda parts, made=labelled._labelled: pieces.append(parts) or made(parts)
+    )
+    labelled.labelled_sentences(2000, seed=7, split="dev")
+    for parts in pieces:
+        text = "".join(piece for piece, _ in parts)
+        ends = [0, *itertools.accumulate(len(piece) for piece, _ in parts)]
+        spans = [span for span, (_, excluded) in zip(itertools.pairwise(ends), parts, strict=True) if excluded]
+        found.append(words_in(text, read_parts(text).scopes("not")))
+        meant.append(words_in(text, spans))
+    assert compare(zip(found, meant, strict=True)).f1 > 0.97
+    assert not any(words for words, right in zip(found, meant, strict=True) if not right)
