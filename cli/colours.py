@@ -4,7 +4,7 @@ import os
 import sys
 from typing import TextIO
 
-from boolbert.search.explain import COLOURS
+from boolbert.search.reading import COLOURS
 
 
 def has_colour(stream: TextIO | None = None) -> bool:
@@ -27,10 +27,3 @@ def paint(text: str, *codes: str, colour: bool) -> str:
 
 def foreground(operator: str) -> str:
     return "38;2;" + ";".join(map(str, COLOURS[operator]))
-
-
-def background(operator: str, share: float) -> list[str]:
-    """An operator's colour as a shade from white (0) to full (1), with letters that can be read on it."""
-    share = min(max(share, 0.0), 1.0)
-    shade = [round(255 + (value - 255) * share) for value in COLOURS[operator]]
-    return ["48;2;" + ";".join(map(str, shade)), "38;2;255;255;255" if share > 0.6 else "38;2;0;0;0"]

@@ -32,7 +32,7 @@ def search(options: Namespace) -> None:
 
     operators = parse_operators(options.operators)
     searcher = _searcher(options)
-    answer = searcher.search(options.query, options.k, operators)
+    answer = searcher.search(options.query, options.k, operators, **_limits(options))
     if options.json:
         print_json({"model": searcher.model.name, **answer.as_json()})
     else:
@@ -55,7 +55,7 @@ def explain(options: Namespace) -> None:
     if options.baseline is not None:
         plain = load_model(options.baseline, device=options.device)
         baseline = BoolSearcher(plain, searcher.index if options.index or searcher.index.fits(plain) else None)
-    explanation = explain_query(searcher, options.query, options.k, operators, baseline=baseline)
+    explanation = explain_query(searcher, options.query, options.k, operators, baseline=baseline, **_limits(options))
     if options.html:
         from boolbert.search.page import write_page
 
@@ -93,6 +93,10 @@ def parse_operators(text: str | None) -> list[str] | None:
     if not names or not set(names) <= set(OPERATORS):
         raise BoolBertError(f"--operators must be a list out of {','.join(OPERATORS)}, or none; got {text!r}")
     return names
+
+
+def _limits(options: Namespace) -> dict[str, float | None]:
+    return {"not_weight": options.not_weight, "exclude_above": options.exclude_above}
 
 
 def _searcher(options: Namespace) -> Any:

@@ -79,6 +79,7 @@ def _add_search(add) -> None:
   boolbert search "monarchies or island countries" -k 5 --json
   boolbert search "films that are not westerns" --index my_index --operators not
   boolbert search "island monarchies" --operators none       # every gate off: plain BERT
+  boolbert search "films that are not westerns" --index my_index --not-weight 0.8 --exclude-above 0.4
 """
     command = _command(add, "search", text, examples, commands.search)
     _add_query(command)
@@ -86,7 +87,7 @@ def _add_search(add) -> None:
 
 
 def _add_explain(add) -> None:
-    text = "Show what Bool-BERT makes of a query: cues, each operator's scope and strength, and what they change."
+    text = "Show what Bool-BERT makes of a query: what it excludes, and how that moves the results."
     examples = """examples:
   boolbert explain "landlocked countries in Africa that are not former British colonies"
   boolbert explain "monarchies or island countries" --html explain.html --png explain.png
@@ -95,7 +96,7 @@ def _add_explain(add) -> None:
     command = _command(add, "explain", text, examples, commands.explain)
     _add_query(command)
     command.add_argument("--html", metavar="FILE", help="write a page that stands alone")
-    command.add_argument("--png", metavar="FILE", help="write a picture: operators x words, shaded by strength")
+    command.add_argument("--png", metavar="FILE", help="write a picture: how the query was read, and both rankings")
     command.add_argument(
         "--baseline", metavar="DIR", help="a plain model to compare with, instead of the same one with its gates off"
     )
@@ -141,6 +142,18 @@ def _add_query(command: argparse.ArgumentParser) -> None:
         "--operators",
         metavar="LIST",
         help="the query's operators, such as and,not; or none. The model decides if not given",
+    )
+    command.add_argument(
+        "--not-weight",
+        type=float,
+        metavar="L",
+        help="how strongly what NOT excludes is taken away, 0 and up; as the model has learned if not given",
+    )
+    command.add_argument(
+        "--exclude-above",
+        type=float,
+        metavar="SCORE",
+        help="leave out documents whose score for what NOT excludes is above this",
     )
 
 

@@ -1,147 +1,127 @@
 """Answers and explanations as text for a terminal."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from boolbert.search.explain import Explanation, OperatorReading
-from boolbert.search.searcher import Answer
+from boolbert.search.explain import Change, Explanation, listed
+from boolbert.search.reading import QueryReading, Run
+from boolbert.search.searcher import Answer, Hit
 from boolbert.terminal import fitted, printable
 
-from .colours import background, foreground, has_colour, paint
+from .colours import foreground, has_colour, paint
 
-SIGNS = {"and": "+", "or": "+", "not": "−"}
 LABEL = 11  # columns of the row labels
-CELL = 6  # "+0.042"
-WORD, TITLE = 40, 60  # what is longer is cut
+TITLE = 34  # what is longer is cut
+BROKEN = "x "  # before a result that the query excludes
+ROLES = {"excluded": ("9", foreground("not")), "alternative": ("4", foreground("or"))}
+SIGNS = {"excluded": ("[-", "-]"), "alternative": ("{", "}")}  # where there is no colour
 
 
 def show_answer(answer: Answer, *, colour: bool | None = None, width: int | None = None) -> str:
-    """The operators, then a line for each hit: rank, score, title and the beginning of its text."""
+    """How the query was read, then a line for each hit: rank, scores, title and the beginning of its text."""
     colour = has_colour() if colour is None else colour
     width = width or shutil.get_terminal_size((100, 24)).columns
-    lines = [f"operators: {show_operators(answer.operators, colour)} (said by {answer.decided_by})", ""]
+    says = f"operators: {show_operators(answer.operators, colour)} (said by {answer.decided_by})"
+    lines = [show_reading(answer.reading, colour), says, ""]
     digits = len(str(len(answer)))
-    title_width = max((len(fitted(hit.title, 34)) for hit in answer), default=0)
+    excludes = any(hit.excluded is not None for hit in answer)
+    if excludes:
+        lines.append(paint(f"{'':{digits}}   score  wanted  excluded", "2", colour=colour))
+    mark_width = len(BROKEN) if any(hit.violates for hit in answer) else 0
+    title_width = max((len(fitted(hit.title, TITLE)) for hit in answer), default=0) + mark_width
     for hit in answer:
         head = f"{hit.rank:>{digits}}  {hit.score:6.3f}  "
-        title = fitted(hit.title, title_width)
+        if excludes:
+            head += f"{hit.wanted:6.3f}    {hit.excluded:6.3f}  "
+        title = paint(_marked(hit, mark_width).ljust(title_width), *_title_codes(hit), colour=colour)
         room = width - len(head) - title_width - 2
         text = fitted(hit.text, room) if room > 20 else ""
-        padded = paint(title.ljust(title_width), "1", colour=colour)
-        lines.append(f"{head}{padded}  {paint(text, '2', colour=colour)}".rstrip())
+        lines.append(f"{head}{title}  {paint(text, '2', colour=colour)}".rstrip())
+    if mark_width:
+        lines.append(f"{BROKEN.strip()}: {listed(answer.excluded_words, 'or')}, by the facts of the embedded countries")
     return "\n".join(lines)
+
+
+def show_reading(reading: QueryReading, colour: bool) -> str:
+    """The query with what is excluded struck through, alternatives underlined and cues in their operator's colour.
+
+    >>> from boolbert.search.reading import Word
+    >>> words = (Word("films", 0, 5), Word("not", 6, 9, cue="not"), Word("westerns", 10, 18, excluded=True))
+    >>> show_reading(QueryReading("films not westerns", ("not",), "the model", words), colour=False)
+    'films not [-westerns-]'
+    """
+    text, end = "", 0
+    for run in reading.runs:
+        text += printable(reading.query[end : run.words[0].start]) + _show_run(run, colour)
+        end = run.words[-1].end
+    return text + printable(reading.query[end:])
+
+
+def _show_run(run: Run, colour: bool) -> str:
+    text = printable(run.text)
+    if not run.role:
+        return text
+    if not colour:
+        opening, closing = SIGNS.get(run.role, ("", ""))
+        return f"{opening}{text}{closing}"
+    return paint(text, *(ROLES.get(run.role) or ("1", foreground(run.role))), colour=True)
 
 
 def show_operators(operators: tuple[str, ...], colour: bool) -> str:
     return " ".join(paint(name.upper(), "1", foreground(name), colour=colour) for name in operators) or "none"
 
 
-def show_explanation(explanation: Explanation, *, colour: bool | None = None, width: int | None = None) -> str:
-    """The query's words in columns, a row for each operator, then both rankings."""
+def show_explanation(explanation: Explanation, *, colour: bool | None = None) -> str:
+    """How the query was read, what its vector is made of, then both rankings."""
     colour = has_colour() if colour is None else colour
-    width = width or shutil.get_terminal_size((100, 24)).columns
-    lines = [paint(printable(explanation.query), "1", colour=colour), ""]
-    lines += [f"operators  {gates(explanation, colour)}", f"{'said by':<{LABEL}}{explanation.decided_by}"]
-    lines.append(f"{'cues':<{LABEL}}{cues(explanation, colour)}")
-    if explanation.truncated:
-        lines.append(f"{'note':<{LABEL}}the query is longer than the model reads; its last words were cut off")
-    lines.append("")
-    if explanation.answer.operators:
-        for words in columns(explanation, width):
-            lines += [*table(explanation, words, colour), ""]
-        lines += [
-            "[word]: a cue. Numbers: what attention to the word gains (+) or loses (−), mean over heads and layers;",
-            f"below: the share of them that reach it. Strongest: {explanation.number(explanation.strongest)}.",
-        ]
-    else:
-        lines.append("No operator is on: this is plain BERT.")
-    return "\n".join([*lines, "", *results(explanation, colour)])
+    reading = explanation.reading
+    rows = [("operators", f"{show_operators(reading.operators, colour)} (said by {reading.decided_by})")]
+    if reading.cues:
+        rows.append(("cues", ", ".join(f"{cue.operator.upper()} {listed([cue])}" for cue in reading.cues)))
+    if reading.excluded:
+        rows.append(("excluded", listed(reading.excluded)))
+    if explanation.composition:
+        rows.append(("vector", explanation.composition))
+    rows += [("note", note) for note in explanation.notes]
+    shown = [f"{label:<{LABEL}}{text if label == 'operators' else printable(text)}" for label, text in rows]
+    return "\n".join([show_reading(reading, colour), "", *shown, "", *_results(explanation, colour)])
 
 
-def gates(explanation: Explanation, colour: bool) -> str:
-    parts = []
-    for reading in explanation.readings:
-        state = f"{reading.operator.upper()} {'on' if reading.on else 'off'}"
-        codes = ["1", foreground(reading.operator)] if reading.on else ["2"]
-        parts.append(f"{paint(state, *codes, colour=colour)} (gate {reading.gate:.2f})")
-    return "   ".join(parts)
-
-
-def cues(explanation: Explanation, colour: bool) -> str:
-    """The model's cues word by word with their probability; the lexicon's where the model is untrained."""
-    found = []
-    for reading in explanation.readings:
-        for word, is_cue, probability in zip(explanation.words, reading.cues, reading.cue_probabilities, strict=True):
-            if is_cue:
-                name = paint(reading.operator.upper(), foreground(reading.operator), colour=colour)
-                sure = f" {probability:.2f}" if explanation.trained else " (lexicon)"
-                found.append(f"“{fitted(word.text, WORD)}” {name}{sure}")
-    return ", ".join(found) or "none found"
-
-
-def columns(explanation: Explanation, width: int) -> Iterator[list[int]]:
-    """The numbers of the words that stand side by side; a long query takes several blocks."""
-    block: list[int] = []
-    used = LABEL
-    for word in range(len(explanation.words)):
-        size = cell_width(explanation, word) + 1
-        if block and used + size > width:
-            yield block
-            block, used = [], LABEL
-        block.append(word)
-        used += size
-    yield block
-
-
-def cell_width(explanation: Explanation, word: int) -> int:
-    return max(len(fitted(explanation.words[word].text, WORD)) + 2, CELL)
-
-
-def table(explanation: Explanation, words: Sequence[int], colour: bool) -> list[str]:
-    head = " " * LABEL
-    for word in words:
-        cued = explanation.cue_operator(word)
-        text = fitted(explanation.words[word].text, WORD)
-        text = f"[{text}]" if cued else text
-        codes = ["1", foreground(cued)] if cued else []
-        head += paint(text.center(cell_width(explanation, word)), *codes, colour=colour) + " "
-    lines = [head.rstrip()]
-    for reading in explanation.readings:
-        if reading.on:
-            lines += operator_rows(explanation, reading, words, colour)
-    return lines
-
-
-def operator_rows(explanation: Explanation, reading: OperatorReading, words: Sequence[int], colour: bool) -> list[str]:
-    label = f"{reading.operator.upper():<4}"
-    strengths = paint(label, "1", foreground(reading.operator), colour=colour) + "adds".ljust(LABEL - 4)
-    if reading.operator == "not":
-        strengths = strengths.replace("adds ", "takes")
-    reached = f"{'':<4}{'reach':<{LABEL - 4}}"
-    strongest = explanation.strongest or 1.0
-    for word in words:
-        size = cell_width(explanation, word)
-        value = reading.strength[word]
-        text = f"{SIGNS[reading.operator]}{explanation.number(value)}".center(size)
-        shade = background(reading.operator, value / strongest)
-        strengths += paint(text, *shade, colour=colour) + " "
-        reached += paint(f"{reading.scope[word]:.0%}".center(size), "2", colour=colour) + " "
-    return [strengths.rstrip(), reached.rstrip()]
-
-
-def results(explanation: Explanation, colour: bool) -> list[str]:
+def _results(explanation: Explanation, colour: bool) -> list[str]:
     """Both rankings side by side, and how far each result moved."""
-    changes = explanation.changes
-    titles = [fitted(change.title, TITLE) for change in changes]
-    plain = [fitted(hit.title, TITLE) for hit in explanation.plain][: len(changes)]
-    width = max([len("with operators"), *map(len, titles)]) + 10
-    head = f"{'':4}{'with operators':<{width}}{printable(explanation.plain_name)}"
-    lines = [paint(head, "1", colour=colour)]
-    for change, title, other in zip(changes, titles, plain, strict=True):
-        moved = change.moved
+    before, after = explanation.before, explanation.after
+    mark_width = len(BROKEN) if any(change.hit.violates for change in (*before, *after)) else 0
+    titles = [_marked(change.hit, mark_width) for change in before]
+    name = printable(explanation.plain_name)
+    width = max([len(name), *map(len, titles)]) + 3
+    right_width = max((len(_marked(change.hit, mark_width)) for change in after), default=0)
+    lines = [paint(f"{'':4}{name:<{width}}Bool-BERT", "1", colour=colour)]
+    for rank in range(max(len(before), len(after))):
+        left, left_length = _cell(before, rank, mark_width, colour)
+        right, right_length = _cell(after, rank, mark_width, colour)
+        right += " " * (right_width - right_length)
+        moved = after[rank].moved if rank < len(after) else ""
         codes = [] if not moved else ["32"] if moved[0] in "▲n" else ["31"]
-        padding = " " * (width - len(title) - 2 - len(moved))
-        lines.append(f"{change.rank:>2}  {title}  {paint(moved, *codes, colour=colour)}{padding}{other}".rstrip())
-    same = sum(change.before is not None and change.before <= len(changes) for change in changes)
-    lines.append(f"{same} of {len(changes)} results are in both lists")
-    return lines
+        space = " " * (width - left_length)
+        lines.append(f"{rank + 1:>2}  {left}{space}{right}  {paint(moved, *codes, colour=colour)}".rstrip())
+    counts = [explanation.violations(changes) for changes in (before, after)]
+    for name, count in zip((explanation.plain_name, "Bool-BERT"), counts, strict=True):
+        if count:
+            lines.append(paint(printable(f"{name}: {count}"), foreground("not"), colour=colour))
+    return [*lines, f"{explanation.in_both} of {len(after)} results are in both lists"]
+
+
+def _cell(changes: Sequence[Change], rank: int, mark_width: int, colour: bool) -> tuple[str, int]:
+    """A result's title, and how many columns it takes."""
+    if rank >= len(changes):
+        return "", 0
+    text = _marked(changes[rank].hit, mark_width)
+    return paint(text, *_title_codes(changes[rank].hit)[1:], colour=colour), len(text)
+
+
+def _marked(hit: Hit, mark_width: int) -> str:
+    return f"{BROKEN if hit.violates else '':{mark_width}}{fitted(hit.title, TITLE)}"
+
+
+def _title_codes(hit: Hit) -> tuple[str, ...]:
+    return ("1", foreground("not")) if hit.violates else ("1",)

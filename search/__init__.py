@@ -2,8 +2,9 @@
 
 from boolbert.retrieval.models import SearchModel, load_model
 
-from .explain import Explanation, OperatorReading, explain
+from .explain import Explanation, OperatorAttention, explain
 from .index import Index, build_index
+from .reading import QueryReading, Span, Word
 from .searcher import Answer, BoolSearcher, Hit
 
 __all__ = [
@@ -12,8 +13,11 @@ __all__ = [
     "Explanation",
     "Hit",
     "Index",
-    "OperatorReading",
+    "OperatorAttention",
+    "QueryReading",
     "SearchModel",
+    "Span",
+    "Word",
     "build_index",
     "explain",
     "load_model",

@@ -5,7 +5,8 @@ from pathlib import Path
 from boolbert.files import write_text
 from boolbert.pages import render
 
-from .explain import COLOURS, Explanation
+from .explain import Explanation
+from .reading import COLOURS
 
 
 def write_page(explanation: Explanation, path: str | Path) -> Path:
@@ -15,17 +16,25 @@ def write_page(explanation: Explanation, path: str | Path) -> Path:
 
 
 def explanation_page(explanation: Explanation) -> str:
-    """The query, its operators word by word, and both rankings."""
-    warnings = []
-    if not explanation.trained:
-        warnings.append("The Boolean parts of this model are untrained: these values mean nothing yet.")
-    if explanation.truncated:
-        warnings.append("The query is longer than the model reads; its last words were cut off.")
+    """The query as it was read, what its vector is made of, both rankings, and attention word by word."""
+    reading = explanation.reading
+    operators = ", ".join(name.upper() for name in explanation.operators) or "none"
     return render(
         "explanation.html",
-        title=f"“{explanation.query}”",
-        lead=f"Operators said by {explanation.decided_by}.",
-        warnings=warnings,
+        title=f"“{reading.query}”",
+        lead=f"Operators: {operators}, said by {reading.decided_by}.",
         explanation=explanation,
+        reading=reading,
+        pieces=_pieces(explanation),
         tints={operator: ", ".join(map(str, rgb)) for operator, rgb in COLOURS.items()},
     )
+
+
+def _pieces(explanation: Explanation) -> list[tuple[str, str]]:
+    """The whole query in pieces, each with its role, "" for none."""
+    query, pieces, end = explanation.query, [], 0
+    for run in explanation.reading.runs:
+        start = run.words[0].start
+        pieces += [("", query[end:start]), (run.role, run.text)]
+        end = run.words[-1].end
+    return [*pieces, ("", query[end:])]

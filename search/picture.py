@@ -1,6 +1,6 @@
-"""An explanation as a picture: a row for each operator, a column for each word, shaded by strength, cues outlined."""
+"""An explanation as a picture: the query with its excluded words struck through, and the results before and after."""
 
-import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +8,17 @@ from boolbert.errors import BoolBertError, optional
 from boolbert.files import whole_file
 from boolbert.terminal import fitted
 
-from .explain import COLOURS, Explanation, OperatorReading
+from .explain import Change, Explanation
+from .reading import COLOURS, Run
 
-LONGEST = 40  # letters of a word; what is longer is cut
-LABEL, TOP, HEAD, ROW, GAP, LINE = 1.55, 0.55, 0.42, 0.56, 0.2, 10.5  # inches
+LONGEST = 40  # letters of a word, or of a title; what is longer is cut
+ROWS = 30  # results of each ranking
+BELOW = 200  # the rank that a document is drawn at where it was not found
+WIDTH, MARGIN, ROW, DPI = 10.4, 0.4, 0.3, 160  # inches
+LEFT, RIGHT = 0.37 * WIDTH, 0.61 * WIDTH  # where the two rankings face each other
+LARGEST, LARGE, MEDIUM, SMALL = 22, 17, 11.5, 9.5  # points; the query shrinks from the first to the second
+MOST = 300  # letters of a note
+INK, SOFT, FAINT = "#1c2430", "#6b7480", "#c3c9d1"
 TINTS = {operator: f"#{bytes(rgb).hex()}" for operator, rgb in COLOURS.items()}
 
 
@@ -23,98 +30,175 @@ def write_picture(explanation: Explanation, path: str | Path) -> Path:
     if kind not in figure.canvas.get_supported_filetypes():
         raise BoolBertError(f"{path}: pictures of this kind cannot be drawn; try a name that ends in .png")
     with whole_file(path) as aside:
-        figure.savefig(aside, format=kind, dpi=160, metadata={"Software": None} if kind == "png" else None)
+        figure.savefig(aside, format=kind, dpi=DPI, metadata={"Software": None} if kind == "png" else None)
     return path
 
 
 def draw(explanation: Explanation) -> Any:
-    """The matplotlib figure; long queries are broken into several lines."""
+    """The matplotlib figure."""
     matplotlib = optional("matplotlib", "matplotlib", "plot")
     matplotlib.use("Agg")
     with matplotlib.rc_context({"text.parse_math": False, "text.usetex": False}):  # a "$" in a query is a dollar
-        return _figure(explanation)
+        return Canvas(explanation).draw()
 
 
-def _figure(explanation: Explanation) -> Any:
-    from matplotlib.figure import Figure
+class Canvas:
+    """A figure that is drawn from the top down, in inches."""
 
-    words = [fitted(word.text, LONGEST) for word in explanation.words]
-    widths = [max(0.56, 0.35 + 0.105 * len(word)) for word in words]
-    lines = broken(widths, LINE)
-    block = HEAD + ROW * len(explanation.readings) + GAP
-    width = LABEL + max(6.0, *(sum(widths[word] for word in line) for line in lines)) + 0.25
-    foot = textwrap.wrap(caption(explanation), int(width * 14))
-    size = (width, TOP + block * len(lines) + 0.17 * len(foot) + 0.1)
-    figure = Figure(figsize=size)
-    figure.set_layout_engine("none")
-    axes: Any = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, size[0]), ylim=(size[1], 0))  # inches, from the top
-    axes.axis("off")
-    heading = f"“{fitted(explanation.query, int(size[0] * 9))}”"
-    axes.text(0.2, 0.3, heading, fontsize=12, fontweight="bold", va="center")
-    for number, line in enumerate(lines):
-        _draw_line(axes, explanation, line, widths, TOP + block * number)
-    text = "\n".join(foot)
-    axes.text(0.2, TOP + block * len(lines), text, fontsize=8, color="#555555", va="top", linespacing=1.35)
-    return figure
+    def __init__(self, explanation: Explanation):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
+        self.explanation = explanation
+        self.figure = Figure(figsize=(WIDTH, 1), dpi=DPI)
+        self.figure.set_layout_engine("none")
+        self.renderer = FigureCanvasAgg(self.figure).get_renderer()
+        self.axes: Any = self.figure.add_axes((0, 0, 1, 1))
+        self.axes.axis("off")
 
-def broken(widths: list[float], most: float) -> list[list[int]]:
-    """The numbers of the words on each line.
+    def draw(self) -> Any:
+        bottom = self.draw_query(MARGIN)
+        bottom = self.draw_composition(bottom)
+        bottom = self.draw_results(bottom) + 0.1
+        self.axes.set(xlim=(0, WIDTH), ylim=(bottom, 0))
+        self.figure.set_size_inches(WIDTH, bottom)
+        return self.figure
 
-    >>> broken([2.0, 2.0, 3.0, 1.0], most=5.0)
-    [[0, 1], [2, 3]]
-    """
-    lines: list[list[int]] = [[]]
-    for word, width in enumerate(widths):
-        if lines[-1] and sum(widths[other] for other in lines[-1]) + width > most:
-            lines.append([])
-        lines[-1].append(word)
-    return lines
+    def text(self, x: float, y: float, text: str, size: float, colour: str = INK, **options: Any) -> None:
+        self.axes.text(x, y, text, fontsize=size, color=colour, va="center_baseline", **options)
 
+    def width(self, text: str, size: float, weight: str = "normal") -> float:
+        """How wide a text is drawn."""
+        from matplotlib.font_manager import FontProperties
 
-def caption(explanation: Explanation) -> str:
-    text = (
-        "Shade and number: what attention to the word gains (AND, OR) or loses (NOT), mean over heads and layers. "
-        f"Outlined: cues. Operators said by {explanation.decided_by}."
-    )
-    return text if explanation.trained else f"UNTRAINED Boolean parts: these values mean nothing yet. {text}"
+        font = FontProperties(size=size, weight=weight)
+        return self.renderer.get_text_width_height_descent(text, font, ismath=False)[0] / self.figure.dpi
 
+    def line(self, xs: Sequence[float], ys: Sequence[float], colour: str, width: float, **options: Any) -> None:
+        self.axes.plot(xs, ys, color=colour, linewidth=width, **options)
 
-def _draw_line(axes: Any, explanation: Explanation, line: list[int], widths: list[float], top: float) -> None:
-    """The words of a line, and below each of them a box for every operator."""
-    x = LABEL
-    for word in line:
-        cued = explanation.cue_operator(word)
-        style = {"color": TINTS[cued], "fontweight": "bold"} if cued else {"color": "#222222"}
-        middle = x + widths[word] / 2
-        text = fitted(explanation.words[word].text, LONGEST)
-        axes.text(middle, top + HEAD - 0.12, text, ha="center", fontsize=11, **style)
-        for number, reading in enumerate(explanation.readings):
-            _draw_box(axes, explanation, reading, word, x, top + HEAD + ROW * number, widths[word])
-        x += widths[word]
-    for number, reading in enumerate(explanation.readings):
-        y = top + HEAD + ROW * number
-        colour = TINTS[reading.operator] if reading.on else "#9a9a9a"
-        axes.text(0.2, y + 0.2, reading.operator.upper(), fontsize=12, fontweight="bold", color=colour, va="center")
-        axes.text(0.78, y + 0.2, "on" if reading.on else "off", fontsize=10, color=colour, va="center")
-        axes.text(0.2, y + 0.41, f"gate {reading.gate:.2f}", fontsize=8, color="#666666", va="center")
+    def draw_query(self, y: float) -> float:
+        """The query in large words: excluded ones struck through, alternatives in boxes, cues underlined."""
+        reading = self.explanation.reading
+        room, wide = WIDTH - 2 * MARGIN, self.width(fitted(reading.query, MOST), LARGEST)
+        size = min(max(LARGEST * 0.95 * room / max(wide, 1e-6), LARGE), LARGEST)
+        x, end = MARGIN, 0
+        for run in reading.runs:
+            begin: float | None = None  # of the run's piece on this line
+            x += 0.1 if run.role == "alternative" else 0.0
+            for word in run.words:
+                text = fitted(word.text, LONGEST)
+                wide = self.width(text, size)
+                gap = self.space(size) if word.start > end and x > MARGIN else 0.0
+                if x + gap + wide > WIDTH - MARGIN and x > MARGIN + 0.1:
+                    if begin is not None:
+                        self.mark(run, begin, x, y)
+                    x, y, gap, begin = MARGIN, y + 0.034 * size, 0.0, None
+                x += gap
+                begin = x if begin is None else begin
+                self.text(x, y, text, size, TINTS["not"] if run.role == "excluded" else INK)
+                x, end = x + wide, word.end
+            if begin is not None:
+                self.mark(run, begin, x, y)
+            x += 0.1 if run.role == "alternative" else 0.0
+        return y + 0.6
 
+    def space(self, size: float) -> float:
+        return self.width("n n", size) - 2 * self.width("n", size)
 
-def _draw_box(
-    axes: Any, explanation: Explanation, reading: OperatorReading, word: int, x: float, y: float, width: float
-) -> None:
-    from matplotlib.patches import Rectangle
+    def mark(self, run: Run, start: float, end: float, y: float) -> None:
+        """What shows the role of a run of words on one line."""
+        from matplotlib.patches import FancyBboxPatch
 
-    value = reading.strength[word]
-    share = min(value / (explanation.strongest or 1.0), 1.0) if reading.on else 0.0
-    colour = TINTS[reading.operator]
-    box = (x + 0.03, y + 0.03), width - 0.06, ROW - 0.06
-    axes.add_patch(Rectangle(*box, facecolor=colour, alpha=share, linewidth=0))
-    axes.add_patch(Rectangle(*box, fill=False, edgecolor="#dddddd", linewidth=0.6))
-    if reading.on:
-        text = ("−" if reading.operator == "not" else "+") + explanation.number(value)
-        ink = "white" if share > 0.6 else "#333333"
-        axes.text(x + width / 2, y + ROW / 2, text, fontsize=8, color=ink, ha="center", va="center")
-    if reading.cues[word]:
-        axes.add_patch(Rectangle(*box, fill=False, edgecolor="black", linewidth=2.4))
+        if run.role == "excluded":
+            self.line([start - 0.03, end + 0.03], [y, y], TINTS["not"], 2.4, solid_capstyle="butt", gid="excluded")
+        elif run.role == "alternative":
+            style = "round,pad=0,rounding_size=0.08"
+            box = ((start - 0.08, y - 0.23), end - start + 0.16, 0.46)
+            self.axes.add_patch(
+                FancyBboxPatch(*box, boxstyle=style, fill=False, edgecolor=TINTS["or"], linewidth=2, gid="alternative")
+            )
+        elif run.role:
+            self.line([start, end], [y + 0.19, y + 0.19], TINTS[run.role], 3, solid_capstyle="butt", gid="cue")
+            middle = (start + end) / 2
+            self.text(middle, y + 0.31, run.role.upper(), 8, TINTS[run.role], ha="center", fontweight="bold")
+
+    def draw_composition(self, y: float) -> float:
+        """What the query's vector is made of, and what has to be known besides."""
+        explanation, reading = self.explanation, self.explanation.reading
+        if explanation.not_weight is not None:
+            parts = [
+                ("query vector =", SOFT),
+                (fitted(reading.wanted_text, MOST), INK),
+                (f"− {explanation.not_weight:.2f} ×", SOFT),
+                (fitted(reading.excluded_text, MOST), TINTS["not"]),
+            ]
+            y = self.flow(parts, y, MEDIUM) + 0.05
+        for note in explanation.notes:
+            y = self.flow([(fitted(note, MOST), SOFT)], y, SMALL)
+        return y
+
+    def flow(self, parts: Sequence[tuple[str, str]], y: float, size: float) -> float:
+        """Texts of several colours, broken into lines; returns where the next line goes."""
+        x = MARGIN
+        for text, colour in parts:
+            for word in text.split():
+                wide = self.width(fitted(word, LONGEST), size)
+                if x > MARGIN and x + wide > WIDTH - MARGIN:
+                    x, y = MARGIN, y + 0.022 * size
+                self.text(x, y, fitted(word, LONGEST), size, colour)
+                x += wide + self.space(size)
+        return y + 0.024 * size
+
+    def draw_results(self, y: float) -> float:
+        """Both rankings, the plain one on the left, with a line from each document to its new rank."""
+        explanation = self.explanation
+        before, after = explanation.before[:ROWS], explanation.after[:ROWS]
+        self.line([MARGIN, WIDTH - MARGIN], [y, y], FAINT, 0.8)
+        y += 0.32
+        name = fitted(explanation.plain_name, LONGEST)
+        self.text(LEFT, y, name, 13, fontweight="bold", ha="right")
+        self.text(RIGHT, y, "Bool-BERT", 13, fontweight="bold")
+        counts = [fitted(explanation.violations(changes), 46) for changes in (explanation.before, explanation.after)]
+        if any(counts):
+            y += 0.26
+            self.text(LEFT, y, counts[0], SMALL, TINTS["not"], ha="right")
+            self.text(RIGHT, y, counts[1], SMALL, TINTS["not"])
+        top = y + 0.36
+        bottom = top + ROW * max(len(before), len(after), 1)
+        for change in before:
+            self.draw_result(change, top, LEFT, right=False)
+            self.link(change, change.rank, change.other or BELOW, top, bottom)
+        for change in after:
+            self.draw_result(change, top, RIGHT, right=True)
+            if change.other is None or change.other > len(before):
+                self.link(change, change.other or BELOW, change.rank, top, bottom)
+        return bottom
+
+    def draw_result(self, change: Change, top: float, x: float, *, right: bool) -> None:
+        y = top + ROW * (change.rank - 1)
+        title = fitted(change.hit.title, 30)
+        colour = TINTS["not"] if change.hit.violates else INK
+        shown = f"✗ {title}" if change.hit.violates else title
+        rank = str(change.rank)
+        if right:
+            self.text(x + 0.24, y, rank, SMALL, SOFT, ha="right")
+            self.text(x + 0.38, y, shown, MEDIUM, colour)
+            after_title = x + 0.5 + self.width(shown, MEDIUM)
+            self.text(after_title, y, change.moved, 8.5, SOFT)
+        else:
+            self.text(x, y, rank, SMALL, SOFT, ha="right")
+            self.text(x - 0.38, y, shown, MEDIUM, colour, ha="right")
+
+    def link(self, change: Change, left: int, right: int, top: float, bottom: float) -> None:
+        """A line from a rank on the left to one on the right; it ends at the bottom where one of them is not shown."""
+        start, end = (top + ROW * (rank - 1) for rank in (left, right))
+        x0, x1 = LEFT + 0.12, RIGHT - 0.02
+        if max(start, end) > bottom:  # cut at the bottom
+            share = (bottom - min(start, end)) / abs(end - start)
+            if end > start:
+                x1, end = x0 + (x1 - x0) * share, bottom
+            else:
+                x0, start = x1 - (x1 - x0) * share, bottom
+        colour = TINTS["not"] if change.hit.violates else SOFT
+        self.line([x0, x1], [start, end], colour, 1.4, alpha=0.55, solid_capstyle="round", gid="link")

@@ -1,22 +1,27 @@
 """Ask an index: text in, ranked documents out."""
 
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
 from boolbert.errors import RetrievalError
 from boolbert.retrieval.batches import encode_queries
-from boolbert.retrieval.models import SearchModel, default_model, load_model, prompt_of, side_modules
-from boolbert.retrieval.neighbours import top_k
-from boolbert.sentence_boolbert import operator_row
+from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
+from boolbert.retrieval.neighbours import best_of, check_shapes, dot_products, top_k
+from boolbert.sentence_boolbert import QueryParts, operator_row
 
 from .index import Index, default_index
+from .known import named_rows
+from .reading import QueryReading, Span, Word, with_lexicon_cues, with_roles, word_at, words_of
 
 # Who decides which operators are on.
 CALLER, MODEL, LEXICON, NOBODY = "the caller", "the model's gate", "the cue lexicon", "nobody: a plain encoder"
@@ -24,23 +29,52 @@ CALLER, MODEL, LEXICON, NOBODY = "the caller", "the model's gate", "the cue lexi
 
 @dataclass(frozen=True)
 class Hit:
-    """A found document."""
+    """A found document.
+
+    wanted, excluded: its dot products with what the query wants and with what it excludes, both as long as the query's
+    vector; excluded is None where nothing is. violates: whether it is excluded, None where the data does not know.
+    """
 
     rank: int
     score: float
     row: int
     title: str
     text: str
+    wanted: float
+    excluded: float | None = None
+    violates: bool | None = None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The hits of a query, best first; which operators were on, and who said so."""
+    """The hits of a query, best first, and how it was read."""
 
-    query: str
-    operators: tuple[str, ...]
-    decided_by: str
+    reading: QueryReading
     hits: tuple[Hit, ...]
+
+    @property
+    def query(self) -> str:
+        return self.reading.query
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        return self.reading.operators
+
+    @property
+    def decided_by(self) -> str:
+        return self.reading.decided_by
+
+    @property
+    def cues(self) -> tuple[Span, ...]:
+        return self.reading.cues
+
+    @property
+    def excluded_words(self) -> tuple[Span, ...]:
+        return self.reading.excluded
+
+    @property
+    def alternatives(self) -> tuple[Span, ...]:
+        return self.reading.alternatives
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -52,7 +86,7 @@ class Answer:
         return self.hits[index]
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**self.reading.as_json(), "hits": [asdict(hit) for hit in self.hits]}
 
 
 class BoolSearcher:
@@ -84,47 +118,84 @@ class BoolSearcher:
         self.index = index if index is not None else default_index(model, progress=progress)
         self.index.check_model(model)
 
-    def search(self, query: str, k: int = 10, operators: Sequence[Any] | None = None) -> Answer:
-        """The k best documents. `operators`: names such as ["and", "not"]; [] switches every gate off, which makes
-        the query encoder a plain BERT; None leaves it to the model, or to the cue lexicon where it is untrained."""
-        operators, decided_by = self.decide(query, operators)
-        labels = None if self.model.bert is None else [multi_hot(operators)]
-        vectors = encode_queries(self.model.encoder, [query], labels)
-        scores, rows = top_k(vectors, self.index.vectors, k, device=self.model.encoder.device)
-        hits = []
-        for rank, (score, row) in enumerate(zip(scores[0].tolist(), rows[0].tolist(), strict=True), start=1):
-            document = self.index[row]
-            hits.append(Hit(rank, score, row, document.title, document.text))
-        return Answer(query, operators, decided_by, tuple(hits))
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        operators: Sequence[Any] | None = None,
+        *,
+        not_weight: float | None = None,
+        exclude_above: float | None = None,
+    ) -> Answer:
+        """The k best documents.
 
-    def decide(self, query: str, operators: Sequence[Any] | None = None) -> tuple[tuple[str, ...], str]:
-        """Which operators are on for a query, and who says so."""
+        operators: names such as ["and", "not"]; [] switches every gate off, which makes the query encoder a plain BERT;
+        None leaves it to the model, or to the cue lexicon where it is untrained. not_weight: how strongly what NOT
+        excludes is taken away, instead of the strength that the model has learned. exclude_above: documents whose
+        `excluded` is above it are left out, and others move up.
+        """
+        self._check_limits(not_weight, exclude_above)
+        reading = self.read(query, operators)
+        parts = self._encode(reading, not_weight)
+        scores, rows = self._rank(parts, k, exclude_above)
+        documents = np.stack([self.index.vectors[row : row + 1][0] for row in rows]) if rows else np.empty((0, 1))
+        wanted = documents.astype(np.float32) @ parts.wanted if rows else np.empty(0)
+        excluded = documents.astype(np.float32) @ parts.excluded if rows and parts.excluded is not None else None
+        violating = self.violating(reading)
+        hits = []
+        for number, (score, row) in enumerate(zip(scores, rows, strict=True)):
+            document = self.index[row]
+            hits.append(
+                Hit(
+                    rank=number + 1,
+                    score=score,
+                    row=row,
+                    title=document.title,
+                    text=document.text,
+                    wanted=float(wanted[number]),
+                    excluded=None if excluded is None else float(excluded[number]),
+                    violates=None if violating is None else row in violating,
+                )
+            )
+        return Answer(reading, tuple(hits))
+
+    @torch.inference_mode()
+    def read(self, query: str, operators: Sequence[Any] | None = None) -> QueryReading:
+        """How a query is read: its cues, which operators are on and who says so, what is excluded or alternative."""
         if not query.strip():
             raise RetrievalError("the query is empty; give some words to search for")
         if any("\ud800" <= letter <= "\udfff" for letter in query):
             raise RetrievalError(f"the query {query!r} is not valid UTF-8; check the terminal's or the file's encoding")
-        row = operator_row(operators)
-        if self.model.bert is None:
-            if row is not None and any(row):
+        labels = operator_row(operators)
+        bert = self.model.bert
+        if bert is None:
+            if labels is not None and any(labels):
                 raise RetrievalError(
                     f"operators cannot be given: the query encoder of {self.model.name} is no Bool-BERT"
                 )
-            return (), NOBODY
-        if row is not None:
-            return from_multi_hot(row), CALLER
-        if not self.model.trained:
-            return from_multi_hot(multi_hot(operators_of(query))), LEXICON
-        return from_multi_hot(self.read(query).operators[0].tolist()), MODEL
-
-    @torch.inference_mode()
-    def read(self, query: str, **options: Any) -> Any:
-        """What the Bool-BERT inside gives for a query."""
+            return QueryReading(query, (), NOBODY, tuple(words_of(query)))
+        decided_by = CALLER if labels is not None else MODEL
+        if labels is None and not self.model.trained:
+            labels, decided_by = multi_hot(operators_of(query)), LEXICON
+        given = None if labels is None else torch.tensor([labels])
         features = self.features(query)
-        names = ("input_ids", "attention_mask", "token_type_ids")
-        bert = self.model.bert
-        if bert is None:
-            raise RetrievalError(f"{self.model.name}: is a plain encoder, without Boolean-aware attention")
-        return bert.eval()(**{name: features[name].to(bert.device) for name in names if name in features}, **options)
+        found = bert.eval().read(**features, operators=given)
+        names = from_multi_hot(found.operators[0].tolist())
+
+        words = words_of(query)
+        tokens = token_words(self, query, words, features["input_ids"].shape[1])
+        read = words[: max(tokens) + 1]
+        if self.model.trained:
+            cues = torch.sigmoid(found.cue_logits[0].double()).cpu().numpy()
+            scope = None if found.scope is None else found.scope[0].double().cpu().numpy()
+            roles = with_roles(read, tokens, names, cues, scope)
+        else:
+            roles = with_lexicon_cues(read, query, names)
+        return QueryReading(query, names, decided_by, tuple(roles), truncated=len(read) < len(words))
+
+    def violating(self, reading: QueryReading) -> frozenset[int] | None:
+        """The rows of the documents that a query excludes, None where the data does not know."""
+        return named_rows(self.index, [span.text for span in reading.excluded]) if reading.excluded else None
 
     @cached_property
     def offset_tokenizer(self) -> Any:
@@ -135,9 +206,69 @@ class BoolSearcher:
         return tokenizer
 
     def features(self, query: str) -> dict[str, Any]:
-        """The query as the encoder takes it."""
+        """The query's tokens as its BERT takes them."""
         prompt = prompt_of(self.model.encoder, "query")
-        return self.model.encoder.preprocess([query], prompt=prompt, task="query")
+        features = self.model.encoder.preprocess([query], prompt=prompt, task="query")
+        names = ("input_ids", "attention_mask", "token_type_ids")
+        return {name: features[name].to(self.model.encoder.device) for name in names if name in features}
+
+    def _check_limits(self, not_weight: float | None, exclude_above: float | None) -> None:
+        for name, value in (("not_weight", not_weight), ("exclude_above", exclude_above)):
+            if value is None:
+                continue
+            if self.model.bert is None:
+                raise RetrievalError(f"{name} cannot be given: the query encoder of {self.model.name} is no Bool-BERT")
+            if not math.isfinite(value) or (name == "not_weight" and value < 0):
+                least = " of at least 0" if name == "not_weight" else ""
+                raise RetrievalError(f"{name} must be a number{least}, got {value}")
+
+    def _encode(self, reading: QueryReading, not_weight: float | None) -> QueryParts:
+        """The query's vectors, what it wants and what it excludes, all of one length."""
+        encoder: Any = self.model.encoder
+        if self.model.bert is None:
+            vectors = encode_queries(encoder, [reading.query])
+            return QueryParts(vectors, vectors[0], None)
+        parts = encoder.encode_query_parts(reading.query, operators=list(reading.operators), not_weight=not_weight)
+        if is_cosine(encoder):
+            parts = QueryParts(_scaled(parts.vectors), _scaled(parts.wanted), parts.excluded)
+        if parts.excluded is None:
+            return parts
+        return parts._replace(excluded=_scaled(parts.excluded) * np.linalg.norm(parts.wanted))
+
+    def _rank(self, parts: QueryParts, k: int, exclude_above: float | None) -> tuple[list[float], list[int]]:
+        """The scores and rows of the k best documents, without those that are too near to what is excluded."""
+        device = self.model.encoder.device
+        if exclude_above is None or parts.excluded is None:
+            scores, rows = top_k(parts.vectors[None], self.index.vectors, k, device=device)
+            return scores[0].tolist(), rows[0].tolist()
+        check_shapes(parts.vectors, self.index.vectors, k)
+        score, excluded = (
+            dot_products(torch.from_numpy(vectors).to(device), self.index.vectors)
+            for vectors in (parts.vectors[None], parts.excluded[None])
+        )
+
+        def allowed(start: int, end: int) -> torch.Tensor:
+            return score(start, end).masked_fill(excluded(start, end) > exclude_above, -math.inf)
+
+        scores, rows = best_of(allowed, len(self.index), k)
+        kept = np.isfinite(scores[0])
+        return scores[0][kept].tolist(), rows[0][kept].tolist()
+
+
+def token_words(searcher: BoolSearcher, query: str, words: Sequence[Word], length: int) -> list[int]:
+    """For each of the query's tokens, so many, the word it is a piece of; -1 for special tokens and a prompt's."""
+    prompt = prompt_of(searcher.model.encoder, "query") or ""
+    # A copy: how a tokenizer truncates and pads is kept in it, and another thread may be searching.
+    tokenizer = searcher.offset_tokenizer
+    spans = tokenizer(prompt + query, return_offsets_mapping=True, verbose=False)["offset_mapping"]
+    if len(spans) > length:
+        spans = [*spans[: length - 1], (0, 0)]  # the model's copy of the query ends with [SEP] there
+    return [word_at(start - len(prompt), end - len(prompt), words) for start, end in spans]
+
+
+def _scaled(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Vectors of length 1."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
 def _model_of(index: Index, device: str | None) -> SearchModel:

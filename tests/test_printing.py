@@ -21,7 +21,7 @@ from boolbert.eval.report import read_results, read_rows
 from boolbert.eval.results import folder_names
 from boolbert.eval.trec import document_id, write_qrels
 from boolbert.eval.trec import write_run as write_trec
-from boolbert.search import BoolSearcher, build_index, explain, load_model
+from boolbert.search import BoolSearcher, QueryReading, build_index, explain, load_model
 from boolbert.search.picture import draw, write_picture
 from boolbert.search.searcher import Answer, Hit
 from boolbert.tables import aligned
@@ -105,10 +105,10 @@ def test_field_names_and_values_of_data_cannot_either(tmp_path, capsys, name):
 )
 @pytest.mark.parametrize("width", [10, 40, 100])
 def test_titles_of_any_length(titles, width):
-    hits = tuple(Hit(rank, 0.5, rank, title, "text " * 50) for rank, title in enumerate(titles, start=1))
-    lines = show_answer(Answer("q", (), "nobody", hits), colour=False, width=width).splitlines()
-    assert len(lines) == 2 + len(titles)
-    for title, line in zip(titles, lines[2:], strict=True):
+    hits = tuple(Hit(rank, 0.5, rank, title, "text " * 50, 0.5) for rank, title in enumerate(titles, start=1))
+    lines = show_answer(Answer(QueryReading("q", (), "nobody"), hits), colour=False, width=width).splitlines()
+    assert len(lines) == 3 + len(titles)
+    for title, line in zip(titles, lines[3:], strict=True):
         assert title[:2] in line
         assert len(line) <= max(width, 60)
 
@@ -125,7 +125,7 @@ def test_a_terminal_of_any_encoding(searcher, tmp_path, monkeypatch, encoding, f
     if flags:
         assert json.loads(text)["query"] == query
     else:
-        assert re.search(r"−\d\.\d" if encoding == "utf-8" else r"-\d\.\d", text)
+        assert re.search(r" − \d\.\d" if encoding == "utf-8" else r" - \d\.\d", text)
 
 
 def test_dollars_are_no_mathematics(searcher, tmp_path):

@@ -166,9 +166,9 @@ def test_explain_and_search_at_once_give_what_each_gives_alone(index, model):
 
 def test_words_that_the_model_does_not_read_are_left_out(index, model):
     found = explain(BoolSearcher(model, index), "films " * 40)
-    assert found.truncated
-    assert len(found.words) == 30  # 32 tokens, two of them [CLS] and [SEP]
-    assert all(len(reading.strength) == 30 for reading in found.readings)
+    assert found.reading.truncated
+    assert len(found.reading.words) == 30  # 32 tokens, two of them [CLS] and [SEP]
+    assert all(len(reading.strength) == 30 for reading in found.attention)
 
 
 DAMAGE = {

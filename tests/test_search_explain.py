@@ -1,4 +1,4 @@
-"""Explanations: word pieces become words, values are means over heads and layers, and pictures show them."""
+"""Explanations: word pieces become words, the vector's parts are the model's, and pictures show how it was read."""
 
 import json
 
@@ -7,10 +7,13 @@ import pytest
 import torch
 from search_fixtures import QUERY, write_baseline, write_documents, write_run
 
-from boolbert.search import BoolSearcher, build_index, explain, load_model
-from boolbert.search.explain import per_word, token_words, words_of
+from boolbert.search import BoolSearcher, QueryReading, Word, build_index, explain, load_model
 from boolbert.search.page import explanation_page
 from boolbert.search.picture import draw, write_picture
+from boolbert.search.reading import per_word, with_roles, words_of
+from boolbert.search.searcher import token_words
+
+BOTH = "films or books but not about war"
 
 
 @pytest.fixture
@@ -32,10 +35,10 @@ def test_values_are_those_of_the_model(searcher, tokenizer):
             output_biases=True,
         )
     layers, (_, _, heads, length) = len(output.scopes), output.scopes[0].shape
-    assert length == len(found.words) + 2
-    for number, reading in enumerate(found.readings):
+    assert length == len(found.reading.words) + 2
+    for number, reading in enumerate(found.attention):
         assert reading.on == (reading.operator in ("and", "not"))
-        for word in range(len(found.words)):
+        for word in range(len(found.reading.words)):
             scope = [output.scopes[i][0, number, h, word + 1].item() for i in range(layers) for h in range(heads)]
             bias = [output.biases[i][0, number, h, word + 1].item() for i in range(layers) for h in range(heads)]
             assert reading.scope[word] == pytest.approx(np.mean(scope), abs=1e-5)
@@ -43,7 +46,6 @@ def test_values_are_those_of_the_model(searcher, tokenizer):
             assert reading.strength[word] == pytest.approx(np.mean(np.multiply(scope, bias)), abs=1e-5)
             cue = torch.sigmoid(output.cue_logits[0, number, word + 1]).item()
             assert reading.cue_probabilities[word] == pytest.approx(cue, abs=1e-5)
-            assert reading.cues[word] == (cue > 0.5)
         assert reading.gate == pytest.approx(torch.sigmoid(output.gate_logits[0, number]).item(), abs=1e-5)
 
 
@@ -59,36 +61,122 @@ def test_pieces_signs_and_accents_find_their_word(pretrained_bert):
     searcher.model = model
     query = "non-aligned Ivory Coast's  neighbours, Côte d’Ivoire"
     words = words_of(query)
-    tokens = token_words(searcher, query, words)
+    tokens = token_words(searcher, query, words, searcher.features(query)["input_ids"].shape[1])
     assert tokens[0] == tokens[-1] == -1
     assert set(tokens) == {-1, *range(len(words))}
     assert tokens[1:-1] == sorted(tokens[1:-1])
     assert tokens.count([word.text for word in words].index("neighbours")) >= 1
 
 
+def words_of_roles(query, roles):
+    """A query's words with a role each: c or o, a cue of NOT or OR; x, excluded; 1 and 2, alternatives."""
+    kinds = {"c": {"cue": "not"}, "o": {"cue": "or"}, "x": {"excluded": True}}
+    kinds |= {number: {"alternative": int(number)} for number in "12"}
+    return tuple(word._replace(**kinds[role]) for word, role in zip(words_of(query), roles, strict=True))
+
+
+def test_spans_are_runs_of_words():
+    reading = QueryReading(BOTH, ("or", "not"), "the model", words_of_roles(BOTH, "1o2ccxx"))
+    assert [(span.operator, span.text) for span in reading.cues] == [("or", "or"), ("not", "but not")]
+    assert [span.text for span in reading.alternatives] == ["films", "books"]
+    (excluded,) = reading.excluded
+    assert excluded == ("not", "about war", 23, 32)
+    assert BOTH[excluded.start : excluded.end] == excluded.text == reading.excluded_text
+    assert reading.wanted_text == "films or books but not"
+    assert [(run.role, run.text) for run in reading.runs] == [
+        ("alternative", "films"),
+        ("or", "or"),
+        ("alternative", "books"),
+        ("not", "but not"),
+        ("excluded", "about war"),
+    ]
+
+
+def test_roles_of_words_from_tokens():
+    """Two pieces of "books"; the alternatives are runs of OR's scope outside of NOT's."""
+    words, tokens = words_of("films or books not war"), [-1, 0, 1, 2, 2, 3, 4, -1]
+    cues, scope = np.zeros((3, 8)), np.zeros((3, 8))
+    cues[1, 2], cues[2, 5], cues[0, 1] = 0.9, 0.8, 0.99
+    scope[1, [1, 3, 4, 6]] = 1
+    scope[2, 6] = 1
+    found = with_roles(words, tokens, ["or", "not"], cues, scope)
+    assert [word.cue for word in found] == [None, "or", None, "not", None]  # AND is off, whatever its cues
+    assert [word.alternative for word in found] == [1, None, 2, None, None]
+    assert [word.excluded for word in found] == [False, False, False, False, True]
+    scope[1, 1] = 0  # a lone run is no alternative to anything
+    assert not any(word.alternative for word in with_roles(words, tokens, ["or", "not"], cues, scope))
+    assert not any(word.excluded for word in with_roles(words, tokens, ["not"], cues, None))
+
+
 def test_results_are_compared_with_gates_off_or_a_baseline(tmp_path, searcher, lively, tiny_config, tokenizer):
     found = explain(searcher, QUERY, 4, ["not"])
-    ranks = {hit.title: hit.rank for hit in searcher.search(QUERY, 10, operators=[])}
-    with_not = [hit.title for hit in searcher.search(QUERY, 4, operators=["not"])]
-    assert [(change.title, change.before) for change in found.changes] == [(title, ranks[title]) for title in with_not]
+    plain, boolean = (searcher.search(QUERY, 10, operators=names) for names in ([], ["not"]))
+    for changes, own, other in ((found.before, plain, boolean), (found.after, boolean, plain)):
+        ranks = {hit.title: hit.rank for hit in other}
+        expected = [(hit.title, hit.rank, ranks[hit.title]) for hit in own.hits[:4]]
+        assert [(change.hit.title, change.rank, change.other) for change in changes] == expected
+    assert found.before != found.after
     baseline = BoolSearcher(write_baseline(tmp_path / "bert", lively, tiny_config, tokenizer), searcher.index)
     other = explain(searcher, QUERY, 4, ["not"], baseline=baseline)
     assert other.plain_name == str(tmp_path / "bert")
-    assert [hit.title for hit in other.plain] == [hit.title for hit in baseline.search(QUERY, 10)]
+    assert [change.hit.title for change in other.before] == [hit.title for hit in baseline.search(QUERY, 4)]
     with pytest.raises(ValueError, match="nothing to explain"):
         explain(baseline, QUERY)
 
 
+def test_the_vector_is_what_the_explanation_says(searcher):
+    """A - l (B - (A.B) A), of length 1, with the l that is shown."""
+    parts = searcher.model.encoder.encode_query_parts(QUERY, operators=["not"])
+    a, b = (vector / np.linalg.norm(vector) for vector in (parts.wanted, parts.excluded))
+    found = explain(searcher, QUERY, 3, ["not"])
+    vector = a - found.not_weight * (b - (a @ b) * a)
+    np.testing.assert_allclose(parts.vectors[0], vector / np.linalg.norm(vector), atol=1e-5)
+    assert found.composition.endswith(f"− {found.not_weight:.2f} × “{found.reading.excluded_text}”")
+    assert explain(searcher, QUERY, 3, ["not"], not_weight=0.7).not_weight == 0.7
+    plain = explain(searcher, QUERY, 3, [])
+    assert (plain.not_weight, plain.composition) == (None, "")
+
+
 def test_long_queries_are_said_to_be_cut(searcher):
-    assert explain(searcher, " ".join(["films"] * 40)).truncated
-    assert not explain(searcher, QUERY).truncated
+    long = explain(searcher, " ".join(["films"] * 40))
+    assert long.reading.truncated
+    assert any("longer than the model reads" in note for note in long.notes)
+    assert not explain(searcher, QUERY).reading.truncated
 
 
 def test_json_is_plain(searcher):
-    value = json.loads(json.dumps(explain(searcher, QUERY, 3, ["not"]).as_json()))
+    found = explain(searcher, QUERY, 3, ["not"])
+    value = json.loads(json.dumps(found.as_json()))
     assert value["operators"] == ["not"]
     assert [word["text"] for word in value["words"]] == QUERY.split()
+    assert [span["text"] for span in value["excluded_words"]] == [span.text for span in found.reading.excluded]
     assert len(value["results"]) == len(value["plain"]["results"]) == 3
+    assert value["results"][0]["excluded"] == found.after[0].hit.excluded
+
+
+@pytest.fixture
+def shown(searcher):
+    """An explanation of a query that is read as people would read it."""
+    from dataclasses import replace
+
+    found = explain(searcher, BOTH, 3, ["or", "not"])
+    assert found.not_weight is not None
+    words = words_of_roles(BOTH, "1o2ccxx")
+    first, *rest = found.after
+    first = first._replace(hit=replace(first.hit, violates=True))
+    rest = [change._replace(hit=replace(change.hit, violates=False)) for change in rest]
+    return replace(found, reading=QueryReading(BOTH, ("or", "not"), "the model", words), after=[first, *rest])
+
+
+def test_page_shows_how_the_query_was_read(shown):
+    page = explanation_page(shown)
+    assert "<s>about war</s>" in page
+    assert "<b>films</b>" in page
+    assert 'data-operator="NOT">but not</u>' in page
+    assert f"− {shown.not_weight:.2f} ×" in page
+    assert f"✗ {shown.after[0].hit.title}" in page
+    assert page.count("✗") == 1
+    assert "1 of 3 are about war" in page
 
 
 def test_page_stands_alone_and_escapes(searcher):
@@ -96,18 +184,36 @@ def test_page_stands_alone_and_escapes(searcher):
     assert "http" not in page.replace("http-equiv", "")
     assert "<script" not in page
     assert "films &lt;b&gt;&amp; not a" in page
+    assert "<b>&" not in page
     assert page.count('class="off') >= 2 * 4  # AND and OR are off
-    assert "−" in page
 
 
-def test_picture_has_a_box_for_every_operator_and_word(tmp_path, searcher):
-    found = explain(searcher, QUERY, 3, ["not"])
-    figure = draw(found)
-    boxes = [patch for patch in figure.axes[0].patches if patch.get_fill() and patch.get_linewidth() == 0]
-    assert len(boxes) == 3 * len(found.words)
-    shades = [patch.get_alpha() for patch in boxes[2::3]]  # NOT is each word's last
-    strength = found.readings[2].strength
-    np.testing.assert_allclose(shades, np.array(strength) / max(strength))
-    assert write_picture(found, tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+def test_picture_shows_how_the_query_was_read(tmp_path, shown):
+    axes = draw(shown).axes[0]
+    places = {text.get_text(): text.get_position() for text in reversed(axes.texts)}  # the query's words come first
+    marks = {kind: [line for line in axes.lines if line.get_gid() == kind] for kind in ("excluded", "cue", "link")}
+    (strike,) = marks["excluded"]
+    left, right = strike.get_xdata()
+    assert left < places["about"][0] < places["war"][0] < right
+    assert strike.get_ydata()[0] == places["war"][1]
+    assert len(marks["cue"]) == 2
+    boxes = [patch.get_x() for patch in axes.patches if patch.get_gid() == "alternative"]
+    assert len(boxes) == 2
+    assert boxes[0] < places["films"][0] < places["or"][0] < boxes[1] < places["books"][0]
+    assert len(marks["link"]) == len({change.hit.row for change in (*shown.before, *shown.after)})
+    assert f"✗ {shown.after[0].hit.title}" in places
+    assert write_picture(shown, tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match=r"try a name that ends in \.png"):
-        write_picture(found, tmp_path / "p.nonsense")
+        write_picture(shown, tmp_path / "p.nonsense")
+
+
+def test_long_queries_stay_within_the_picture(shown):
+    from dataclasses import replace
+
+    query = " ".join(["films"] * 60 + ["x" * 500])
+    words = tuple(Word(word.text, word.start, word.end, excluded=True) for word in words_of(query))
+    figure = draw(replace(shown, reading=QueryReading(query, ("not",), "the model", words)))
+    width = figure.get_size_inches()[0]
+    strikes = [line for line in figure.axes[0].lines if line.get_gid() == "excluded"]
+    assert len(strikes) > 3
+    assert all(0 <= x <= width for line in strikes for x in line.get_xdata())

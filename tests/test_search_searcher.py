@@ -51,6 +51,92 @@ def test_without_operators_the_gate_decides(searcher, encoders, tokenizer):
     assert [hit.row for hit in answer] == slow_ranking(encoders, tokenizer, gate)[0]
 
 
+def test_what_is_wanted_and_what_is_excluded(searcher, encoders, tokenizer):
+    """Scores by hand, from the model's own outputs."""
+    query, document = encoders
+    with torch.no_grad():
+        output = query(**tokenizer(QUERY, return_tensors="pt"), operators=torch.tensor([[0, 0, 1]]))
+    assert output.excluded_embedding.any()
+    documents = embed(document, tokenizer, TEXTS, "mean", "cosine")
+    answer = searcher.search(QUERY, 10, operators=["not"])
+    for name, vector in (("wanted", output.wanted_embedding[0]), ("excluded", output.excluded_embedding[0])):
+        scores = documents @ (vector / vector.norm()).numpy()
+        np.testing.assert_allclose([getattr(hit, name) for hit in answer], scores[[h.row for h in answer]], atol=1e-5)
+    scope = output.scope[0, 2, 1:-1].tolist()  # every word is one token of this tokenizer
+    words = [word for word, inside in zip(QUERY.split(), scope, strict=True) if inside]
+    assert " ".join(span.text for span in answer.excluded_words).split() == words
+    plain = searcher.search(QUERY, 10, operators=[])
+    assert [hit.excluded for hit in plain] == [None] * 10
+    np.testing.assert_allclose([hit.wanted for hit in plain], [hit.score for hit in plain], atol=1e-6)
+
+
+def test_scores_of_a_model_that_compares_by_dot_product(tmp_path, lively, tiny_config, tokenizer):
+    """All three vectors are of one length, so that a hit's scores can be compared."""
+    from sentence_helpers import write_dual
+
+    query, document = write_dual(tmp_path / "dot", lively, tiny_config, tokenizer, similarity="dot")
+    model = load_model(tmp_path / "dot")
+    searcher = BoolSearcher(model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model))
+    with torch.no_grad():
+        output = query(**tokenizer(QUERY, return_tensors="pt"), operators=torch.tensor([[0, 0, 1]]))
+    documents = embed(document, tokenizer, TEXTS, "mean", "dot")
+    wanted, excluded = output.wanted_embedding[0], output.excluded_embedding[0]
+    excluded = excluded / excluded.norm() * wanted.norm()
+    answer = searcher.search(QUERY, 10, operators=["not"])
+    rows = [hit.row for hit in answer]
+    np.testing.assert_allclose([hit.wanted for hit in answer], (documents @ wanted.numpy())[rows], rtol=1e-4)
+    np.testing.assert_allclose([hit.excluded for hit in answer], (documents @ excluded.numpy())[rows], rtol=1e-4)
+
+
+def test_a_hard_line(searcher):
+    free = searcher.search(QUERY, 10, operators=["not"])
+    line = sum(sorted(hit.excluded for hit in free)[4:6]) / 2
+    expected = [hit.row for hit in free if hit.excluded <= line]
+    assert len(expected) == 5
+    strict = searcher.search(QUERY, 10, operators=["not"], exclude_above=line)
+    assert [hit.row for hit in strict] == expected
+    assert [hit.rank for hit in strict] == list(range(1, len(expected) + 1))
+    few = searcher.search(QUERY, 2, operators=["not"], exclude_above=line)  # others move up
+    assert [hit.row for hit in few] == expected[:2]
+    assert len(searcher.search(QUERY, 10, operators=["not"], exclude_above=-2.0)) == 0
+    assert len(searcher.search(QUERY, 10, operators=[], exclude_above=-2.0)) == 10  # nothing is excluded
+
+
+def test_the_strength_of_not(searcher):
+    free, heavy = (searcher.search(QUERY, 10, ["not"], not_weight=weight) for weight in (0.0, 5.0))
+    np.testing.assert_allclose([hit.score for hit in free], [hit.wanted for hit in free], atol=1e-5)
+    parts = searcher.model.encoder.encode_query_parts(QUERY, operators=["not"])
+    common = parts.wanted @ parts.excluded / np.linalg.norm(parts.wanted) / np.linalg.norm(parts.excluded)
+    for hit in heavy:  # (A - 5 (B - (A.B) A)) at length 1, times the document
+        score = (hit.wanted - 5 * (hit.excluded - common * hit.wanted)) / np.sqrt(1 + 25 * (1 - common**2))
+        assert hit.score == pytest.approx(score, abs=1e-4)
+    assert searcher.search(QUERY, 10, [], not_weight=5.0).hits == searcher.search(QUERY, 10, []).hits
+
+
+def test_reading_runs_no_layer(searcher, monkeypatch):
+    searched = searcher.search(QUERY).reading
+    monkeypatch.setattr(type(searcher.model.bert.encoder), "forward", None)
+    assert searcher.read(QUERY) == searched
+
+
+def test_what_the_countries_know(monkeypatch):
+    from boolbert.data.countries import load_countries
+    from boolbert.search import known
+
+    class Countries:
+        manifest = {"corpus": known._countries()}  # noqa: RUF012
+
+    names = [country.name for country in load_countries()]
+    british = {names[row] for row in known.named_rows(Countries(), ["former  British colonies"])}
+    assert {"Kenya", "Zambia"} <= british
+    assert not {"Mali", "Chad"} & british
+    both = known.named_rows(Countries(), ["former British colonies", "NATO members"])
+    assert {names[row] for row in both} > british | {"Norway"}
+    assert known.named_rows(Countries(), ["former British colonies", "nice places"]) is None
+    Countries.manifest = {"corpus": "other documents"}
+    assert known.named_rows(Countries(), ["former British colonies"]) is None
+
+
 def test_more_results_than_documents(searcher):
     assert len(searcher.search(QUERY, 50)) == len(TEXTS)
 
@@ -61,11 +147,15 @@ def test_more_results_than_documents(searcher):
         (("  ",), "the query is empty"),
         ((QUERY, 0), "k must be at least 1"),
         ((QUERY, 3, ["xor"]), "must be among and, or, not"),
+        ((QUERY, 3, None, {"not_weight": -0.1}), "not_weight must be a number of at least 0, got -0.1"),
+        ((QUERY, 3, None, {"not_weight": float("nan")}), "not_weight must be a number of at least 0, got nan"),
+        ((QUERY, 3, None, {"exclude_above": float("inf")}), "exclude_above must be a number, got inf"),
     ],
 )
 def test_bad_questions(searcher, arguments, message):
+    *words, options = (*arguments, {}) if len(arguments) < 4 else arguments
     with pytest.raises(ValueError, match=message):
-        searcher.search(*arguments)
+        searcher.search(*words, **options)
 
 
 def test_an_index_brings_its_model(tmp_path, searcher):
@@ -78,6 +168,8 @@ def test_a_plain_model_searches_without_operators(tmp_path, searcher, lively, ti
     assert len(plain.search(QUERY, 3)) == 3
     with pytest.raises(ValueError, match="operators cannot be given"):
         plain.search(QUERY, 3, operators=["not"])
+    with pytest.raises(ValueError, match="exclude_above cannot be given"):
+        plain.search(QUERY, 3, exclude_above=0.5)
 
 
 def test_the_newest_finished_run_is_the_default(tmp_path, lively, tiny_config, tokenizer):

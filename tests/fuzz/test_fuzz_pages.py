@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from boolbert.boolean import OPERATORS, find_cues
+from boolbert.boolean import OPERATORS
 from boolbert.cli.show import show_answer, show_explanation
 from boolbert.eval.report import write_report
 from boolbert.eval.results import folder_names
 from boolbert.hub.card import literal
 from boolbert.hub.refuse import text_refusals
-from boolbert.search.explain import Explanation, OperatorReading, words_of
+from boolbert.search.explain import Change, Explanation, OperatorAttention
 from boolbert.search.page import explanation_page
+from boolbert.search.reading import QueryReading, words_of
 from boolbert.search.searcher import Answer, Hit
 
 titles = st.lists(real_texts, min_size=2, max_size=3)
@@ -36,16 +37,21 @@ def skeleton(page):
 
 
 def explanation(query, found, plain_name, numbers):
+    """Words of every role, in an order that the numbers decide."""
     words = words_of(query)
     values = [numbers[place % len(numbers)] for place in range(len(words))]
-    cues = [value > 0.5 for value in values]
-    readings = [
-        OperatorReading(operator, number != 1, 0.5, values, cues, values, values, values)
+    roles = ({}, {"excluded": True}, {"cue": "not"}, {"alternative": 1}, {"alternative": 2})
+    words = tuple(word._replace(**roles[int(value) % 5]) for word, value in zip(words, values, strict=True))
+    attention = [
+        OperatorAttention(operator, number != 1, 0.5, values, values, values, values)
         for number, operator in enumerate(OPERATORS)
     ]
-    hits = tuple(Hit(rank, 0.5, rank, title, title) for rank, title in enumerate(found, start=1))
-    answer = Answer(query, ("and", "not"), "the caller", hits)
-    return Explanation(query, words, readings, "the caller", True, False, find_cues(query), answer, answer, plain_name)
+    reading = QueryReading(query, ("and", "not"), "the caller", words)
+    changes = [
+        Change(Hit(rank, 0.5, rank, title, title, 0.5, 0.1, rank == 1), rank, None)
+        for rank, title in enumerate(found, start=1)
+    ]
+    return Explanation(reading, True, 0.3, 1, attention, changes, changes, plain_name)
 
 
 numbers = st.lists(st.floats(0, 9), min_size=1, max_size=5)
@@ -55,8 +61,7 @@ numbers = st.lists(st.floats(0, 9), min_size=1, max_size=5)
 @given(query=real_texts, found=titles, plain_name=real_texts, numbers=numbers)
 def test_an_explanation(query, found, plain_name, numbers):
     made = explanation(query, found, plain_name, numbers)
-    plain = explanation("x " * len(made.words), ["x"] * len(found), "x", numbers)
-    plain = Explanation(**{**vars(plain), "lexicon": made.lexicon})
+    plain = explanation("x " * len(made.reading.words), ["x"] * len(found), "x", numbers)
     shape, words = skeleton(explanation_page(made))
     assert shape == skeleton(explanation_page(plain))[0]
     visible = re.sub(r"[\s\x00\ufffd]+", "", words)
@@ -75,12 +80,10 @@ def strip(text):
 @given(query=real_texts, found=titles, plain_name=real_texts, numbers=numbers, width=st.integers(1, 200))
 def test_an_explanation_and_an_answer_on_a_terminal(query, found, plain_name, numbers, width):
     made = explanation(query, found, plain_name, numbers)
-    for text in (
-        show_explanation(made, colour=False, width=width),
-        show_answer(made.answer, colour=False, width=width),
-    ):
+    answer = show_answer(Answer(made.reading, tuple(change.hit for change in made.after)), colour=False, width=width)
+    for text in (show_explanation(made, colour=False), answer):
         assert re.sub("[\n\u200c\u200d]", "", text).isprintable(), text
-    assert show_answer(made.answer, colour=False, width=width).count("\n") == 1 + len(found)
+    assert answer.count("\n") == 4 + len(found)
 
 
 def write_results(folder, systems, data, split, query, found, template):

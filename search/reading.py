@@ -1,0 +1,201 @@
+"""How a Bool-BERT reads a query: its cues, the words that NOT excludes, the alternatives that OR offers."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.boolean import OPERATORS, find_cues
+
+# A word is a run of letters with its apostrophes; every other sign stands alone, so that "non-" can be a cue.
+_WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
+IS_CUE = 0.5
+# Blue, green and vermilion, which people who are colour-blind can tell apart too.
+COLOURS = {"and": (0, 114, 178), "or": (0, 158, 115), "not": (213, 94, 0)}
+
+
+class Word(NamedTuple):
+    """A word, and what it is to the model: a cue of an operator, excluded, or part of an alternative (1, 2, ...)."""
+
+    text: str
+    start: int
+    end: int
+    cue: str | None = None
+    excluded: bool = False
+    alternative: int | None = None
+
+    @property
+    def role(self) -> str:
+        """What it is shown as: "excluded", "alternative", the operator that it is a cue of, or ""."""
+        return "excluded" if self.excluded else "alternative" if self.alternative else self.cue or ""
+
+
+class Span(NamedTuple):
+    """A stretch `query[start:end]`, and the operator that it is a cue, an alternative or an exclusion of."""
+
+    operator: str
+    text: str
+    start: int
+    end: int
+
+
+class Run(NamedTuple):
+    """Neighbouring words of one role."""
+
+    role: str
+    words: list[Word]
+    text: str
+
+
+@dataclass(frozen=True)
+class QueryReading:
+    """A query, word by word as far as the model reads; which operators are on, and who says so."""
+
+    query: str
+    operators: tuple[str, ...]
+    decided_by: str
+    words: tuple[Word, ...] = ()
+    truncated: bool = False
+
+    @property
+    def excluded(self) -> tuple[Span, ...]:
+        """What NOT excludes."""
+        return tuple(self._span("not", words) for key, words in self._grouped(lambda w: w.excluded) if key)
+
+    @property
+    def alternatives(self) -> tuple[Span, ...]:
+        """What OR offers, none or at least two."""
+        return tuple(self._span("or", words) for key, words in self._grouped(lambda w: w.alternative) if key)
+
+    @property
+    def cues(self) -> tuple[Span, ...]:
+        return tuple(self._span(key, words) for key, words in self._grouped(lambda w: w.cue) if key)
+
+    @property
+    def wanted_text(self) -> str:
+        """The words that are not excluded."""
+        return self._joined(excluded=False)
+
+    @property
+    def excluded_text(self) -> str:
+        return self._joined(excluded=True)
+
+    def _joined(self, excluded: bool) -> str:
+        grouped = self._grouped(lambda word: word.excluded)
+        return " … ".join(self._span("", words).text for key, words in grouped if key == excluded)
+
+    @property
+    def runs(self) -> list[Run]:
+        """The words as they are shown: neighbours of one role together."""
+        key = lambda word: (word.role, word.alternative)  # noqa: E731
+        return [Run(role, words, self._span("", words).text) for (role, _), words in self._grouped(key)]
+
+    def _grouped(self, key: Any) -> Iterator[tuple[Any, list[Word]]]:
+        return ((value, list(words)) for value, words in groupby(self.words, key))
+
+    def _span(self, operator: str, words: Sequence[Word]) -> Span:
+        start, end = words[0].start, words[-1].end
+        return Span(operator, self.query[start:end], start, end)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "query": self.query,
+            "operators": list(self.operators),
+            "decided_by": self.decided_by,
+            "truncated": self.truncated,
+            "cues": [span._asdict() for span in self.cues],
+            "excluded_words": [span._asdict() for span in self.excluded],
+            "alternatives": [span._asdict() for span in self.alternatives],
+        }
+
+
+def words_of(text: str) -> list[Word]:
+    """
+    >>> [word.text for word in words_of("Orlando's non-stop, but not there")]
+    ["Orlando's", 'non', '-', 'stop', ',', 'but', 'not', 'there']
+    """
+    return [Word(match.group(), *match.span()) for match in _WORD.finditer(text)]
+
+
+def word_at(start: int, end: int, words: Sequence[Word]) -> int:
+    """The word that a span of characters lies in.
+
+    >>> words = words_of("not former")
+    >>> word_at(4, 7, words), word_at(7, 10, words), word_at(0, 0, words)
+    (1, 1, -1)
+    """
+    return next((number for number, word in enumerate(words) if start < end and word.start <= start < word.end), -1)
+
+
+def per_word(
+    values: npt.NDArray[np.float64], tokens: Sequence[int], count: int, *, highest: bool = False
+) -> npt.NDArray[np.float64]:
+    """Values of tokens (E, L) as values of words (E, W): the mean, or the highest, over a word's pieces.
+
+    >>> per_word(np.array([[9.0, 1.0, 3.0, 5.0]]), [-1, 0, 0, 1], 2).tolist()
+    [[2.0, 5.0]]
+    """
+    result = np.zeros((len(values), count))
+    for word in set(tokens) - {-1}:
+        pieces = values[:, [token for token, of_word in enumerate(tokens) if of_word == word]]
+        result[:, word] = pieces.max(axis=1) if highest else pieces.mean(axis=1)
+    return result
+
+
+def with_roles(
+    words: Sequence[Word],
+    tokens: Sequence[int],
+    operators: Sequence[str],
+    cue_probabilities: npt.NDArray[np.float64],
+    scope: npt.NDArray[np.float64] | None,
+) -> list[Word]:
+    """The words with what the model says of their tokens: cues (E, L), and scopes (E, L) of 0/1, if it has them.
+
+    >>> words = words_of("a or b")
+    >>> cues, scope = np.array([[0.0, 0, 0], [0, 0.9, 0], [0, 0, 0]]), np.array([[0.0, 0, 0], [1, 0, 1], [0, 0, 0]])
+    >>> [(word.cue, word.alternative) for word in with_roles(words, [0, 1, 2], ["or"], cues, scope)]
+    [(None, 1), ('or', None), (None, 2)]
+    """
+    highest = per_word(cue_probabilities, tokens, len(words), highest=True)
+    on = [OPERATORS.index(name) for name in operators]
+    cues: list[str | None] = [None] * len(words)
+    for number in range(len(words)):
+        likeliest = max(on, key=lambda row: highest[row, number], default=None)
+        if likeliest is not None and highest[likeliest, number] > IS_CUE:
+            cues[number] = OPERATORS[likeliest]
+    if scope is None:
+        return [word._replace(cue=cue) for word, cue in zip(words, cues, strict=True)]
+    inside = scope[OPERATORS.index("not")]
+    excluded = per_word(inside[None], tokens, len(words))[0] >= 0.5
+    alternatives = _alternatives(scope[OPERATORS.index("or")] * (1 - inside), tokens)
+    return [
+        word._replace(cue=cue, excluded=bool(excluded[number]), alternative=alternatives.get(number))
+        for number, (word, cue) in enumerate(zip(words, cues, strict=True))
+    ]
+
+
+def with_lexicon_cues(words: Sequence[Word], query: str, operators: Sequence[str]) -> list[Word]:
+    """The words with the cue lexicon's cues, for a model that has learned none.
+
+    >>> [word.cue for word in with_lexicon_cues(words_of("a but not b"), "a but not b", ["not"])]
+    [None, 'not', 'not', None]
+    """
+    cues = [cue for cue in find_cues(query) if not cue.weak and cue.operator in operators]
+    found = (next((cue.operator for cue in cues if cue.start <= word.start < cue.end), None) for word in words)
+    return [word._replace(cue=cue) for word, cue in zip(words, found, strict=True)]
+
+
+def _alternatives(inside: npt.NDArray[np.float64], tokens: Sequence[int]) -> dict[int, int]:
+    """The number of the alternative that each word is part of, from the runs of tokens in OR's scope.
+
+    They are the runs that the model composes vectors of; a lone run is no alternative to anything.
+    """
+    runs = [[word for _, word in run] for key, run in groupby(zip(inside, tokens, strict=True), lambda t: t[0]) if key]
+    runs = [run for run in runs if set(run) != {-1}]
+    if len(runs) < 2:
+        return {}
+    return {word: number for number, run in reversed([*enumerate(runs, start=1)]) for word in run if word != -1}
