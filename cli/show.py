@@ -38,7 +38,8 @@ def show_answer(answer: Answer, *, colour: bool | None = None, width: int | None
         text = fitted(hit.text, room) if room > 20 else ""
         lines.append(f"{head}{title}  {paint(text, '2', colour=colour)}".rstrip())
     if mark_width:
-        lines.append(f"{BROKEN.strip()}: {listed(answer.excluded_words, 'or')}, by the facts of the embedded countries")
+        excluded = printable(listed(answer.excluded_words, "or"))
+        lines.append(f"{BROKEN.strip()}: {excluded}, by the facts of the embedded countries")
     return "\n".join(lines)
 
 
@@ -49,10 +50,13 @@ def show_reading(reading: QueryReading, colour: bool) -> str:
     >>> words = (Word("films", 0, 5), Word("not", 6, 9, cue="not"), Word("westerns", 10, 18, excluded=True))
     >>> show_reading(QueryReading("films not westerns", ("not",), "the model", words), colour=False)
     'films not [-westerns-]'
+    >>> show_reading(QueryReading("films\\nnot", ("not",), "the model", (words[0], words[1])), colour=False)
+    'films not'
     """
     text, end = "", 0
     for run in reading.runs:
-        text += printable(reading.query[end : run.words[0].start]) + _show_run(run, colour)
+        space = reading.query[end : run.words[0].start]
+        text += (printable(space) or " " * bool(space)) + _show_run(run, colour)  # a line break is a space
         end = run.words[-1].end
     return text + printable(reading.query[end:])
 
