@@ -1,0 +1,159 @@
+"""An upgraded encoder reads, obeys, and leaves everything else as it was."""
+
+import numpy as np
+import pytest
+import torch
+
+from boolbert.boolean import read_parts
+from boolbert.data.sentences import labelled_sentences
+from boolbert.errors import BoolBertError
+from boolbert.eval import exclusion
+from boolbert.retrieval.models import READING_FILE, bool_bert, default_model, load_encoder
+from boolbert.train.reading import (
+    ReadingSettings,
+    content_words,
+    f1,
+    label_sentences,
+    learn_to_read,
+    measure_reading,
+    replace_words,
+)
+from boolbert.train.upgrade import UpgradeSettings, table, upgrade
+
+PLAIN = ["island monarchies", "films that are also set in Paris", "Which birds do not fly?", "1839 non-fiction books"]
+EXCLUDING = {
+    "landlocked countries in Africa that are not former British colonies": "former british colonies",
+    "films set in Vietnam but not about war": "about war",
+    "Apart from Iceland, which islands are republics?": "iceland",
+    "Tell me about lamps, but leave out desk lamps with a clamp.": "desk lamps with a clamp",
+}
+
+
+@pytest.fixture(scope="module")
+def default():
+    return default_model("cpu")
+
+
+def excluded_words(model, text):
+    tokenizer, bert = model.tokenizer, bool_bert(model)
+    batch = tokenizer(text, return_tensors="pt")
+    inside = bert.read(**batch).scope[0, 2].bool()
+    return tokenizer.decode(batch["input_ids"][0][inside])
+
+
+def test_the_default_model_reads_what_is_excluded(default):
+    assert default.trained
+    assert {text: excluded_words(default.encoder, text) for text in EXCLUDING} == EXCLUDING
+    assert [excluded_words(default.encoder, text) for text in PLAIN] == [""] * len(PLAIN)
+
+
+def test_the_default_model_reads_held_out_sentences(default):
+    """Its weights ship with the package: words that training never saw, by operator."""
+    data = label_sentences(default.encoder.tokenizer, labelled_sentences(1000, seed=5, split="dev"), 96)
+    found = measure_reading(bool_bert(default.encoder), data)
+    assert min(found["cue"].values()) > 0.98
+    assert min(found["scope"].values()) > 0.95
+    assert READING_FILE.stat().st_size < 5_000_000
+
+
+def test_queries_that_exclude_nothing_and_documents_are_the_plain_encoders_to_the_bit(default):
+    plain = load_encoder(device="cpu", quiet=True)
+    np.testing.assert_array_equal(default.encoder.encode_query(PLAIN), plain.encode(PLAIN))
+    texts = [*PLAIN, *EXCLUDING]
+    np.testing.assert_array_equal(default.encoder.encode_document(texts), plain.encode(texts))
+    changed = default.encoder.encode_query(list(EXCLUDING)) - plain.encode(list(EXCLUDING))
+    assert (np.abs(changed).max(axis=1) > 0.01).all()
+
+
+def test_the_default_model_obeys_on_the_countries(default):
+    """Three former British colonies fewer among the first ten, with nothing trained on the countries."""
+    from boolbert.data import Quest
+    from boolbert.search import BoolSearcher
+
+    query = "landlocked countries in Africa that are not former British colonies"
+    quest = Quest(progress=False)
+    colonies = {quest.corpus[int(row)].title for row in quest.atoms["ruler:Britain"]}
+    searcher = BoolSearcher(default, progress=False)
+    obedient, plain = (searcher.search(query, k=10, operators=operators) for operators in (None, []))
+    assert sum(hit.title in colonies for hit in obedient) <= sum(hit.title in colonies for hit in plain) - 3
+
+
+def test_an_upgrade_of_a_tiny_encoder(tmp_path, monkeypatch):
+    from boolbert.retrieval.encoders import random_bert
+
+    source = str(random_bert(tmp_path / "source"))
+    folder = tmp_path / "upgraded"
+    made = upgrade(source, folder, settings=UpgradeSettings(sentences=300), device="cpu", progress=False)
+    assert "scope" in table(made.metrics)
+    again = load_encoder(str(folder), device="cpu", quiet=True)
+    np.testing.assert_array_equal(again.encode_query(list(EXCLUDING)), made.model.encode_query(list(EXCLUDING)))
+    plain = load_encoder(source, device="cpu", quiet=True)
+    np.testing.assert_array_equal(again.encode_document(PLAIN), plain.encode(PLAIN))
+    assert len(list(folder.rglob("*.safetensors"))) == 1  # one Bool-BERT serves both sides
+    with pytest.raises(BoolBertError, match="holds files already"):
+        upgrade(source, folder)
+    with pytest.raises(BoolBertError, match="is a Bool-BERT already"):
+        upgrade(str(folder), tmp_path / "other")
+
+
+def test_learning_to_read_changes_the_reading_parts_only(lively, tokenizer):
+    model = lively()
+    before = {name: value.detach().clone() for name, value in model.named_parameters()}
+    data = label_sentences(tokenizer, labelled_sentences(64), 32)
+    losses = []
+    settings = ReadingSettings(epochs=8, batch_size=16)
+    learn_to_read(model, data, settings, on_step=lambda step: losses.append(sum(step.values())))
+    assert np.mean(losses[-4:]) < np.mean(losses[:4])
+    changed = {name for name, value in model.named_parameters() if not torch.equal(value, before[name])}
+    assert changed == set(model.reading_parameters())
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_replaced_words_are_never_cues_and_keep_their_labels(pretrained_bert):
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(pretrained_bert)
+    batch = label_sentences(tokenizer, labelled_sentences(40), 64).batch(range(40))
+    words = content_words(tokenizer)
+    settings = ReadingSettings(replaced_sentences=1.0, replaced_words=1.0)
+    replaced = replace_words(batch, words, settings, np.random.default_rng(0))
+    changed = replaced != batch["input_ids"]
+    assert changed.sum() > 100
+    assert not changed[batch["cue_labels"].amax(1) == 1].any()
+    assert not changed[batch["attention_mask"] == 0].any()
+    assert not changed[:, 0].any()
+    assert np.isin(replaced[changed].numpy(), words).all()
+
+
+def test_sentences_know_what_they_exclude():
+    sentences = labelled_sentences(600, seed=2)
+    assert sentences == labelled_sentences(600, seed=2)
+    assert not {s.text for s in sentences} & {s.text for s in labelled_sentences(600, seed=2, split="dev")}
+    shares = np.mean([bool(sentence.scopes.get("not")) for sentence in sentences])
+    assert 0.4 < shares < 0.75
+    with_cue = [s for s in sentences if "not" in s.operators]
+    assert sum(not s.scopes.get("not") for s in with_cue) > 50  # a NOT word, and nothing excluded
+    agreement = [s.scopes.get("not", ()) == read_parts(s.text).scopes("not") for s in sentences]
+    assert np.mean(agreement) > 0.9
+
+
+def test_trap_sets_are_scored_as_by_hand(tmp_path):
+    (tmp_path / "corpus.jsonl").write_text(
+        '{"id": "a", "text": "A"}\n{"id": "b", "text": "B"}\n{"id": "c", "text": "C"}\n'
+    )
+    (tmp_path / "queries.jsonl").write_text(
+        '{"text": "x", "gold": ["a"], "traps": ["b"]}\n{"text": "y", "gold": ["c"], "traps": ["a"]}\n'
+    )
+    traps = exclusion.read_trap_set(tmp_path)
+    assert traps.queries[1] == exclusion.TrapQuery("y", [2], [0])
+    documents = np.eye(3, dtype=np.float32)
+    queries = np.array([[0.9, 0.5, 0.1], [0.9, 0.5, 0.8]], np.float32)  # a b c; a c b
+    found = exclusion.score("s", queries, documents, traps).means()
+    assert found == {"mrr": 0.75, "above": 0.5, "trapped": 1.0}
+    (tmp_path / "queries.jsonl").write_text('{"text": "x", "gold": ["z"], "traps": []}\n')
+    with pytest.raises(BoolBertError, match="names document 'z'"):
+        exclusion.read_trap_set(tmp_path)
+
+
+def test_f1():
+    assert f1(0, 0, 0) == 0
