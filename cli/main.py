@@ -21,7 +21,7 @@ EXAMPLES = """examples:
 
 training and evaluation are scripts of the repository, for `accelerate launch`: train/*.py and eval/*.py
 """
-MODEL = "folder or Hub id; without it the newest run under ./runs, else an untrained Bool-BERT on the default encoder"
+MODEL = "folder or Hub id; without it the newest run under ./runs, else the default encoder upgraded to obey NOT"
 
 # Commands that are programs of their own: the module whose `main(words)` runs, and what it does.
 TOOLS = {
