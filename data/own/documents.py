@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...errors import DataError
+from ...terminal import fitted, printable
 from ..corpus import Corpus
 from ..rows import Row
 from ..schema import Document, kind_of
@@ -174,12 +175,11 @@ class OwnDocuments:
 
     def preview(self, count: int = 3, width: int = 100) -> str:
         """How the first documents are understood."""
-        lines = [f"{self.name}: {self.layout}"]
+        lines = [printable(f"{self.name}: {self.layout}")]
         for number, document in enumerate(islice(iter(self), count), start=1):
-            text = " ".join(document.text.split())
-            lines.append(f"  {number}. {document.name}: {text[:width]}{'...' if len(text) > width else ''}")
+            lines.append(f"  {number}. {fitted(document.name, width)}: {fitted(document.text, width)}")
             sets = "; ".join(f"{name}: {', '.join(values)}" for name, values in document.fields.items())
-            lines += [f"     {sets[:width]}"] if sets else []
+            lines += [f"     {fitted(sets, width)}"] if sets else []
         return "\n".join(lines)
 
     def _rows(self, *, progress: bool) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 from random import Random
 
+from ...terminal import fitted, printable
 from ..hard_negatives import HardNegatives
 from ..quest import Quest
 
@@ -18,7 +19,7 @@ def show_queries(folder: str, count: int = 20, split: str = "train", seed: int =
     breaking = HardNegatives.from_atoms(asked, quest.atoms or {}, gold)
     lines = []
     for index, query in enumerate(asked):
-        lines.append(query.query)
+        lines.append(printable(query.query))
         lines.append(f"    answers ({len(gold[index]):,}): {_titles(quest, gold[index].tolist())}")
         rows = sorted({int(row) for pool in breaking[index] for row in pool})
         if rows:
@@ -28,5 +29,5 @@ def show_queries(folder: str, count: int = 20, split: str = "train", seed: int =
 
 def _titles(quest: Quest, rows: list[int]) -> str:
     titles = (quest.corpus.titles[row] for row in rows[:_SHOWN])
-    shown = "; ".join(title if len(title) <= _WIDTH else title[: _WIDTH - 3] + "..." for title in titles)
+    shown = "; ".join(fitted(title, _WIDTH) for title in titles)
     return shown + ("; ..." if len(rows) > _SHOWN else "")

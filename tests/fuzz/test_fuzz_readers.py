@@ -1,18 +1,26 @@
 """Whatever a file holds, a reader gives rows or one line that says what is wrong."""
 
 import gzip
+import io
 import json
+import re
 
+import pyarrow
+import pyarrow.parquet
 import pytest
-from fuzz.strategies import fuzz, json_values, mutated, scalars, texts
-from hypothesis import given
+from fuzz.strategies import EXAMPLES, fuzz, json_values, mutated, scalars, texts
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boolbert.data import BoolQuestions, DataError, Quest, read_collection, read_qrels, read_query_texts, read_triplets
+from boolbert.data.own import OwnDocuments, Passages
 from boolbert.data.summary import summarise
 from boolbert.data.summary_text import render
 from boolbert.files import read_object
 
+_BUFFER = io.BytesIO()
+pyarrow.parquet.write_table(pyarrow.table({"title": ["Alien", "Dune"], "text": ["A film.", "A novel."]}), _BUFFER)
+PARQUET = _BUFFER.getvalue()
 CONTEXT = {"passage_id": scalars, "title": scalars, "text": scalars}
 SHAPES = {
     "documents": {"title": scalars, "text": scalars},
@@ -160,3 +168,47 @@ def test_the_summary_lists_what_is_wrong_and_goes_on(folder, tables, tsv):
 def test_settings_files(folder, content):
     path = write(folder, "args.json", content, False)
     only_data_errors(lambda: read_object(path, DataError).items())
+
+
+own_rows = st.lists(
+    st.dictionaries(
+        st.sampled_from(["title", "text", "id", "year", "tags", "a.b", "vegan"]) | texts,
+        scalars | st.lists(scalars, max_size=3),
+        max_size=5,
+    )
+    | rows("documents"),
+    max_size=4,
+)
+csv_lines = st.lists(
+    st.lists(texts | st.sampled_from(["title", "text", "1,5", '"', '""', "a;b"]), max_size=4), max_size=5
+).flatmap(lambda table: st.sampled_from(",;\t|").map(lambda sign: "\n".join(sign.join(line) for line in table)))
+own_contents = st.one_of(
+    own_rows.map(lines),
+    own_rows.map(lambda values: json.dumps(values).encode()),
+    csv_lines.map(lambda text: text.encode("utf-8", "surrogatepass")),
+    mutated(st.just(b'title,text,year\nAlien,"A film, of 1979",1979\nDune,A novel,1965\n')),
+    texts.map(lambda text: text.encode("utf-8", "surrogatepass")),
+    st.binary(max_size=60),
+)
+ENDINGS = [".jsonl", ".json", ".csv", ".tsv", ".txt", ".md", ".ndjson"]
+
+
+@fuzz
+@given(content=own_contents, ending=st.sampled_from(ENDINGS), zipped=st.booleans(), passages=st.booleans())
+def test_a_users_own_documents(folder, content, ending, zipped, passages):
+    path = write(folder, f"mine{ending}", content, zipped)
+    cut = Passages(words=3, overlap=1) if passages else None
+
+    def read():
+        documents = OwnDocuments(path, passages=cut, progress=False)
+        assert re.sub("[\n\u200c\u200d]", "", documents.preview()).isprintable()
+        assert len(documents.corpus()) == documents.report.documents
+
+    only_data_errors(read)
+
+
+@settings(fuzz, max_examples=EXAMPLES // 2)
+@given(content=mutated(st.just(PARQUET)))
+def test_a_damaged_parquet_file(folder, content):
+    path = write(folder, "mine.parquet", content, False)
+    only_data_errors(lambda: OwnDocuments(path, progress=False).corpus())
