@@ -96,6 +96,17 @@ def test_an_upgrade_of_a_tiny_encoder(tmp_path, monkeypatch):
         upgrade(str(folder), tmp_path / "other")
 
 
+def test_tuning_changes_queries_and_leaves_documents(tmp_path):
+    from boolbert.retrieval.encoders import random_bert
+    from boolbert.train.upgrade import main
+
+    source, folder = str(random_bert(tmp_path / "source")), tmp_path / "tuned"
+    main([source, "--output_dir", str(folder), "--sentences", "60", "--tune", "True", "--device", "cpu"])
+    tuned, plain = (load_encoder(str(name), device="cpu", quiet=True) for name in (folder, source))
+    np.testing.assert_array_equal(tuned.encode_document(PLAIN), plain.encode(PLAIN))
+    assert np.abs(tuned.encode_query(PLAIN) - plain.encode(PLAIN)).max() > 1e-4
+
+
 def test_learning_to_read_changes_the_reading_parts_only(lively, tokenizer):
     model = lively()
     before = {name: value.detach().clone() for name, value in model.named_parameters()}

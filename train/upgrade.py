@@ -7,6 +7,7 @@ Document vectors, and the vectors of queries that exclude nothing, stay the same
 """
 
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -73,8 +74,8 @@ def upgrade(
 
     settings = settings or UpgradeSettings()
     folder = None if output_dir is None else Path(output_dir)
-    if folder is not None and folder.exists() and any(folder.iterdir()):
-        raise TrainingError(f"--output_dir {folder}: holds files already; give a new folder")
+    if folder is not None:
+        check_is_new(folder)
     began = time.perf_counter()
     named = None if model is None else str(model)
     source = (
@@ -94,6 +95,11 @@ def upgrade(
     if folder is not None:
         save(upgraded, folder, named, settings, metrics)
     return Upgrade(upgraded, metrics, folder)
+
+
+def check_is_new(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise TrainingError(f"--output_dir {folder}: holds files already; give a new folder")
 
 
 def train_reading(model: "SentenceTransformer", settings: UpgradeSettings, *, progress: bool = True) -> dict[str, Any]:
@@ -141,12 +147,42 @@ def save(
         write_json(aside / METRICS, {**metrics, "seed": settings.seed, "arguments": arguments})
 
 
+def tune(start: str | Path, output_dir: str | Path, seed: int = 0) -> None:
+    """Let the query side of an upgraded model learn too: one epoch on the countries, against fixed document vectors.
+
+    An index stays valid. Plain queries change a little; `stay_close` holds them near the plain encoder's vectors.
+    """
+    from boolbert.data.tasks import quest_splits
+    from boolbert.train.retrieval import RetrievalArguments
+    from boolbert.train.retrieval_run import run_retrieval
+
+    args = RetrievalArguments(
+        encoder=str(start),
+        output_dir=str(output_dir),
+        epochs=1,
+        batch_size=16,
+        learning_rate=1e-4,
+        boolean_learning_rate=2e-5,
+        freeze_documents=True,
+        gate="cue",
+        stay_close=3.0,
+        seed=seed,
+        tracker="none",
+        keep_last=1,
+    )
+    run_retrieval("quest", args, lambda: quest_splits(None), quest_metrics)
+
+
 @dataclass
 class Arguments(UpgradeSettings):
     """The flags of `boolbert upgrade`."""
 
     model: str | None = field(default=None, metadata={"help": "folder or Hub id; all-MiniLM-L6-v2 if not given"})
     output_dir: str | None = field(default=None, metadata={"help": "a new folder for the upgraded model"})
+    tune: bool = field(
+        default=False,
+        metadata={"help": "the query side learns too, on the embedded countries: better there, as good elsewhere"},
+    )
     device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is if not given"})
     reading_file: str | None = field(
         default=None, metadata={"help": "also write what was learned to this file, as the package ships it"}
@@ -161,6 +197,12 @@ def main(words: Sequence[str] | None = None) -> None:
     if args.output_dir is None:
         raise TrainingError("--output_dir must be given: a new folder for the upgraded model")
     settings = UpgradeSettings(args.sentences, args.seed)
+    if args.tune:
+        check_is_new(Path(args.output_dir))
+        with tempfile.TemporaryDirectory() as scratch:
+            upgrade(args.model, Path(scratch, "upgraded"), settings=settings, device=args.device)
+            tune(Path(scratch, "upgraded"), args.output_dir, args.seed)
+        return
     upgraded = upgrade(args.model, args.output_dir, settings=settings, device=args.device)
     if args.reading_file is not None:
         write_reading(bool_bert(upgraded.model), args.reading_file)
