@@ -1,7 +1,7 @@
 """Load an encoder by name, and ask a loaded one what it is: the one place where models are opened.
 
 load_encoder   a folder, a Hub id or the default encoder, as a SentenceTransformer
-load_model     the same for search: without a name the newest run, else the upgraded default encoder; with a line for the user
+load_model     the same for search: without a name the newest run, else the default encoder, upgraded; and a line on it
 
 `encoders.py` decides which files a name stands for.
 """

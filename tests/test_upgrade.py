@@ -18,7 +18,7 @@ from boolbert.train.reading import (
     measure_reading,
     replace_words,
 )
-from boolbert.train.upgrade import UpgradeSettings, table, upgrade
+from boolbert.train.upgrade import UpgradeSettings, table, tune, upgrade
 
 PLAIN = ["island monarchies", "films that are also set in Paris", "Which birds do not fly?", "1839 non-fiction books"]
 EXCLUDING = {
@@ -78,33 +78,26 @@ def test_the_default_model_obeys_on_the_countries(default):
     assert sum(hit.title in colonies for hit in obedient) <= sum(hit.title in colonies for hit in plain) - 3
 
 
-def test_an_upgrade_of_a_tiny_encoder(tmp_path, monkeypatch):
+def test_an_upgrade_of_a_tiny_encoder(tmp_path):
     from boolbert.retrieval.encoders import random_bert
 
     source = str(random_bert(tmp_path / "source"))
     folder = tmp_path / "upgraded"
-    made = upgrade(source, folder, settings=UpgradeSettings(sentences=300), device="cpu", progress=False)
+    made = upgrade(source, folder, settings=UpgradeSettings(sentences=100), device="cpu", progress=False)
     assert "scope" in table(made.metrics)
     again = load_encoder(str(folder), device="cpu", quiet=True)
     np.testing.assert_array_equal(again.encode_query(list(EXCLUDING)), made.model.encode_query(list(EXCLUDING)))
     plain = load_encoder(source, device="cpu", quiet=True)
     np.testing.assert_array_equal(again.encode_document(PLAIN), plain.encode(PLAIN))
     assert len(list(folder.rglob("*.safetensors"))) == 1  # one Bool-BERT serves both sides
+    tune(folder, tmp_path / "tuned", max_steps=2)
+    tuned = load_encoder(str(tmp_path / "tuned"), device="cpu", quiet=True)
+    np.testing.assert_array_equal(tuned.encode_document(PLAIN), plain.encode(PLAIN))
+    assert np.abs(tuned.encode_query(PLAIN) - plain.encode(PLAIN)).max() > 1e-5
     with pytest.raises(BoolBertError, match="holds files already"):
         upgrade(source, folder)
     with pytest.raises(BoolBertError, match="is a Bool-BERT already"):
         upgrade(str(folder), tmp_path / "other")
-
-
-def test_tuning_changes_queries_and_leaves_documents(tmp_path):
-    from boolbert.retrieval.encoders import random_bert
-    from boolbert.train.upgrade import main
-
-    source, folder = str(random_bert(tmp_path / "source")), tmp_path / "tuned"
-    main([source, "--output_dir", str(folder), "--sentences", "60", "--tune", "True", "--device", "cpu"])
-    tuned, plain = (load_encoder(str(name), device="cpu", quiet=True) for name in (folder, source))
-    np.testing.assert_array_equal(tuned.encode_document(PLAIN), plain.encode(PLAIN))
-    assert np.abs(tuned.encode_query(PLAIN) - plain.encode(PLAIN)).max() > 1e-4
 
 
 def test_learning_to_read_changes_the_reading_parts_only(lively, tokenizer):

@@ -147,7 +147,7 @@ def save(
         write_json(aside / METRICS, {**metrics, "seed": settings.seed, "arguments": arguments})
 
 
-def tune(start: str | Path, output_dir: str | Path, seed: int = 0) -> None:
+def tune(start: str | Path, output_dir: str | Path, seed: int = 0, max_steps: int | None = None) -> None:
     """Let the query side of an upgraded model learn too: one epoch on the countries, against fixed document vectors.
 
     An index stays valid. Plain queries change a little; `stay_close` holds them near the plain encoder's vectors.
@@ -160,6 +160,7 @@ def tune(start: str | Path, output_dir: str | Path, seed: int = 0) -> None:
         encoder=str(start),
         output_dir=str(output_dir),
         epochs=1,
+        max_steps=max_steps,
         batch_size=16,
         learning_rate=1e-4,
         boolean_learning_rate=2e-5,
