@@ -58,6 +58,7 @@ def test_frozen_weights_do_not_move_by_a_bit_and_the_others_do(folder, pretraine
 def test_it_finds_the_cues_and_operators(pretrained):
     metrics = json.loads((pretrained / "metrics.json").read_text())["dev"]
     assert metrics["cue_f1"] > 0.9
+    assert metrics["scope_f1_not"] > 0.8
     assert all(metrics[f"gate_accuracy_{operator}"] > 0.7 for operator in ("and", "or", "not"))
     assert set(metrics["kinds"]["and"]) == {"one word", "several words"}
 
@@ -96,6 +97,8 @@ def test_every_labelled_token_lies_in_a_cue(folder):
     assert found[1] == [[], [], []]
     assert found[2] == [[], ["or"], []]
     assert batch["gate_labels"].tolist() == [[1, 0, 1], [1, 0, 0], [0, 1, 0]]
+    reached = [word for word, label in zip(words[0], batch["scope_labels"][0, 2], strict=True) if label]
+    assert reached == ["mars"]
     assert sentences.batch_kinds(np.arange(3))[0].max() == 2
     assert sentences.batch_kinds(np.arange(3))[2].max() == 1
 

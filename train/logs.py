@@ -123,9 +123,10 @@ def print_pretraining(folder: str, metrics: dict[str, Any]) -> None:
     rows = []
     for operator, kinds in dev["kinds"].items():
         cells = {name: values["f1"] for name, values in kinds.items() if values["tokens"]}
-        rows.append(
-            (operator, {"cue F1": dev[f"cue_f1_{operator}"], **cells, "gate": dev[f"gate_accuracy_{operator}"]})
-        )
-    rows.append(("all", {"cue F1": dev["cue_f1"], "gate": dev["gate_accuracy"]}))
+        scope = {"scope F1": dev[f"scope_f1_{operator}"]} if "scope_f1" in dev else {}
+        cue, gate = dev[f"cue_f1_{operator}"], dev[f"gate_accuracy_{operator}"]
+        rows.append((operator, {"cue F1": cue, **cells, **scope, "gate": gate}))
+    scope = {"scope F1": dev["scope_f1"]} if "scope_f1" in dev else {}
+    rows.append(("all", {"cue F1": dev["cue_f1"], **scope, "gate": dev["gate_accuracy"]}))
     print(table(rows))
     print(f"triplets in the right order: {dev['triplet_accuracy']:.3f}")

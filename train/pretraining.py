@@ -1,4 +1,4 @@
-"""Stage 1: Boolean-aware attention learns cues, operators and triplets of sentences; the BERT round it is frozen."""
+"""Stage 1: Boolean-aware attention learns cues, operators, scopes and triplets of sentences, in a frozen BERT."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from boolbert import BoolBertForPreTraining
 from boolbert.boolean import OPERATORS
 from boolbert.data import epoch_batch
-from boolbert.modeling_boolbert import masked_binary_cross_entropy
+from boolbert.modeling_boolbert import reading_losses
 from boolbert.train.grad_cache import reseed
 from boolbert.train.loop import check_batch
 from boolbert.train.optimizer import is_boolean
 from boolbert.train.sentences import KINDS, TripletSentences
 
-LOSSES = ("cue_loss", "gate_loss", "triplet_loss")
+# The last two need the whole encoder; scopes are read off the embeddings, and corrected in every layer.
+LOSSES = ("cue_loss", "gate_loss", "scope_loss", "triplet_loss", "layer_scope_loss")
 EVAL_BATCH = 128
 # Triplets whose distances are compared in an evaluation; they need the whole encoder, the other scores do not.
 EVAL_TRIPLETS = 128
@@ -32,10 +33,9 @@ def freeze_bert(model: BoolBertForPreTraining) -> None:
 
 
 class PretrainingLosses(nn.Module):
-    """The losses of some sentences, in the order of LOSSES; the triplet loss of those that are in `triplets`.
+    """The losses of some sentences, in the order of LOSSES; the last two of those that are in `triplets`.
 
-    Cues and operators are read off the embeddings, so their losses cost little; the triplet loss needs the whole
-    encoder. Where all sentences are in triplets, `sentences` is None.
+    What is read off the embeddings costs little. Where all sentences are in triplets, `sentences` is None.
     """
 
     def __init__(self, model: BoolBertForPreTraining):
@@ -44,14 +44,16 @@ class PretrainingLosses(nn.Module):
 
     def forward(self, sentences: dict[str, Tensor] | None, triplets: dict[str, Tensor]) -> Tensor:
         outputs = self.model(**triplets)
-        if sentences is None:
-            return torch.stack([outputs[name].float() for name in LOSSES])
-        cue_logits, gate_logits = first_parts(self.model, sentences)
-        cue_labels, gate_labels = sentences["cue_labels"], sentences["gate_labels"]
-        counted = sentences["attention_mask"].bool().unsqueeze(1).expand_as(cue_labels)
-        cue_loss = masked_binary_cross_entropy(cue_logits, cue_labels, counted)
-        gate_loss = masked_binary_cross_entropy(gate_logits, gate_labels, torch.ones_like(gate_labels))
-        return torch.stack([cue_loss, gate_loss, outputs["triplet_loss"].float()])
+        labelled, reading = triplets, outputs
+        if sentences is not None:
+            labelled, reading = sentences, self.model.bert.read(sentences["input_ids"], sentences["attention_mask"])
+        labels = {name: labelled[name] for name in ("cue_labels", "gate_labels", "scope_labels")}
+        if self.model.bert.scope_reader is None:  # as in the paper: the layers alone find scopes
+            del labels["scope_labels"]
+        losses = reading_losses(reading, labelled["attention_mask"], **labels)
+        losses |= {"triplet_loss": outputs.triplet_loss, "layer_scope_loss": outputs.scope_loss}
+        zero = outputs.triplet_loss.new_zeros(())
+        return torch.stack([losses.get(name, zero).float() for name in LOSSES])
 
 
 class PretrainingStage:
@@ -60,7 +62,7 @@ class PretrainingStage:
     Where time is short, `triplet_share` says how many of a batch's triplets count in the triplet loss.
     """
 
-    metric = "cue_and_gate"  # the mean of cue F1 and gate accuracy
+    metric = "reading"  # the mean of cue F1, scope F1 and gate accuracy
     lower_is_better = False
 
     def __init__(
@@ -96,12 +98,12 @@ class PretrainingStage:
         in_loss = spread(len(drawn), self.triplet_share)
         own = np.array_split(np.arange(len(drawn)), ranks)[rank]
         # How much of each loss's mean over the whole batch is this part's.
-        whole = self._counted(drawn, int(in_loss.sum()))
+        whole = self._counted(drawn, drawn[in_loss])
         count = -(-3 * len(own) // (self.mini_batch_size or 3 * len(own)))
         loaded = []
         for rows in np.array_split(own, min(count, len(own))):
             part, chosen = drawn[rows], drawn[rows[in_loss[rows]]]
-            counted = self._counted(part, len(chosen))
+            counted = self._counted(part, chosen)
             # A part without a triplet that counts takes one along whose share is 0: all parameters get a gradient.
             triplets = chosen if len(chosen) else part[:1]
             loaded.append(
@@ -120,7 +122,8 @@ class PretrainingStage:
 
     def backward(self, batch: dict[str, Any], step: int) -> dict[str, Tensor]:
         ranks, rank, device = self.accelerator.num_processes, self.accelerator.process_index, self.accelerator.device
-        weights = torch.tensor([1.0, 1.0, self.bert.config.triplet_weight], device=device)
+        scope, triplet = self.bert.config.scope_weight, self.bert.config.triplet_weight
+        weights = torch.tensor([1.0, 1.0, scope, triplet, scope], device=device)
         losses = torch.zeros(len(LOSSES), device=device)
         for number, part in enumerate(batch["parts"]):
             reseed(self.seed, step, rank, number)
@@ -134,26 +137,27 @@ class PretrainingStage:
         return {"loss": (losses * weights).sum(), **dict(zip(LOSSES, losses, strict=True))}
 
     def evaluate(self) -> dict[str, Any]:
-        """Cue F1, gate accuracy, and how often a sentence is nearer to one of its meaning than to one of another."""
+        """F1 of cues and scopes, accuracy of the gate, and how often a sentence is nearer to one of its meaning."""
         sentences, device = self.dev.sentences, self.accelerator.device
-        found, kinds, gates = [], [], []
+        found, kinds, gates, in_scope, scopes = [], [], [], [], []
         rows = self.dev.written()
         for start in range(0, len(rows), EVAL_BATCH):
             batch = rows[start : start + EVAL_BATCH]
             inputs = send_to_device(sentences.tokens.batch(batch), device)
-            cue_logits, gate_logits = first_parts(self.bert, inputs)
+            reading: Any = self.bert.bert.read(**inputs)
             real = inputs["attention_mask"].bool().cpu().numpy()
-            found.append((cue_logits > 0).cpu().numpy().transpose(0, 2, 1)[real])
+            found.append((reading.cue_logits > 0).cpu().numpy().transpose(0, 2, 1)[real])
             kinds.append(sentences.batch_kinds(batch).transpose(0, 2, 1)[real])
-            gates.append((gate_logits > 0).cpu().numpy())
-        cues = cue_scores(np.concatenate(found), np.concatenate(kinds))
-        gate = gate_scores(np.concatenate(gates), sentences.operators[rows])
-        return {
-            "cue_and_gate": (cues["cue_f1"] + gate["gate_accuracy"]) / 2,
-            **cues,
-            **gate,
-            "triplet_accuracy": self._triplet_accuracy(),
-        }
+            gates.append((reading.gate_logits > 0).cpu().numpy())
+            if reading.scope is not None:
+                in_scope.append((reading.scope > 0).cpu().numpy().transpose(0, 2, 1)[real])
+                scopes.append(sentences.batch_scopes(batch).transpose(0, 2, 1)[real] > 0)
+        scores = cue_scores(np.concatenate(found), np.concatenate(kinds))
+        scores |= gate_scores(np.concatenate(gates), sentences.operators[rows])
+        if scopes:
+            scores |= scope_scores(np.concatenate(in_scope), np.concatenate(scopes))
+        parts = [scores[name] for name in ("cue_f1", "gate_accuracy", "scope_f1") if name in scores]
+        return {"reading": sum(parts) / len(parts), **scores, "triplet_accuracy": self._triplet_accuracy()}
 
     def _triplet_accuracy(self) -> float:
         chosen = np.linspace(0, len(self.dev) - 1, min(EVAL_TRIPLETS, len(self.dev))).astype(int)
@@ -172,9 +176,11 @@ class PretrainingStage:
         triplets = torch.arange(3 * len(drawn)).view(3, -1).T
         return {**inputs, "operators": inputs["gate_labels"], "triplets": triplets}
 
-    def _counted(self, drawn: np.ndarray, triplets: int) -> tuple[int, int, int]:
-        """What each loss is a mean over: tokens, sentences, triplets."""
-        return int(self.train.sentences.tokens.lengths[drawn].sum()), drawn.size, triplets
+    def _counted(self, drawn: np.ndarray, in_loss: np.ndarray) -> tuple[int, ...]:
+        """What each loss is a mean over: tokens, sentences, tokens, triplets, tokens in triplets that count."""
+        lengths = self.train.sentences.tokens.lengths
+        tokens = int(lengths[drawn].sum())
+        return tokens, drawn.size, tokens, len(in_loss), int(lengths[in_loss].sum())
 
 
 def spread(count: int, share: float) -> np.ndarray:
@@ -184,14 +190,6 @@ def spread(count: int, share: float) -> np.ndarray:
     ([0, 1, 0, 1, 0, 1], 7, 0)
     """
     return np.diff(np.floor(np.arange(count + 1) * share + 1e-9)) > 0
-
-
-def first_parts(model: BoolBertForPreTraining, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """The cue and gate logits, which need the embeddings only: (B, 3, L) and (B, 3)."""
-    bert = model.bert
-    mask = inputs["attention_mask"].float()
-    embeddings = bert.embeddings(input_ids=inputs["input_ids"])
-    return bert.cue_predictor(embeddings, bert.operator_embeddings, mask), bert.gate(embeddings, mask)
 
 
 def f1(hits: int, wrong: int, missed: int) -> float:
@@ -240,3 +238,14 @@ def gate_scores(predicted: npt.NDArray[Any], operators: npt.NDArray[Any]) -> dic
     right = predicted == operators
     each = {f"gate_accuracy_{operator}": float(right[:, index].mean()) for index, operator in enumerate(OPERATORS)}
     return {"gate_accuracy": float(right.all(axis=1).mean()), **each}
+
+
+def scope_scores(predicted: npt.NDArray[np.bool_], scopes: npt.NDArray[np.bool_]) -> dict[str, float]:
+    """F1 over tokens of what each operator reaches, both (tokens, 3), and their mean.
+
+    >>> scope_scores(np.array([[1, 0, 1], [1, 0, 0]]) > 0, np.array([[1, 0, 1], [0, 0, 1]]) > 0)["scope_f1_and"]
+    0.6666666666666666
+    """
+    hits, wrong, missed = (predicted & scopes).sum(0), (predicted & ~scopes).sum(0), (~predicted & scopes).sum(0)
+    each = {f"scope_f1_{name}": f1(int(hits[e]), int(wrong[e]), int(missed[e])) for e, name in enumerate(OPERATORS)}
+    return {"scope_f1": float(np.mean(list(each.values()))), **each}

@@ -1,4 +1,4 @@
-"""The data of stage 1: Boolean sentences as tokens, tokens with cue labels, sentences with operators."""
+"""The data of stage 1: Boolean sentences as tokens, tokens with cue and scope labels, sentences with operators."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from boolbert.boolean import OPERATORS, Cue, augment, cue_labels, find_cues, multi_hot
+from boolbert.boolean import OPERATORS, Cue, augment, cue_labels, find_cues, multi_hot, scope_labels
 from boolbert.data import DataError, Triplet
 from boolbert.retrieval.tokens import TEXTS_AT_ONCE, Index, Tokens, pad_rows
 
@@ -20,24 +20,33 @@ KINDS = ("none", "one word", "several words")
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """Tokens, their kind for each operator, and each sentence's operators."""
+    """Tokens, their kind for each operator, whether it reaches them, and each sentence's operators."""
 
     tokens: Tokens
     kinds: npt.NDArray[np.uint8]  # (tokens, 3), as KINDS
+    scopes: npt.NDArray[np.uint8]  # (tokens, 3), 0/1
     operators: npt.NDArray[np.int64]  # (sentences, 3), 0/1
 
     def batch(self, rows: Index) -> dict[str, Tensor]:
-        """Inputs and labels of the pretraining model; `cue_labels` is (B, 3, L)."""
+        """Inputs and labels of the pretraining model; `cue_labels` and `scope_labels` are (B, 3, L)."""
         return {
             **self.tokens.batch(rows),
             "cue_labels": torch.from_numpy((self.batch_kinds(rows) > 0).astype(np.int64)),
+            "scope_labels": torch.from_numpy(self.batch_scopes(rows)),
             "gate_labels": torch.from_numpy(self.operators[rows]),
         }
 
     def batch_kinds(self, rows: Index) -> Index:
-        """(B, 3, L), 0 on padding."""
-        offsets = self.tokens.offsets
-        return np.stack([pad_rows(self.kinds[:, e], offsets, rows, 0)[0] for e in range(len(OPERATORS))], axis=1)
+        """What each token is to each operator, (B, 3, L); 0 on padding."""
+        return self._padded(self.kinds, rows)
+
+    def batch_scopes(self, rows: Index) -> Index:
+        """Whether an operator reaches a token, (B, 3, L); 0 on padding."""
+        return self._padded(self.scopes, rows)
+
+    def _padded(self, values: npt.NDArray[np.uint8], rows: Index) -> Index:
+        columns = [pad_rows(values[:, e], self.tokens.offsets, rows, 0)[0] for e in range(len(OPERATORS))]
+        return np.stack(columns, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +105,10 @@ def prepare_triplets(
 def label_sentences(
     tokenizer: Any, texts: Sequence[str], cues: Sequence[list[Cue]], named: Sequence[str | None], max_length: int
 ) -> Sentences:
-    """Token ids and cue kinds. A sentence's operators are those of its cues, and the one that its data set names."""
+    """Token ids, cue kinds and scopes. A sentence's operators are those of its cues, and the one its data set names."""
     ids: list[npt.NDArray[Any]] = [np.empty(0, np.int32)]
     kinds: list[npt.NDArray[Any]] = [np.empty((0, len(OPERATORS)), np.uint8)]
+    scopes: list[npt.NDArray[Any]] = [np.empty((0, len(OPERATORS)), np.uint8)]
     lengths = [0]
     for start in range(0, len(texts), TEXTS_AT_ONCE):
         batch = list(texts[start : start + TEXTS_AT_ONCE])
@@ -107,12 +117,13 @@ def label_sentences(
             lengths.append(len(tokens))
             ids.append(np.array(tokens, dtype=np.int32))
             kinds.append(token_kinds(batch[row], offsets, cues[start + row]))
+            scopes.append(np.array(scope_labels(batch[row], offsets), dtype=np.uint8).reshape(3, -1).T)
     operators = [
         multi_hot({cue.operator for cue in found if not cue.weak} | ({name} if name else set()))
         for found, name in zip(cues, named, strict=True)
     ]
     tokens = Tokens(np.concatenate(ids), np.cumsum(lengths, dtype=np.int64), tokenizer.pad_token_id)
-    return Sentences(tokens, np.concatenate(kinds), np.array(operators, dtype=np.int64))
+    return Sentences(tokens, np.concatenate(kinds), np.concatenate(scopes), np.array(operators, dtype=np.int64))
 
 
 def token_kinds(text: str, offsets: Iterable[Sequence[int]], cues: Sequence[Cue]) -> npt.NDArray[np.uint8]:
