@@ -23,7 +23,7 @@ from boolbert.data.tasks import quest_task
 from boolbert.errors import DataError, run_script
 from boolbert.files import write_json
 from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.models import bool_bert, load_encoder, side_modules
+from boolbert.retrieval.models import bool_bert, load_encoder, side_modules, twin_of
 from boolbert.retrieval.neighbours import top_k
 
 NOT = OPERATORS.index("not")
@@ -135,10 +135,7 @@ def scores(model: Any, traps: TrapSet) -> list[Score]:
 
 def without_exclusion(model: Any) -> Any:
     """A second model on the same weights whose vector is only pooled."""
-    import copy
-
-    tensors = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
-    twin = copy.deepcopy(model, tensors)  # deepcopy keeps what it finds here
+    twin = twin_of(model)
     bool_bert(twin).composer.excludes = False  # type: ignore[union-attr]
     return twin
 

@@ -116,15 +116,10 @@ def default_model(device: str | None = None) -> SearchModel:
 
     from boolbert.configuration_boolbert import UPGRADED
     from boolbert.retrieval.encoders import resolve_encoder
-    from boolbert.sentence_boolbert import BoolBertSentenceTransformer
 
     default = resolve_encoder()
     source = load_encoder(default.path, device=device, quiet=True)
-    with _no_warnings(), torch.random.fork_rng():
-        torch.manual_seed(0)
-        encoder = BoolBertSentenceTransformer.from_sentence_transformer(
-            source, share=True, query_length=None, device=str(source.device), **UPGRADED
-        ).eval()
+    encoder = with_fresh_attention(source, share=True, query_length=None, **UPGRADED)
     bert: Any = bool_bert(encoder)
     with safe_open(READING_FILE, framework="pt") as stored:
         if stored.metadata()["encoder"] != embeddings_hash(bert):
@@ -141,15 +136,18 @@ def embeddings_hash(bert: Any) -> str:
     return hashlib.sha256(weights.tobytes()).hexdigest()[:16]
 
 
-def with_fresh_attention(model: "SentenceTransformer", seed: int = 0) -> "SentenceTransformer":
-    """The same document side, and a query side with new Boolean-aware attention, drawn from the seed."""
+def with_fresh_attention(model: "SentenceTransformer", seed: int = 0, **options: Any) -> "SentenceTransformer":
+    """The same document side, and a query side with new Boolean-aware attention, drawn from the seed.
+
+    `options` are those of `BoolBertSentenceTransformer.from_sentence_transformer`.
+    """
     import torch
 
     from boolbert.sentence_boolbert import BoolBertSentenceTransformer
 
     with _no_warnings(), torch.random.fork_rng():
         torch.manual_seed(seed)
-        fresh = BoolBertSentenceTransformer.from_sentence_transformer(model, device=str(model.device))
+        fresh = BoolBertSentenceTransformer.from_sentence_transformer(model, device=str(model.device), **options)
     return fresh.to(model.dtype).eval()
 
 
@@ -161,10 +159,15 @@ def with_gate(model: "SentenceTransformer", gate: str | None) -> "SentenceTransf
         raise RetrievalError(f"the gate must be one of {', '.join(GATES)}, got {gate!r}")
     if bert is None or gate in (None, "given", bert.config.gate):
         return model
-    tensors = [*model.parameters(), *model.buffers()]
-    twin = copy.deepcopy(model, {id(tensor): tensor for tensor in tensors})  # deepcopy keeps what it finds here
+    twin = twin_of(model)
     bool_bert(twin).config.gate = gate  # type: ignore[union-attr]
     return twin
+
+
+def twin_of(model: "SentenceTransformer") -> "SentenceTransformer":
+    """A second model on the same weights, whose settings can be changed without changing those of the first."""
+    tensors = [*model.parameters(), *model.buffers()]
+    return copy.deepcopy(model, {id(tensor): tensor for tensor in tensors})  # deepcopy keeps what it finds here
 
 
 def check_is_encoder(folder: Path, name: str) -> None:
