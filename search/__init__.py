@@ -1,9 +1,9 @@
 """Search and explanation: ask an index of documents, and see what Bool-BERT makes of a query."""
 
+from boolbert.retrieval.index import Index, build_index
 from boolbert.retrieval.models import SearchModel, load_model
 
 from .explain import Explanation, OperatorAttention, explain
-from .index import Index, build_index
 from .reading import QueryReading, Span, Word
 from .searcher import Answer, BoolSearcher, Hit
 

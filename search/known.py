@@ -7,8 +7,7 @@ from boolbert.data import Corpus, Document
 from boolbert.data.countries import country_atoms, country_documents
 from boolbert.data.countries.atoms import all_atoms
 from boolbert.retrieval.fingerprints import corpus_fingerprint
-
-from .index import Index
+from boolbert.retrieval.index import Index
 
 
 def named_rows(index: Index, phrases: Iterable[str]) -> frozenset[int] | None:

@@ -15,11 +15,11 @@ import torch
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
 from boolbert.errors import RetrievalError
 from boolbert.retrieval.batches import encode_queries
+from boolbert.retrieval.index import Index, default_index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.neighbours import best_of, check_shapes, dot_products, top_k
 from boolbert.sentence_boolbert import QueryParts, operator_row
 
-from .index import Index, default_index
 from .known import named_rows
 from .reading import QueryReading, Span, Word, with_lexicon_cues, with_roles, word_at, words_of
 

@@ -13,9 +13,9 @@ from boolbert.errors import BoolBertError
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.encoders import resolve_encoder
 from boolbert.retrieval.fingerprints import model_fingerprint
+from boolbert.retrieval.index import read_corpus
 from boolbert.retrieval.models import load_encoder
 from boolbert.search import BoolSearcher, Index, build_index, explain, load_model
-from boolbert.search.index import read_corpus
 
 
 @pytest.fixture
