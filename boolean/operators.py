@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 
 OPERATORS: tuple[str, ...] = ("and", "or", "not")
 
+# A new template gets a line in each of the three tables, and is read, trained on and evaluated then. What a NOT
+# excludes is its last set.
 TEMPLATES: dict[str, tuple[str, ...]] = {
     "_": (),
     "_ or _": ("or",),
@@ -47,7 +49,7 @@ def template_operators(template: str) -> tuple[str, ...]:
         return TEMPLATES[template]
     except KeyError:
         known = ", ".join(repr(name) for name in TEMPLATES)
-        raise ValueError(f"unknown template {template!r}; the seven templates are {known}") from None
+        raise ValueError(f"unknown template {template!r}; there are {known}") from None
 
 
 def multi_hot(operators: Iterable[str]) -> list[int]:

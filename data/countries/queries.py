@@ -27,6 +27,7 @@ UNSEEN_SHARE = 0.5  # of the dev and test queries that hold a held-out atom
 SAME_FAMILY_SHARE = 0.5  # of the queries that stay within a family, where the template suits it
 
 Codes = frozenset[str]
+# The templates that the countries are asked with.
 _OPERATION: dict[str, Callable[..., Codes]] = {
     "_": lambda a: a,
     "_ or _": lambda a, b: a | b,
@@ -113,7 +114,7 @@ def _all_queries() -> dict[str, list[dict[str, Any]]]:
     splits: dict[str, list[dict[str, Any]]] = {}
     for split in ("test", "dev", "train"):
         rng = Random(f"countries {split}")
-        rows = [row for template in TEMPLATES for row in _fill(split, template, rng, taken, texts)]
+        rows = [row for template in _OPERATION for row in _fill(split, template, rng, taken, texts)]
         taken |= {frozenset(row["metadata"]["atoms"]) for row in rows}
         rng.shuffle(rows)
         splits[split] = rows

@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ...boolean import TEMPLATES
 from ...errors import DataError
 from ...files import whole_folder, write_json
 from .atoms import Sizes, choose_atoms
@@ -17,7 +16,7 @@ from .counting import Text, count_texts
 from .documents import OwnDocuments
 from .queries import WEIGHTS, MadeQuery, QueryMaker, compose_kinds
 from .sets import AtomSets, find_sets
-from .wording import Writer
+from .wording import MEANINGS, Writer
 
 QUERIES = 6000
 FEWEST_DOCUMENTS, FEWEST_ATOMS, FEWEST_QUERIES = 20, 6, 20
@@ -64,8 +63,8 @@ def make_queries(
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise DataError(f"{folder}: is there already; name a new folder for the queries")
-    if queries < len(TEMPLATES):
-        raise DataError(f"at least {len(TEMPLATES)} queries are needed, one for each template; got {queries}")
+    if queries < len(MEANINGS):
+        raise DataError(f"at least {len(MEANINGS)} queries are needed, one for each template; got {queries}")
     if folder.is_dir():
         folder.rmdir()
     with whole_folder(folder) as aside:
@@ -94,7 +93,7 @@ def make_queries(
         if held_out is None:
             held_out = min(0.3, max(0.1, 150 / len(sets)))
         made: dict[str, list[MadeQuery]] = {}
-        for split, wanted in (("train", queries), ("dev", max(queries // 10, len(TEMPLATES)))):
+        for split, wanted in (("train", queries), ("dev", max(queries // 10, len(MEANINGS)))):
             maker = QueryMaker(sets, sizes, Writer(heads), split, seed=seed, held_out=held_out, weights=weights)
             made[split] = maker.make(wanted)
             _write_queries(aside / f"{split}.jsonl", made[split], sets, names)

@@ -12,7 +12,7 @@ from ...boolean import TEMPLATES, render_original_query
 from ..gold import Rows
 from .atoms import Atom, Sizes
 from .sets import AtomSets
-from .wording import Writer
+from .wording import MEANINGS, Writer
 
 # How often the sorts are asked for, where the documents have all of them.
 WEIGHTS = {"field": 4.0, "kind": 3.5, "relation": 3.0, "word": 1.5, "phrase": 1.0, "name": 1.0}
@@ -98,8 +98,8 @@ class QueryMaker:
         """Up to `count` queries, equally many of each template; fewer where the sets do not give more."""
         queries: list[MadeQuery] = []
         texts: set[str] = set()
-        for place, template in enumerate(TEMPLATES):
-            wanted = (count + place) // len(TEMPLATES)
+        for place, template in enumerate(MEANINGS):
+            wanted = (count + place) // len(MEANINGS)
             for query in self._of_template(template, wanted):
                 if query.text.lower() not in texts:
                     texts.add(query.text.lower())

@@ -9,6 +9,7 @@ from ..sentences.frames import BEING_FRAMES, FRAMES, TOPIC_FRAMES, WITH_FRAMES
 from .atoms import Atom
 from .words import DECADE, YEAR, plural
 
+# The templates that queries are made of; a template that is not here is read, but none of its queries are made.
 MEANINGS = {
     "_": "a",
     "_ or _": "a or b",
