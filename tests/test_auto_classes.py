@@ -1,10 +1,12 @@
-"""One folder, loaded by strangers: with and without the package, offline, in a process of their own."""
+"""One folder, loaded by strangers: with and without the package, offline, in a process of their own.
+
+The processes are forked from one that has imported torch and transformers, and nothing of this package.
+"""
 
 import json
 import os
 import subprocess
 import sys
-import textwrap
 
 import pytest
 import torch
@@ -47,18 +49,32 @@ print(json.dumps({
 """
 
 
-def run(script, *arguments, cwd):
+FORKS = """
+import json, os, sys
+import transformers.models.bert.modeling_bert, transformers.pipelines
+
+for script, *arguments in json.loads(sys.argv[1]):
+    if not os.fork():
+        sys.argv = ["-", *arguments]
+        exec(script, {"__name__": "__main__"})
+        sys.exit()
+    assert os.wait()[1] == 0
+"""
+
+
+def run(*scripts, cwd):
+    """The last line that each script prints; a script is its text and its arguments."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(cwd / "modules"), "HF_HOME": str(cwd)}
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
+        [sys.executable, "-c", FORKS, json.dumps([[str(word) for word in script] for script in scripts])],
         cwd=cwd,
-        env=environment,
+        env={**environment, "PYTHONUNBUFFERED": "1"},
         capture_output=True,
         text=True,
         timeout=240,
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return done.stdout.splitlines()
 
 
 @pytest.fixture
@@ -78,10 +94,16 @@ SETTINGS = {
 
 def test_auto_classes(tmp_path, folder, tokenizer):
     """Three strangers, each in a fresh process, get the same numbers to the last bit, and the right ones."""
-    told = {}
-    for setting, (prelude, trust) in SETTINGS.items():
+    scripts = [
+        (prelude + STRANGER, folder, json.dumps(trust), tmp_path / setting)
+        for setting, (prelude, trust) in SETTINGS.items()
+    ]
+    registered = ("from transformers import AutoConfig; import boolbert; print(AutoConfig.for_model('boolbert').gate)",)
+    *lines, gate = run(*scripts, registered, cwd=tmp_path)
+    assert gate == "learned"  # known to transformers as soon as the package is imported after it
+    told = dict(zip(SETTINGS, map(json.loads, lines), strict=True))
+    for setting in SETTINGS:
         again = tmp_path / setting
-        told[setting] = run(prelude + STRANGER, folder, json.dumps(trust), again, cwd=tmp_path)
         # What a stranger saves is whole again: weights as safetensors only, and the code.
         names = {path.name for path in again.iterdir()}
         assert names == {"config.json", "model.safetensors", "configuration_boolbert.py", "modeling_boolbert.py"}
@@ -110,11 +132,6 @@ def told_by(script):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
-
-
-def test_importing_the_package_after_transformers_registers_it():
-    imports = "from transformers import AutoModel, AutoConfig; import boolbert"
-    assert told_by(f"{imports}; print(AutoConfig.for_model('boolbert').gate)") == "learned"
 
 
 def test_the_plain_python_parts_do_not_load_torch():

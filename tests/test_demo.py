@@ -2,24 +2,38 @@
 
 import json
 import os
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
-from boolbert.cli import demo
+import pytest
+
+from boolbert.cli import demo, main
 
 
-def run_quick(output):
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "boolbert.cli", "demo", "--quick", "--output", str(output)]
-    return subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=True, cwd=output.parent
-    ).stdout
+@pytest.fixture
+def scripts_in_this_process(monkeypatch):
+    """The demo's training scripts run as they are launched, but without importing everything anew."""
+
+    def run(command, environment):
+        python, script, *words = command
+        assert python == sys.executable
+        monkeypatch.setattr(sys, "argv", [script, *words])
+        try:
+            runpy.run_path(script, run_name="__main__")
+        except SystemExit as end:
+            return end.code or 0
+        return 0
+
+    monkeypatch.setattr(demo, "run_and_wait", run)
 
 
-def test_demo_runs_and_is_used_again(tmp_path):
+@pytest.mark.usefixtures("scripts_in_this_process")
+def test_demo_runs_and_is_used_again(tmp_path, monkeypatch, capsys):
     output = tmp_path / "demo"
-    shown = run_quick(output)
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--quick", "--output", str(output)]) == 0
+    shown = capsys.readouterr().out
     for number in range(1, 9):
         assert f"== {number}/8" in shown
     for name in ("Untrained encoder", "BM25", "Upgraded encoder", "R-prec Bool-BERT", "A and B not C"):
@@ -39,6 +53,11 @@ def summary(name, r_precision, violations, p_value):
         "p_value": p_value,
         "metrics": {"all": {"r_precision": {"mean": r_precision}, "negated": {"mean": violations}}},
     }
+
+
+def test_a_script_is_a_process_with_its_own_environment():
+    environment = {**os.environ, "ENDS_WITH": "7"}
+    assert demo.run_and_wait([sys.executable, "-c", "import os; exit(int(os.environ['ENDS_WITH']))"], environment) == 7
 
 
 def test_verdict_follows_from_the_numbers():

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from boolbert.errors import HubError
 from boolbert.hub.publish import publish, retry
 from boolbert.sentence_boolbert import load_dual_encoder, save_dual_encoder
 
-SCRIPT = Path(hub_upload.__file__)
 METRICS = {"dev": {"recall@20": 0.25, "mrr@10": 0.5}, "seed": 0, "arguments": {"data": None}}
 
 LOAD = """
@@ -78,18 +76,18 @@ def connected(monkeypatch):
     return connect
 
 
-def test_published_and_loaded_by_strangers(tmp_path, run_dir, lively, tiny_config, tokenizer, connected):
+def test_published_and_loaded_by_strangers(tmp_path, run_dir, lively, tiny_config, tokenizer, connected, capfd):
     """One commit holds all files in spite of faults at every step; then others load it from the Hub by its name."""
     query = plain_bert(lively, tiny_config, seed=7)
     baseline = tmp_path / "baseline"
     save_dual_encoder(baseline, query, plain_bert(lively, tiny_config), tokenizer, pooling="cls", similarity="dot")
     faults = {"/repos/create": [503], "/preupload/": [503], "/lfs/": ["reset"], "/commit/": [503]}
     with FakeHub(faults) as hub:
-        command = [sys.executable, str(SCRIPT), str(run_dir), "--repo", "org/bool-bert", "--private", "--allow-dirty"]
-        done = subprocess.run(command, env=environment(hub, tmp_path), capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
-        assert "Published: http" in done.stdout
-        assert hub.token not in done.stdout + done.stderr
+        connected(hub)
+        hub_upload.main([str(run_dir), "--repo", "org/bool-bert", "--private", "--allow-dirty"])
+        shown = capfd.readouterr()
+        assert "Published: http" in shown.out
+        assert hub.token not in shown.out + shown.err
         assert not any(hub.faults.values()), "every fault was met"
         repo = hub.repos["org/bool-bert"]
         assert repo["visibility"] == "private"
@@ -100,7 +98,6 @@ def test_published_and_loaded_by_strangers(tmp_path, run_dir, lively, tiny_confi
         assert repo["files"]["model.safetensors"] == (run_dir / "model.safetensors").read_bytes()
         assert b"recall@20" in repo["files"]["README.md"]
 
-        connected(hub)
         publish(baseline, "org/baseline")
         texts = json.dumps({"queries": QUERIES, "operators": OPERATORS})
         output = tmp_path / "vectors.npz"

@@ -25,7 +25,15 @@ def pretrained(folder):
     """The script itself, as it is launched."""
     from boolbert.train import pretrain
 
-    flags = {"epochs": 45, "batch_size": 8, "learning_rate": 2e-3, "boolean_learning_rate": 2e-2, "triplet_share": 0.5}
+    flags = {
+        "epochs": 45,
+        "eval_every": 9,
+        "save_every": 1000,
+        "batch_size": 8,
+        "learning_rate": 2e-3,
+        "boolean_learning_rate": 2e-2,
+        "triplet_share": 0.5,
+    }
     files = {"data": folder / "triplets.jsonl", "encoder": folder / "encoder", "output_dir": folder / "pretrained"}
     words = [f"--{name}={value}" for name, value in {**files, **flags, "tracker": "none", "dev_share": 0.2}.items()]
     before, sys.argv = sys.argv, ["pretrain.py", *words, "--query_length", "32", "--threads", "1"]

@@ -9,6 +9,7 @@ from boolbert.data.sentences import labelled_sentences
 from boolbert.errors import BoolBertError
 from boolbert.eval import exclusion
 from boolbert.retrieval.models import READING_FILE, bool_bert, default_model, load_encoder
+from boolbert.train import upgrade as upgrading
 from boolbert.train.reading import (
     ReadingSettings,
     content_words,
@@ -18,7 +19,7 @@ from boolbert.train.reading import (
     measure_reading,
     replace_words,
 )
-from boolbert.train.upgrade import UpgradeSettings, table, tune, upgrade
+from boolbert.train.upgrade import UpgradeSettings, table, training_sentences, tune, upgrade
 
 PLAIN = ["island monarchies", "films that are also set in Paris", "Which birds do not fly?", "1839 non-fiction books"]
 EXCLUDING = {
@@ -78,9 +79,11 @@ def test_the_default_model_obeys_on_the_countries(default):
     assert sum(hit.title in colonies for hit in obedient) <= sum(hit.title in colonies for hit in plain) - 3
 
 
-def test_an_upgrade_of_a_tiny_encoder(tmp_path):
+def test_an_upgrade_of_a_tiny_encoder(tmp_path, monkeypatch):
     from boolbert.retrieval.encoders import random_bert
 
+    # How much it learns is another test's; every tenth sentence is enough to be saved, loaded and tuned.
+    monkeypatch.setattr(upgrading, "training_sentences", lambda *given: training_sentences(*given)[::10])
     source = str(random_bert(tmp_path / "source"))
     folder = tmp_path / "upgraded"
     made = upgrade(source, folder, settings=UpgradeSettings(sentences=100), device="cpu", progress=False)
