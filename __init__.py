@@ -10,11 +10,22 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .cli.fit import fit
     from .configuration_boolbert import OPERATORS, BoolBertConfig
     from .modeling_boolbert import BoolBertForPreTraining, BoolBertModel, BoolBertOutput
+    from .train.upgrade import upgrade
 
 __version__ = "0.1.0"
-__all__ = ["OPERATORS", "BoolBertConfig", "BoolBertForPreTraining", "BoolBertModel", "BoolBertOutput", "register"]
+__all__ = [
+    "OPERATORS",
+    "BoolBertConfig",
+    "BoolBertForPreTraining",
+    "BoolBertModel",
+    "BoolBertOutput",
+    "fit",
+    "register",
+    "upgrade",
+]
 
 _HOME = {
     "OPERATORS": "configuration_boolbert",
@@ -23,6 +34,8 @@ _HOME = {
     "BoolBertModel": "modeling_boolbert",
     "BoolBertOutput": "modeling_boolbert",
 }
+# What the commands of these names do, for Python.
+_COMMANDS = {"fit": "cli.fit", "upgrade": "train.upgrade"}
 
 
 def register() -> None:
@@ -38,6 +51,9 @@ def register() -> None:
 
 
 def __getattr__(name: str):
+    if name in _COMMANDS:
+        globals()[name] = getattr(importlib.import_module(f".{_COMMANDS[name]}", __name__), name)
+        return globals()[name]
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     register()
@@ -47,7 +63,7 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, *_COMMANDS})
 
 
 if "transformers.models.auto.modeling_auto" in sys.modules:

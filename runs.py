@@ -18,7 +18,7 @@ from boolbert.terminal import printable
 ARGUMENTS, METRICS = "args.json", "metrics.json"
 CONFIG, MODULES = "config.json", "modules.json"
 T = TypeVar("T")
-RETRIEVAL_SCRIPTS = ("quest", "boolquestions")  # those that train a retriever
+RETRIEVAL_SCRIPTS = ("quest", "boolquestions", "fit")  # those that train a retriever
 
 
 class Run:

@@ -1,19 +1,33 @@
-r"""What queries made from documents alone teach: real queries before and after, beside BM25 and the hybrid.
+r"""What queries made from documents alone teach: real queries before and after, beside BM25, the hybrid and baselines.
 
-python bench/own_documents.py --documents quest/documents.jsonl.gz --test quest:train --test boolmovies:dev --work WORK
-python bench/own_documents.py ... --sample 2000 --queries 700 --epochs 1 --test_limit 40 --sides query  # CPU minutes
+D=../shared/data; python bench/own_documents.py --documents $D/quest/documents.jsonl.gz --test $D/quest:train \
+    --test $D/boolmovies:dev --traps $D/boolquestions_not $D/excluir_dev --seeds 0 1 2 --work WORK
 
-Three steps: make queries (WORK/queries-...), train on them (WORK/run-...), measure. --steps runs some of them. BM25's
-rankings are kept in WORK, so that a machine without bm25s can use them. Flags behind -- go to train/quest.py as they
-are. No query of a test is ever trained on. `--teach sentences` is the baseline without labels from the literature:
-each sentence asks for the document it was taken from (inverse cloze, Lee et al. 2019).
+For a look in CPU minutes add: --sample 2000 --queries 700 --epochs 1 --test_limit 40 --trap_limit 40 --sides fixed
+
+Systems (--systems chooses some), each dense one also fused with BM25:
+
+bm25        four rows: as it is; without the excluded words; besides, documents that hold them dropped, or moved down
+untrained   all-MiniLM-L6-v2
+upgrade     the same, upgraded to obey NOT: what `boolbert fit` starts from
+sentences   a plain BERT trained without queries: each sentence asks for its document (inverse cloze, Lee et al. 2019)
+bert        a plain BERT trained on the made queries
+fit         Bool-BERT trained on the made queries, as `boolbert fit` does; --mix adds rows with a share of the start's
+            weights in it
+
+WORK keeps what is made, trained and ranked, so that a call that was cut off, or asks for one more system, does the rest
+only; a machine without bm25s uses the rankings in it. Flags behind -- go to training, as `-- --stay_close 1`. No query
+of a test is ever trained on. The last table is the mean over the seeds; WORK/results.jsonl has all figures.
 """
 
 import argparse
+import hashlib
 import json
 import re
+import shutil
 import time
 import warnings
+from collections import defaultdict
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,10 +38,12 @@ from boolbert.data import Corpus, DataWarning, Gold
 from boolbert.data.own import OwnDocuments, make_queries
 from boolbert.data.own.queries import WEIGHTS
 from boolbert.data.tasks import Task, quest_task
-from boolbert.errors import run_script
+from boolbert.errors import BoolBertError, run_script
+from boolbert.tables import aligned, number
 
-STEPS = ("make", "bm25", "untrained", "train", "measure")
-METRICS = ("recall@20", "recall@100", "mrr@10", "r_precision", "negated")
+SYSTEMS = ("bm25", "untrained", "upgrade", "sentences", "bert", "fit")
+METRICS = {"recall@20": "R@20", "recall@100": "R@100", "mrr@10": "MRR", "r_precision": "R-prec", "negated": "negated"}
+TRAPS = {"mrr": "MRR", "above": "above", "trapped": "trapped"}
 DEPTH = 1000
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
@@ -36,65 +52,117 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", required=True, help="the documents to make queries from")
     parser.add_argument("--test", action="append", default=[], metavar="FOLDER:SPLIT", help="real queries; repeatable")
+    parser.add_argument("--traps", nargs="*", default=[], metavar="FOLDER", help="exclusion sets of eval/exclusion.py")
     parser.add_argument("--work", type=Path, required=True, help="folder for what is made, trained and measured")
-    parser.add_argument("--steps", default=",".join(STEPS), help="some of %(default)s")
-    parser.add_argument("--teach", choices=("queries", "sentences"), default="queries", help="what is trained on")
-    parser.add_argument("--encoder", help="all-MiniLM-L6-v2 if not given; or an upgraded model's folder")
+    parser.add_argument("--systems", default=",".join(SYSTEMS), help="some of %(default)s")
     parser.add_argument("--queries", type=int, default=6000)
     parser.add_argument("--low", type=int, help="the least number of documents of an atom")
     parser.add_argument(
         "--weights", default="", metavar="SORT=W,...", help="how often sorts are asked for: name=0,word=2"
     )
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--batch_size", type=int, default=64)
-    parser.add_argument("--learning_rate", type=float, default=5e-5)
-    parser.add_argument("--sides", choices=("both", "query"), default="both", help="query: document vectors stay fixed")
+    parser.add_argument("--sides", choices=("learned", "fixed"), default="learned", help="of the documents' vectors")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--mix", type=float, nargs="*", default=[], help="shares of the start's weights, such as .3 .5")
     parser.add_argument("--sample", type=int, help="use so many documents only, to make queries and as corpus")
     parser.add_argument("--test_limit", type=int, help="use so many queries of each test only")
-    parser.add_argument("flags", nargs="*", help="more flags of train/quest.py, behind --")
+    parser.add_argument("--trap_limit", type=int, help="use so many queries of each exclusion set only")
+    parser.add_argument("flags", nargs="*", help="flags of train/quest.py, behind --")
     options = parser.parse_args()
-    unknown = set(options.steps.split(",")) - set(STEPS)
+    options.systems = options.systems.split(",")
+    unknown = set(options.systems) - set(SYSTEMS)
     if unknown:
-        parser.error(f"--steps must be some of {','.join(STEPS)}, got {','.join(sorted(unknown))}")
+        parser.error(f"--systems must be some of {','.join(SYSTEMS)}, got {','.join(sorted(unknown))}")
     return options
 
 
 def main() -> None:
     options = parse_arguments()
     warnings.simplefilter("ignore", DataWarning)
-    steps = options.steps.split(",")
     options.work.mkdir(parents=True, exist_ok=True)
-    made = options.work / re.sub(
-        r"[^\w-]+", "_", f"{options.teach}-{options.queries}-{options.sample}-{options.low}-{options.weights}"
-    )
-    if "make" in steps and not made.exists():
-        make(options, made)
-    tests = {name: load_test(name, options) for name in options.test}
-    results: dict[str, Any] = {}
-    if "bm25" in steps:
-        for name, task in tests.items():
-            results |= measure_bm25(name, task, options.work)
-    if "untrained" in steps:
-        results |= measure("untrained", options.encoder, tests, options)
-    for seed in options.seeds:
-        run = options.work / f"run-{options.teach}-{options.sides}-{seed}"
-        if "train" in steps:
-            train(options, made, run, seed)
-        if "measure" in steps:
-            results |= measure(f"trained, seed {seed}", str(run), tests, options)
+    bench = Bench(options)
+    for system in options.systems:
+        if system == "bm25":
+            bench.measure_bm25()
+        elif system == "untrained":
+            bench.measure("untrained", None)
+        elif system == "upgrade":
+            bench.measure("upgrade", str(upgraded(options.work)))
+        else:
+            for seed in options.seeds:
+                run = train(system, seed, options)
+                bench.measure(system, str(run))
+                for share in options.mix if system == "fit" else ():
+                    bench.measure(f"fit, start {share}", str(mixed(run, upgraded(options.work), share)))
+    print("\n" + bench.table())
+    record = {name: value for name, value in vars(options).items() if name != "work"}
     with (options.work / "results.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"options": vars(options) | {"work": str(options.work)}, "results": results}) + "\n")
+        file.write(json.dumps({"options": record, "results": bench.results}) + "\n")
 
 
-def make(options: argparse.Namespace, folder: Path) -> None:
+def upgraded(work: Path) -> Path:
+    """The model that training starts from, as a folder."""
+    from boolbert.retrieval.models import default_model
+
+    folder = work / "upgraded"
+    if not folder.exists():
+        default_model().encoder.save(str(folder), create_model_card=False)
+    return folder
+
+
+def mixed(run: Path, start: Path, share: float) -> Path:
+    from boolbert.train.retrieval_run import mix_weights
+
+    folder = run.with_name(f"{run.name}-mixed")
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(run, folder, ignore=shutil.ignore_patterns("checkpoints"))
+    mix_weights(folder, start, share)
+    return folder
+
+
+def train(system: str, seed: int, options: argparse.Namespace) -> Path:
+    """A trained model's folder; what is there already is not trained again."""
+    from boolbert.runs import Run
+    from boolbert.train.arguments import parse_arguments as parse_flags
+    from boolbert.train.quest import QuestArguments
+    from boolbert.train.retrieval_run import train_on_made
+
+    teach = "sentences" if system == "sentences" else "queries"
+    settings = [options.documents, options.queries, options.sample, options.low, options.weights]
+    made = options.work / f"{teach}-{_hash(settings)}"
+    if not made.exists():
+        make(options, teach, made)
+    run = options.work / f"run-{system}-{seed}-{_hash([*settings, options.epochs, options.sides, options.flags])}"
+    if Run(run).finished:
+        return run
+    given = vars(parse_flags(QuestArguments, None, options.flags))
+    named = [flag[2:].partition("=")[0] for flag in options.flags if flag.startswith("--")]
+    changes = {name: given[name] for name in named}
+    if system != "fit":
+        changes |= {"baseline": True}
+    if teach == "sentences":
+        changes |= {"negatives": "random"}
+    start = time.perf_counter()
+    train_on_made(
+        made,
+        run,
+        upgraded(options.work),
+        documents=options.sides,
+        **{"epochs": options.epochs, "seed": seed, "overwrite": True, **changes},
+    )
+    shutil.rmtree(run / "checkpoints", ignore_errors=True)
+    print(f"{system}, seed {seed}: trained in {time.perf_counter() - start:.0f} s")
+    return run
+
+
+def make(options: argparse.Namespace, teach: str, folder: Path) -> None:
     start = time.perf_counter()
     documents: Any = OwnDocuments(options.documents, progress=False)
     if options.sample:
         rows = list(documents)
         rows = Random(0).sample(rows, min(options.sample, len(rows)))
         documents = OwnDocuments([{"title": row.name, "text": row.text} for row in rows], progress=False)
-    if options.teach == "queries":
+    if teach == "queries":
         weights = dict(WEIGHTS)
         for pair in filter(None, options.weights.split(",")):
             sort, _, weight = pair.partition("=")
@@ -144,75 +212,105 @@ def load_test(name: str, options: argparse.Namespace) -> Task:
     )
 
 
-def train(options: argparse.Namespace, made: Path, run: Path, seed: int) -> None:
-    """train/quest.py on the made folder."""
-    from boolbert.data.tasks import quest_splits
-    from boolbert.retrieval.metrics import quest_metrics
-    from boolbert.train.arguments import parse_arguments as parse_flags
-    from boolbert.train.quest import QuestArguments
-    from boolbert.train.retrieval_run import run_retrieval
-
-    flags = ["--data", str(made), "--output_dir", str(run), "--seed", str(seed), "--tracker", "none", "--overwrite"]
-    flags += ["--epochs", str(options.epochs), "--batch_size", str(options.batch_size)]
-    flags += ["--learning_rate", str(options.learning_rate), "--keep_last", "1"]
-    flags += ["--negatives", "violating" if options.teach == "queries" else "random"]
-    flags += ["--encoder", options.encoder] if options.encoder else []
-    flags += ["--freeze_documents"] if options.sides == "query" else []
-    start = time.perf_counter()
-    args = parse_flags(QuestArguments, None, [*flags, *options.flags])
-    run_retrieval("quest", args, lambda: quest_splits(str(made)), quest_metrics)
-    print(f"trained in {time.perf_counter() - start:.0f} s")
+def first_traps(traps: Any, limit: int | None) -> Any:
+    """The first queries of an exclusion set, over the texts that they name."""
+    if limit is None:
+        return traps
+    queries = traps.queries[:limit]
+    kept = sorted({row for query in queries for row in (*query.gold, *query.traps)})
+    place = {row: number for number, row in enumerate(kept)}
+    queries = [
+        query._replace(gold=[place[r] for r in query.gold], traps=[place[r] for r in query.traps]) for query in queries
+    ]
+    return traps._replace(texts=[traps.texts[row] for row in kept], queries=queries)
 
 
-def measure_bm25(name: str, task: Task, work: Path) -> dict[str, Any]:
-    """BM25, and BM25 that obeys NOT; their rankings stay in the work folder."""
-    from boolbert.retrieval.hybrid import Obedience, WordSearch
+class Bench:
+    """The tests, and what the systems reach on them: {test: {system: [figures of each seed]}}."""
 
-    levels: tuple[Obedience, ...] = ("none", "wanted", "drop", "down")
-    search = None
-    results = {}
-    for obedience in levels:
-        path = bm25_path(name, task, work, obedience)
-        if not path.exists():
-            search = search or WordSearch([document.text for document in task.corpus])
-            search.obedience = obedience
-            np.save(path, search.top_k(task.texts, DEPTH).astype(np.int32))
-        results |= report(name, f"BM25, {obedience}", task, np.load(path))
-    return results
+    def __init__(self, options: argparse.Namespace):
+        from boolbert.eval.exclusion import read_trap_set
+
+        self.work = options.work
+        self.tests = {name: load_test(name, options) for name in options.test}
+        traps = [first_traps(read_trap_set(folder), options.trap_limit) for folder in options.traps]
+        self.traps = {trap.name: trap for trap in traps}
+        self.results: dict[str, dict[str, list[dict[str, float]]]] = defaultdict(lambda: defaultdict(list))
+
+    def measure_bm25(self) -> None:
+        """BM25, and BM25 that obeys NOT; their rankings stay in the work folder."""
+        from boolbert.retrieval.hybrid import Obedience, WordSearch
+
+        levels: tuple[Obedience, ...] = ("none", "wanted", "drop", "down")
+        for name, task in self.tests.items():
+            search = None
+            for obedience in levels:
+                path = self._bm25(name, task, obedience)
+                if not path.exists():
+                    try:
+                        search = search or WordSearch([document.text for document in task.corpus])
+                    except BoolBertError as error:  # not installed
+                        print(f"BM25 is left out: {error}")
+                        return
+                    search.obedience = obedience
+                    np.save(path, search.top_k(task.texts, DEPTH).astype(np.int32))
+                self._note(name, f"BM25, {obedience}", task, np.load(path))
+
+    def measure(self, system: str, model_name: str | None) -> None:
+        """A model on the tests, alone and fused with BM25 over the wanted words; and on the exclusion sets."""
+        from boolbert.eval.exclusion import score
+        from boolbert.eval.systems import Dense
+        from boolbert.retrieval.batches import encode_inputs
+        from boolbert.retrieval.hybrid import fuse
+        from boolbert.retrieval.models import load_encoder
+
+        model = load_encoder(model_name, quiet=True)
+        batch = 256 if model.device.type == "cuda" else 32
+        for name, task in self.tests.items():
+            vectors = encode_inputs(model, [document.text for document in task.corpus], "document", batch)
+            _, rows = Dense(system, model, vectors).search(task.questions, min(DEPTH, len(task.corpus)))
+            self._note(name, system, task, rows)
+            path = self._bm25(name, task, "wanted")
+            if path.exists():
+                self._note(name, f"{system}, hybrid", task, fuse([rows, np.load(path)], DEPTH))
+        for name, traps in self.traps.items():
+            queries = encode_inputs(model, [query.text for query in traps.queries], "query", batch)
+            found = score(system, queries, encode_inputs(model, traps.texts, "document", batch), traps).means()
+            self._add(name, system, {TRAPS[metric]: found[metric] for metric in TRAPS})
+
+    def _note(self, name: str, system: str, task: Task, rows: Any) -> None:
+        from boolbert.retrieval.metrics import means, quest_metrics
+
+        rows = np.pad(np.asarray(rows), ((0, 0), (0, max(0, DEPTH - np.shape(rows)[1]))), constant_values=-1)
+        found = means(quest_metrics(task, rows))
+        self._add(_short(name), system, {METRICS[metric]: found[metric] for metric in METRICS if metric in found})
+
+    def _add(self, test: str, system: str, figures: dict[str, float]) -> None:
+        self.results[test][system].append({name: round(value, 4) for name, value in figures.items()})
+        print(f"{test:20} {system:24} " + "  ".join(f"{name} {value:.3f}" for name, value in figures.items()))
+
+    def _bm25(self, name: str, task: Task, obedience: str) -> Path:
+        return self.work / f"bm25-{_short(name).replace(':', '-')}-{len(task)}-{len(task.corpus)}-{obedience}.npy"
+
+    def table(self) -> str:
+        """The means over the seeds, a table for each test."""
+        tables = []
+        for test, systems in self.results.items():
+            columns = list(dict.fromkeys(column for seeds in systems.values() for column in seeds[0]))
+            rows = []
+            for system, seeds in systems.items():
+                cells = [number(float(np.mean([row[c] for row in seeds]))) if c in seeds[0] else "-" for c in columns]
+                rows.append([f"{system} ({len(seeds)} seeds)" if len(seeds) > 1 else system, *cells])
+            tables.append(aligned([test, *columns], rows))
+        return "\n\n".join(tables)
 
 
-def bm25_path(name: str, task: Task, work: Path, obedience: str) -> Path:
-    plain = re.sub(r"\W+", "-", "-".join(name.split("/")[-1:]))
-    return work / f"bm25-{plain}-{len(task)}-{len(task.corpus)}-{obedience}.npy"
+def _short(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
-def measure(system: str, model_name: str | None, tests: dict[str, Task], options: argparse.Namespace) -> dict[str, Any]:
-    """A model on the tests, alone and fused with BM25 over the wanted words."""
-    from boolbert.eval.systems import Dense
-    from boolbert.retrieval.batches import encode_inputs
-    from boolbert.retrieval.hybrid import fuse
-    from boolbert.retrieval.models import load_encoder
-
-    model = load_encoder(model_name, quiet=True)
-    results: dict[str, Any] = {}
-    for name, task in tests.items():
-        vectors = encode_inputs(model, [document.text for document in task.corpus], "document", 64)
-        _, rows = Dense(system, model, vectors).search(task.questions, min(DEPTH, len(task.corpus)))
-        results |= report(name, system, task, rows)
-        path = bm25_path(name, task, options.work, "wanted")
-        if path.exists():
-            results |= report(name, f"{system}, hybrid", task, fuse([rows, np.load(path)], DEPTH))
-    return results
-
-
-def report(name: str, system: str, task: Task, rows: Any) -> dict[str, Any]:
-    from boolbert.retrieval.metrics import means, quest_metrics
-
-    rows = np.pad(np.asarray(rows), ((0, 0), (0, max(0, DEPTH - np.shape(rows)[1]))), constant_values=-1)
-    found = means(quest_metrics(task, rows))
-    shown = {metric: round(found[metric], 3) for metric in METRICS if metric in found}
-    print(f"{Path(name).name:20} {system:28} " + "  ".join(f"{metric} {value:.3f}" for metric, value in shown.items()))
-    return {f"{name} {system}": shown}
+def _hash(values: Any) -> str:
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:8]
 
 
 if __name__ == "__main__":

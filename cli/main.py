@@ -16,6 +16,7 @@ EXAMPLES = """examples:
   boolbert search "landlocked countries in Africa that are not former British colonies"
   boolbert explain "island countries that are also monarchies" --html explain.html
   boolbert index my_documents.jsonl --output my_index
+  boolbert fit my_documents.csv --output_dir my_fit       # no labels: trains, measures, indexes
   boolbert search "films that are not westerns" --index my_index --operators not
   boolbert demo
 
@@ -31,6 +32,7 @@ TOOLS = {
     ("data", "countries"): ("boolbert.data.countries.__main__", "write the embedded countries into a folder"),
     ("data", "sentences"): ("boolbert.data.sentences.__main__", "write Boolean sentences for pretraining"),
     ("data", "cues"): ("boolbert.boolean.measure", "how well the cue lexicon tells the operators of queries"),
+    ("fit",): ("boolbert.cli.fit", "train on Boolean queries made from your documents, and index them"),
     ("upgrade",): ("boolbert.train.upgrade", "turn a sentence-transformers model into one that obeys NOT"),
     ("publish",): ("boolbert.hub_upload", "check a finished run and publish it on the Hugging Face Hub"),
     ("export",): ("boolbert.onnx_export", "export a run's query encoder to ONNX, and measure what was lost"),

@@ -43,6 +43,7 @@ def model_fingerprint(model: "SentenceTransformer", task: str) -> str:
     for module in side_modules(model, task):
         settings = module.get_config_dict() if hasattr(module, "get_config_dict") else {}
         settings = {**settings, "length": getattr(module, "max_seq_length", None)}
+        settings.pop("unpad_inputs", None)  # how a batch is computed, not what comes out
         kind = type(module).__name__.removeprefix("BoolBert") if is_plain else type(module).__name__
         parts = [kind, settings, _configuration(module, is_plain), _tokenizer(module)]
         digest.update(json.dumps(parts, sort_keys=True, default=str).encode())

@@ -72,7 +72,9 @@ class Index:
     def model(self) -> str | None:
         """The name of the model that it was made with; None for the default encoder."""
         model = self.manifest.get("model")
-        return None if model is None else str(model)
+        if model is None or not str(model).startswith("./"):
+            return None if model is None else str(model)
+        return str(self.folder / model)
 
     def fits(self, model: "SearchModel") -> bool:
         """Whether the model's vectors of documents are those of this index."""
@@ -115,7 +117,7 @@ def build_index(
     encode_corpus(model.encoder, corpus, folder / VECTORS, progress=progress)
     _write_documents(folder, corpus)
     manifest = {
-        "model": _lasting_name(model.name),
+        "model": _lasting_name(model.name, folder),
         "document_encoder": model_fingerprint(model.encoder, "document"),
         "source": corpus.name,
         "corpus": fingerprint,
@@ -202,6 +204,10 @@ def _write_documents(folder: Path, corpus: Corpus) -> None:
         np.save(file, np.array(starts, dtype=np.int64))
 
 
-def _lasting_name(name: str | None) -> str | None:
-    """A folder's name that holds wherever the index is used from; a Hub id as it is."""
-    return str(Path(name).resolve()) if name is not None and Path(name).is_dir() else name
+def _lasting_name(name: str | None, folder: Path) -> str | None:
+    """A folder's name that holds wherever the index is used from; one inside of the index moves with it ("./model")."""
+    if name is None or not Path(name).is_dir():
+        return name  # a Hub id
+    path = Path(name).resolve()
+    inside = path.is_relative_to(folder.resolve())
+    return f"./{path.relative_to(folder.resolve()).as_posix()}" if inside else str(path)

@@ -121,6 +121,7 @@ class RetrievalStage:
         args: RetrievalArguments,
         hard: HardNegatives | None = None,
         metrics: Metrics = quest_metrics,
+        vectors: Tensor | None = None,
     ):
         self.model: Any = model.to(accelerator.device)
         self.data = data
@@ -173,7 +174,9 @@ class RetrievalStage:
         self.frozen: Tensor | None = None
         if args.freeze_documents:
             model.document.requires_grad_(False)
-            self.frozen = encode_tokens(model, DOCUMENT, self.documents, accelerator)
+            if vectors is None:
+                vectors = encode_tokens(model, DOCUMENT, self.documents, accelerator)
+            self.frozen = vectors.to(accelerator.device)
 
     def load(self, epoch: int, step: int) -> dict[str, Any]:
         ranks = self.accelerator.num_processes

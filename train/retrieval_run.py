@@ -5,12 +5,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from boolbert import BoolBertConfig
-from boolbert.data.tasks import Splits
+from boolbert.data.tasks import Splits, quest_splits
+from boolbert.errors import TrainingError
+from boolbert.files import whole_file
 from boolbert.retrieval.fingerprints import corpus_fingerprint
-from boolbert.retrieval.metrics import Metrics
+from boolbert.retrieval.metrics import Metrics, quest_metrics
 from boolbert.retrieval.negatives import hard_negatives
-from boolbert.sentence_boolbert import save_dual_encoder
+from boolbert.sentence_boolbert import DOCUMENT_FOLDER, save_dual_encoder
 from boolbert.train.checkpoints import full_weights
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import print_summary
@@ -27,6 +31,8 @@ from boolbert.train.outputs import (
 from boolbert.train.retrieval import RetrievalArguments, RetrievalStage
 from boolbert.train.start import Start, find_start, quiet
 
+DOCUMENTS = ("fixed", "learned")
+
 
 def run_retrieval(
     script: str,
@@ -34,7 +40,10 @@ def run_retrieval(
     read: Callable[[], Splits],
     metrics: Metrics,
     earlier: str | None = None,
+    vectors: torch.Tensor | None = None,
+    summary: bool = True,
 ) -> None:
+    """Train. `vectors` are those of the documents, where they are fixed and known already."""
     accelerator = make_accelerator(args)
     start = find_start(args.encoder, earlier, allow_random=args.allow_random)
     with accelerator.main_process_first():
@@ -47,7 +56,7 @@ def run_retrieval(
     model = build_model(start, args)
     tokenizer = start.tokenizer()
     hard = hard_negatives(args.negatives, data.train)
-    stage = RetrievalStage(model, data, tokenizer, accelerator, args, hard, metrics)
+    stage = RetrievalStage(model, data, tokenizer, accelerator, args, hard, metrics, vectors)
     trainer = Trainer(stage, args, accelerator, wanted, compile_options(args, accelerator))
     open_run(script, args, accelerator, wanted, start.record())
     progress = trainer.fit()
@@ -55,7 +64,8 @@ def run_retrieval(
     weights = full_weights(stage.model)
     if accelerator.is_main_process:
         save_run(model.copy_with(weights), tokenizer, args, found)
-        print_summary(args.output_dir, found)
+        if summary:
+            print_summary(args.output_dir, found)
     accelerator.end_training()
 
 
@@ -110,3 +120,60 @@ def save_run(model: DualEncoder, tokenizer: Any, args: RetrievalArguments, metri
             save_dual_encoder(folder, model.query, model.document, tokenizer, **settings)
 
     save_model(folder, save, {**metrics, "seed": args.seed, "arguments": asdict(args)})
+
+
+def train_on_made(
+    data: str | Path,
+    output_dir: str | Path,
+    start: str | Path,
+    *,
+    documents: str = "learned",
+    vectors: torch.Tensor | None = None,
+    summary: bool = True,
+    **changes: Any,
+) -> None:
+    """Train a model on queries that were made from documents (`boolbert.data.own`).
+
+    documents: "fixed" leaves the document side as it is, "learned" trains both sides. `changes` are flags of
+    train/quest.py that replace those set here.
+    """
+    if documents not in DOCUMENTS:
+        raise TrainingError(f"--documents must be one of {', '.join(DOCUMENTS)}, got {documents!r}")
+    settings: dict[str, Any] = {
+        "data": str(data),
+        "output_dir": str(output_dir),
+        "encoder": str(start),
+        "freeze_documents": documents == "fixed",
+        "epochs": 3,
+        "batch_size": 64,
+        "learning_rate": 5e-5,
+        "negatives": "violating",
+        "gate": "cue",  # users' queries come without labels
+        "branches": 4,
+        "mixed_precision": "bf16" if torch.cuda.is_available() else "no",
+        "tracker": "none",
+        "keep_last": 1,
+        **changes,
+    }
+    # The held-out queries are for measuring: none of the epochs is chosen by them.
+    args = RetrievalArguments(**{"eval_every": settings["epochs"], **settings})
+    run_retrieval("fit", args, lambda: quest_splits(data), quest_metrics, vectors=vectors, summary=summary)
+
+
+def mix_weights(folder: Path, start: Path, share: float) -> None:
+    """Give a trained model's weights back a share of those it started from, for both sides.
+
+    The mean of the two keeps most of what either can do (Wortsman et al. 2022, "Robust fine-tuning").
+    """
+    from safetensors.torch import load_file, save_file
+
+    for side in (".", DOCUMENT_FOLDER):
+        for file in sorted((folder / side).glob("model*.safetensors")):
+            before = start / side / file.name
+            old = load_file(before if before.exists() else start / file.name)
+            mixed = {
+                name: torch.lerp(value, old[name].to(value.dtype), share) if name in old else value
+                for name, value in load_file(file).items()
+            }
+            with whole_file(file) as aside:
+                save_file(mixed, aside, metadata={"format": "pt"})
