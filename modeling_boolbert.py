@@ -53,8 +53,10 @@ BOOLEAN_PARTS = frozenset(
 )
 # Those that read cues, scopes and operators off the embeddings; the others act on what they read.
 READING_PARTS = ("operator_embeddings", "cue_predictor", "scope_reader", "gate")
-# In `operators`: the model decides.
+# In `operators` and `not_scope`: the model decides.
 UNKNOWN = -1
+# The scope logit of a token of which the caller has said what it is; no layer's own predictor outweighs it.
+CERTAIN = 100.0
 
 
 @dataclass
@@ -695,16 +697,18 @@ class BoolBertModel(BoolBertPreTrainedModel):
         inputs_embeds: Tensor | None = None,
         operators: Tensor | None = None,
         not_weight: Tensor | float | None = None,
+        not_scope: Tensor | None = None,
         boolean: bool = True,
         **kwargs: Any,
     ) -> BoolBertOutput:
         """As in BERT. `not_weight`, a number or one per sentence, stands in for the learned strength of exclusion where
-        it is not NaN. `boolean=False` is plain BERT.
+        it is not NaN. `not_scope` (B, L) of 0/1 says which tokens NOT excludes, instead of the model; a sentence of -1
+        is left to it. `boolean=False` is plain BERT.
         """
         embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         plain_mask, boolean_mask = self._attention_masks(attention_mask, embeddings, boolean)
         if boolean:
-            reading, passed_down = self._read(embeddings, token_mask, operators)
+            reading, passed_down = self._read(embeddings, token_mask, operators, not_scope)
         else:
             reading, passed_down = BooleanReading(), ()
         hidden_states = self.encoder(embeddings, plain_mask, boolean_mask, passed_down, **kwargs)
@@ -723,11 +727,12 @@ class BoolBertModel(BoolBertPreTrainedModel):
         position_ids: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
         operators: Tensor | None = None,
+        not_scope: Tensor | None = None,
         **kwargs: Any,
     ) -> BooleanReading:
         """Cues, gates and scopes of sentences, without running the layers."""
         embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        return self._read(embeddings, token_mask, operators)[0]
+        return self._read(embeddings, token_mask, operators, not_scope)[0]
 
     def _embed(
         self,
@@ -748,7 +753,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         return embeddings, self._token_mask(attention_mask, shape, embeddings.device)
 
     def _read(
-        self, embeddings: Tensor, token_mask: Tensor, operators: Tensor | None
+        self, embeddings: Tensor, token_mask: Tensor, operators: Tensor | None, not_scope: Tensor | None = None
     ) -> tuple[BooleanReading, tuple[Tensor, ...]]:
         """The reading, and what is passed down to every Boolean layer."""
         cue_logits = self.cue_predictor(embeddings, self.operator_embeddings, token_mask)
@@ -765,6 +770,10 @@ class BoolBertModel(BoolBertPreTrainedModel):
             scope_logits = self.scope_reader(embeddings, cue_probs, token_mask)
             scope = (torch.sigmoid(scope_logits) > DECISION) & (token_mask != 0).unsqueeze(1)
             scope = scope.long() * gate.detach().long().unsqueeze(-1)  # (B, E, L)
+        if not_scope is not None:
+            if scope is None or scope_logits is None:
+                raise ValueError("not_scope needs a model with a scope reader: this one has scope_reader_size=0")
+            gate, scope_logits, scope = self._with_not_scope(not_scope, token_mask, gate, scope_logits, scope)
         reading = BooleanReading(
             cue_logits=cue_logits,
             gate_logits=gate_logits,
@@ -775,6 +784,24 @@ class BoolBertModel(BoolBertPreTrainedModel):
         used = torch.tensor([name in self.config.attention_operators for name in OPERATORS], device=gate.device)
         passed_down = (cue_probs, exponent, gate * used, self.operator_embeddings, token_mask)
         return reading, passed_down if scope_logits is None else (*passed_down, scope_logits)
+
+    def _with_not_scope(
+        self, not_scope: Tensor, token_mask: Tensor, gate: Tensor, scope_logits: Tensor, scope: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Gate, scope logits and scope, with NOT's as the caller says: it is on where it excludes something."""
+        if not_scope.shape != token_mask.shape:
+            raise ValueError(f"not_scope must be of shape {tuple(token_mask.shape)}, got {tuple(not_scope.shape)}")
+        not_scope = not_scope.to(token_mask.device)
+        is_given = (not_scope[:, :1] != UNKNOWN)[:, :, None]  # (B, 1, 1)
+        is_not = torch.arange(NUM_OPERATORS, device=token_mask.device)[:, None] == NOT  # (E, 1)
+        excluded = ((not_scope > 0) & (token_mask != 0)).unsqueeze(1)  # (B, 1, L)
+        certain = (2.0 * excluded - 1.0) * CERTAIN
+        is_on = excluded.any(-1).to(gate.dtype)  # (B, 1)
+        return (
+            torch.where(is_given.squeeze(-1) & is_not.T, is_on, gate),
+            torch.where(is_given & is_not, certain, scope_logits),
+            torch.where(is_given & is_not, excluded.to(scope.dtype), scope),
+        )
 
     def _predicted_gate(self, gate_logits: Tensor, cue_probs: Tensor) -> Tensor:
         """The 0/1 gate (B, E) that the model finds by itself, with the gradient of its probability."""

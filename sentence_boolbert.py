@@ -75,6 +75,12 @@ class BoolBertTransformer(Transformer):
         weights = [item.get("not_weight", math.nan) if isinstance(item, dict) else math.nan for item in inputs]
         if not all(map(math.isnan, weights)):
             features["not_weight"] = torch.tensor(weights)
+        scopes = [item.get("not_scope") if isinstance(item, dict) else None for item in inputs]
+        if any(scope is not None for scope in scopes):
+            features["not_scope"] = torch.full(features["input_ids"].shape, UNKNOWN)
+            for row, scope in zip(features["not_scope"], scopes, strict=True):
+                if scope is not None:
+                    row.zero_()[: len(scope)] = torch.tensor(scope)[: len(row)]
         return features
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
@@ -82,7 +88,7 @@ class BoolBertTransformer(Transformer):
         names = ("input_ids", "attention_mask", "token_type_ids", "position_ids", "inputs_embeds")
         inputs = {name: features[name] for name in names if name in features}
         if is_query:
-            inputs |= {name: features[name] for name in ("operators", "not_weight") if name in features}
+            inputs |= {name: features[name] for name in ("operators", "not_weight", "not_scope") if name in features}
         output = self.model(**inputs, boolean=is_query, return_dict=True)
         features[self.module_output_name] = output.last_hidden_state
         if is_query:
@@ -223,21 +229,24 @@ class BoolBertSentenceTransformer(SentenceTransformer):
         *,
         operators: Sequence[Any] | None = None,
         not_weight: float | None = None,
+        not_scope: Sequence[int] | None = None,
         batch_size: int = 32,
         **kwargs: Any,
     ) -> Any:
-        """Each query as its `QueryParts`; `not_weight` stands in for the learned strength of exclusion."""
+        """Each query as its `QueryParts`; `not_weight` stands in for the learned strength of exclusion.
+
+        `not_scope`, for one query, says of each of its tokens whether NOT excludes it, 0 or 1, instead of the model.
+        """
         self._require_bool_bert("a query cannot be taken apart")
         if operators is not None:
             inputs = with_operators(inputs, operators)
         is_single = isinstance(inputs, (str, dict))
         options = {"prompt_name": "query" if "query" in self.prompts else None, "task": "query", **kwargs}
         queries = [inputs] if is_single else list(inputs)
-        if not_weight is not None:
-            queries = [
-                {**(query if isinstance(query, dict) else {"text": query}), "not_weight": not_weight}
-                for query in queries
-            ]
+        given = {"not_weight": not_weight, "not_scope": None if not_scope is None else list(not_scope)}
+        given = {name: value for name, value in given.items() if value is not None}
+        if given:
+            queries = [{**(query if isinstance(query, dict) else {"text": query}), **given} for query in queries]
         rows = self.encode(queries, output_value=None, batch_size=batch_size, show_progress_bar=False, **options)
         parts = [
             QueryParts(

@@ -95,7 +95,7 @@ def parse_operators(text: str | None) -> list[str] | None:
     return names
 
 
-def _limits(options: Namespace) -> dict[str, float | None]:
+def _limits(options: Namespace) -> dict[str, Any]:
     return {"not_weight": options.not_weight, "exclude_above": options.exclude_above}
 
 

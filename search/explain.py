@@ -1,6 +1,6 @@
 """What Bool-BERT makes of a query: what it excludes, what its vector is made of, and how that moves the results."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -160,6 +160,7 @@ def explain(
     *,
     not_weight: float | None = None,
     exclude_above: float | None = None,
+    excluded: Collection[int] | None = None,
     baseline: BoolSearcher | None = None,
 ) -> Explanation:
     """Read a query and search twice: with its operators, and without (or with another model)."""
@@ -169,7 +170,9 @@ def explain(
             f"{searcher.model.name}: is a plain encoder, so there is nothing to explain; give a Bool-BERT with --model"
         )
     depth = max(k, DEPTH)
-    answer = searcher.search(query, depth, operators, not_weight=not_weight, exclude_above=exclude_above)
+    answer = searcher.search(
+        query, depth, operators, not_weight=not_weight, exclude_above=exclude_above, excluded=excluded
+    )
     reading = answer.reading
     if not reading.words:
         problem = "begins with a word that is too long for the model" if reading.truncated else "holds no word"
@@ -180,9 +183,11 @@ def explain(
         plain, plain_name = baseline.search(query, depth), str(baseline.model.name)
     plain = _with_marks(plain, searcher, reading)
 
-    labels = torch.tensor([multi_hot(reading.operators)])
+    given: dict[str, Any] = {"operators": torch.tensor([multi_hot(reading.operators)])}
+    if reading.not_scope is not None:
+        given["not_scope"] = torch.tensor([reading.not_scope])
     with torch.inference_mode():
-        output = bert(**searcher.features(query), operators=labels, output_scopes=True, output_biases=True)
+        output = bert(**searcher.features(query), **given, output_scopes=True, output_biases=True)
     return Explanation(
         reading=reading,
         trained=searcher.model.trained,

@@ -53,13 +53,17 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class QueryReading:
-    """A query, word by word as far as the model reads; which operators are on, and who says so."""
+    """A query, word by word as far as the model reads; which operators are on, and who says so.
+
+    not_scope: for each token whether it is excluded, where the caller has said so instead of the model.
+    """
 
     query: str
     operators: tuple[str, ...]
     decided_by: str
     words: tuple[Word, ...] = ()
     truncated: bool = False
+    not_scope: tuple[int, ...] | None = None
 
     @property
     def excluded(self) -> tuple[Span, ...]:

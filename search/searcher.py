@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -126,21 +126,23 @@ class BoolSearcher:
         *,
         not_weight: float | None = None,
         exclude_above: float | None = None,
+        excluded: Collection[int] | None = None,
     ) -> Answer:
         """The k best documents.
 
         operators: names such as ["and", "not"]; [] switches every gate off, which makes the query encoder a plain BERT;
         None leaves it to the model, or to the cue lexicon where it is untrained. not_weight: how strongly what NOT
         excludes is taken away, instead of the strength that the model has learned. exclude_above: documents whose
-        `excluded` is above it are left out, and others move up.
+        `excluded` is above it are left out, and others move up. excluded: the numbers of the words that NOT excludes,
+        instead of those that the model finds; they count from 0 in `read(query).words`.
         """
         self._check_limits(not_weight, exclude_above)
-        reading = self.read(query, operators)
+        reading = self.read(query, operators, excluded)
         parts = self._encode(reading, not_weight)
         scores, rows = self._rank(parts, k, exclude_above)
         documents = np.stack([self.index.vectors[row : row + 1][0] for row in rows]) if rows else np.empty((0, 1))
         wanted = documents.astype(np.float32) @ parts.wanted if rows else np.empty(0)
-        excluded = documents.astype(np.float32) @ parts.excluded if rows and parts.excluded is not None else None
+        unwanted = documents.astype(np.float32) @ parts.excluded if rows and parts.excluded is not None else None
         violating = self.violating(reading)
         hits = []
         for number, (score, row) in enumerate(zip(scores, rows, strict=True)):
@@ -153,14 +155,16 @@ class BoolSearcher:
                     title=document.title,
                     text=document.text,
                     wanted=float(wanted[number]),
-                    excluded=None if excluded is None else float(excluded[number]),
+                    excluded=None if unwanted is None else float(unwanted[number]),
                     violates=None if violating is None else row in violating,
                 )
             )
         return Answer(reading, tuple(hits))
 
     @torch.inference_mode()
-    def read(self, query: str, operators: Sequence[Any] | None = None) -> QueryReading:
+    def read(
+        self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
+    ) -> QueryReading:
         """How a query is read: its cues, which operators are on and who says so, what is excluded or alternative."""
         if not query.strip():
             raise RetrievalError("the query is empty; give some words to search for")
@@ -173,17 +177,24 @@ class BoolSearcher:
                 raise RetrievalError(
                     f"operators cannot be given: the query encoder of {self.model.name} is no Bool-BERT"
                 )
+            if excluded is not None:
+                raise RetrievalError(
+                    f"excluded cannot be given: the query encoder of {self.model.name} is no Bool-BERT"
+                )
             return QueryReading(query, (), NOBODY, tuple(words_of(query)))
         decided_by = CALLER if labels is not None else MODEL
         if labels is None and not self.model.trained:
             labels, decided_by = multi_hot(operators_of(query)), LEXICON
         given = None if labels is None else torch.tensor([labels])
         features = self.features(query)
-        found = bert.eval().read(**features, operators=given)
-        names = from_multi_hot(found.operators[0].tolist())
-
         words = words_of(query)
         tokens = token_words(self, query, words, features["input_ids"].shape[1])
+        not_scope = self._not_scope(tokens, words, excluded)
+        found = bert.eval().read(
+            **features, operators=given, not_scope=None if not_scope is None else torch.tensor([not_scope])
+        )
+        names = from_multi_hot(found.operators[0].tolist())
+
         read = words[: max(tokens) + 1]
         if self.model.trained:
             cues = torch.sigmoid(found.cue_logits[0].double()).cpu().numpy()
@@ -191,7 +202,24 @@ class BoolSearcher:
             roles = with_roles(read, tokens, names, cues, scope)
         else:
             roles = with_lexicon_cues(read, query, names)
-        return QueryReading(query, names, decided_by, tuple(roles), truncated=len(read) < len(words))
+        if not_scope is not None:
+            roles = [word._replace(excluded=number in (excluded or ())) for number, word in enumerate(roles)]
+        return QueryReading(
+            query, names, decided_by, tuple(roles), truncated=len(read) < len(words), not_scope=not_scope
+        )
+
+    def _not_scope(
+        self, tokens: Sequence[int], words: Sequence[Word], excluded: Collection[int] | None
+    ) -> tuple[int, ...] | None:
+        """For each token whether it is a piece of an excluded word; None where the model shall decide."""
+        if excluded is None:
+            return None
+        if self.model.bert is None or self.model.bert.config.exclusion == "none":
+            raise RetrievalError(f"{self.model.name}: is built without exclusion, so no word can be excluded by hand")
+        wrong = [number for number in excluded if not 0 <= number < len(words)]
+        if wrong:
+            raise RetrievalError(f"excluded names word {wrong[0]}, but the query has the words 0 to {len(words) - 1}")
+        return tuple(int(word in excluded) for word in tokens)
 
     def violating(self, reading: QueryReading) -> frozenset[int] | None:
         """The rows of the documents that a query excludes, None where the data does not know."""
@@ -228,7 +256,9 @@ class BoolSearcher:
         if self.model.bert is None:
             vectors = encode_queries(encoder, [reading.query])
             return QueryParts(vectors, vectors[0], None)
-        parts = encoder.encode_query_parts(reading.query, operators=list(reading.operators), not_weight=not_weight)
+        parts = encoder.encode_query_parts(
+            reading.query, operators=list(reading.operators), not_weight=not_weight, not_scope=reading.not_scope
+        )
         if is_cosine(encoder):
             parts = QueryParts(_scaled(parts.vectors), _scaled(parts.wanted), parts.excluded)
         if parts.excluded is None:

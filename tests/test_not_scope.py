@@ -1,0 +1,102 @@
+"""What NOT excludes, said by the caller instead of the model: in the model, in sentence-transformers, in search."""
+
+import numpy as np
+import pytest
+import torch
+from search_fixtures import QUERY, write_baseline, write_documents, write_run
+
+from boolbert.errors import RetrievalError
+from boolbert.search import BoolSearcher, build_index, explain, load_model
+
+NOT = 2
+
+
+@pytest.fixture
+def searcher(tmp_path, lively, tiny_config, tokenizer):
+    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
+    model = load_model(tmp_path / "model")
+    return BoolSearcher(model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model))
+
+
+@torch.no_grad()
+def test_saying_what_the_model_reads_changes_nothing(lively, batch):
+    """The layers' own corrections are what the caller overrules, so they are off here."""
+    model = lively()
+    for layer in model.encoder.layer:
+        predictor = layer.attention.self.scope_predictor
+        for parameter in (predictor.context.weight, predictor.cue_weight, predictor.bias, *predictor.film.parameters()):
+            parameter.zero_()
+        predictor.threshold.fill_(0.5)
+    operators = torch.tensor([[0, 0, 1]] * 3)
+    read = model(**batch, operators=operators)
+    assert 0 < read.scope[:, NOT].sum() < batch["attention_mask"].sum()
+    said = model(**batch, operators=operators, not_scope=read.scope[:, NOT])
+    torch.testing.assert_close(said.sentence_embedding, read.sentence_embedding)
+    torch.testing.assert_close(said.last_hidden_state[0], read.last_hidden_state[0])
+
+
+@torch.no_grad()
+def test_every_layer_obeys_and_a_sentence_of_unknown_is_left_to_the_model(lively, batch):
+    model = lively()
+    not_scope = torch.full((3, 7), -1)
+    not_scope[1] = torch.tensor([0, 1, 1, 0, 0, 1, 1])  # the last two are padding
+    own = model(**batch)
+    given = model(**batch, not_scope=not_scope, output_scopes=True)
+    assert given.scope[1, NOT].tolist() == [0, 1, 1, 0, 0, 0, 0]
+    assert given.operators[1, NOT] == 1
+    for layer in given.scopes:
+        assert layer[1, NOT].tolist() == [[0, 1, 1, 0, 0, 0, 0]] * 2
+    for row in (0, 2):
+        assert torch.equal(given.sentence_embedding[row], own.sentence_embedding[row])
+    assert not torch.equal(given.sentence_embedding[1], own.sentence_embedding[1])
+
+
+@torch.no_grad()
+def test_nothing_excluded_switches_not_off(lively, batch):
+    model = lively()
+    operators = torch.tensor([[1, 0, 1]] * 3)
+    nothing = model(**batch, operators=operators, not_scope=torch.zeros(3, 7, dtype=torch.long))
+    off = model(**batch, operators=torch.tensor([[1, 0, 0]] * 3))
+    assert nothing.operators.tolist() == [[1, 0, 0]] * 3
+    assert torch.equal(nothing.sentence_embedding, off.sentence_embedding)
+
+
+def test_wrong_shapes_and_models_without_scopes_are_refused(lively, batch):
+    with pytest.raises(ValueError, match=r"not_scope must be of shape \(3, 7\), got \(3, 6\)"):
+        lively()(**batch, not_scope=torch.zeros(3, 6))
+    paper = lively(scope_reader_size=0, exclusion="none")
+    with pytest.raises(ValueError, match="scope reader"):
+        paper(**batch, not_scope=torch.zeros(3, 7))
+
+
+def test_sentence_transformers_pass_it_on(searcher):
+    encoder = searcher.model.encoder
+    words = QUERY.split()  # each is one token of this tokenizer, between [CLS] and [SEP]
+    scope = [0, *(int(word == "war") for word in words), 0]
+    with torch.no_grad():
+        output = searcher.model.bert(**searcher.features(QUERY), not_scope=torch.tensor([scope]))
+    parts = encoder.encode_query_parts(QUERY, not_scope=scope)
+    expected = torch.nn.functional.normalize(output.query_vectors[0, 0], dim=0)  # this model ends with Normalize
+    np.testing.assert_allclose(parts.vectors[0], expected.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_searcher_takes_the_numbers_of_words(searcher):
+    words = [word.text for word in searcher.read(QUERY).words]
+    answer = searcher.search(QUERY, 10, excluded=[words.index("films")])
+    assert [span.text for span in answer.excluded_words] == ["films"]
+    assert "not" in answer.operators
+    nothing = searcher.search(QUERY, 10, excluded=[])
+    assert nothing.excluded_words == ()
+    assert "not" not in nothing.operators
+    assert [hit.score for hit in nothing] != [hit.score for hit in answer]
+    explanation = explain(searcher, QUERY, 10, excluded=[words.index("films")])
+    assert [change.hit.row for change in explanation.after] == [hit.row for hit in answer]
+    assert explanation.reading.excluded_text == "films"
+
+
+def test_words_that_are_not_there_and_plain_encoders_are_refused(searcher, tmp_path, lively, tiny_config, tokenizer):
+    with pytest.raises(RetrievalError, match="word 99, but the query has the words 0 to 4"):
+        searcher.search(QUERY, excluded=[99])
+    plain = BoolSearcher(write_baseline(tmp_path / "plain", lively, tiny_config, tokenizer), searcher.index)
+    with pytest.raises(RetrievalError, match="is no Bool-BERT"):
+        plain.search(QUERY, excluded=[0])
