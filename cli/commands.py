@@ -1,5 +1,6 @@
 """What the commands do. Each imports what it needs when it runs, so that help is there at once."""
 
+import os
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -13,18 +14,69 @@ def index(options: Namespace) -> None:
     from boolbert.data.own import documents_of
     from boolbert.search import build_index, load_model
 
+    _check_index(options)
+    store = _store(options)
+    if store is not None and options.delete:
+        count = store.delete(options.delete)
+        _done(options, {"deleted": count, **store.describe()}, f"{store.name}: {count:,} records deleted")
+        return
     documents = documents_of(options)  # before a model is loaded: a wrong name is told at once
     _say(documents.preview())
     model = load_model(options.model, device=options.device)
     _say(model.note)
+    if store is not None:
+        _index_into(store, documents, model, options)
+        return
     built = build_index(documents, options.output, model)
+    _say_notes(documents)
+    ready = f"{len(built):,} documents, ready for: boolbert search QUERY --index {built.folder}"
+    _done(options, {"folder": str(built.folder), **built.manifest}, f"{built.folder}: {ready}")
+
+
+def _check_index(options: Namespace) -> None:
+    if bool(options.output) == bool(options.store):
+        raise BoolBertError("give --output DIR for an index, or --store NAME for a vector store")
+    if options.delete and not options.store:
+        raise BoolBertError("--delete is for a store: boolbert index --store NAME --delete ID")
+    if bool(options.delete) == bool(options.documents):
+        raise BoolBertError("give the documents to index, or --delete with ids")
+
+
+def _index_into(store: Any, documents: Any, model: Any, options: Namespace) -> None:
+    from boolbert.retrieval.stores import index_documents
+
+    written = index_documents(documents, store, model)
+    _say_notes(documents)
+    if written.repeated:
+        _say(f"note: {written.repeated:,} ids come more than once; the last document of each counts")
+    count = store.count()
+    flags = f"--store {options.store}{f' --collection {options.collection}' if options.collection else ''}"
+    ready = f"{count:,} documents ({written.encoded:,} encoded now), ready for: boolbert search QUERY {flags}"
+    _done(options, {**store.describe(), "encoded": written.encoded}, f"{store.name}: {ready}")
+
+
+def _say_notes(documents: Any) -> None:
     for note in documents.report.lines(documents.passages):
         _say(f"note: {note}")
+
+
+def _done(options: Namespace, content: dict[str, Any], line: str) -> None:
     if options.json:
-        print_json({"folder": str(built.folder), **built.manifest})
+        print_json(content)
     else:
-        folder = printable(str(built.folder))
-        print(f"{folder}: {len(built):,} documents, ready for: boolbert search QUERY --index {folder}")
+        print(printable(line))
+
+
+def _store(options: Namespace) -> Any:
+    """The store that is named, if one is."""
+    if not options.store:
+        if options.collection:
+            raise BoolBertError("--collection needs --store http://host:19530, or --store NAME.db")
+        return None
+    from boolbert.retrieval.stores import open_store
+
+    token, faiss = os.environ.get("MILVUS_TOKEN"), getattr(options, "faiss", None)
+    return open_store(options.store, options.collection, token=token, faiss=faiss)
 
 
 def search(options: Namespace) -> None:
@@ -32,7 +84,7 @@ def search(options: Namespace) -> None:
 
     operators = parse_operators(options.operators)
     searcher = _searcher(options)
-    answer = searcher.search(options.query, options.k, operators, **_limits(options))
+    answer = searcher.search(options.query, options.k, operators, where=options.where, **_limits(options))
     if options.json:
         print_json({"model": searcher.model.name, **answer.as_json()})
     else:
@@ -54,7 +106,9 @@ def explain(options: Namespace) -> None:
     baseline = None
     if options.baseline is not None:
         plain = load_model(options.baseline, device=options.device)
-        baseline = BoolSearcher(plain, searcher.index if options.index or searcher.index.fits(plain) else None)
+        baseline = BoolSearcher(
+            plain, searcher.index if options.index or options.store or searcher.index.fits(plain) else None
+        )
     explanation = explain_query(searcher, options.query, options.k, operators, baseline=baseline, **_limits(options))
     if options.html:
         from boolbert.search.page import write_page
@@ -106,9 +160,15 @@ def _searcher(options: Namespace) -> Any:
         raise BoolBertError(f"-k must be at least 1, got {options.k}")
     if not options.query.strip():
         raise BoolBertError("the query is empty; give some words to search for")
-    model = load_model(options.model, device=options.device) if options.model or not options.index else None
-    searcher = BoolSearcher(model, options.index, device=options.device)
+    if options.index and options.store:
+        raise BoolBertError("give --index or --store, not both")
+    store = _store(options)
+    named = options.index is not None or store is not None
+    model = load_model(options.model, device=options.device) if options.model or not named else None
+    searcher = BoolSearcher(model, options.index if store is None else store, device=options.device)
     _say(searcher.model.note)
+    if store is not None and not store.about().complete:
+        _say(f"note: indexing into {options.store} has not finished; run it again, it goes on where it was")
     return searcher
 
 

@@ -62,14 +62,23 @@ def _add_index(add) -> None:
   boolbert index recipes.csv --output my_index             # also .jsonl, .tsv, .parquet, a folder of .txt and .md
   boolbert index films.jsonl --title name --text plot --passages --output my_index
   boolbert index quest --output quest_index --model runs/quest
+  boolbert index films.csv --store films.db                 # Milvus Lite; pip install 'boolbert[milvus]'
+  boolbert index films.csv --store http://host:19530 --collection films
+  boolbert index --store films.db --delete tt0080684 tt0078748
 Title and text are encoded together; the first three documents are shown as they are understood.
 A call that was cut off goes on where it was. The index remembers its model and the hash of its documents.
+A store takes more documents at any time; those whose id it has are replaced. MILVUS_TOKEN is the token of a server.
 """
     command = _command(add, "index", text, examples, commands.index)
     command.add_argument(
-        "documents", metavar="DOCS", help="a .jsonl, .csv, .tsv or .parquet file, a folder, or a Hub id"
+        "documents", metavar="DOCS", nargs="?", help="a .jsonl, .csv, .tsv or .parquet file, a folder, or a Hub id"
     )
-    command.add_argument("--output", metavar="DIR", required=True, help="the folder to write")
+    command.add_argument("--output", metavar="DIR", help="the folder to write")
+    _add_store(command)
+    command.add_argument(
+        "--faiss", metavar="KIND", help="FAISS's index of a new NAME.faiss: HNSW32,Flat; exact without"
+    )
+    command.add_argument("--delete", metavar="ID", nargs="+", help="delete these documents from the store")
     add_document_flags(command)
     _add_model(command)
 
@@ -82,9 +91,11 @@ def _add_search(add) -> None:
   boolbert search "films that are not westerns" --index my_index --operators not
   boolbert search "island monarchies" --operators none       # every gate off: plain BERT
   boolbert search "films that are not westerns" --index my_index --not-weight 0.8 --exclude-above 0.4
+  boolbert search "films that are not westerns" --store films.db --where "year > 1990 and country in (France, Italy)"
 """
     command = _command(add, "search", text, examples, commands.search)
     _add_query(command)
+    command.add_argument("--where", metavar="FILTER", help='a filter on the documents\' fields: "year > 1990"')
     _add_model(command)
 
 
@@ -139,6 +150,7 @@ def _add_query(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--index", metavar="DIR", help="a folder of `boolbert index`; the embedded countries if not given"
     )
+    _add_store(command)
     command.add_argument("-k", type=int, default=10, help="how many results (%(default)s)")
     command.add_argument(
         "--operators",
@@ -157,6 +169,11 @@ def _add_query(command: argparse.ArgumentParser) -> None:
         metavar="SCORE",
         help="leave out documents whose score for what NOT excludes is above this",
     )
+
+
+def _add_store(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--store", metavar="NAME", help="NAME.db, http://host:19530, NAME.faiss, or a folder")
+    command.add_argument("--collection", metavar="NAME", help="of Milvus; documents if not given")
 
 
 def _add_model(command: argparse.ArgumentParser) -> None:

@@ -1,42 +1,85 @@
 """Approximate nearest neighbours with FAISS, and how much of the exact result they are."""
 
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from boolbert.errors import RetrievalError, optional
+from boolbert.files import whole_file
 from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, Ranked, Scores, Vectors, check_shapes, merge_vectors, top_k
 
 TRAINING_VECTORS = 100_000
 
 
 class FaissIndex:
-    """Document vectors in an index that FAISS's own description names, such as "HNSW32,Flat"."""
+    """Document vectors in an index that FAISS's own description names, such as "HNSW32,Flat".
 
-    def __init__(self, documents: Vectors, factory: str = "HNSW32,Flat"):
+    `file`: an index of the first of these documents, which `save` has written; the others are added to it.
+    """
+
+    def __init__(self, documents: Vectors, factory: str = "HNSW32,Flat", *, file: Path | None = None):
         faiss = optional("faiss", "faiss", "eval")
         self.documents = documents
         try:
-            self._index: Any = faiss.index_factory(documents.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
+            self._index: Any = (
+                faiss.index_factory(documents.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
+                if file is None
+                else faiss.read_index(str(file))
+            )
         except RuntimeError as error:
             reason = str(error).splitlines()[0][:200]
-            raise RetrievalError(f"--faiss {factory!r}: no index of FAISS: {reason}") from None
+            what = f"{file}: cannot be read by FAISS" if file else f"--faiss {factory!r}: no index of FAISS"
+            raise RetrievalError(f"{what}: {reason}") from None
         if not self._index.is_trained:
             self._index.train(np.array(documents[:TRAINING_VECTORS], dtype=np.float32))
-        for start in range(0, len(documents), DOCUMENT_BLOCK):
+        for start in range(self._index.ntotal, len(documents), DOCUMENT_BLOCK):
             self._index.add(np.array(documents[start : start + DOCUMENT_BLOCK], dtype=np.float32))
 
-    def search(self, queries: npt.NDArray[np.float32], k: int) -> tuple[Scores, Ranked]:
-        """The documents of the highest dot product, best first; where fewer are found than k, the last rows are -1."""
+    def save(self, file: Path) -> None:
+        import faiss
+
+        with whole_file(file) as aside:
+            faiss.write_index(self._index, str(aside))
+
+    def set_search(self, settings: str) -> None:
+        """FAISS's own settings of a search, such as "nprobe=32" or "efSearch=64"."""
+        faiss = import_module("faiss")
+        faiss.ParameterSpace().set_index_parameters(self._index, settings)
+
+    def search(
+        self, queries: npt.NDArray[np.float32], k: int, allowed: npt.NDArray[np.bool_] | None = None
+    ) -> tuple[Scores, Ranked]:
+        """The documents of the highest dot product, best first; where fewer are found than k, the last rows are -1.
+
+        `allowed`: the documents that may be found; all if not given.
+        """
         check_shapes(queries, self.documents, k)
         count, size = min(k, len(self.documents)), queries.shape[-1]
-        scores, rows = self._index.search(np.ascontiguousarray(queries.reshape(-1, size), np.float32), count)
+        options = {} if allowed is None else {"params": _only(self._index, allowed)}
+        scores, rows = self._index.search(np.ascontiguousarray(queries.reshape(-1, size), np.float32), count, **options)
         rows = rows.astype(np.int64)
         if queries.ndim == 2:
             return scores, rows
         shape = (len(queries), queries.shape[1], count)
         return merge_vectors(scores.reshape(shape), rows.reshape(shape))
+
+
+def _only(index: Any, allowed: npt.NDArray[np.bool_]) -> Any:
+    """FAISS's parameters of a search among these rows. They replace all of the index's own, so these are repeated."""
+    faiss = import_module("faiss")
+    selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
+    inside = faiss.downcast_index(index)
+    if isinstance(inside, faiss.IndexPreTransform):
+        inner = faiss.downcast_index(inside.index)
+        return faiss.SearchParametersPreTransform(index_params=_only(inner, allowed))
+    if isinstance(inside, faiss.IndexHNSW):
+        return faiss.SearchParametersHNSW(sel=selector, efSearch=inside.hnsw.efSearch)
+    if isinstance(inside, faiss.IndexIVF):
+        return faiss.SearchParametersIVF(sel=selector, nprobe=inside.nprobe)
+    return faiss.SearchParameters(sel=selector)
 
 
 def recall_of_exact(

@@ -3,12 +3,13 @@
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from transformers import BertConfig
 
 from boolbert.configuration_boolbert import BoolBertConfig
-from boolbert.data import Corpus
+from boolbert.data import Document
 from boolbert.modeling_boolbert import is_boolean
 from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
 
@@ -23,7 +24,7 @@ _SHAPES_NOTHING = re.compile(
 )
 
 
-def corpus_fingerprint(corpus: Corpus) -> str:
+def corpus_fingerprint(corpus: Iterable[Document]) -> str:
     """A hash of all titles and texts in their order."""
     digest = hashlib.blake2b()
     for document in corpus:

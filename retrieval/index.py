@@ -2,29 +2,37 @@
 
 index.json        the model, the corpus and their hashes; written last, so that an index is whole or not there
 documents.jsonl   title and text of each document
-lines.npy         where each line of it begins
+records.jsonl     the id of each, and the fields that filters ask for
+lines.npy         where each line of documents.jsonl begins
 vectors/          shards as retrieval/encode.py writes them; a build that was cut off continues them
 """
 
 import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from boolbert.data import Corpus, DataError, Document, Quest
-from boolbert.data.own import OwnDocuments
+from boolbert.data.own import OwnDocument, OwnDocuments
 from boolbert.errors import BoolBertError, RetrievalError
 from boolbert.files import read_object, whole_file, write_json
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
+from boolbert.retrieval.records import Record
 from boolbert.retrieval.shards import MANIFEST as SHARDS_MANIFEST
-from boolbert.retrieval.shards import Shards, check_fields
+from boolbert.retrieval.shards import SHARD_SIZE, Shards, begin, check_fields, shard_count, shard_rows, write_shard
 
 if TYPE_CHECKING:
     from boolbert.retrieval.models import SearchModel
 
 MANIFEST, DOCUMENTS, LINES, VECTORS = "index.json", "documents.jsonl", "lines.npy", "vectors"
+RECORDS = "records.jsonl"
+COUNTRIES = "countries"
+STORE = "store.json"  # where documents were added or deleted since: `retrieval/stores/file_store.py`
 FIELDS = {"document_encoder": str, "corpus": str, "documents": int, "bytes": int}
 
 
@@ -101,31 +109,88 @@ def build_index(
     `documents`: a .jsonl, .csv, .tsv or .parquet file, a folder of texts, a Hub data set id, or None for the countries.
     """
     folder = Path(folder)
+    records: list[dict[str, Any]] = []
+    if isinstance(documents, str | Path) and documents != COUNTRIES:
+        documents = OwnDocuments(documents, progress=progress)
     if isinstance(documents, OwnDocuments):
         _check_apart(documents.name, folder)
-        corpus = documents.corpus()
+        corpus = Corpus((_remembered(own, records) for own in documents), name=documents.name)
     elif isinstance(documents, Corpus):
         corpus = documents
     else:
-        _check_apart(documents, folder)
         corpus = read_corpus(documents, progress=progress)
     if not len(corpus):
         raise DataError(f"{corpus.name}: there are no documents in it")
     fingerprint = corpus_fingerprint(corpus)
+    if (folder / STORE).exists():
+        raise RetrievalError(f"{folder}: is a store; add documents with: boolbert index DOCS.jsonl --store {folder}")
     _check_own(folder, corpus, fingerprint)
     folder.mkdir(parents=True, exist_ok=True)
     encode_corpus(model.encoder, corpus, folder / VECTORS, progress=progress)
     _write_documents(folder, corpus)
+    if isinstance(documents, OwnDocuments):
+        write_records(folder, _with_own_ids(records))
     manifest = {
         "model": _lasting_name(model.name, folder),
         "document_encoder": model_fingerprint(model.encoder, "document"),
         "source": corpus.name,
+        "fields": documents.columns if isinstance(documents, OwnDocuments) else {},
         "corpus": fingerprint,
         "documents": len(corpus),
         "bytes": (folder / DOCUMENTS).stat().st_size,
     }
     write_json(folder / MANIFEST, manifest)
     return Index(folder)
+
+
+def write_index(
+    folder: Path,
+    documents: Sequence[Document],
+    records: Iterable[dict[str, Any]],
+    vectors: npt.NDArray[np.float32],
+    manifest: dict[str, Any],
+) -> None:
+    """Write documents whose vectors are at hand. `manifest` says which model and document encoder made them."""
+    fingerprint = corpus_fingerprint(documents)
+    shards = {
+        "documents": len(documents),
+        "size": vectors.shape[1],
+        "shard_size": SHARD_SIZE,
+        "batch_size": SHARD_SIZE,
+        "storage": str(vectors.dtype),
+        "corpus": fingerprint,
+        "model": manifest["document_encoder"],
+    }
+    begin(folder / VECTORS, shards)
+    for number in range(shard_count(shards)):
+        rows = shard_rows(number, shards)
+        write_shard(folder / VECTORS, number, vectors[rows.start : rows.stop], shards)
+    _write_documents(folder, documents)
+    write_records(folder, records)
+    size = (folder / DOCUMENTS).stat().st_size
+    write_json(folder / MANIFEST, {**manifest, "corpus": fingerprint, "documents": len(documents), "bytes": size})
+
+
+def _remembered(own: OwnDocument, records: list[dict[str, Any]]) -> Document:
+    """A user's document as it is encoded. Its id and fields go into `records`."""
+    record = Record.of(own)
+    records.append(record.beside_text())
+    return Document(record.title, record.text)
+
+
+def _with_own_ids(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The records; an id that came before gets a number."""
+    counts: Counter[str] = Counter()
+    for record in records:
+        counts[record["id"]] += 1
+        count = counts[record["id"]]
+        yield record if count == 1 else {**record, "id": f"{record['id']} [{count}]"}
+
+
+def write_records(folder: Path, records: Iterable[dict[str, Any]]) -> None:
+    with whole_file(folder / RECORDS) as aside, aside.open("w", encoding="utf-8") as file:
+        for record in records:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
 def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
@@ -142,14 +207,14 @@ def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
 
 def read_corpus(documents: str | Path | None, *, progress: bool = True) -> Corpus:
     """A user's documents from any format, title and text together; None for the embedded countries."""
-    if documents is None or documents == "countries":
+    if documents is None or documents == COUNTRIES:
         return Quest(None, progress=progress).corpus
     return OwnDocuments(documents, progress=progress).corpus()
 
 
-def _check_apart(documents: str | Path | None, folder: Path) -> None:
+def _check_apart(documents: str, folder: Path) -> None:
     """Raise where the index would be written over its source, or beside it."""
-    if documents is None or not Path(documents).exists():
+    if not Path(documents).exists():
         return
     source = Path(documents).resolve()
     if folder.resolve() in (source, source.parent if source.is_file() else source):
@@ -166,10 +231,10 @@ def _check_own(folder: Path, corpus: Corpus, fingerprint: str) -> None:
         return  # an index; whether of this corpus, the vectors' own manifest tells
     except (OSError, BoolBertError):
         begun = _is_begun(folder, fingerprint)
-    for name in (MANIFEST, LINES, DOCUMENTS):
+    for name in (MANIFEST, LINES, RECORDS, DOCUMENTS):
         path = folder / name
         # A call that was cut off may have written the documents, whole, and not yet index.json.
-        own = begun and (name == LINES or (name == DOCUMENTS and _holds(path, corpus)))
+        own = begun and (name in (LINES, RECORDS) or (name == DOCUMENTS and _holds(path, corpus)))
         if path.exists() and not own:
             raise RetrievalError(f"{path}: is there already, and was not written by this index; give another folder")
 
@@ -194,7 +259,7 @@ def _line(document: Document) -> bytes:
     return json.dumps({"title": document.title, "text": document.text}, ensure_ascii=False).encode() + b"\n"
 
 
-def _write_documents(folder: Path, corpus: Corpus) -> None:
+def _write_documents(folder: Path, corpus: Iterable[Document]) -> None:
     starts, end = [], 0
     with whole_file(folder / DOCUMENTS) as aside, aside.open("wb") as file:
         for document in corpus:

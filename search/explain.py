@@ -201,8 +201,8 @@ def explain(
 
 
 def _compared(answer: Answer, other: Answer, k: int) -> list[Change]:
-    ranks = {hit.row: hit.rank for hit in other}
-    return [Change(hit, hit.rank, ranks.get(hit.row)) for hit in answer.hits[:k]]
+    ranks = {hit.key: hit.rank for hit in other}
+    return [Change(hit, hit.rank, ranks.get(hit.key)) for hit in answer.hits[:k]]
 
 
 def _with_marks(plain: Answer, searcher: BoolSearcher, reading: QueryReading) -> Answer:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,21 +15,23 @@ import torch
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
 from boolbert.errors import RetrievalError
 from boolbert.retrieval.batches import encode_queries
-from boolbert.retrieval.index import Index, default_index
+from boolbert.retrieval.index import STORE, Index, default_index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.neighbours import best_of, check_shapes, dot_products, top_k
+from boolbert.retrieval.stores import FileStore, VectorStore, open_store
 from boolbert.sentence_boolbert import QueryParts, operator_row
 
 from .known import named_rows
 from .reading import QueryReading, Span, Word, with_lexicon_cues, with_roles, word_at, words_of
 
+DEEPEST = 16_384  # documents of a store that are looked through for `exclude_above`; Milvus gives no more
 # Who decides which operators are on.
 CALLER, MODEL, LEXICON, NOBODY = "the caller", "the model's gate", "the cue lexicon", "nobody: a plain encoder"
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A found document.
+    """A found document. row: its place in an index; None in a store, where only its id is known.
 
     wanted, excluded: its dot products with what the query wants and with what it excludes, both as long as the query's
     vector; excluded is None where nothing is. violates: whether it is excluded, None where the data does not know.
@@ -37,12 +39,29 @@ class Hit:
 
     rank: int
     score: float
-    row: int
+    row: int | None
     title: str
     text: str
     wanted: float
     excluded: float | None = None
     violates: bool | None = None
+    id: str | None = None
+
+    @property
+    def key(self) -> int | str | None:
+        """What tells it from all other documents of its collection."""
+        return self.id if self.row is None else self.row
+
+
+class Candidate(NamedTuple):
+    """A document as the index or store has found it."""
+
+    score: float
+    row: int | None
+    id: str | None
+    title: str
+    text: str
+    vector: npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -97,19 +116,20 @@ class BoolSearcher:
         for hit in searcher.search("landlocked countries that are not in Africa", k=5):
             print(hit.rank, hit.title)
 
-    Without a model, the one that the index was made with.
+    Without a model, the one that the index was made with. The index may be a vector store: "films.db" (Milvus Lite),
+    "films.faiss", or what `open_store("http://host:19530", "films")` gives.
     """
 
     def __init__(
         self,
         model: str | Path | SearchModel | None = None,
-        index: str | Path | Index | None = None,
+        index: str | Path | Index | VectorStore | None = None,
         *,
         device: str | None = None,
         progress: bool = True,
     ):
-        if index is not None and not isinstance(index, Index):
-            index = Index(index)
+        if isinstance(index, str | Path):
+            index = open_index(index)
         if model is None and index is not None:
             model = _model_of(index, device)
         elif not isinstance(model, SearchModel):
@@ -127,6 +147,7 @@ class BoolSearcher:
         not_weight: float | None = None,
         exclude_above: float | None = None,
         excluded: Collection[int] | None = None,
+        where: str | None = None,
     ) -> Answer:
         """The k best documents.
 
@@ -134,31 +155,28 @@ class BoolSearcher:
         None leaves it to the model, or to the cue lexicon where it is untrained. not_weight: how strongly what NOT
         excludes is taken away, instead of the strength that the model has learned. exclude_above: documents whose
         `excluded` is above it are left out, and others move up. excluded: the numbers of the words that NOT excludes,
-        instead of those that the model finds; they count from 0 in `read(query).words`.
+        instead of those that the model finds; they count from 0 in `read(query).words`. where: a filter on the
+        documents' fields, such as "year > 1990 and genre = western".
         """
         self._check_limits(not_weight, exclude_above)
         reading = self.read(query, operators, excluded)
         parts = self._encode(reading, not_weight)
-        scores, rows = self._rank(parts, k, exclude_above)
-        documents = np.stack([self.index.vectors[row : row + 1][0] for row in rows]) if rows else np.empty((0, 1))
-        wanted = documents.astype(np.float32) @ parts.wanted if rows else np.empty(0)
-        unwanted = documents.astype(np.float32) @ parts.excluded if rows and parts.excluded is not None else None
+        found = self._find(parts, k, exclude_above, where)
         violating = self.violating(reading)
-        hits = []
-        for number, (score, row) in enumerate(zip(scores, rows, strict=True)):
-            document = self.index[row]
-            hits.append(
-                Hit(
-                    rank=number + 1,
-                    score=score,
-                    row=row,
-                    title=document.title,
-                    text=document.text,
-                    wanted=float(wanted[number]),
-                    excluded=None if unwanted is None else float(unwanted[number]),
-                    violates=None if violating is None else row in violating,
-                )
+        hits = [
+            Hit(
+                rank=rank,
+                score=candidate.score,
+                row=candidate.row,
+                title=candidate.title,
+                text=candidate.text,
+                wanted=float(candidate.vector @ parts.wanted),
+                excluded=None if parts.excluded is None else float(candidate.vector @ parts.excluded),
+                violates=None if violating is None else candidate.row in violating,
+                id=candidate.id,
             )
+            for rank, candidate in enumerate(found, start=1)
+        ]
         return Answer(reading, tuple(hits))
 
     @torch.inference_mode()
@@ -223,7 +241,15 @@ class BoolSearcher:
 
     def violating(self, reading: QueryReading) -> frozenset[int] | None:
         """The rows of the documents that a query excludes, None where the data does not know."""
-        return named_rows(self.index, [span.text for span in reading.excluded]) if reading.excluded else None
+        if not reading.excluded or isinstance(self.index, VectorStore):
+            return None
+        return named_rows(self.index, [span.text for span in reading.excluded])
+
+    @cached_property
+    def _filterable(self) -> VectorStore:
+        """The index as a store, which knows the documents' fields."""
+        assert isinstance(self.index, Index)
+        return FileStore(self.index.folder)
 
     @cached_property
     def offset_tokenizer(self) -> Any:
@@ -265,24 +291,62 @@ class BoolSearcher:
             return parts
         return parts._replace(excluded=_scaled(parts.excluded) * np.linalg.norm(parts.wanted))
 
-    def _rank(self, parts: QueryParts, k: int, exclude_above: float | None) -> tuple[list[float], list[int]]:
+    def _find(self, parts: QueryParts, k: int, exclude_above: float | None, where: str | None) -> list[Candidate]:
+        """The k best documents that pass the filter and are not too near to what is excluded."""
+        if where is not None and isinstance(self.index, Index):
+            return _in_store(self._filterable, parts, k, exclude_above, where)
+        if isinstance(self.index, VectorStore):
+            return _in_store(self.index, parts, k, exclude_above, where)
+        found = []
+        for score, row in zip(*self._rank(self.index, parts, k, exclude_above), strict=True):
+            document, vector = self.index[row], self.index.vectors[row : row + 1][0].astype(np.float32)
+            found.append(Candidate(score, row, None, document.title, document.text, vector))
+        return found
+
+    def _rank(
+        self, index: Index, parts: QueryParts, k: int, exclude_above: float | None
+    ) -> tuple[list[float], list[int]]:
         """The scores and rows of the k best documents, without those that are too near to what is excluded."""
         device = self.model.encoder.device
         if exclude_above is None or parts.excluded is None:
-            scores, rows = top_k(parts.vectors[None], self.index.vectors, k, device=device)
+            scores, rows = top_k(parts.vectors[None], index.vectors, k, device=device)
             return scores[0].tolist(), rows[0].tolist()
-        check_shapes(parts.vectors, self.index.vectors, k)
+        check_shapes(parts.vectors, index.vectors, k)
         score, excluded = (
-            dot_products(torch.from_numpy(vectors).to(device), self.index.vectors)
+            dot_products(torch.from_numpy(vectors).to(device), index.vectors)
             for vectors in (parts.vectors[None], parts.excluded[None])
         )
 
         def allowed(start: int, end: int) -> torch.Tensor:
             return score(start, end).masked_fill(excluded(start, end) > exclude_above, -math.inf)
 
-        scores, rows = best_of(allowed, len(self.index), k)
+        scores, rows = best_of(allowed, len(index), k)
         kept = np.isfinite(scores[0])
         return scores[0][kept].tolist(), rows[0][kept].tolist()
+
+
+def open_index(name: str | Path) -> Index | VectorStore:
+    """A folder of `boolbert index`, or a store by its name."""
+    is_index = not str(name).endswith((".db", ".faiss")) and "://" not in str(name)
+    return Index(name) if is_index and not (Path(name) / STORE).exists() else open_store(name)
+
+
+def _in_store(
+    store: VectorStore, parts: QueryParts, k: int, exclude_above: float | None, where: str | None
+) -> list[Candidate]:
+    """A store cannot leave out what is near to a second vector: ask it for more until enough are far from it."""
+    depth = k
+    while True:
+        found = store.search(parts.vectors[None], depth, where)[0]
+        kept = found
+        if exclude_above is not None and parts.excluded is not None:
+            kept = [hit for hit in found if float(hit.vector @ parts.excluded) <= exclude_above]
+        if len(kept) >= k or len(found) < depth or depth >= DEEPEST:
+            return [
+                Candidate(hit.score, None, hit.record.id, hit.record.title, hit.record.text, hit.vector)
+                for hit in kept[:k]
+            ]
+        depth = min(4 * depth, DEEPEST)
 
 
 def token_words(searcher: BoolSearcher, query: str, words: Sequence[Word], length: int) -> list[int]:
@@ -301,7 +365,7 @@ def _scaled(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
-def _model_of(index: Index, device: str | None) -> SearchModel:
+def _model_of(index: Index | VectorStore, device: str | None) -> SearchModel:
     """The model that an index was made with. The default encoder's vectors serve a run that left them as they were."""
     if index.model is not None:
         return load_model(index.model, device=device)

@@ -12,6 +12,7 @@ from ...terminal import fitted, printable
 from ..corpus import Corpus
 from ..rows import Row
 from ..schema import Document, kind_of
+from .columns import Value, column_values, find_columns
 from .fields import SAMPLE, Layout, find_layout
 from .formats import RowFile, find_rows
 from .passages import WORDS, Passages, is_long
@@ -21,13 +22,18 @@ _NAME_WORDS = 8
 
 @dataclass(frozen=True, slots=True)
 class OwnDocument:
-    """A document as it was understood. `name` is unique in its collection; `content` is what is encoded."""
+    """A document as it was understood. `name` is unique in its collection; `content` is what is encoded.
+
+    `whole`: of a passage, the id or name of the document it was cut from. `columns`: what filters ask for.
+    """
 
     name: str
     title: str
     text: str
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     id: str | None = None
+    whole: str | None = None
+    columns: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def told(self) -> str:
@@ -139,6 +145,7 @@ class OwnDocuments:
         if text is None and kind in ("queries", "questions", "triplets"):
             raise DataError(f"{self.name}: holds {kind}; expected documents with title and text")
         self.layout: Layout = find_layout(sample, text=text, title=title, id=id, atoms=atoms)
+        self.columns: dict[str, str] = find_columns(sample, self.layout)  # and the kind of each
         self.report = Report()
 
     def __iter__(self) -> Iterator[OwnDocument]:
@@ -191,7 +198,8 @@ class OwnDocuments:
         text = "\n".join(filter(None, (_text(row, name) for name in layout.texts)))
         id = row.identifier(layout.id, optional=True) if layout.id else None
         name = title or id or " ".join(text.split(None, _NAME_WORDS)[:_NAME_WORDS])
-        return OwnDocument(name, title, text, layout.values(row), id)
+        columns = column_values(row, self.columns, layout)
+        return OwnDocument(name, title, text, layout.values(row), id, columns=columns)
 
     def _parts(self, document: OwnDocument) -> Iterator[OwnDocument]:
         if self.passages is None or not is_long(document.content, self.passages.words):
@@ -200,7 +208,8 @@ class OwnDocuments:
         pieces = list(self.passages.cut(document.text))
         for number, piece in enumerate(pieces, start=1):
             name = f"{document.name} ({number} of {len(pieces)})"
-            yield OwnDocument(name, document.title, piece, document.fields, document.id)
+            id = document.id and f"{document.id} ({number} of {len(pieces)})"
+            yield replace(document, name=name, text=piece, id=id, whole=document.id or document.name)
 
 
 def documents_of(options: Namespace) -> OwnDocuments:

@@ -99,7 +99,7 @@ def field_values(value: Any, separator: str | None = None) -> list[str]:
     (['Drama', 'War'], ['Drama', 'War'], ['1994'], ['yes'])
     """
     if isinstance(value, str) and value[:1] == "[":
-        value = _parsed_list(value)
+        value = parsed_list(value)
     if isinstance(value, list | tuple):
         return list(dict.fromkeys(text for item in value for text in field_values(item)))
     if isinstance(value, bool) or (isinstance(value, str) and value.strip().lower() in ("true", "false")):
@@ -148,7 +148,7 @@ def _separator(rows: Sequence[Row], name: str) -> str | None:
     return None
 
 
-def _parsed_list(value: str) -> Any:
+def parsed_list(value: str) -> Any:
     """A list written as text, in JSON or as Python prints it; else the text itself."""
     for text in (value, value.replace("'", '"')):
         try:

@@ -1,0 +1,51 @@
+"""Vector stores: a folder, FAISS or Milvus, all with the same calls.
+
+store = open_store("films.db")                          # Milvus Lite; pip install 'boolbert[milvus]'
+store = open_store("http://host:19530", "films")        # a Milvus server or cluster
+store = open_store("films.faiss")                       # a folder, searched through FAISS
+store = open_store("films")                             # a folder, exact, without a server
+"""
+
+from pathlib import Path
+
+from boolbert.errors import RetrievalError
+from boolbert.retrieval.records import Record
+
+from .base import About, Found, VectorStore, merged
+from .file_store import FileStore
+from .where import parse_filter
+from .writing import index_documents
+
+__all__ = [
+    "About",
+    "FileStore",
+    "Found",
+    "Record",
+    "VectorStore",
+    "index_documents",
+    "merged",
+    "open_store",
+    "parse_filter",
+]
+
+
+def open_store(
+    name: str | Path, collection: str | None = None, *, token: str | None = None, faiss: str | None = None
+) -> VectorStore:
+    """The store of this name, whether it exists yet or not. `faiss`: the kind of index of a new FAISS store."""
+    text = str(name)
+    is_server = text.startswith(("http://", "https://", "tcp://", "unix:"))
+    is_faiss = text.endswith(".faiss")
+    if faiss and not is_faiss:
+        raise RetrievalError(f"--faiss is for a store whose name ends with .faiss, got {text!r}")
+    if is_server or text.endswith(".db"):
+        from .milvus_store import MilvusStore
+
+        return MilvusStore(text, collection, token=token)
+    if collection is not None:
+        raise RetrievalError(f"--collection is for Milvus; {text!r} is a folder of one collection")
+    if is_faiss:
+        from .faiss_store import FaissStore
+
+        return FaissStore(text, faiss)
+    return FileStore(text)

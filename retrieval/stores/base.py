@@ -1,0 +1,188 @@
+"""What every vector store can do, whatever stands behind it: a folder, FAISS, or a Milvus server.
+
+Exclusion is in the query's vector, and alternatives are a batch of searches merged by the largest score: so any engine
+that finds nearest neighbours serves Bool-BERT.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.errors import RetrievalError
+from boolbert.retrieval.fingerprints import model_fingerprint
+from boolbert.retrieval.records import Record
+
+from .where import Filter, fitted_filter
+
+if TYPE_CHECKING:
+    from boolbert.retrieval.models import SearchModel
+
+WAIT = 10.0  # seconds that a writer waits for another one
+Array = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class About:
+    """What a store holds: vectors of which encoder (its fingerprint), made by which model, and the kinds of fields."""
+
+    encoder: str
+    size: int
+    model: str | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    complete: bool = True  # False while documents are being added, and after that was cut off
+
+    @classmethod
+    def of(cls, model: "SearchModel", fields: Mapping[str, str], source: str) -> "About":
+        size = model.encoder.get_embedding_dimension()
+        if size is None:
+            raise RetrievalError(f"{model.name}: the model does not tell the size of its vectors")
+        name = model.name
+        if name is not None and Path(name).is_dir():
+            name = str(Path(name).resolve())
+        return cls(model_fingerprint(model.encoder, "document"), size, name, dict(fields), source)
+
+
+class Found(NamedTuple):
+    """A document that a search has found, its score and its vector."""
+
+    score: float
+    record: Record
+    vector: Array
+
+
+class VectorStore(ABC):
+    """Documents, their vectors and fields. `name` is how a user calls it."""
+
+    name: str
+
+    @abstractmethod
+    def exists(self) -> bool: ...
+
+    @abstractmethod
+    def about(self) -> About:
+        """What it holds; a RetrievalError where it does not exist."""
+
+    @abstractmethod
+    def _create(self, about: About) -> None: ...
+
+    @abstractmethod
+    def note(self, about: About) -> None:
+        """Write down what has changed: new fields, or that it is complete."""
+
+    @abstractmethod
+    def add(self, records: Sequence[Record], vectors: Array) -> None:
+        """Add documents. One whose id is there already takes its place."""
+
+    @abstractmethod
+    def delete(self, ids: Collection[str]) -> int:
+        """Delete documents by id, those with passages as a whole; how many records that were."""
+
+    @abstractmethod
+    def digests(self, documents: Collection[str]) -> dict[str, str]:
+        """The digests of the records of these documents, by the records' ids."""
+
+    @abstractmethod
+    def count(self, where: str | Filter | None = None) -> int: ...
+
+    @abstractmethod
+    def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[Found]]:
+        """For each vector the k documents of the highest dot product that pass the filter, best first."""
+
+    @abstractmethod
+    def _lock(self, wait: float) -> None:
+        """Become the only writer, or raise a RetrievalError after so many seconds."""
+
+    @abstractmethod
+    def _unlock(self) -> None: ...
+
+    def close(self) -> None:  # noqa: B027
+        """Let go of files and connections."""
+
+    def create(self, about: About) -> None:
+        """Make the store, or get ready to add to it. One of another encoder is refused."""
+        if not self.exists():
+            self._create(replace(about, complete=False))
+            return
+        old = self.about()
+        self._check_encoder(about.encoder, about.model)
+        for name, kind in about.fields.items():
+            if old.fields.get(name, kind) != kind:
+                raise RetrievalError(
+                    f"{self.name}: field {name!r} holds {old.fields[name]}s there, and {kind}s here; rename the column"
+                )
+        self.note(replace(old, fields={**old.fields, **about.fields}, complete=False))
+
+    @property
+    def model(self) -> str | None:
+        """The name of the model that it was made with; None for the default encoder."""
+        return self.about().model
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def fits(self, model: "SearchModel") -> bool:
+        """Whether the model's vectors of documents are those of this store."""
+        return model_fingerprint(model.encoder, "document") == self.about().encoder
+
+    def check_model(self, model: "SearchModel") -> None:
+        self._check_encoder(model_fingerprint(model.encoder, "document"), model.name)
+
+    def _check_encoder(self, encoder: str, name: str | None) -> None:
+        """Raise where vectors of this encoder cannot be compared with those of the store."""
+        about = self.about()
+        if about.encoder != encoder:
+            raise RetrievalError(
+                f"{self.name}: was made with another document encoder, that of {about.model or 'the default encoder'}, "
+                f"not of {name or 'the default encoder'}; use that model, or make a new store with this one"
+            )
+
+    def search(self, vectors: npt.ArrayLike, k: int = 10, where: str | Filter | None = None) -> list[list[Found]]:
+        """The k best documents of each query: (Q, D), or (Q, K, D) for queries with alternatives, all in one call."""
+        asked = np.asarray(vectors, dtype=np.float32)
+        about = self.about()
+        if k < 1:
+            raise RetrievalError(f"k must be at least 1, got {k}")
+        if asked.ndim not in (2, 3) or asked.shape[-1] != about.size:
+            raise RetrievalError(
+                f"{self.name}: query vectors must be of shape (number, {about.size}), got {asked.shape}; "
+                "were they made by the model of this store?"
+            )
+        if not np.isfinite(asked).all():
+            raise RetrievalError("a query vector holds NaN or infinity: the model is broken")
+        found = self._nearest(asked.reshape(-1, about.size), k, fitted_filter(where, about.fields))
+        if asked.ndim == 2:
+            return found
+        each = asked.shape[1]
+        return [merged(found[start : start + each], k) for start in range(0, len(found), each)]
+
+    def describe(self) -> dict[str, object]:
+        about = self.about()
+        return {"store": self.name, "documents": self.count(), **vars(about)}
+
+    @contextmanager
+    def writing(self, wait: float = WAIT) -> Iterator[None]:
+        """While this holds, no other process writes into the store. Where one does, wait, then tell."""
+        self._lock(wait)
+        try:
+            yield
+        finally:
+            self._unlock()
+
+
+def merged(rankings: Sequence[Sequence[Found]], k: int) -> list[Found]:
+    """The rankings of a query's alternatives as one: a document's score is the largest that it has in any of them.
+
+    `neighbours.merge_vectors` is the same for rows of an array.
+    """
+    best: dict[str, Found] = {}
+    for found in (found for ranking in rankings for found in ranking):
+        if found.record.id not in best or best[found.record.id].score < found.score:
+            best[found.record.id] = found
+    return sorted(best.values(), key=lambda found: -found.score)[:k]

@@ -1,0 +1,65 @@
+"""The store for one big machine: the same folder as without a server, searched through FAISS.
+
+faiss.index   an index of all rows, deleted ones too: a search leaves them out, as it does those that fail a filter
+faiss.json    which kind of index, and of which segments; the vectors of later ones are added to it
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.errors import BoolBertError
+from boolbert.files import read_object, write_json
+from boolbert.retrieval.faiss_index import FaissIndex
+
+from .base import Array
+from .file_store import FileStore, Snapshot
+from .where import Mask
+
+INDEX, SETTINGS = "faiss.index", "faiss.json"
+EXACT = "Flat"
+
+
+class FaissStore(FileStore):
+    """A folder of indexes, and a FAISS index over all of them.
+
+    `factory`: FAISS's description ("HNSW32,Flat", "IVF4096,PQ48"); "Flat" is exact. `settings`: of each search, such as
+    "nprobe=32". Both are remembered.
+    """
+
+    def __init__(self, folder: str | Path, factory: str | None = None, settings: str | None = None):
+        super().__init__(folder)
+        self._factory, self._settings = factory, settings
+        self._loaded: tuple[list[str], FaissIndex] | None = None
+
+    def _best(self, now: Snapshot, vectors: Array, k: int, allowed: Mask) -> tuple[Array, npt.NDArray[np.int64]]:
+        return self._faiss(now).search(vectors, k, None if allowed.all() else allowed)
+
+    def _faiss(self, now: Snapshot) -> FaissIndex:
+        """The index of these segments: the one at hand or on disk, extended or made anew."""
+        names = [segment.name for segment in now.segments]
+        if self._loaded is not None and self._loaded[0] == names:
+            return self._loaded[1]
+        stored = self._stored()
+        factory = self._factory or stored.get("factory", EXACT)
+        settings = self._settings or stored.get("settings")
+        begun = stored.get("segments", [])
+        fits = stored.get("factory") == factory and begun == names[: len(begun)] and (self.folder / INDEX).exists()
+        index = FaissIndex(now, factory, file=self.folder / INDEX if fits else None)
+        if settings:
+            index.set_search(settings)
+        if not fits or begun != names:
+            with self.writing():  # first what tells that the old index is no longer good
+                (self.folder / SETTINGS).unlink(missing_ok=True)
+                index.save(self.folder / INDEX)
+                write_json(self.folder / SETTINGS, {"factory": factory, "settings": settings, "segments": names})
+        self._loaded = (names, index)
+        return index
+
+    def _stored(self) -> dict[str, Any]:
+        try:
+            return read_object(self.folder / SETTINGS)
+        except (OSError, BoolBertError):
+            return {}

@@ -1,0 +1,383 @@
+"""The store without a server: a folder, searched exactly. Each batch that is added is an index (retrieval/index.py).
+
+store.json   what is stored, which indexes belong to it, and which of their rows were deleted; replaced as a whole, so
+             that a reader sees all of a change or nothing of it
+00001/ ...   the indexes. Small ones are joined as more are added
+.lock        held by the process that writes
+
+A folder of `boolbert index --output` is such a store as well; what is added to it later stands in folders below it.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from filelock import FileLock, Timeout
+
+from boolbert.data import Document
+from boolbert.data.own.columns import TEXT, Value
+from boolbert.errors import BoolBertError, RetrievalError
+from boolbert.files import read_object, write_json
+from boolbert.retrieval.index import MANIFEST as INDEX_MANIFEST
+from boolbert.retrieval.index import RECORDS, Index, write_index
+from boolbert.retrieval.index import STORE as MANIFEST
+from boolbert.retrieval.neighbours import QUERY_BLOCK, best_of, dot_products
+from boolbert.retrieval.records import Record
+from boolbert.retrieval.shards import SHARD_SIZE
+
+from .base import About, Array, Found, VectorStore
+from .where import Filter, Mask, NumberColumn, TextColumn, fitted_filter, matching
+
+LOCK = ".lock"
+_TRIES = 50  # to read what a writer replaces meanwhile
+T = TypeVar("T")
+
+
+class Segment:
+    """An index of the store, with the ids and fields of its documents."""
+
+    def __init__(self, folder: Path, name: str):
+        self.name = name
+        self.index = Index(folder / name)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """Id, document, digest and fields of each row. An index without them has its titles for ids."""
+        path = self.index.folder / RECORDS
+        if not path.exists():
+            return list(_records_by_title(self.index))
+        try:
+            with path.open(encoding="utf-8") as file:
+                records = [json.loads(line) for line in file]
+            if len(records) != len(self):
+                raise ValueError(f"{len(records):,} records of {len(self):,} documents")
+        except ValueError as error:
+            raise RetrievalError(f"{path}: is damaged ({error}); index again") from None
+        return records
+
+    def record(self, row: int) -> Record:
+        content, known = self.index[row], self.records[row]
+        fields = {name: _value(value) for name, value in known["fields"].items()}
+        return Record(known["id"], content.title, content.text, fields, known["document"], known["digest"])
+
+
+class Snapshot:
+    """The store as it was at one moment. Rows count through all of its segments."""
+
+    def __init__(self, about: About, segments: Sequence[Segment], deleted: dict[str, list[int]], next: int = 1):
+        self.about = about
+        self.next = next  # the number of the segment that is added next; none is ever used twice
+        self.segments = list(segments)
+        self.deleted = deleted
+        self.starts = np.cumsum([0, *map(len, self.segments)])
+        self.shape = (int(self.starts[-1]), about.size)
+        self._columns: dict[str, NumberColumn | TextColumn] = {}
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
+        """The vectors of these rows, as `retrieval/neighbours.py` asks for them."""
+        start, end, _ = rows.indices(len(self))
+        first = int(np.searchsorted(self.starts, start, side="right")) - 1
+        pieces = []
+        for number in range(first, len(self.segments)):
+            offset = int(self.starts[number])
+            if offset >= end:
+                break
+            pieces.append(self.segments[number].index.vectors[max(start - offset, 0) : end - offset])
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+    @cached_property
+    def live(self) -> Mask:
+        """The rows that were not deleted."""
+        mask = np.ones(len(self), np.bool_)
+        for start, segment in zip(self.starts, self.segments, strict=False):
+            mask[start + np.array(self.deleted.get(segment.name, []), dtype=np.int64)] = False
+        return mask
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """The row of each id."""
+        return {record["id"]: row for row, record in self._live_records()}
+
+    @cached_property
+    def passages(self) -> dict[str, list[str]]:
+        """The ids of the passages of each document that has several."""
+        found: dict[str, list[str]] = {}
+        for _, record in self._live_records():
+            if record["document"] != record["id"]:
+                found.setdefault(record["document"], []).append(record["id"])
+        return found
+
+    def ids_of(self, documents: Collection[str]) -> Iterator[str]:
+        """The ids of the records of these documents, and of those that are named themselves."""
+        for name in documents:
+            yield from self.passages.get(name, [])
+            if name in self.rows:
+                yield name
+
+    def at(self, row: int) -> tuple[Segment, int]:
+        number = int(np.searchsorted(self.starts, row, side="right")) - 1
+        return self.segments[number], row - int(self.starts[number])
+
+    def record(self, row: int) -> dict[str, Any]:
+        segment, inside = self.at(row)
+        return segment.records[inside]
+
+    def allowed(self, where: Filter | None) -> Mask:
+        return self.live if where is None else self.live & matching(where, self.column)
+
+    def column(self, name: str) -> NumberColumn | TextColumn:
+        if name not in self._columns:
+            values = [record["fields"].get(name) for segment in self.segments for record in segment.records]
+            is_text = self.about.fields[name] == TEXT
+            self._columns[name] = TextColumn([value or () for value in values]) if is_text else np.array(values, float)
+        return self._columns[name]
+
+    def _live_records(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        records = (record for segment in self.segments for record in segment.records)
+        return ((row, record) for row, record in enumerate(records) if self.live[row])
+
+
+class FileStore(VectorStore):
+    """A folder of indexes. Searches are exact; any number of processes may read while one writes."""
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        self.name = str(folder)
+        self._snapshot: tuple[Any, Snapshot] | None = None
+        self._filelock: FileLock | None = None
+
+    def exists(self) -> bool:
+        return (self.folder / MANIFEST).exists() or (self.folder / INDEX_MANIFEST).exists()
+
+    def about(self) -> About:
+        return self._read(lambda now: now.about)
+
+    def _create(self, about: About) -> None:
+        if self.folder.exists() and any(path.name != LOCK for path in self.folder.iterdir()):
+            raise RetrievalError(f"{self.folder}: holds files that are no store; give a folder of its own")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._write(about, [], {}, 1)
+
+    def note(self, about: About) -> None:
+        with self.writing():
+            now = self.snapshot()
+            self._write(about, now.segments, now.deleted, now.next)
+
+    def count(self, where: str | Filter | None = None) -> int:
+        return self._read(lambda now: int(now.allowed(fitted_filter(where, now.about.fields)).sum()))
+
+    def digests(self, documents: Collection[str]) -> dict[str, str]:
+        return self._read(lambda now: {id: now.record(now.rows[id])["digest"] for id in now.ids_of(documents)})
+
+    def add(self, records: Sequence[Record], vectors: Array) -> None:
+        if len(records) != len(vectors):
+            raise RetrievalError(f"there are {len(records):,} documents and {len(vectors):,} vectors")
+        if not records:
+            return
+        with self.writing():
+            now = self.snapshot()
+            if vectors.ndim != 2 or vectors.shape[1] != now.about.size:
+                raise RetrievalError(f"{self.name}: vectors must be of size {now.about.size}, got {vectors.shape}")
+            last = {record.id: row for row, record in enumerate(records)}  # an id that comes twice: the last one counts
+            gone = _with(now, [now.rows[id] for id in last if id in now.rows])
+            rows = sorted(last.values())
+            kept, joined = _small_tail(now.segments, gone, len(rows))
+            parts = [
+                *(_live_part(segment, gone) for segment in joined),
+                ([records[row] for row in rows], vectors[rows]),
+            ]
+            name = f"{now.next:05d}"
+            shutil.rmtree(self.folder / name, ignore_errors=True)  # of a writer that was killed
+            all_records = [record for part, _ in parts for record in part]
+            write_index(
+                self.folder / name,
+                [Document(record.title, record.text) for record in all_records],
+                (record.beside_text() for record in all_records),
+                np.concatenate([part for _, part in parts]).astype(np.float32, copy=False),
+                {"document_encoder": now.about.encoder, "model": now.about.model, "source": now.about.source},
+            )
+            self._write(now.about, [*kept, Segment(self.folder, name)], gone, now.next + 1)
+
+    def delete(self, ids: Collection[str]) -> int:
+        with self.writing():
+            now = self.snapshot()
+            rows = {now.rows[id] for id in now.ids_of(ids)}
+            if rows:
+                gone = _with(now, rows)
+                kept = [segment for segment in now.segments if len(gone.get(segment.name, [])) < len(segment)]
+                self._write(now.about, kept, gone, now.next)
+            return len(rows)
+
+    def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[Found]]:
+        return self._read(lambda now: self._search(now, vectors, k, where))
+
+    def _search(self, now: Snapshot, vectors: Array, k: int, where: Filter | None) -> list[list[Found]]:
+        if not len(now):
+            return [[] for _ in vectors]
+        allowed = now.allowed(where)
+        found: list[list[Found]] = []
+        for start in range(0, len(vectors), QUERY_BLOCK):
+            scores, rows = self._best(now, vectors[start : start + QUERY_BLOCK], k, allowed)
+            found += [self._found(now, *ranking) for ranking in zip(scores, rows, strict=True)]
+        return found
+
+    def _best(self, now: Snapshot, vectors: Array, k: int, allowed: Mask) -> tuple[Array, npt.NDArray[np.int64]]:
+        """Scores and rows of the best documents; -inf or row -1 where there are no more."""
+        score = dot_products(torch.from_numpy(np.ascontiguousarray(vectors)), now)
+        if allowed.all():
+            return best_of(score, len(now), k)
+        banned = torch.from_numpy(~allowed)
+
+        def allowed_only(start: int, end: int) -> torch.Tensor:
+            return score(start, end).masked_fill(banned[start:end], -torch.inf)
+
+        return best_of(allowed_only, len(now), k)
+
+    def _found(self, now: Snapshot, scores: Array, rows: npt.NDArray[np.int64]) -> list[Found]:
+        found = []
+        for score, row in zip(scores.tolist(), rows.tolist(), strict=True):
+            if row >= 0 and np.isfinite(score):
+                segment, inside = now.at(row)
+                vector = np.array(segment.index.vectors[inside : inside + 1][0], np.float32)
+                found.append(Found(score, segment.record(inside), vector))
+        return found
+
+    def _read(self, read: Callable[[Snapshot], T]) -> T:
+        """What a function reads; once more where a writer has joined segments meanwhile, so that files are gone."""
+        for attempt in range(_TRIES):
+            stamp = self._stamp()
+            try:
+                return read(self.snapshot())
+            except (RetrievalError, OSError):
+                if attempt == _TRIES - 1 or self._stamp() == stamp:
+                    raise
+        raise AssertionError
+
+    def snapshot(self) -> Snapshot:
+        """The store as it is now; opened anew only where a writer has changed it."""
+        stamp, old = self._stamp(), self._snapshot
+        if old is not None and old[0] == stamp:
+            return old[1]
+        opened = self._open({} if old is None else {segment.name: segment for segment in old[1].segments})
+        self._snapshot = (stamp, opened)
+        return opened
+
+    def _stamp(self) -> tuple[int, ...]:
+        for name in (MANIFEST, INDEX_MANIFEST):
+            try:
+                status = (self.folder / name).stat()
+            except OSError:
+                continue
+            return status.st_mtime_ns, status.st_size, status.st_ino
+        raise RetrievalError(
+            f"{self.folder}: no store there; make one with: boolbert index DOCS.jsonl --store {self.folder}"
+        )
+
+    def _open(self, known: dict[str, Segment]) -> Snapshot:
+        path = self.folder / MANIFEST
+        if not path.exists():
+            segment = known.get(".") or Segment(self.folder, ".")
+            manifest = segment.index.manifest
+            about = About(
+                encoder=manifest["document_encoder"],
+                size=segment.index.vectors.shape[1],
+                model=segment.index.model,
+                fields=manifest.get("fields", {}),
+                source=str(manifest.get("source", "")),
+            )
+            return Snapshot(about, [segment], {})
+        try:
+            content = read_object(path, RetrievalError)
+            about = About(**content["about"])
+            names, deleted, next = list(content["segments"]), dict(content["deleted"]), int(content["next"])
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, BoolBertError):
+                raise
+            raise RetrievalError(f"{path}: is damaged ({error!r}); delete the folder and index again") from None
+        return Snapshot(about, [known.get(name) or Segment(self.folder, name) for name in names], deleted, next)
+
+    def _write(self, about: About, segments: Sequence[Segment], deleted: dict[str, list[int]], next: int) -> None:
+        """Make this the store, and then delete the folders that no longer belong to it."""
+        names = [segment.name for segment in segments]
+        gone = {name: deleted[name] for name in names if deleted.get(name)}
+        content = {"about": asdict(about), "segments": names, "deleted": gone, "next": next}
+        write_json(self.folder / MANIFEST, content)
+        for folder in self.folder.iterdir():
+            if folder.name.isdecimal() and folder.is_dir() and folder.name not in names:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _lock(self, wait: float) -> None:
+        if self._filelock is None:
+            if not self.folder.is_dir():
+                self.folder.mkdir(parents=True)
+            self._filelock = FileLock(self.folder / LOCK)
+        try:
+            self._filelock.acquire(timeout=wait)  # a process that has it may take it again
+        except Timeout:
+            raise RetrievalError(
+                f"{self.name}: another process is writing into it; try again when it has finished"
+            ) from None
+
+    def _unlock(self) -> None:
+        assert self._filelock is not None
+        self._filelock.release()
+
+
+def _records_by_title(index: Index) -> Iterator[dict[str, Any]]:
+    """The records of an index that was made from titles and texts alone."""
+    names: dict[str, int] = {}
+    for row in range(len(index)):
+        document = index[row]
+        names[document.title] = count = names.get(document.title, 0) + 1
+        id = document.title if count == 1 else f"{document.title} [{count}]"
+        record = Record(id, document.title, document.text)
+        yield record.beside_text()
+
+
+def _value(value: Any) -> Value:
+    return tuple(value) if isinstance(value, list) else float(value)
+
+
+def _with(now: Snapshot, rows: Collection[int]) -> dict[str, list[int]]:
+    """The deleted rows of each segment, with these ones (of the whole store)."""
+    deleted = {name: set(old) for name, old in now.deleted.items()}
+    for row in rows:
+        segment, inside = now.at(row)
+        deleted.setdefault(segment.name, set()).add(inside)
+    return {name: sorted(found) for name, found in deleted.items()}
+
+
+def _small_tail(
+    segments: Sequence[Segment], deleted: dict[str, list[int]], size: int
+) -> tuple[list[Segment], list[Segment]]:
+    """The segments to keep, and those at the end that are joined with `size` new documents.
+
+    Each is joined when what follows is half as large, so a store has few segments however small the batches are.
+    """
+    kept = list(segments)
+    joined: list[Segment] = []
+    while kept and kept[-1].name != ".":
+        live = len(kept[-1]) - len(deleted.get(kept[-1].name, []))
+        if live > 2 * size or live + size > SHARD_SIZE:
+            break
+        joined.insert(0, kept.pop())
+        size += live
+    return [segment for segment in kept if len(deleted.get(segment.name, [])) < len(segment)], joined
+
+
+def _live_part(segment: Segment, deleted: dict[str, list[int]]) -> tuple[list[Record], Array]:
+    rows = sorted(set(range(len(segment))) - set(deleted.get(segment.name, [])))
+    return [segment.record(row) for row in rows], np.asarray(segment.index.vectors[:], np.float32)[rows]

@@ -1,0 +1,258 @@
+"""Milvus as a store: a file (Milvus Lite, `films.db`), a server or a cluster (`http://host:19530`), the same calls.
+
+A collection has a vector, its document and a JSON column of fields for each record. What the vectors are, and of which
+encoder, stands in the collection's properties.
+"""
+
+import json
+import logging
+import re
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boolbert.errors import BoolBertError, RetrievalError, optional
+from boolbert.retrieval.records import LONGEST_ID, Record
+
+from .base import WAIT, About, Array, Found, VectorStore
+from .where import Filter, fitted_filter, milvus_expression
+
+PROPERTY = "boolbert.about"
+COLLECTION = "documents"
+LONGEST_TEXT = 65_535  # bytes, Milvus's limit; what an encoder reads is far shorter
+MOST_FOUND = 16_384  # Milvus's limit, of a search and of a query
+_ROWS = 1000  # of one call: what is sent must stay below 64 MB
+_FIELDS = ["id", "document", "digest", "title", "text", "fields", "vector"]
+_NAME = re.compile(r"[A-Za-z_]\w{0,254}", re.ASCII)
+
+
+class MilvusStore(VectorStore):
+    """A collection of Milvus.
+
+    `index`: Milvus's index type and settings. Without it, a file is searched exactly (FLAT), and a server chooses
+    (AUTOINDEX).
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        collection: str | None = None,
+        *,
+        token: str | None = None,
+        index: dict[str, Any] | None = None,
+        wait: float = WAIT,
+    ):
+        self.collection = collection or COLLECTION
+        if not _NAME.fullmatch(self.collection):
+            raise RetrievalError(
+                f"--collection {self.collection!r}: Milvus takes letters, digits and _, and no digit first"
+            )
+        self.is_local = uri.endswith(".db")
+        self.name = uri if collection is None else f"{uri} {collection}"
+        self._uri = uri
+        self._index = index or {"index_type": "FLAT" if self.is_local else "AUTOINDEX"}
+        self._about: About | None = None
+        if self.is_local and not Path(uri).absolute().parent.is_dir():
+            raise RetrievalError(f"{uri}: its folder does not exist; make it first")
+        self._milvus = optional("pymilvus", "pymilvus", "milvus")
+        for library in (
+            "pymilvus",
+            "milvus_lite",
+            "grpc._server",
+        ):  # they print a traceback for what is told in one line here
+            logging.getLogger(library).setLevel(logging.CRITICAL)
+        if self.is_local:
+            optional("milvus_lite", "milvus-lite", "milvus")
+        self._client = self._connect(token, wait)
+
+    def _connect(self, token: str | None, wait: float) -> Any:
+        """A file can be open in one process at a time: wait for another one to let go of it."""
+        end = time.monotonic() + wait
+        while True:
+            try:
+                return self._milvus.MilvusClient(uri=self._uri, token=token or "", timeout=wait)
+            except Exception as error:  # not only Milvus's own: also gRPC's
+                if self.is_local and Path(self._uri).exists() and time.monotonic() < end:
+                    time.sleep(0.2)
+                    continue
+                reason = (
+                    "another process has it open; try again when it has finished"
+                    if self.is_local and Path(self._uri).is_dir()
+                    else f"cannot be reached: {_short(error)}"
+                )
+                raise RetrievalError(f"{self._uri}: {reason}") from None
+
+    def exists(self) -> bool:
+        with self._told():
+            return bool(self._client.has_collection(self.collection))
+
+    def about(self) -> About:
+        if self._about is None:
+            if not self.exists():
+                raise RetrievalError(
+                    f"{self._uri}: has no collection {self.collection!r}; make one with: boolbert index DOCS.jsonl "
+                    f"--store {self._uri}{'' if self.collection == COLLECTION else f' --collection {self.collection}'}"
+                )
+            with self._told():
+                properties = self._client.describe_collection(self.collection).get("properties") or {}
+                self._client.load_collection(self.collection)
+            try:
+                self._about = About(**json.loads(properties[PROPERTY]))
+            except (KeyError, TypeError, ValueError):
+                raise RetrievalError(
+                    f"{self.name}: the collection was not made by boolbert; give another name with --collection"
+                ) from None
+        return self._about
+
+    def _create(self, about: About) -> None:
+        kind = self._milvus.DataType
+        schema = self._milvus.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+        schema.add_field("id", kind.VARCHAR, is_primary=True, max_length=LONGEST_ID)
+        schema.add_field("document", kind.VARCHAR, max_length=LONGEST_ID)
+        schema.add_field("digest", kind.VARCHAR, max_length=64)
+        schema.add_field("title", kind.VARCHAR, max_length=LONGEST_TEXT)
+        schema.add_field("text", kind.VARCHAR, max_length=LONGEST_TEXT)
+        schema.add_field("fields", kind.JSON)
+        schema.add_field("vector", kind.FLOAT_VECTOR, dim=about.size)
+        index = self._client.prepare_index_params()
+        index.add_index("vector", metric_type="IP", **self._index)
+        with self._told():
+            self._client.create_collection(
+                self.collection,
+                schema=schema,
+                index_params=index,
+                consistency_level="Strong",  # who has added a document finds it
+                properties={PROPERTY: json.dumps(asdict(about))},
+            )
+
+    def note(self, about: About) -> None:
+        with self._told():
+            self._client.alter_collection_properties(self.collection, {PROPERTY: json.dumps(asdict(about))})
+        self._about = None
+
+    def add(self, records: Sequence[Record], vectors: Array) -> None:
+        if len(records) != len(vectors):
+            raise RetrievalError(f"there are {len(records):,} documents and {len(vectors):,} vectors")
+        if not np.isfinite(vectors).all():
+            raise RetrievalError(f"{self.name}: a document's vector holds NaN or infinity: the model is broken")
+        last = sorted({record.id: row for row, record in enumerate(records)}.values())
+        for start in range(0, len(last), _ROWS):
+            rows = [
+                {
+                    **{name: getattr(records[row], name) for name in ("id", "document", "digest")},
+                    "title": _cut(records[row].title),
+                    "text": _cut(records[row].text),
+                    "fields": {name: _json(value) for name, value in records[row].fields.items()},
+                    "vector": vectors[row].astype(np.float32),
+                }
+                for row in last[start : start + _ROWS]
+            ]
+            with self._told():
+                self._client.upsert(self.collection, rows)
+
+    def delete(self, ids: Collection[str]) -> int:
+        found = list(self.digests(ids))
+        for start in range(0, len(found), _ROWS):
+            with self._told():
+                self._client.delete(self.collection, ids=found[start : start + _ROWS])
+        return len(found)
+
+    def digests(self, documents: Collection[str]) -> dict[str, str]:
+        self.about()
+        names = list(documents)
+        found: dict[str, str] = {}
+        for start in range(0, len(names), _ROWS):
+            found |= self._digests(names[start : start + _ROWS])
+        return found
+
+    def _digests(self, names: list[str]) -> dict[str, str]:
+        listed = json.dumps(names, ensure_ascii=False)
+        with self._told():
+            rows = self._client.query(
+                self.collection,
+                filter=f"document in {listed} or id in {listed}",
+                output_fields=["id", "digest"],
+                limit=MOST_FOUND,
+            )
+        if len(rows) == MOST_FOUND and len(names) > 1:  # there may be more, passages of these documents
+            half = len(names) // 2
+            return self._digests(names[:half]) | self._digests(names[half:])
+        return {row["id"]: row["digest"] for row in rows}
+
+    def count(self, where: str | Filter | None = None) -> int:
+        wanted = fitted_filter(where, self.about().fields)
+        with self._told():
+            rows = self._client.query(
+                self.collection,
+                filter="" if wanted is None else milvus_expression(wanted),
+                output_fields=["count(*)"],
+            )
+        return int(rows[0]["count(*)"])
+
+    def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[Found]]:
+        if k > MOST_FOUND:
+            raise RetrievalError(f"Milvus finds at most {MOST_FOUND:,} documents at once, got k={k:,}")
+        with self._told():
+            found = self._client.search(
+                self.collection,
+                data=list(vectors),
+                limit=k,
+                filter="" if where is None else milvus_expression(where),
+                output_fields=_FIELDS,
+                search_params={"metric_type": "IP"},
+            )
+        return [[_found(hit) for hit in hits] for hits in found]
+
+    def _lock(self, wait: float) -> None:
+        """A file belongs to the process that has opened it. A server takes writers one after another by itself."""
+
+    def _unlock(self) -> None: ...
+
+    def close(self) -> None:
+        self._client.close()
+        if self.is_local:
+            from milvus_lite.server_manager import server_manager_instance
+
+            server_manager_instance.release_server(self._uri)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What Milvus raises, as one line."""
+        try:
+            yield
+        except BoolBertError:
+            raise
+        except self._milvus.MilvusException as error:
+            raise RetrievalError(f"{self.name}: Milvus says: {_short(error)}") from error
+
+
+def _found(hit: Any) -> Found:
+    row = hit["entity"]
+    fields = {name: tuple(value) if isinstance(value, list) else float(value) for name, value in row["fields"].items()}
+    record = Record(hit["id"], row["title"], row["text"], fields, row["document"], row["digest"])
+    return Found(float(hit["distance"]), record, np.asarray(row["vector"], np.float32))
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return int(value) if value == int(value) and abs(value) < 2**53 else value
+
+
+def _cut(text: str) -> str:
+    """
+    >>> len(_cut("é" * 40_000))
+    32767
+    """
+    content = text.encode()
+    return text if len(content) <= LONGEST_TEXT else content[:LONGEST_TEXT].decode(errors="ignore")
+
+
+def _short(error: Exception) -> str:
+    text = getattr(error, "message", None) or str(error) or type(error).__name__
+    return " ".join(str(text).split())[:300]

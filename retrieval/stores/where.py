@@ -1,0 +1,254 @@
+"""Filters on the fields beside the vectors: `year > 1990 and (genre = western or not country in (France, Italy))`.
+
+A field stands left, a value right; names and texts with spaces are quoted. A text field may hold several values: `=`
+asks whether one of them is this one, `!=` whether none is. A document without the field passes no condition on it, so
+that every engine gives the same answer: NOT is moved to the comparisons before an engine sees it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.data.own.columns import as_kind
+from boolbert.errors import RetrievalError, shorten
+
+Mask = npt.NDArray[np.bool_]
+GRAMMAR = "expected FIELD = != < <= > >= or in VALUE, joined by and, or, not and parentheses"
+LONGEST, DEEPEST = 10_000, 50
+_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_SAME = {"==": "=", "<>": "!="}
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<sign><=|>=|<>|!=|==|[=<>(),])|(?P<word>[^\s"'=<>!(),]+))"""
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One field against values: `=` means that one of them fits, `!=` that none does; the others have one value."""
+
+    field: str
+    sign: str
+    values: tuple[Any, ...]
+
+    def __invert__(self) -> "Comparison":
+        return replace(self, sign=_OPPOSITE[self.sign])
+
+
+@dataclass(frozen=True)
+class Both:
+    parts: tuple["Filter", ...]
+
+    def __invert__(self) -> "Either":
+        return Either(tuple(~part for part in self.parts))
+
+
+@dataclass(frozen=True)
+class Either:
+    parts: tuple["Filter", ...]
+
+    def __invert__(self) -> Both:
+        return Both(tuple(~part for part in self.parts))
+
+
+Filter = Comparison | Both | Either
+
+
+def parse_filter(text: str) -> Filter:
+    """
+    >>> parse_filter("year > 1990 and not genre = 'science fiction'")
+    Both(parts=(Comparison(field='year', sign='>', values=('1990',)), \
+Comparison(field='genre', sign='!=', values=('science fiction',))))
+    """
+    return _Parser(text).parse()
+
+
+def fitted_filter(wanted: str | Filter | None, kinds: Mapping[str, str]) -> Filter | None:
+    """A filter whose values are of its fields' kinds: numbers for `number` and `date`, texts for `text`.
+
+    >>> fitted_filter("year in (1990, 1991)", {"year": "number"})
+    Comparison(field='year', sign='=', values=(1990.0, 1991.0))
+    """
+    if wanted is None:
+        return None
+    return _fitted(parse_filter(wanted) if isinstance(wanted, str) else wanted, kinds)
+
+
+def _fitted(part: Filter, kinds: Mapping[str, str]) -> Filter:
+    if not isinstance(part, Comparison):
+        return replace(part, parts=tuple(_fitted(inner, kinds) for inner in part.parts))
+    kind = kinds.get(part.field)
+    if kind is None:
+        near = get_close_matches(part.field, kinds, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {shorten(', '.join(kinds) or 'none', 300)}"
+        raise RetrievalError(f"--where: there is no field {part.field!r}; {hint}")
+    if kind == "text" and part.sign not in ("=", "!="):
+        raise RetrievalError(f"--where: {part.field!r} holds texts, which take = != and in, not {part.sign!r}")
+    return replace(part, values=tuple(_fitted_value(part.field, kind, value) for value in part.values))
+
+
+def _fitted_value(field: str, kind: str, value: Any) -> Any:
+    found = as_kind(value, kind)
+    if found is None:
+        wanted = "numbers" if kind == "number" else "dates such as 1990-12-31"
+        raise RetrievalError(f"--where: {field!r} holds {wanted}, got {shorten(value)}")
+    return found
+
+
+class TextColumn:
+    """The rows that hold each text of a column.
+
+    >>> TextColumn([("a", "b"), (), ("b",)]).equal(["b", "x"]).tolist()
+    [True, False, True]
+    """
+
+    def __init__(self, values: Sequence[Sequence[str]]):
+        self.filled = np.fromiter(map(bool, values), np.bool_, len(values))
+        rows: dict[str, list[int]] = {}
+        for row, texts in enumerate(values):
+            for text in texts:
+                rows.setdefault(text, []).append(row)
+        self._rows = {text: np.array(found) for text, found in rows.items()}
+
+    def equal(self, texts: Iterable[str]) -> Mask:
+        mask = np.zeros(len(self.filled), np.bool_)
+        for text in texts:
+            mask[self._rows.get(text, [])] = True
+        return mask
+
+
+NumberColumn = npt.NDArray[np.float64]  # NaN where there is none
+
+
+def matching(wanted: Filter, column: Callable[[str], NumberColumn | TextColumn]) -> Mask:
+    """The rows that pass. `column` gives the values of a field."""
+    if not isinstance(wanted, Comparison):
+        masks = [matching(part, column) for part in wanted.parts]
+        join = np.logical_and if isinstance(wanted, Both) else np.logical_or
+        return np.asarray(join.reduce(masks), dtype=np.bool_)
+    values = column(wanted.field)
+    if isinstance(values, TextColumn):
+        fits, filled = values.equal(wanted.values), values.filled
+    elif wanted.sign in ("=", "!="):
+        fits, filled = np.isin(values, wanted.values), ~np.isnan(values)
+    else:
+        compare = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}[wanted.sign]
+        return np.asarray(compare(values, wanted.values[0]), dtype=np.bool_)
+    return fits if wanted.sign == "=" else filled & ~fits
+
+
+def milvus_expression(wanted: Filter, column: str = "fields") -> str:
+    """The filter in Milvus's language, over a JSON column.
+
+    >>> print(milvus_expression(fitted_filter('year >= 1990 and tag != "a b"', {"year": "number", "tag": "text"})))
+    (fields["year"] >= 1990) and (exists fields["tag"] and not (json_contains(fields["tag"], "a b")))
+    """
+    if not isinstance(wanted, Comparison):
+        joint = " and " if isinstance(wanted, Both) else " or "
+        return joint.join(f"({milvus_expression(part, column)})" for part in wanted.parts)
+    field = f"{column}[{_literal(wanted.field)}]"
+    values = [_literal(value) for value in wanted.values]
+    if isinstance(wanted.values[0], str):
+        fits = " or ".join(f"json_contains({field}, {value})" for value in values)
+        return fits if wanted.sign == "=" else f"exists {field} and not ({fits})"
+    sign = {"=": "=="}.get(wanted.sign, wanted.sign)
+    return (" and " if sign == "!=" else " or ").join(f"{field} {sign} {value}" for value in values)
+
+
+def _literal(value: float | str) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
+
+
+class _Parser:
+    def __init__(self, text: str):
+        if len(text) > LONGEST:
+            raise RetrievalError(f"--where: is longer than {LONGEST:,} characters")
+        self.text = text
+        self.tokens = list(self._tokens())
+        self.place = 0
+
+    def parse(self) -> Filter:
+        found = self._either(0)
+        if self.place < len(self.tokens):
+            raise self._error(f"{self.tokens[self.place][1]!r} was not expected here")
+        return found
+
+    def _tokens(self) -> Any:
+        end = 0
+        while self.text[end:].strip():
+            match = _TOKEN.match(self.text, end)
+            if match is None:
+                raise RetrievalError(f"--where {shorten(self.text)}: cannot be read at {shorten(self.text[end:], 30)}")
+            kind = str(match.lastgroup)
+            token = match[kind]
+            yield kind, re.sub(r"\\(.)", r"\1", token[1:-1]) if kind == "text" else token
+            end = match.end()
+
+    def _either(self, depth: int) -> Filter:
+        parts = [self._both(depth)]
+        while self._takes("or"):
+            parts.append(self._both(depth))
+        return parts[0] if len(parts) == 1 else Either(tuple(parts))
+
+    def _both(self, depth: int) -> Filter:
+        parts = [self._negated(depth)]
+        while self._takes("and"):
+            parts.append(self._negated(depth))
+        return parts[0] if len(parts) == 1 else Both(tuple(parts))
+
+    def _negated(self, depth: int) -> Filter:
+        if depth > DEEPEST:
+            raise RetrievalError(f"--where: nested more than {DEEPEST} deep")
+        if self._takes("not"):
+            return ~self._negated(depth + 1)
+        if not self._takes("("):
+            return self._comparison()
+        found = self._either(depth + 1)
+        self._expect(")")
+        return found
+
+    def _comparison(self) -> Filter:
+        field = self._value("a field")
+        is_negated = self._takes("not")
+        if self._takes("in"):
+            self._expect("(")
+            values = [self._value("a value")]
+            while self._takes(","):
+                values.append(self._value("a value"))
+            self._expect(")")
+            return Comparison(field, "!=" if is_negated else "=", tuple(values))
+        kind, sign = self.tokens[self.place] if self.place < len(self.tokens) else ("", "the end")
+        sign = _SAME.get(sign, sign)
+        if kind != "sign" or sign not in _OPPOSITE or is_negated:
+            raise self._error(f"after {field!r} comes {sign!r}")
+        self.place += 1
+        return Comparison(field, sign, (self._value("a value"),))
+
+    def _value(self, what: str) -> str:
+        if self.place >= len(self.tokens) or self.tokens[self.place][0] == "sign":
+            raise self._error(f"{what} is missing")
+        self.place += 1
+        return str(self.tokens[self.place - 1][1])
+
+    def _takes(self, word: str) -> bool:
+        """Whether this word or sign comes next, and if so, go past it."""
+        if self.place >= len(self.tokens):
+            return False
+        kind, token = self.tokens[self.place]
+        found = kind != "text" and str(token).lower() == word
+        self.place += found
+        return found
+
+    def _expect(self, sign: str) -> None:
+        if not self._takes(sign):
+            raise self._error(f"{sign!r} is missing")
+
+    def _error(self, problem: str) -> RetrievalError:
+        return RetrievalError(f"--where {shorten(self.text)}: {problem}; {GRAMMAR}")

@@ -1,0 +1,85 @@
+"""Documents into a store: encoded in batches, added as they come.
+
+A call that was cut off goes on where it was, and one with changed documents encodes only those: each record keeps a
+digest of its content, and what is there unchanged is left alone.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tqdm import tqdm
+
+from boolbert.data.own import OwnDocument, OwnDocuments
+from boolbert.errors import RetrievalError
+from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.encode import default_batch_size
+from boolbert.retrieval.records import Record
+from boolbert.retrieval.shards import SHARD_SIZE
+
+from .base import About, VectorStore
+
+if TYPE_CHECKING:
+    from boolbert.retrieval.models import SearchModel
+
+
+@dataclass
+class Written:
+    """What a call has done."""
+
+    documents: int = 0
+    encoded: int = 0
+    deleted: int = 0  # passages that their document no longer has
+    repeated: int = 0  # ids that came before in the same source; the last one counts
+
+
+def index_documents(
+    documents: OwnDocuments,
+    store: VectorStore,
+    model: "SearchModel",
+    *,
+    batch: int = SHARD_SIZE,
+    progress: bool = True,
+) -> Written:
+    """Add documents to a store, or go on where an earlier call was cut off. Documents of the same id are replaced."""
+    written = Written()
+    seen: set[str] = set()
+    size = default_batch_size(model.encoder)
+    with store.writing():
+        store.create(About.of(model, documents.columns, documents.name))
+        is_new = store.count() == 0
+        with tqdm(desc="index", unit="doc", unit_scale=True, disable=None if progress else True) as bar:
+            for part in _batches(documents, batch):
+                records = {record.id: record for record in map(Record.of, part)}
+                written.documents += len(part)
+                written.repeated += len(part) - len(records) + len(seen & records.keys())
+                seen |= records.keys()
+                # A document without an id of its own has its title: two of one title must not delete each other.
+                named = {own.whole or own.id for own in part if own.id}
+                stored = {} if is_new else store.digests(named)
+                stale = stored.keys() - records.keys()
+                stored |= {} if is_new else store.digests({record.document for record in records.values()} - named)
+                new = [record for record in records.values() if stored.get(record.id) != record.digest]
+                if new:
+                    texts = [record.text for record in new]
+                    store.add(new, encode_inputs(model.encoder, texts, "document", size))
+                written.deleted += store.delete(stale) if stale else 0
+                written.encoded += len(new)
+                bar.update(len(part))
+        count = store.count()
+        if count < len(seen) or (is_new and count > len(seen)):
+            raise RetrievalError(f"{store.name}: holds {count:,} documents, and {len(seen):,} were added; index again")
+        store.note(replace(store.about(), complete=True))
+    return written
+
+
+def _batches(documents: Iterable[OwnDocument], size: int) -> Iterator[list[OwnDocument]]:
+    """Batches of at least this size that never part the passages of a document."""
+    part: list[OwnDocument] = []
+    for document in documents:
+        if len(part) >= size and (document.whole is None or document.whole != part[-1].whole):
+            yield part
+            part = []
+        part.append(document)
+    if part:
+        yield part

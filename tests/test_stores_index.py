@@ -1,0 +1,341 @@
+"""Documents into stores and back out: the same ten results everywhere, resumed, refused, and one writer at a time."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from search_fixtures import write_run
+from store_fixtures import KINDS, skip_without, write_films
+
+from boolbert.cli.main import main
+from boolbert.data.own import OwnDocuments, Passages
+from boolbert.errors import RetrievalError
+from boolbert.retrieval.stores import Record, index_documents, open_store, writing
+from boolbert.search import BoolSearcher, Index, build_index, load_model
+
+QUERIES = {
+    "plain": ("films about war", []),
+    "not": ("films but not about war", ["not"]),
+    "or": ("films or books in c", ["or"]),
+    "both": ("films or books but not about war", ["or", "not"]),
+}
+FILTERS = (None, "year > 1970", "genres = western and not genres = 'war film' or year in (1951, 1955)")
+
+
+@pytest.fixture
+def model(tmp_path, lively, tiny_config, tokenizer):
+    write_run(tmp_path / "model", lively, tiny_config, tokenizer, branches=4)
+    return load_model(tmp_path / "model")
+
+
+@pytest.fixture(params=list(KINDS))
+def place(request, tmp_path):
+    skip_without(request.param)
+    return str(tmp_path / KINDS[request.param])
+
+
+@pytest.fixture
+def opened():
+    stores = []
+
+    def open_again(name, **options):
+        stores.append(open_store(name, **options))
+        return stores[-1]
+
+    yield open_again
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def films(tmp_path):
+    return OwnDocuments(write_films(tmp_path / "films.jsonl"), progress=False)
+
+
+def content(store):
+    """All of a store: ids, texts, fields and vectors."""
+    found = store.search(np.ones((1, store.about().size)), 1000)[0]
+    return sorted((hit.record.id, hit.record, hit.vector.tobytes()) for hit in found)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_same_ten_results_as_from_an_index(tmp_path, place, opened, model, films, name):
+    """With NOT, with OR (several vectors), with both, with filters, and with a hard line."""
+    store = opened(place)
+    index_documents(films, store, model, batch=25, progress=False)
+    built = build_index(films, tmp_path / "index", model, progress=False)
+    direct, stored = BoolSearcher(model, built), BoolSearcher(model, store)
+    query, operators = QUERIES[name]
+    for where in FILTERS:
+        for line in (None, 0.1):
+            expected = direct.search(query, 10, operators, where=where, exclude_above=line)
+            found = stored.search(query, 10, operators, where=where, exclude_above=line)
+            assert [hit.title for hit in found] == [hit.title for hit in expected]
+            for number in ("score", "wanted", "excluded"):
+                if getattr(expected[0], number) is not None:
+                    values = [[getattr(hit, number) for hit in answer] for answer in (found, expected)]
+                    np.testing.assert_allclose(*values, atol=1e-5)
+    parts = stored._encode(stored.read(query, operators), None)
+    assert (len(parts.vectors) > 1) == ("or" in operators)
+    assert (parts.excluded is not None) == ("not" in operators)
+
+
+def test_filters_leave_the_right_documents(tmp_path, model, films):
+    searcher = BoolSearcher(model, build_index(films, tmp_path / "index", model, progress=False))
+    years = [1950 + int(hit.id[2:]) for hit in searcher.search("films", 60, where="year > 1970")]
+    assert sorted(years) == list(range(1971, 2010))
+    rows = {int(hit.id[2:]) for hit in searcher.search("films", 60, where="genres = western and genres != drama")}
+    assert rows == {row for row in range(60) if row & 3 == 1}
+    with pytest.raises(RetrievalError, match="there is no field 'director'; there are: 'year, genres'"):
+        searcher.search("films", where="director = Ford")
+
+
+def test_what_is_unchanged_is_not_encoded_again(tmp_path, place, opened, model, films):
+    store = opened(place)
+    assert index_documents(films, store, model, batch=20, progress=False).encoded == 60
+    before = content(store)
+    assert index_documents(films, store, model, batch=20, progress=False).encoded == 0
+    assert content(store) == before
+    lines = (tmp_path / "films.jsonl").read_text().splitlines()
+    changed = {**json.loads(lines[7]), "text": "books about c", "year": 2024}
+    more = {**json.loads(lines[8]), "id": "tt99", "title": "Film 99"}
+    (tmp_path / "more.jsonl").write_text("\n".join(map(json.dumps, [changed, more, json.loads(lines[9])])))
+    new = OwnDocuments(tmp_path / "more.jsonl", progress=False)
+    written = index_documents(new, store, model, progress=False)
+    assert (written.documents, written.encoded, store.count()) == (3, 2, 61)
+    assert store.count("year = 2024") == 1
+    assert store.about().complete
+
+
+def test_passages_that_a_document_no_longer_has_are_deleted(tmp_path, place, opened, model):
+    """By id. Two documents of one title and without ids do not delete each other."""
+    path = tmp_path / "long.jsonl"
+    store = opened(place)
+
+    def index(rows):
+        path.write_text("\n".join(map(json.dumps, rows)))
+        documents = OwnDocuments(path, passages=Passages(words=20, overlap=5), progress=False)
+        return index_documents(documents, store, model, batch=1, progress=False)
+
+    long = {"id": "long", "title": "Long", "text": "films about war " * 30}
+    index([long, {"id": "short", "title": "Short", "text": "books"}])
+    count = store.count()
+    assert count > 4
+    assert len(store.digests(["long"])) == count - 1
+    written = index([{**long, "text": "films about war " * 10}])
+    assert written.deleted > 0
+    assert store.count() == len(store.digests(["long"])) + 1 < count
+    store.delete(["long", "short"])
+    rows = [{"title": "Twin", "text": "films about war " * n} for n in (10, 20)]
+    index(rows)
+    both = store.count()
+    assert index(rows).deleted == 0
+    assert store.count() == both
+
+
+def test_a_run_that_was_cut_off_goes_on_and_ends_equal(place, opened, model, films, monkeypatch, tmp_path):
+    whole = opened(str(tmp_path / "whole"))
+    index_documents(films, whole, model, batch=20, progress=False)
+    store = opened(place)
+    encode, calls = writing.encode_inputs, []
+
+    def dies(*arguments, **options):
+        calls.append(len(arguments[1]))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return encode(*arguments, **options)
+
+    monkeypatch.setattr(writing, "encode_inputs", dies)
+    with pytest.raises(KeyboardInterrupt):
+        index_documents(films, store, model, batch=20, progress=False)
+    assert store.count() == 40
+    assert not store.about().complete
+    monkeypatch.setattr(writing, "encode_inputs", encode)
+    assert index_documents(films, store, model, batch=20, progress=False).encoded == 20
+    assert content(store) == content(whole)
+    assert store.about().complete
+
+
+WRITER = """
+import sys
+import numpy as np
+from boolbert.retrieval.stores import About, Record, open_store
+store = open_store(sys.argv[1])
+with store.writing():
+    store.create(About("e" * 16, 4))
+    print("writing", flush=True)
+    for number in range(int(sys.argv[2])):
+        store.add([Record(f"{sys.argv[3]}{number}", "t", "x" * 1000)], np.ones((1, 4), np.float32))
+        print(number, flush=True)
+"""
+
+
+def start_writer(place, count, name):
+    command = [sys.executable, "-c", WRITER, place, str(count), name]
+    writer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert writer.stdout.readline() == "writing\n"
+    return writer
+
+
+@pytest.mark.parametrize("place", ["folder", "milvus"], indirect=True)  # FAISS has the folder's lock
+def test_one_writer_at_a_time_and_one_that_was_killed(place, opened):
+    """The second is told. After a kill, at any moment, the store is whole, and the lock went with its owner."""
+    writer = start_writer(place, 10_000, "a")
+    try:
+        with pytest.raises(RetrievalError, match=r"another process (is writing into it|has it open); try again"):
+            impatient(place)
+        done = [int(writer.stdout.readline()) for _ in range(25)][-1]
+    finally:
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.wait()
+    done = max([done, *map(int, writer.stdout.read().split("\n")[:-1])])
+    store = opened(place)
+    assert store.count() in (done + 1, done + 2)
+    with store.writing():
+        store.add([Record("b", "t", "x")], np.ones((1, 4)))
+    assert set(store.digests(["a0", f"a{done}", "b"])) == {"a0", f"a{done}", "b"}
+
+
+@pytest.mark.parametrize("place", ["folder", "milvus"], indirect=True)
+def test_the_second_writer_waits(place, opened):
+    """Until the first has finished, which it does in time here."""
+    writer = start_writer(place, 20, "a")
+    store = opened(place)
+    with store.writing(wait=60):
+        store.add([Record("b", "t", "x")], np.ones((1, 4)))
+    assert store.count() == 21
+    assert writer.wait(60) == 0
+
+
+def impatient(place):
+    if place.endswith(".db"):
+        from boolbert.retrieval.stores.milvus_store import MilvusStore
+
+        MilvusStore(place, wait=0.5)
+    else:
+        with open_store(place).writing(wait=0.5):
+            pass
+
+
+def test_a_reader_sees_what_a_writer_adds(tmp_path, opened):
+    """A folder can be read while another process writes."""
+    writer = start_writer(str(tmp_path / "films"), 60, "a")
+    reader = opened(str(tmp_path / "films"))
+    counts = [reader.count()]
+    while writer.poll() is None:
+        counts.append(len(reader.search(np.ones((1, 4)), 100)[0]))
+    assert counts == sorted(counts)
+    assert reader.count() == 60
+    assert len(reader.snapshot().segments) < 10  # small ones were joined
+
+
+def test_another_encoder_is_refused(tmp_path, place, opened, model, films, lively, tiny_config, tokenizer):
+    from sentence_helpers import plain_bert
+
+    from boolbert.sentence_boolbert import save_dual_encoder
+
+    store = opened(place)
+    index_documents(films, store, model, progress=False)
+    other = plain_bert(lively, tiny_config, seed=9)
+    save_dual_encoder(tmp_path / "other", lively(pooling="mean"), other, tokenizer, pooling="mean", similarity="cosine")
+    another = load_model(tmp_path / "other")
+    for call in (
+        lambda: BoolSearcher(another, store),
+        lambda: index_documents(films, store, another, progress=False),
+    ):
+        with pytest.raises(RetrievalError, match=r"another document encoder, that of .*/model, not of .*/other"):
+            call()
+    assert store.count() == 60
+
+
+def test_an_index_takes_more_documents_as_a_store(tmp_path, model, films):
+    """Of the folder that `boolbert index --output` writes."""
+    build_index(films, tmp_path / "index", model, progress=False)
+    store = open_store(tmp_path / "index")
+    assert store.count() == 60
+    assert index_documents(films, store, model, progress=False).encoded == 0
+    assert store.delete(["tt3", "tt4"]) == 2
+    assert index_documents(films, store, model, progress=False).encoded == 2
+    assert store.delete(["tt5"]) == 1
+    searcher = BoolSearcher(model, tmp_path / "index")  # by its name: the newest state, not the old index
+    assert len(searcher.search("films", 100)) == 59
+    with pytest.raises(RetrievalError, match="is a store; add documents with"):
+        build_index(films, tmp_path / "index", model, progress=False)
+    assert len(Index(tmp_path / "index")) == 60  # its files are untouched
+
+
+def test_the_command_line(tmp_path, place, model, films, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flags = ["--store", place, *(["--collection", "films"] if place.endswith(".db") else [])]
+    assert main(["index", "films.jsonl", *flags, "--model", "model", "--json"]) == 0
+    described = json.loads(capsys.readouterr().out)
+    assert (described["documents"], described["encoded"], described["complete"]) == (60, 60, True)
+    assert main(["search", "films but not about war", *flags, "-k", "3", "--json", "--where", "year < 1960"]) == 0
+    hits = json.loads(capsys.readouterr().out)["hits"]
+    assert len(hits) == 3
+    assert all(int(hit["id"][2:]) < 10 for hit in hits)
+    assert main(["index", *flags, "--delete", hits[0]["id"], "nobody"]) == 0
+    assert "1 records deleted" in capsys.readouterr().out
+    assert main(["search", "films but not about war", *flags, "-k", "2", "--where", "year < 1960", "--json"]) == 0
+    assert [hit["id"] for hit in json.loads(capsys.readouterr().out)["hits"]] == [hit["id"] for hit in hits[1:]]
+    for words, message in {
+        ("search", "films", *flags, "--where", "year >"): "a value is missing",
+        ("index", "films.jsonl"): "give --output DIR for an index, or --store NAME",
+        ("index", "films.jsonl", "--output", "a", *flags): "give --output DIR for an index, or --store NAME",
+        ("index", *flags): "give the documents to index, or --delete with ids",
+        ("search", "films", *flags, "--index", "index"): "give --index or --store, not both",
+        ("search", "films", "--collection", "films"): "--collection needs --store",
+    }.items():
+        assert main(list(words)) == 2
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--store", "nowhere"], "no store there; make one with: boolbert index"),
+        (["--store", "films", "--collection", "a"], "--collection is for Milvus"),
+    ],
+)
+def test_a_wrong_store_is_one_line(tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(["search", "films", *words]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_folder_of_other_files_is_left_alone(tmp_path, model, films):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "diary.txt").write_text("dear diary")
+    with pytest.raises(RetrievalError, match="holds files that are no store"):
+        index_documents(films, open_store(tmp_path / "mine"), model, progress=False)
+
+
+def test_an_approximate_index_of_faiss_is_remembered_and_extended(tmp_path, model, films, monkeypatch):
+    skip_without("faiss")
+    from boolbert.retrieval.stores import faiss_store
+
+    store = open_store(tmp_path / "films.faiss", faiss="HNSW8,Flat")
+    index_documents(films, store, model, progress=False)
+    exact = open_store(tmp_path / "exact")
+    index_documents(films, exact, model, progress=False)
+    queries = np.random.default_rng(0).normal(size=(5, store.about().size))
+    for where in (None, "year > 1980"):
+        found, best = (
+            [[hit.record.id for hit in hits] for hits in s.search(queries, 5, where)] for s in (store, exact)
+        )
+        assert np.mean([len({*a} & {*b}) for a, b in zip(found, best, strict=True)]) >= 4
+    assert json.loads((tmp_path / "films.faiss" / "faiss.json").read_text())["factory"] == "HNSW8,Flat"
+    made = []
+    original = faiss_store.FaissIndex
+    monkeypatch.setattr(faiss_store, "FaissIndex", lambda *a, **k: made.append((a[1], k["file"])) or original(*a, **k))
+    again = open_store(tmp_path / "films.faiss")
+    assert [[hit.record.id for hit in hits] for hits in again.search(queries, 5, "year > 1980")] == found
+    assert made == [("HNSW8,Flat", tmp_path / "films.faiss" / "faiss.index")]
+    with pytest.raises(RetrievalError, match="'Nonsense': no index of FAISS"):
+        open_store(tmp_path / "films.faiss", faiss="Nonsense").search(queries, 5)
