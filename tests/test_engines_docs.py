@@ -1,0 +1,64 @@
+"""The recipes of docs/engines.md run, and each of them obeys NOT. Those whose package is missing are skipped, loudly."""
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import boolbert
+
+PAGE = (Path(boolbert.__file__).parent / "docs" / "engines.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
+# What tells each block, the packages it needs, and what its last line prints.
+RECIPES = {
+    "Milvus": ("films.db", ["pymilvus", "milvus_lite"], "['Alien', 'Ran']"),
+    "Qdrant": (
+        "qdrant_client",
+        ["qdrant_client"],
+        "['A crew meets a monster in space.', 'A western about an outlaw.']",
+    ),
+    "LanceDB": ("lancedb", ["lancedb"], "['A crew meets a monster in space.', 'A western about an outlaw.']"),
+    "LangChain": ("langchain_core", ["langchain_core"], "['A crew meets a monster in space.']"),
+}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_runs_and_obeys(name, tmp_path, monkeypatch, capsys):
+    mark, packages, expected = RECIPES[name]
+    (block,) = (block for block in BLOCKS if mark in block)
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        pytest.skip(f"NOT TESTED: the recipe for {name}, because {', '.join(missing)} is not installed")
+    monkeypatch.chdir(tmp_path)
+    found: dict = {}
+    exec(block, found)
+    assert capsys.readouterr().out.splitlines()[-1] == expected
+    if name == "Milvus":
+        found["store"].close()
+
+
+def test_every_block_is_tested():
+    assert len(BLOCKS) == len(RECIPES)
+
+
+def test_alternatives_are_merged_as_the_recipe_says(tmp_path, monkeypatch, capsys):
+    """With a query of several vectors, Qdrant's recipe ranks as the largest dot product does."""
+    pytest.importorskip("qdrant_client", reason="NOT TESTED: Qdrant with alternatives; qdrant-client is not installed")
+    import numpy as np
+
+    (block,) = (block for block in BLOCKS if "qdrant_client" in block)
+    found: dict = {}
+    exec(block, found)
+    vectors = np.random.default_rng(0).normal(size=(3, 384)).astype(np.float32)
+    documents = found["encoder"].encode_document(found["texts"])
+
+    class Several:
+        def encode_query(self, query, branches):
+            return vectors
+
+    found["encoder"] = Several()
+    expected = (documents @ vectors.T).max(axis=1)
+    points = found["search"]("a or b", k=3)
+    assert [point.id for point in points] == np.argsort(-expected).tolist()
+    np.testing.assert_allclose([point.score for point in points], np.sort(expected)[::-1], atol=1e-5)
