@@ -1,4 +1,4 @@
-"""The recipes of docs/engines.md run, and each of them obeys NOT. Those whose package is missing are skipped, loudly."""
+"""The recipes of docs/engines.md run, and each obeys NOT. Those whose package is missing are skipped, loudly."""
 
 import re
 from importlib.util import find_spec
