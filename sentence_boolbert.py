@@ -14,6 +14,7 @@ import math
 import re
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -200,6 +201,24 @@ class BoolBertSentenceTransformer(SentenceTransformer):
             default_prompt_name=source.default_prompt_name,
             similarity_fn_name=source.similarity_fn_name,
         )
+
+    def encode(self, inputs: Any, prompt_name: str | None = None, *args: Any, **kwargs: Any) -> Any:
+        """As in sentence-transformers. `task` or `prompt_name`, "query" or "document", says which side encodes.
+
+        Without either it is the document side. Queries would lose their operators there, so a warning says so, once.
+        """
+        if kwargs.get("task") is None and isinstance(self[0], Router):
+            side = prompt_name or self.default_prompt_name
+            if side in ("query", "document"):
+                kwargs["task"] = side
+            elif not getattr(self, "_has_warned", False):
+                self._has_warned = True
+                warnings.warn(
+                    "encode() takes all texts for documents; queries go through encode_query(), or "
+                    'encode(..., prompt_name="query")',
+                    stacklevel=2,
+                )
+        return super().encode(inputs, prompt_name, *args, **kwargs)
 
     def encode_query(
         self,

@@ -235,6 +235,7 @@ class Bench:
         self.tests = {name: load_test(name, options) for name in options.test}
         traps = [first_traps(read_trap_set(folder), options.trap_limit) for folder in options.traps]
         self.traps = {trap.name: trap for trap in traps}
+        self._vectors: dict[tuple[str, str], Any] = {}  # of tests and document encoders: a fixed one encodes once
         self.results: dict[str, dict[str, list[dict[str, float]]]] = defaultdict(lambda: defaultdict(list))
 
     def measure_bm25(self) -> None:
@@ -261,13 +262,22 @@ class Bench:
         from boolbert.eval.exclusion import score
         from boolbert.eval.systems import Dense
         from boolbert.retrieval.batches import encode_inputs
+        from boolbert.retrieval.fingerprints import model_fingerprint
         from boolbert.retrieval.hybrid import fuse
         from boolbert.retrieval.models import load_encoder
 
         model = load_encoder(model_name, quiet=True)
         batch = 256 if model.device.type == "cuda" else 32
+        encoder = model_fingerprint(model, "document")
+        self._vectors = {key: vectors for key, vectors in self._vectors.items() if key[1] == encoder}
+
+        def encode(name: str, texts: list[str]) -> Any:
+            if (name, encoder) not in self._vectors:
+                self._vectors[name, encoder] = encode_inputs(model, texts, "document", batch)
+            return self._vectors[name, encoder]
+
         for name, task in self.tests.items():
-            vectors = encode_inputs(model, [document.text for document in task.corpus], "document", batch)
+            vectors = encode(name, [document.text for document in task.corpus])
             _, rows = Dense(system, model, vectors).search(task.questions, min(DEPTH, len(task.corpus)))
             self._note(name, system, task, rows)
             path = self._bm25(name, task, "wanted")
@@ -275,7 +285,7 @@ class Bench:
                 self._note(name, f"{system}, hybrid", task, fuse([rows, np.load(path)], DEPTH))
         for name, traps in self.traps.items():
             queries = encode_inputs(model, [query.text for query in traps.queries], "query", batch)
-            found = score(system, queries, encode_inputs(model, traps.texts, "document", batch), traps).means()
+            found = score(system, queries, encode(name, traps.texts), traps).means()
             self._add(name, system, {TRAPS[metric]: found[metric] for metric in TRAPS})
 
     def _note(self, name: str, system: str, task: Task, rows: Any) -> None:

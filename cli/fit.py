@@ -11,10 +11,9 @@ measured on queries whose words and names training never saw.
 import argparse
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +24,8 @@ from boolbert.data import Document
 from boolbert.data.own import Made, OwnDocuments, documents_of, make_queries
 from boolbert.data.own.folder import QUERIES
 from boolbert.data.tasks import Task, quest_splits
-from boolbert.errors import TrainingError
-from boolbert.files import write_json
+from boolbert.errors import INTERRUPTED, BoolBertError, Interrupted, TrainingError
+from boolbert.files import read_object, whole_folder, write_json
 from boolbert.tables import aligned, number
 from boolbert.terminal import printable
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from boolbert.search import BoolSearcher
 
 EPOCHS, BATCH = 3, 64
-MODEL, MADE, REPORT = "model", "queries", "fit.json"
+MODEL, MADE, START, REPORT = "model", "queries", "start", "fit.json"
 SIDES = ("fixed", "learned")
 # What is printed of the metrics; the first two tell whether training helped.
 SHOWN = {
@@ -45,6 +44,7 @@ SHOWN = {
     "recall@100": "Recall@100",
     "negated": "excluded in the top R",
 }
+FEW = 30  # held-out queries that say little
 _PROBE = 48  # texts that tell the speed of this machine
 
 
@@ -93,57 +93,57 @@ def fit(
     began = time.perf_counter()
     own = documents if isinstance(documents, OwnDocuments) else OwnDocuments(documents)
     folder = Path(output_dir) if output_dir is not None else Path(default_folder(own.name))
-    check_arguments(folder, document_side, epochs)
+    settings = {"documents": own.name, "model": model and str(model), "document_side": document_side, "kind": kind}
+    settings |= {"queries": queries, "epochs": epochs, "seed": seed}
+    settings |= {"layout": str(own.layout), "passages": own.passages is not None}
+    check_arguments(settings)
+    begun = is_begun(folder, settings)
     say(own.preview())
-    made = make_queries(own, folder / MADE, queries=queries, seed=seed, kind=kind)
+    made = queries_of(own, folder, settings)
     for line in (str(made), *(f"note: {note}" for note in made.notes)):
         say(line)
 
     import torch
 
     from boolbert.retrieval.encode import encode_corpus
+    from boolbert.retrieval.index import VECTORS, build_index
     from boolbert.retrieval.models import load_model
-    from boolbert.search import BoolSearcher, build_index
+    from boolbert.search import BoolSearcher
     from boolbert.train.retrieval_run import train_on_made
 
     side = document_side or ("learned" if torch.cuda.is_available() else "fixed")
-    start = start_model(model, seed, say)
+    start = start_model(folder, model, seed, say)
     data = quest_splits(folder / MADE)
     corpus = data.train.corpus
     steps = epochs * -(-made.train // BATCH)
     say(plan(start.encoder, data.train, data.dev, steps, side))
-    with tempfile.TemporaryDirectory() as scratch:
-        start_folder = Path(scratch, "start")
-        start.encoder.save(str(start_folder), create_model_card=False)
-        # Where documents are fixed these vectors are the index's too, and are not computed again.
-        shards = encode_corpus(
-            start.encoder, corpus, folder / "vectors" if side == "fixed" else Path(scratch, "before")
-        )
-        vectors = np.array(shards[:], dtype=np.float32)
-        before = measure(start.encoder, data.dev, vectors)
-        train_on_made(
-            folder / MADE,
-            folder / MODEL,
-            start_folder,
-            documents=side,
-            vectors=torch.from_numpy(vectors) if side == "fixed" else None,
-            summary=False,
-            epochs=epochs,
-            batch_size=BATCH,
-            document_length=document_length(start.encoder),
-            log_every=max(10, steps // 10),
-            seed=seed,
-        )
-    shutil.rmtree(folder / MODEL / "checkpoints", ignore_errors=True)
+    # Where documents are fixed these vectors are the index's too, and are not computed again.
+    shards = encode_corpus(start.encoder, corpus, folder / VECTORS if side == "fixed" else folder / START / VECTORS)
+    vectors = np.array(shards[:], dtype=np.float32)
+    before = measure(start.encoder, data.dev, vectors)
+    train_on_made(
+        folder / MADE,
+        folder / MODEL,
+        folder / START,
+        documents=side,
+        vectors=torch.from_numpy(vectors) if side == "fixed" else None,
+        report=False,
+        resume=begun,
+        epochs=epochs,
+        batch_size=BATCH,
+        document_length=document_length(start.encoder),
+        log_every=max(10, steps // 10),
+        seed=seed,
+    )
     trained = load_model(folder / MODEL)
     index = build_index(corpus, folder, trained)
     after = measure(trained.encoder, data.dev, index.vectors)
-    notes = [] if after["r_precision"] >= before["r_precision"] else [worse(folder)]
-    fitted = Fitted(
-        folder, trained, BoolSearcher(trained, index), made, before, after, time.perf_counter() - began, notes
-    )
-    write_json(folder / REPORT, {"before": before, "after": after, "seconds": round(fitted.seconds, 1)})
-    return fitted
+    for leftover in (folder / START, folder / MODEL / "checkpoints"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    seconds = time.perf_counter() - began
+    write_json(folder / REPORT, {"settings": settings, "before": before, "after": after, "seconds": round(seconds, 1)})
+    notes = notes_of(folder, made, before, after)
+    return Fitted(folder, trained, BoolSearcher(trained, index), made, before, after, seconds, notes)
 
 
 def default_folder(name: str) -> str:
@@ -154,30 +154,60 @@ def default_folder(name: str) -> str:
     return f"{Path(name).name.partition('.')[0] or 'documents'}_fitted"
 
 
-def check_arguments(folder: Path, document_side: str | None, epochs: int) -> None:
-    """Raise before anything is read or loaded."""
+def check_arguments(settings: dict[str, Any]) -> None:
+    """Raise before anything is loaded or written."""
+    if settings["document_side"] not in (None, *SIDES):
+        raise TrainingError(f"--documents must be fixed or learned, got {settings['document_side']!r}")
+    if settings["epochs"] < 1:
+        raise TrainingError(f"--epochs must be at least 1, got {settings['epochs']}")
+
+
+def is_begun(folder: Path, settings: dict[str, Any]) -> bool:
+    """Whether the folder holds this very fit, cut off before its end; a folder with anything else is refused."""
     from boolbert.train.upgrade import check_is_new
 
-    if document_side not in (None, *SIDES):
-        raise TrainingError(f"--documents must be fixed or learned, got {document_side!r}")
-    if epochs < 1:
-        raise TrainingError(f"--epochs must be at least 1, got {epochs}")
-    check_is_new(folder)
+    if not (folder / REPORT).is_file():
+        check_is_new(folder)
+        return False
+    report = read_object(folder / REPORT, TrainingError)
+    if "after" in report:
+        raise TrainingError(f"--output_dir {folder}: holds a finished fit; give a new folder, or delete this one")
+    if report.get("settings") != settings:
+        raise TrainingError(
+            f"--output_dir {folder}: holds a fit that was cut off, with other flags; give those, or a new folder"
+        )
+    return True
 
 
-def start_model(name: str | Path | None, seed: int, say: Callable[[str], None]) -> "SearchModel":
-    """The model that training starts from; a plain encoder is upgraded first."""
-    from dataclasses import replace
+def queries_of(own: OwnDocuments, folder: Path, settings: dict[str, Any]) -> Made:
+    """The queries that an earlier call has made, else new ones. Where none can be made, nothing is left behind."""
+    if (folder / MADE).exists():
+        return Made.read(folder / MADE)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / REPORT, {"settings": settings})
+    try:
+        return make_queries(own, folder / MADE, **{name: settings[name] for name in ("queries", "seed", "kind")})
+    except BoolBertError:
+        (folder / REPORT).unlink()
+        folder.rmdir()
+        raise
 
+
+def start_model(folder: Path, name: str | Path | None, seed: int, say: Callable[[str], None]) -> "SearchModel":
+    """The model that training starts from, kept in the folder until the end; a plain encoder is upgraded first."""
     from boolbert.retrieval.models import default_model, load_model
     from boolbert.train.upgrade import UpgradeSettings, upgrade
 
+    if (folder / START).exists():
+        return load_model(folder / START)
     start = default_model() if name is None else load_model(name)
     say(start.note)
-    if start.bert is not None:
-        return start
-    say("It is a plain encoder: it learns to read AND, OR and NOT first, in some minutes on a CPU")
-    return replace(start, encoder=upgrade(start.encoder, settings=UpgradeSettings(seed=seed), progress=False).model)
+    if start.bert is None:
+        say("It is a plain encoder: it learns to read AND, OR and NOT first, in some minutes on a CPU")
+        start = replace(start, encoder=upgrade(start.encoder, settings=UpgradeSettings(seed=seed)).model)
+    with whole_folder(folder / START) as aside:
+        start.encoder.save(str(aside), create_model_card=False)
+    return start
 
 
 def document_length(model: Any) -> int:
@@ -234,11 +264,16 @@ def measure(model: Any, task: Task, vectors: Any) -> dict[str, float]:
     return means(quest_metrics(task, rows))
 
 
-def worse(folder: Path) -> str:
-    return (
+def notes_of(folder: Path, made: Made, before: dict[str, float], after: dict[str, float]) -> list[str]:
+    """What the user should know about the figures."""
+    if made.dev < FEW:
+        return [f"{made.dev} held-out queries are too few for figures that can be relied on"]
+    if after["r_precision"] >= before["r_precision"]:
+        return []
+    return [
         "training did not help on the held-out queries; `boolbert index` makes an index for the model as it was, and "
-        f"more or longer documents, or --atoms, make better queries (look at: boolbert data summary {folder / MADE})"
-    )
+        f"more documents or --atoms make better queries (look at some: {folder / MADE / 'train.jsonl'})"
+    ]
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -262,16 +297,12 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over them (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same model")
     options = parser.parse_args(words)
-    fitted = fit(
-        documents_of(options),
-        options.output_dir,
-        model=options.model,
-        document_side=options.document_side,
-        queries=options.queries,
-        epochs=options.epochs,
-        seed=options.seed,
-        kind=options.kind,
-    )
+    names = ("model", "document_side", "queries", "epochs", "seed", "kind")
+    try:
+        fitted = fit(documents_of(options), options.output_dir, **{name: getattr(options, name) for name in names})
+    except Interrupted:
+        print("stopped; the same command goes on where it was", file=sys.stderr)
+        return INTERRUPTED
     folder = printable(str(fitted.folder))
     print(f"\n{fitted}\n")
     for note in fitted.notes:

@@ -20,7 +20,7 @@ EXAMPLES = """examples:
   boolbert search "films that are not westerns" --index my_index --operators not
   boolbert demo
 
-training and evaluation are scripts of the repository, for `accelerate launch`: train/*.py and eval/*.py
+training and comparison with labels are scripts of the repository: train/*.py for `accelerate launch`, eval/*.py
 """
 MODEL = "folder or Hub id; without it the newest run under ./runs, else the default encoder upgraded to obey NOT"
 
@@ -33,6 +33,7 @@ TOOLS = {
     ("data", "sentences"): ("boolbert.data.sentences.__main__", "write Boolean sentences for pretraining"),
     ("data", "cues"): ("boolbert.boolean.measure", "how well the cue lexicon tells the operators of queries"),
     ("fit",): ("boolbert.cli.fit", "train on Boolean queries made from your documents, and index them"),
+    ("eval",): ("boolbert.eval.own_queries", "measure an index on a few queries of your own"),
     ("upgrade",): ("boolbert.train.upgrade", "turn a sentence-transformers model into one that obeys NOT"),
     ("publish",): ("boolbert.hub_upload", "check a finished run and publish it on the Hugging Face Hub"),
     ("export",): ("boolbert.onnx_export", "export a run's query encoder to ONNX, and measure what was lost"),

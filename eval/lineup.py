@@ -14,6 +14,7 @@ from boolbert.eval.systems import (
     Decomposition,
     Dense,
     Faiss,
+    Hybrid,
     Subtraction,
     System,
     found_parts,
@@ -21,6 +22,7 @@ from boolbert.eval.systems import (
 )
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import model_fingerprint
+from boolbert.retrieval.hybrid import WordSearch
 from boolbert.retrieval.models import GATES, bool_bert, load_encoder, with_fresh_attention
 from boolbert.retrieval.shards import Shards
 from boolbert.runs import Run, finished_runs
@@ -41,6 +43,7 @@ class Settings:
     faiss: str | None = field(
         default=None, metadata={"help": "search each dual encoder through this FAISS index too, such as HNSW32,Flat"}
     )
+    hybrid: bool = field(default=False, metadata={"help": "each dual encoder also fused with BM25 on the wanted words"})
     device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
     precision: str = field(default="float32", metadata={"help": "of the models: float32, float16 or bfloat16"})
     storage: str = field(default="float32", metadata={"help": "of the document vectors: float32 or float16"})
@@ -58,6 +61,8 @@ class Lineup:
         self.folder = folder
         self.settings = settings or Settings()
         self._vectors: dict[str, Shards] = {}
+        # First of all, since without bm25s it cannot be had.
+        self.words = WordSearch([document.text for document in task.corpus]) if self.settings.hybrid else None
         self.left_out: list[str] = []  # systems that this task does not allow, and why
 
     def vectors(self, model: "SentenceTransformer") -> Shards:
@@ -82,11 +87,11 @@ class Lineup:
         yield from self.bm25()
 
     def dense(self, name: str, model: "SentenceTransformer") -> Iterator[System]:
-        """A dual encoder, a Bool-BERT once for each way its gate can be set; and through FAISS, if asked for."""
+        """A dual encoder, a Bool-BERT once for each way its gate can be set; through FAISS and fused, if asked for."""
         vectors = self.vectors(model)
         factory = self.settings.faiss
         if bool_bert(model) is None:
-            yield Dense(name, model, vectors)
+            yield from self._with_hybrid(Dense(name, model, vectors))
             if factory is not None:
                 yield Faiss(f"{name}, FAISS {factory}", model, vectors, factory=factory)
             return
@@ -94,9 +99,14 @@ class Lineup:
             title = f"{name}, gate {gate}"
             if gate == "given" and not self._all_known(title, "metadata.template", "operators"):
                 continue
-            yield Dense(title, model, vectors, gate)
+            yield from self._with_hybrid(Dense(title, model, vectors, gate))
             if factory is not None:
                 yield Faiss(f"{title}, FAISS {factory}", model, vectors, gate, factory=factory)
+
+    def _with_hybrid(self, dense: Dense) -> Iterator[System]:
+        yield dense
+        if self.words is not None:
+            yield Hybrid(f"{dense.name}, hybrid", dense, self.words)
 
     def decompositions(self, plain: Dense, on: str = "") -> Iterator[System]:
         """Taking queries apart, on any plain encoder."""

@@ -15,6 +15,7 @@ from boolbert.errors import EvaluationError
 from boolbert.retrieval.batches import encode_queries
 from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.faiss_index import FaissIndex, recall_of_exact
+from boolbert.retrieval.hybrid import CONSTANT, DEPTH, WordSearch, fuse_scored
 from boolbert.retrieval.metrics import PerQuery
 from boolbert.retrieval.models import bool_bert, query_parameters, with_gate
 from boolbert.retrieval.neighbours import (
@@ -114,6 +115,38 @@ class Faiss(Dense):
     def own_metrics(self, questions: Sequence[Question], rows: Ranked) -> PerQuery:
         queries = self.encode(questions).cpu().numpy()
         return {"found_of_exact": recall_of_exact(rows, queries, self.vectors, self.model.device)}
+
+
+class Hybrid(System):
+    """A dual encoder, and BM25 over the words that a query wants: both rankings, fused by reciprocal ranks."""
+
+    def __init__(self, name: str, dense: Dense, words: WordSearch):
+        self.name = name
+        self.dense = dense
+        self.words = words
+        self.documents = dense.documents
+        self.parameters = dense.parameters
+
+    def search(self, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:
+        depth = min(max(k, DEPTH), self.documents)
+        _, near = self.dense.search(questions, depth)
+        return fuse_scored([near, self.words.top_k([question.text for question in questions], depth)], k)
+
+    def scorer(self, questions: Sequence[Question]) -> BlockScorer:
+        near = self.dense.scorer(questions)(0, self.documents).cpu()
+        words = torch.from_numpy(np.stack([self.words.scores(question.text) for question in questions]))
+        scores = _gains(near) + _gains(words)
+        return lambda start, end: scores[:, start:end]
+
+
+def _gains(scores: Tensor) -> Tensor:
+    """What fusion adds for a document's rank among all; nothing where it was not found.
+
+    >>> (1 / _gains(torch.tensor([[3.0, 5.0, -torch.inf]]))).round().tolist()
+    [[62.0, 61.0, inf]]
+    """
+    ranks = scores.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
+    return (1.0 / (CONSTANT + 1 + ranks)).masked_fill(scores == -torch.inf, 0.0)
 
 
 def known_parts(question: Question) -> Parts:

@@ -8,11 +8,12 @@ import numpy.typing as npt
 
 from boolbert.boolean.decompose import parsed_parts
 from boolbert.retrieval.bm25 import BM25Index
-from boolbert.retrieval.neighbours import Ranked
+from boolbert.retrieval.neighbours import Ranked, Scores
 
 # What BM25 does about excluded words: nothing; leave them out of the query; besides, drop the documents that hold
 # them; or move those documents behind all others.
 Obedience = Literal["none", "wanted", "drop", "down"]
+DEPTH = 1000  # documents of each ranking that are fused
 CONSTANT = 60  # of reciprocal rank fusion, as in its paper (Cormack et al. 2009)
 
 
@@ -22,17 +23,23 @@ def fuse(rankings: Sequence[npt.ArrayLike], k: int, *, constant: float = CONSTAN
     >>> fuse([[[7, 8, 9]], [[9, 7, -1]]], k=3)
     array([[7, 9, 8]])
     """
+    return fuse_scored(rankings, k, constant=constant)[1]
+
+
+def fuse_scored(rankings: Sequence[npt.ArrayLike], k: int, *, constant: float = CONSTANT) -> tuple[Scores, Ranked]:
+    """The same with the sums: scores and rows (Q, k), best first."""
     ranked = [np.asarray(rows, dtype=np.int64) for rows in rankings]
     rows = np.concatenate(ranked, axis=1)
     gains = np.concatenate([1.0 / (constant + 1 + np.arange(part.shape[1])) for part in ranked])
     fused = np.full((len(rows), k), -1, dtype=np.int64)
+    sums = np.zeros((len(rows), k), dtype=np.float32)
     for query, of_query in enumerate(rows):
         real = of_query >= 0
         found, place = np.unique(of_query[real], return_inverse=True)
         scores = np.bincount(place, weights=gains[real], minlength=len(found))
-        best = found[np.lexsort((found, -scores))][:k]
-        fused[query, : len(best)] = best
-    return fused
+        best = np.lexsort((found, -scores))[:k]
+        fused[query, : len(best)], sums[query, : len(best)] = found[best], scores[best]
+    return sums, fused
 
 
 def wanted_words(query: str) -> tuple[str, list[str]]:
@@ -58,14 +65,14 @@ class WordSearch:
         k = min(k, len(self.index))
         result = np.full((len(queries), k), -1, dtype=np.int64)
         for row, query in enumerate(queries):
-            scores = self._scores(query)
+            scores = self.scores(query)
             best = np.argpartition(-scores, k - 1)[:k]
             best = best[np.lexsort((best, -scores[best]))]
             found = best[scores[best] > -np.inf]
             result[row, : len(found)] = found
         return result
 
-    def _scores(self, query: str) -> npt.NDArray[np.float64]:
+    def scores(self, query: str) -> npt.NDArray[np.float64]:
         """The scores of all documents; -inf where one is not to be found."""
         wanted, excluded = (query, []) if self.obedience == "none" else wanted_words(query)
         scores = self.index.scores(wanted).astype(np.float64)

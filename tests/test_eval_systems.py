@@ -1,5 +1,7 @@
 """Systems against slow versions of their scores, and what they refuse."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -170,3 +172,35 @@ def test_faiss_is_measured_by_its_own_search(tmp_path, tokenizer, tiny_config, t
     assert half.per_query["recall@10"].mean() < 1  # the rankings, too, are the index's
     assert asked[0] == len(task)
     assert set(asked[1:]) == {1}  # and so is the latency
+
+
+def test_the_hybrid_fuses_both_rankings(tmp_path, tokenizer, tiny_config, task):
+    pytest.importorskip("bm25s")
+    from boolbert.eval.systems import Hybrid
+    from boolbert.retrieval.hybrid import WordSearch
+
+    dense = Dense("dense", *make(tmp_path, tokenizer, tiny_config, task, True))
+    words = WordSearch([document.text for document in task.corpus])
+    system = Hybrid("hybrid", dense, words)
+    scores, rows = system.search(task.questions, 10)
+    for query, question in enumerate(task.questions):
+        expected = dict.fromkeys(range(10), 0.0)
+        for ranking in (dense.search([question], 10)[1][0].tolist(), words.top_k([question.text], 10)[0].tolist()):
+            for rank, row in enumerate((row for row in ranking if row >= 0), start=1):
+                expected[row] += 1 / (60 + rank)
+        assert rows[query].tolist() == sorted(expected, key=lambda row: (-expected[row], row))
+        assert scores[query].tolist() == pytest.approx([expected[row] for row in rows[query]])
+        assert system.scorer([question])(0, 10)[0].tolist() == pytest.approx([expected[row] for row in range(10)])
+
+
+def test_a_comparison_can_hold_hybrids(tmp_path, tokenizer, tiny_config, task, monkeypatch):
+    pytest.importorskip("bm25s")
+    from boolbert.errors import BoolBertError
+    from boolbert.eval.lineup import Lineup, Settings
+
+    model, _ = make(tmp_path, tokenizer, tiny_config, task, True)
+    names = [system.name for system in Lineup(task, tmp_path / "v", Settings(hybrid=True)).dense("X", model)]
+    assert names[:2] == ["X, gate given", "X, gate given, hybrid"]
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(BoolBertError, match="bm25s is not installed: pip install"):
+        Lineup(task, tmp_path / "v", Settings(hybrid=True))

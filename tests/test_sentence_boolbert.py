@@ -1,6 +1,7 @@
 """The dual encoder in sentence-transformers gives what its two models give, however its inputs are batched."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -147,6 +148,25 @@ def test_from_sentence_transformer(pretrained_bert, tmp_path):
     assert model[0].sub_modules["query"][0].model.config.gate == "cue"
     model.save(str(tmp_path))
     np.testing.assert_allclose(load_dual_encoder(tmp_path).encode_query(texts, operators=operators), found, atol=1e-6)
+
+
+def test_encode_without_a_side_warns_once(folder):
+    model = SentenceTransformer(str(folder), trust_remote_code=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = model.encode(QUERIES)
+        model.encode(QUERIES)
+    assert [str(one.message) for one in caught if "encode_query" in str(one.message)] == [str(caught[0].message)]
+    np.testing.assert_array_equal(found, model.encode_document(QUERIES))
+
+
+def test_encode_takes_the_side_of_its_prompt_or_task(folder):
+    model = load_dual_encoder(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for encode, side in ((model.encode_query, "query"), (model.encode_document, "document")):
+            np.testing.assert_array_equal(model.encode(QUERIES, prompt_name=side), encode(QUERIES))
+            np.testing.assert_array_equal(model.encode(QUERIES, task=side), encode(QUERIES))
 
 
 def test_requirements_are_written_and_checked(folder, tmp_path):

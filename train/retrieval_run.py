@@ -41,9 +41,10 @@ def run_retrieval(
     metrics: Metrics,
     earlier: str | None = None,
     vectors: torch.Tensor | None = None,
-    summary: bool = True,
+    report: bool = True,
 ) -> None:
-    """Train. `vectors` are those of the documents, where they are fixed and known already."""
+    """Train. vectors: those of the documents, where they are fixed and known already. report: whether to print what the
+    run starts from and what it reached."""
     accelerator = make_accelerator(args)
     start = find_start(args.encoder, earlier, allow_random=args.allow_random)
     with accelerator.main_process_first():
@@ -52,7 +53,8 @@ def run_retrieval(
     if is_finished(args, wanted, start.path):
         accelerator.print(f"{args.output_dir} is finished, with these flags and this data; --overwrite trains it anew")
         return
-    accelerator.print(f"{start.encoder.note}\n{data.note}")
+    if report:
+        accelerator.print(f"{start.encoder.note}\n{data.note}")
     model = build_model(start, args)
     tokenizer = start.tokenizer()
     hard = hard_negatives(args.negatives, data.train)
@@ -64,7 +66,7 @@ def run_retrieval(
     weights = full_weights(stage.model)
     if accelerator.is_main_process:
         save_run(model.copy_with(weights), tokenizer, args, found)
-        if summary:
+        if report:
             print_summary(args.output_dir, found)
     accelerator.end_training()
 
@@ -129,7 +131,7 @@ def train_on_made(
     *,
     documents: str = "learned",
     vectors: torch.Tensor | None = None,
-    summary: bool = True,
+    report: bool = True,
     **changes: Any,
 ) -> None:
     """Train a model on queries that were made from documents (`boolbert.data.own`).
@@ -157,7 +159,7 @@ def train_on_made(
     }
     # The held-out queries are for measuring: none of the epochs is chosen by them.
     args = RetrievalArguments(**{"eval_every": settings["epochs"], **settings})
-    run_retrieval("fit", args, lambda: quest_splits(data), quest_metrics, vectors=vectors, summary=summary)
+    run_retrieval("fit", args, lambda: quest_splits(data), quest_metrics, vectors=vectors, report=report)
 
 
 def mix_weights(folder: Path, start: Path, share: float) -> None:

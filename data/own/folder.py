@@ -4,13 +4,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ...errors import DataError
-from ...files import whole_folder, write_json
+from ...files import read_object, whole_folder, write_json
 from .atoms import Sizes, choose_atoms
 from .counting import Text, count_texts
 from .documents import OwnDocuments
@@ -36,6 +36,12 @@ class Made:
     atoms: dict[str, int]  # sort -> how many
     heads: list[str]  # what the documents are called in the queries
     notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, folder: str | Path) -> "Made":
+        """What `make_queries` has left in a folder."""
+        record = read_object(Path(folder) / RECORD, DataError)
+        return cls(Path(folder), **{item.name: record[item.name] for item in fields(cls) if item.name != "folder"})
 
     def __str__(self) -> str:
         atoms = ", ".join(f"{count:,} {sort}s" for sort, count in self.atoms.items())

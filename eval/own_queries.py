@@ -1,0 +1,160 @@
+"""How good is a search on a dozen queries of your own? Queries, and for each the documents that answer it.
+
+    boolbert eval my_queries.csv --index my_index [--hybrid]
+
+A .csv, .tsv or .jsonl file with `query` and `relevant`: titles or ids, in a list, or in a text with ; or | between
+them. Three rows are compared: the model as it is, the same with its operators off, and with --hybrid fused with BM25.
+"""
+
+import argparse
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boolbert.data import Corpus, Gold
+from boolbert.data.own.formats import find_rows
+from boolbert.data.rows import Row
+from boolbert.data.tasks import Question, Task
+from boolbert.errors import DataError
+from boolbert.retrieval.index import Index
+from boolbert.retrieval.metrics import means, quest_metrics, search_depth
+from boolbert.retrieval.ranking import hits
+from boolbert.tables import aligned, number
+from boolbert.terminal import fitted, print_json
+
+QUERY = ("query", "text", "question")
+RELEVANT = ("relevant", "docs", "documents", "answers", "titles", "ids", "gold")
+SHOWN = {"mrr@10": "MRR@10", "ndcg@10": "nDCG@10", "r_precision": "R-prec", "recall@20": "R@20", "recall@100": "R@100"}
+# What a document's name gets besides its title, where it is a passage or its title came before.
+_ADDED = re.compile(r" \((?:\d+) of (?:\d+)\)$| \[(?P<id>[^\[\]]+)\]$")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A system's means, and for each query the ranks (from 1) of its relevant documents."""
+
+    system: str
+    means: dict[str, float]
+    ranks: list[list[int]]
+
+
+def read_queries(path: str | Path, index: Index) -> Task:
+    """The queries of a file as a task over an index. A document that the index does not have is an error."""
+    rows_of = names_of(index)
+    questions, gold = [], []
+    for row in find_rows(path, (*QUERY, *RELEVANT)).rows(progress=False):
+        query = row.text(_field(row, QUERY))
+        questions.append(Question(f"q{len(questions)}", query, ()))
+        gold.append([place for name in _relevant(row) for place in _rows(row, name, rows_of)])
+    if not questions:
+        raise DataError(f"{path}: there are no queries in it")
+    corpus = Corpus((index[row] for row in range(len(index))), name=str(index.folder))
+    return Task(str(path), "own", corpus, questions, Gold(gold, len(index)))
+
+
+def names_of(index: Index) -> dict[str, list[int]]:
+    """The rows of each title or id. A title stands for all its passages."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for row in range(len(index)):
+        title = index[row].title
+        added = _ADDED.search(title)
+        for name in {title, title[: added.start()], added["id"] or title} if added else {title}:
+            found[name.casefold()].append(row)
+    return found
+
+
+def compare(model: Any, index: Index, task: Task, *, hybrid: bool = False) -> list[Outcome]:
+    """The model as it is, with its operators off, and fused with BM25."""
+    from boolbert.eval.systems import Dense, Hybrid, System
+    from boolbert.retrieval.hybrid import WordSearch
+    from boolbert.retrieval.models import bool_bert
+
+    as_it_is = Dense("as the model is", model, index.vectors)
+    systems: list[System] = [as_it_is]
+    if bool_bert(model) is not None:
+        systems.append(Dense("operators off", model, index.vectors, "given"))  # its questions have none
+    if hybrid:
+        systems.append(Hybrid("hybrid", as_it_is, WordSearch([document.text for document in task.corpus])))
+    outcomes = []
+    for system in systems:
+        _, rows = system.search(task.questions, max(search_depth(task), min(100, len(index))))
+        ranks = [(np.flatnonzero(found) + 1).tolist() for found in hits(rows, task.gold)]
+        outcomes.append(Outcome(system.name, means(quest_metrics(task, rows)), ranks))
+    return outcomes
+
+
+def table(outcomes: Sequence[Outcome], task: Task) -> str:
+    """The means of all systems, and where the first system finds each query's documents."""
+    columns = [name for name in SHOWN if name in outcomes[0].means]
+    rows = [[outcome.system, *(number(outcome.means[name]) for name in columns)] for outcome in outcomes]
+    lines = [aligned([f"{len(task)} queries", *(SHOWN[name] for name in columns)], rows), ""]
+    for question, gold, ranks in zip(task.questions, task.gold, outcomes[0].ranks, strict=True):
+        first = f"first at {ranks[0]}" if ranks else "not found"
+        among = sum(rank <= len(gold) for rank in ranks)
+        lines.append(f"{first:>13}, {among} of {len(gold)} in the first {len(gold)}: {fitted(question.text, 80)}")
+    return "\n".join(lines)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="boolbert eval", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("queries", metavar="QUERIES", help="a .csv, .tsv, .jsonl or .parquet file")
+    parser.add_argument("--index", metavar="DIR", required=True, help="a folder of `boolbert index` or `boolbert fit`")
+    parser.add_argument("--model", metavar="DIR", help="folder or Hub id; the index's own if not given")
+    parser.add_argument("--hybrid", action="store_true", help="also fused with BM25 on the words that a query wants")
+    parser.add_argument("--device", help="cpu, cuda, ...; the best there is if not given")
+    parser.add_argument("--json", action="store_true", help="print JSON, and nothing else on standard output")
+    options = parser.parse_args(words)
+    index = Index(options.index)
+    task = read_queries(options.queries, index)  # before a model is loaded: what is wrong is told at once
+
+    from boolbert.retrieval.models import default_model, load_model
+
+    name = options.model or index.model
+    model = load_model(name, device=options.device) if name else default_model(options.device)
+    index.check_model(model)
+    print(model.note, file=sys.stderr)
+    outcomes = compare(model.encoder, index, task, hybrid=options.hybrid)
+    if options.json:
+        print_json({outcome.system: {**outcome.means, "ranks": outcome.ranks} for outcome in outcomes})
+    else:
+        print(table(outcomes, task))
+    return 0
+
+
+def _field(row: Row, names: Sequence[str]) -> str:
+    """The first of these fields that a row has; the first of all where it has none, so that an error names it."""
+    return next((name for name in names if row.get(name) is not None), names[0])
+
+
+def _relevant(row: Row) -> Sequence[str]:
+    field = _field(row, RELEVANT)
+    value = row.get(field)
+    if isinstance(value, list):
+        found: Sequence[str] = [str(item) if isinstance(item, int) else item for item in value]
+        found = Row(row.file, row.line, {field: found}, unit=row.unit).texts(field)
+    else:
+        found = [name for part in re.split(r"[;|]", row.identifier(field)) if (name := part.strip())]
+    if not found:
+        raise row.error(field, "names no document; give titles or ids")
+    return found
+
+
+def _rows(row: Row, name: str, rows_of: dict[str, list[int]]) -> list[int]:
+    if name.casefold() in rows_of:
+        return rows_of[name.casefold()]
+    near = get_close_matches(name.casefold(), rows_of, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ", by title or id"
+    raise DataError(f"{row.where}: the index has no document {name!r}{hint}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""`boolbert eval`: an index measured on queries of one's own."""
+
+import json
+
+import pytest
+from search_fixtures import write_documents, write_run
+
+from boolbert.cli import main
+from boolbert.errors import DataError
+from boolbert.eval.own_queries import compare, read_queries
+from boolbert.retrieval.index import Index, build_index
+from boolbert.retrieval.models import load_model
+
+
+@pytest.fixture
+def index(tmp_path, lively, tiny_config, tokenizer):
+    write_run(tmp_path / "run", lively, tiny_config, tokenizer)
+    model = load_model(tmp_path / "run", device="cpu")
+    return build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", model, progress=False)
+
+
+def write_csv(path, *rows):
+    path.write_text("query,relevant\n" + "".join(f"{query},{relevant}\n" for query, relevant in rows), encoding="utf-8")
+    return path
+
+
+def test_ranks_are_those_of_the_search(tmp_path, index):
+    from boolbert.search import BoolSearcher
+
+    asked = [("films but not about war", "Doc 0 é; doc 7 É"), ("books or war", "Doc 9 é")]
+    task = read_queries(write_csv(tmp_path / "mine.csv", *asked), index)
+    assert [rows.tolist() for rows in task.gold] == [[0, 7], [9]]
+    searcher = BoolSearcher(index.model, index)
+    for outcome, operators in zip(compare(searcher.model.encoder, index, task), (None, []), strict=True):
+        for (query, _), gold, ranks in zip(asked, task.gold, outcome.ranks, strict=True):
+            found = {hit.row: hit.rank for hit in searcher.search(query, 10, operators)}
+            assert ranks == sorted(found[row] for row in gold.tolist())
+
+
+def test_lists_and_other_names_of_fields(tmp_path, index):
+    rows = [{"question": "films", "docs": ["Doc 0 é", "Doc 1 é"]}, {"text": "books", "titles": "Doc 2 é|Doc 3 é"}]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert [rows.tolist() for rows in read_queries(path, index).gold] == [[0, 1], [2, 3]]
+
+
+def test_a_title_stands_for_its_passages_and_an_id_for_its_document():
+    from boolbert.data import Document
+    from boolbert.eval.own_queries import names_of
+
+    names = ["Tent (1 of 2)", "Tent (2 of 2)", "Boot", "Boot [P7]", "Tent (film)"]
+    found = names_of([Document(name, "text") for name in names])
+    assert found["tent"] == [0, 1]
+    assert found["boot"] == [2, 3]
+    assert found["p7"] == [3]
+    assert found["tent (film)"] == [4]
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ([("films", "Doc 11 é")], r"mine.csv:2: the index has no document 'Doc 11 é'; did you mean 'doc \d é'\?"),
+        ([("films", "")], "mine.csv:2: field 'relevant' is empty"),
+        ([("films", ";")], "mine.csv:2: field 'relevant' names no document"),
+        ([], "no queries in it|no documents|empty|no rows"),
+    ],
+)
+def test_what_is_wrong_is_one_line(tmp_path, index, rows, line):
+    with pytest.raises(DataError, match=line):
+        read_queries(write_csv(tmp_path / "mine.csv", *rows), index)
+
+
+def test_the_command(tmp_path, index, capsys):
+    pytest.importorskip("bm25s")
+    path = write_csv(tmp_path / "mine.csv", ("films but not about war", "Doc 0 é"), ("books", "Doc 2 é"))
+    words = ["eval", str(path), "--index", str(Index(index.folder).folder), "--hybrid"]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    for name in ("2 queries", "as the model is", "operators off", "hybrid", "films but not about war"):
+        assert name in printed
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) == {"as the model is", "operators off", "hybrid"}
+    assert len(found["hybrid"]["ranks"]) == 2

@@ -1,0 +1,177 @@
+"""`boolbert fit`: from documents alone to a model and an index."""
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from own_documents import COLUMNS, products, write_products
+
+import boolbert
+from boolbert.cli import fit as fit_module
+from boolbert.cli import main
+from boolbert.cli.fit import Fitted, fit
+from boolbert.errors import BoolBertError
+
+SHORT = {"queries": 70, "epochs": 1}
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """A tiny Bool-BERT to start from, with random weights."""
+    from boolbert.retrieval.encoders import random_bert
+    from boolbert.retrieval.models import load_encoder, with_fresh_attention
+
+    folder = tmp_path_factory.mktemp("tiny")
+    plain = load_encoder(str(random_bert(folder / "plain")), quiet=True)
+    with_fresh_attention(plain, share=True, query_length=None, gate="cue").save(str(folder / "model"))
+    return folder / "model"
+
+
+@pytest.fixture
+def shop():
+    return [dict(zip(COLUMNS, row, strict=True)) for row in products(120)]
+
+
+def quiet(*lines):
+    return None
+
+
+def asked_atoms(path):
+    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return {atom for row in rows for atom in row["metadata"]["atoms"]}
+
+
+def test_leaves_a_model_and_an_index_that_move_together(tmp_path, tiny, shop):
+    fitted = fit(shop, tmp_path / "fitted", model=tiny, document_side="fixed", say=quiet, **SHORT)
+    assert isinstance(fitted, Fitted)
+    assert fitted.before.keys() == fitted.after.keys() >= {"r_precision", "mrr@10", "negated"}
+    assert fitted.before != fitted.after
+    assert {path.name for path in (tmp_path / "fitted").iterdir()} == {
+        *("model", "queries", "vectors", "fit.json", "index.json", "documents.jsonl", "lines.npy")
+    }
+    query = "waterproof jackets without a hood"
+    titles = [hit.title for hit in fitted.searcher.search(query, 5)]
+    train, dev = (asked_atoms(tmp_path / "fitted" / "queries" / f"{split}.jsonl") for split in ("train", "dev"))
+    assert train
+    assert dev
+    assert not train & dev
+    shutil.move(tmp_path / "fitted", tmp_path / "moved")
+    from boolbert.search import BoolSearcher
+
+    assert [hit.title for hit in BoolSearcher(index=tmp_path / "moved").search(query, 5)] == titles
+    assert str(fitted).startswith(f"{fitted.made.dev} held-out queries")
+
+
+def test_fixed_documents_keep_their_vectors_and_learned_ones_do_not(tmp_path, tiny, shop):
+    from boolbert.retrieval.batches import encode_inputs
+    from boolbert.retrieval.models import load_encoder
+
+    start = load_encoder(str(tiny), quiet=True)
+    for side, same in (("fixed", True), ("learned", False)):
+        fitted = fit(shop, tmp_path / side, model=tiny, document_side=side, say=quiet, **SHORT)
+        texts = [fitted.searcher.index[row].text for row in range(120)]
+        before = encode_inputs(start, texts, "document", 32)
+        now = encode_inputs(fitted.model.encoder, texts, "document", 32)
+        assert np.allclose(fitted.searcher.index.vectors[:], now, atol=1e-5)
+        assert np.allclose(before, now, atol=1e-5) == same
+
+
+def test_says_how_long_it_will_take_before_it_trains(tmp_path, tiny, shop, monkeypatch):
+    lines = []
+
+    def train(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("boolbert.train.retrieval_run.train_on_made", train)
+    with pytest.raises(KeyboardInterrupt):
+        fit(shop, tmp_path / "fitted", model=tiny, say=lines.append, **SHORT)
+    assert re.search(r"2 steps on \d+ queries, .* 120 documents are encoded once. About \d+ minutes? on", lines[-1])
+
+
+def test_a_fit_that_was_cut_off_goes_on(tmp_path, tiny, shop, monkeypatch):
+    options = {"model": tiny, "say": quiet, **SHORT}
+    whole = fit(shop, tmp_path / "whole", **options)
+    with monkeypatch.context() as patch:
+        patch.setattr("boolbert.retrieval.index.build_index", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            fit(shop, tmp_path / "cut", **options)
+    with pytest.raises(BoolBertError, match="was cut off, with other flags"):
+        fit(shop, tmp_path / "cut", **{**options, "epochs": 2})
+    monkeypatch.setattr(fit_module, "make_queries", lambda *args, **kwargs: 1 / 0)  # not again
+    assert fit(shop, tmp_path / "cut", **options).after == whole.after
+    with pytest.raises(BoolBertError, match="holds a finished fit"):
+        fit(shop, tmp_path / "cut", **options)
+
+
+@pytest.mark.parametrize(
+    ("documents", "line"),
+    [
+        ([f"document {number} about tents" for number in range(10)], "10 documents are too few"),
+        (["红色的帐篷适合夏天"] * 40, "no queries can be made"),
+    ],
+)
+def test_where_no_queries_can_be_made_nothing_is_left_behind(tmp_path, documents, line):
+    with pytest.raises(BoolBertError, match=line):
+        fit(documents, tmp_path / "fitted", say=quiet)
+    assert not (tmp_path / "fitted").exists()
+
+
+def test_small_and_repeated_one_line_documents_work(tmp_path, tiny):
+    rows = [row[2].split(".")[0] for row in products(60)]
+    fitted = fit([*rows, *rows[:20]], tmp_path / "fitted", model=tiny, say=quiet, **SHORT)
+    assert len(fitted.searcher.index) == 80
+    assert any("documents repeat an earlier one" in note for note in fitted.made.notes)
+    assert any("held-out queries are too few" in note for note in fitted.notes)
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        (["--documents", "frozen"], "--documents must be fixed or learned, got 'frozen'"),
+        (["--epochs", "0"], "--epochs must be at least 1, got 0"),
+        (["--output_dir", "."], "holds files already; give a new folder"),
+    ],
+)
+def test_a_wrong_flag_is_one_line_at_once(tmp_path, flags, line, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_products(tmp_path / "products.csv", 30)
+    assert main(["fit", "products.csv", *flags]) == 2
+    error = capsys.readouterr().err
+    assert line in error
+    assert error.count("\n") == 1
+
+
+def test_commands_for_python():
+    from boolbert.train.upgrade import upgrade
+
+    assert boolbert.fit is fit
+    assert boolbert.upgrade is upgrade
+    assert {"fit", "upgrade"} <= set(dir(boolbert))
+
+
+def readme_commands():
+    text = (Path(boolbert.__file__).parent / "README.md").read_text(encoding="utf-8")
+    section = text.partition("## Your own documents\n")[2].partition("\n## ")[0]
+    return [shlex.split(line, comments=True) for line in section.splitlines() if line.startswith("    boolbert ")]
+
+
+def test_the_readme_goes_from_a_csv_to_a_search_that_obeys_not(tmp_path, monkeypatch, capsys):
+    """In a shorter training than the README's, and with the real encoder."""
+    monkeypatch.chdir(tmp_path)
+    write_products(tmp_path / "products.csv", 500)
+    look, train, search = readme_commands()
+    assert main(look[1:]) == 0
+    assert "answers" in capsys.readouterr().out
+    assert main([*train[1:], "--queries", "140", "--epochs", "1"]) == 0
+    assert re.search(r"R-precision +\.\d+ +\.\d+", capsys.readouterr().out)
+    hooded = []
+    for operators in ([], ["--operators", "none"]):
+        assert main([*search[1:], "--json", *operators]) == 0
+        hits = json.loads(capsys.readouterr().out)["hits"]
+        assert len(hits) == 10
+        hooded.append(sum("hood" in hit["text"] for hit in hits))
+    assert hooded[0] < hooded[1]
