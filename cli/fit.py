@@ -93,9 +93,9 @@ def fit(
     began = time.perf_counter()
     own = documents if isinstance(documents, OwnDocuments) else OwnDocuments(documents)
     folder = Path(output_dir) if output_dir is not None else Path(default_folder(own.name))
-    settings = {"documents": own.name, "model": model and str(model), "document_side": document_side, "kind": kind}
-    settings |= {"queries": queries, "epochs": epochs, "seed": seed}
-    settings |= {"layout": str(own.layout), "passages": own.passages is not None}
+    settings: dict[str, Any] = {"queries": queries, "epochs": epochs, "seed": seed, "kind": kind}
+    settings |= {"model": None if model is None else str(model), "document_side": document_side}
+    settings |= {"documents": own.name, "layout": str(own.layout), "passages": own.passages is not None}
     check_arguments(settings)
     begun = is_begun(folder, settings)
     say(own.preview())

@@ -48,7 +48,8 @@ class Outcome:
 def read_queries(path: str | Path, index: Index) -> Task:
     """The queries of a file as a task over an index. A document that the index does not have is an error."""
     rows_of = names_of(index)
-    questions, gold = [], []
+    questions: list[Question] = []
+    gold: list[list[int]] = []
     for row in find_rows(path, (*QUERY, *RELEVANT)).rows(progress=False):
         query = row.text(_field(row, QUERY))
         questions.append(Question(f"q{len(questions)}", query, ()))

@@ -166,7 +166,7 @@ def test_the_readme_goes_from_a_csv_to_a_search_that_obeys_not(tmp_path, monkeyp
     look, train, search = readme_commands()
     assert main(look[1:]) == 0
     assert "answers" in capsys.readouterr().out
-    assert main([*train[1:], "--queries", "140", "--epochs", "1"]) == 0
+    assert main([*train[1:], "--queries", "70", "--epochs", "1"]) == 0
     assert re.search(r"R-precision +\.\d+ +\.\d+", capsys.readouterr().out)
     hooded = []
     for operators in ([], ["--operators", "none"]):
