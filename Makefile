@@ -9,10 +9,11 @@ TYPES := $(VENV)/typecheck
 
 .DEFAULT_GOAL := help
 FUZZ_EXAMPLES ?= 10000
-.PHONY: help demo test check format bench fuzz nightly audit clean
+.PHONY: help demo serve test check format bench fuzz nightly audit clean
 
 help:
 	@echo "make demo    build a Bool-BERT and ask it three queries"
+	@echo "make serve   open a page to try it, on http://127.0.0.1:7860"
 	@echo "make test    run the test suite"
 	@echo "make check   ruff, ruff format, mypy and bandit"
 	@echo "make format  apply ruff's fixes and format"
@@ -35,6 +36,12 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 
 demo: $(STAMP)
 	@$(BIN)/boolbert demo
+
+# gradio wants an older pillow than constraints.txt has, so it is installed without, and only here.
+serve: $(STAMP)
+	@$(BIN)/python -c "import gradio" 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[serve]"
+	@$(BIN)/boolbert serve
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -4,6 +4,7 @@
 page.html          the frame that all pages share: its style is for a phone as well as a desktop, light or dark
 report.html        an evaluation
 explanation.html   what Bool-BERT makes of a query
+serve.html         parts of the page of `boolbert serve`, with serve.css
 """
 
 from functools import cache
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from .terminal import fitted, printable
 
 
 def render(template: str, **values: Any) -> str:
@@ -20,10 +23,12 @@ def render(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,  # a name that is not passed is a mistake, not an empty text
     )
+    environment.filters |= {"printable": printable, "fitted": fitted}
+    return environment

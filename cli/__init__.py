@@ -1,4 +1,4 @@
-"""The command line, `boolbert`: search, explain, index, data, demo, publish and export."""
+"""The command line, `boolbert`: search, explain, serve, index, data, demo, publish and export."""
 
 from .main import main
 

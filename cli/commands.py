@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from boolbert.errors import BoolBertError
+from boolbert.errors import BoolBertError, optional
 from boolbert.terminal import print_json, printable
 
 
@@ -99,16 +99,10 @@ def explain(options: Namespace) -> None:
         if name and not Path(name).absolute().parent.is_dir():
             raise BoolBertError(f"{name}: its folder does not exist; make it first")
     searcher = _searcher(options)
+    baseline = _baseline(options, searcher)
 
-    from boolbert.search import BoolSearcher, load_model
     from boolbert.search import explain as explain_query
 
-    baseline = None
-    if options.baseline is not None:
-        plain = load_model(options.baseline, device=options.device)
-        baseline = BoolSearcher(
-            plain, searcher.index if options.index or options.store or searcher.index.fits(plain) else None
-        )
     explanation = explain_query(searcher, options.query, options.k, operators, baseline=baseline, **_limits(options))
     if options.html:
         from boolbert.search.page import write_page
@@ -124,6 +118,30 @@ def explain(options: Namespace) -> None:
         print(show_explanation(explanation))
         for name in filter(None, (options.html, options.png)):
             print(f"written: {printable(name)}")
+
+
+def serve(options: Namespace) -> None:
+    if options.rate < 1:
+        raise BoolBertError(f"--rate must be at least 1, got {options.rate}")
+    if options.port is not None and not 1 <= options.port <= 65535:
+        raise BoolBertError(f"--port must be a number from 1 to 65535, got {options.port}")
+    optional("gradio", "gradio", "serve")
+
+    from boolbert.serve.engine import Engine
+    from boolbert.serve.page import EXAMPLES
+    from boolbert.serve.page import serve as open_page
+
+    def open_searchers() -> tuple[Any, Any]:
+        searcher = _open_searcher(options)
+        return searcher, _baseline(options, searcher)
+
+    engine = Engine(open_searchers, rate=options.rate)
+    try:
+        engine.open()
+    except (BoolBertError, OSError) as error:  # the page says it too, and looks again on every search
+        _say(f"boolbert: error: {error}")
+    examples = options.example or (() if options.index or options.store else EXAMPLES)
+    open_page(engine, examples, host=options.host, port=options.port)
 
 
 def demo(options: Namespace) -> None:
@@ -154,12 +172,16 @@ def _limits(options: Namespace) -> dict[str, Any]:
 
 
 def _searcher(options: Namespace) -> Any:
-    from boolbert.search import BoolSearcher, load_model
-
     if options.k < 1:
         raise BoolBertError(f"-k must be at least 1, got {options.k}")
     if not options.query.strip():
         raise BoolBertError("the query is empty; give some words to search for")
+    return _open_searcher(options)
+
+
+def _open_searcher(options: Namespace) -> Any:
+    from boolbert.search import BoolSearcher, load_model
+
     if options.index and options.store:
         raise BoolBertError("give --index or --store, not both")
     store = _store(options)
@@ -170,6 +192,17 @@ def _searcher(options: Namespace) -> Any:
     if store is not None and not store.about().complete:
         _say(f"note: indexing into {options.store} has not finished; run it again, it goes on where it was")
     return searcher
+
+
+def _baseline(options: Namespace, searcher: Any) -> Any:
+    """The plain model to compare with, over the same documents; None for the same model with its gates off."""
+    if options.baseline is None:
+        return None
+    from boolbert.search import BoolSearcher, load_model
+
+    plain = load_model(options.baseline, device=options.device)
+    same = options.index or options.store or searcher.index.fits(plain)
+    return BoolSearcher(plain, searcher.index if same else None, device=options.device)
 
 
 def _say(line: str) -> None:

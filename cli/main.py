@@ -49,6 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_index(add)
     _add_search(add)
     _add_explain(add)
+    _add_serve(add)
     _add_data(add)
     _add_demo(add)
     for words, (_, text) in TOOLS.items():
@@ -117,6 +118,25 @@ def _add_explain(add) -> None:
     _add_model(command)
 
 
+def _add_serve(add) -> None:
+    text = "Open a page in the browser: search, see how a query is read, click words into or out of NOT."
+    examples = """examples:
+  boolbert serve                                   # the embedded countries, on http://127.0.0.1:7860
+  boolbert serve --index my_index --example "films that are not westerns"
+  boolbert serve --host 0.0.0.0 --port 8080        # for everybody who can reach this machine
+"""
+    command = _command(add, "serve", text, examples, commands.serve)
+    _add_index_name(command)
+    command.add_argument("--baseline", metavar="DIR", help="a plain model for the left side, instead of the same one")
+    command.add_argument("--example", action="append", metavar="QUERY", help="a query to offer; may be given again")
+    command.add_argument("--host", metavar="ADDRESS", help="who can reach it; this machine alone if not given")
+    command.add_argument("--port", type=int, metavar="N", help="7860, or the next free one, if not given")
+    command.add_argument(
+        "--rate", type=int, default=120, metavar="N", help="searches a minute of one address (%(default)s)"
+    )
+    _add_model(command, json=False)
+
+
 def _add_data(add) -> None:
     text = "Look into data sets, make and split them."
     examples = """examples:
@@ -148,10 +168,7 @@ def _add_demo(add) -> None:
 
 def _add_query(command: argparse.ArgumentParser) -> None:
     command.add_argument("query", metavar="QUERY")
-    command.add_argument(
-        "--index", metavar="DIR", help="a folder of `boolbert index`; the embedded countries if not given"
-    )
-    _add_store(command)
+    _add_index_name(command)
     command.add_argument("-k", type=int, default=10, help="how many results (%(default)s)")
     command.add_argument(
         "--operators",
@@ -172,15 +189,23 @@ def _add_query(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_index_name(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--index", metavar="DIR", help="a folder of `boolbert index`; the embedded countries if not given"
+    )
+    _add_store(command)
+
+
 def _add_store(command: argparse.ArgumentParser) -> None:
     command.add_argument("--store", metavar="NAME", help="NAME.db, http://host:19530, NAME.faiss, or a folder")
     command.add_argument("--collection", metavar="NAME", help="of Milvus; documents if not given")
 
 
-def _add_model(command: argparse.ArgumentParser) -> None:
+def _add_model(command: argparse.ArgumentParser, *, json: bool = True) -> None:
     command.add_argument("--model", metavar="DIR", help=MODEL)
     command.add_argument("--device", help="cpu, cuda, ...; the best there is if not given")
-    command.add_argument("--json", action="store_true", help="print JSON, and nothing else on standard output")
+    if json:
+        command.add_argument("--json", action="store_true", help="print JSON, and nothing else on standard output")
 
 
 def _command(add, name: str, text: str, examples: str, run) -> argparse.ArgumentParser:

@@ -35,12 +35,12 @@ def test_help_needs_neither_torch_nor_numpy():
         "assert not {'torch', 'transformers', 'numpy'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for command in ("index", "search", "explain", "data", "demo", "publish", "export"):
+    for command in ("index", "search", "explain", "serve", "data", "demo", "publish", "export"):
         assert f"    {command} " in done.stdout
     assert "examples:" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["index", "search", "explain", "data", "demo"])
+@pytest.mark.parametrize("command", ["index", "search", "explain", "serve", "data", "demo"])
 def test_every_command_has_examples(command, capsys):
     with pytest.raises(SystemExit) as end:
         main([command, "--help"])

@@ -24,6 +24,7 @@ FILES = {
     "runs": "runs",
     "hub_upload": "hub",
     "onnx_export": "tools",
+    "app": "app",
     "__init__": "package",
 }
 # What each room may import besides itself.
@@ -44,7 +45,9 @@ ALLOWED |= {
     "train": ENGINE,
     "hub": ENGINE,
     "tools": ENGINE,
-    "cli": {*ENGINE, "search", "eval", "train", "hub", "tools"},
+    "serve": {*ENGINE, "search"},
+    "app": {*ENGINE, "search", "serve"},
+    "cli": {*ENGINE, "search", "serve", "eval", "train", "hub", "tools"},
 }
 HUB_FILES = ("configuration_boolbert", "modeling_boolbert", "sentence_boolbert")
 

@@ -1,0 +1,133 @@
+"""What the page and its API do with a request: check it, search, and tell in one line what is wrong."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from boolbert.errors import BoolBertError
+from boolbert.search import BoolSearcher, Explanation, explain
+from boolbert.terminal import printable
+
+LONGEST = 500  # letters of a query
+MOST = 50  # results
+STRONGEST = 2.0
+RATE = 120  # searches a minute of one address
+_MINUTE = 60.0
+_ADDRESSES = 10_000  # that are remembered
+
+
+Searchers = tuple[BoolSearcher, BoolSearcher | None]  # Bool-BERT's, and a baseline's if it is another model's
+
+
+def embedded() -> Searchers:
+    """The default model over the embedded countries."""
+    return BoolSearcher(progress=False), None
+
+
+class Engine:
+    """A model and an index that are opened on the first search. What is missing then is asked for again on the next."""
+
+    def __init__(self, open_searchers: Callable[[], Searchers] = embedded, *, rate: int = RATE):
+        self.open_searchers = open_searchers
+        self.limiter = RateLimiter(rate)
+        self._lock = threading.Lock()
+        self._opened: Searchers | None = None
+
+    def open(self) -> Searchers:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self.open_searchers()
+            return self._opened
+
+    def search(
+        self,
+        query: Any,
+        k: Any = 10,
+        strength: Any = None,
+        excluded: Any = None,
+        *,
+        address: str = "",
+    ) -> Explanation:
+        """The answer to a request, whose values may be anything. A BoolBertError says what is wrong with it."""
+        self.limiter.check(address)
+        text = checked_query(query)
+        if type(k) is not int or not 1 <= k <= MOST:
+            raise BoolBertError(f"k must be a whole number from 1 to {MOST}, got {_short(k)}")
+        if strength is not None:
+            if type(strength) not in (int, float) or not 0 <= strength <= STRONGEST:
+                raise BoolBertError(f"strength must be a number from 0 to {STRONGEST:g}, got {_short(strength)}")
+            strength = float(strength)
+        if excluded is not None:
+            excluded = checked_words(excluded)
+
+        def answer() -> Explanation:
+            searcher, baseline = self.open()
+            return explain(searcher, text, k, not_weight=strength, excluded=excluded, baseline=baseline)
+
+        try:
+            return answer()
+        except OSError:  # the index was moved or made anew: opening it again tells what is missing
+            self._opened = None
+            return answer()
+
+
+def checked_query(query: Any) -> str:
+    r"""A query as one line without control characters.
+
+    >>> checked_query("films\n but not \x00 war ")
+    'films but not war'
+    """
+    if not isinstance(query, str):
+        raise BoolBertError(f"the query must be a text, got {_short(query)}")
+    if len(query) > LONGEST:
+        raise BoolBertError(f"the query has {len(query):,} letters; at most {LONGEST} are read here")
+    kept = (letter if letter.isprintable() or letter in "\u200c\u200d" else " " for letter in query)
+    text = " ".join("".join(kept).split())
+    if not text:
+        raise BoolBertError("the query is empty; type some words to search for")
+    return text
+
+
+def checked_words(excluded: Any) -> list[int]:
+    if not isinstance(excluded, list) or len(excluded) > LONGEST or any(type(word) is not int for word in excluded):
+        raise BoolBertError(f"excluded must be a list of the numbers of words, from 0, got {_short(excluded)}")
+    return excluded
+
+
+def _short(value: Any) -> str:
+    return printable(repr(value)[:40])
+
+
+class RateLimiter:
+    """At most so many searches a minute from one address."""
+
+    def __init__(self, rate: int = RATE):
+        self.rate = rate
+        self._lock = threading.Lock()
+        self._times: dict[str, deque[float]] = {}
+
+    def check(self, address: str, now: float | None = None) -> None:
+        """Count a search, or raise.
+
+        >>> limiter = RateLimiter(1)
+        >>> limiter.check("here", now=0.0), limiter.check("there", now=1.0), limiter.check("here", now=61.0)
+        (None, None, None)
+        """
+        now = time.monotonic() if now is None else now
+        with self._lock:
+            times = self._times.setdefault(address, deque())
+            while times and now - times[0] >= _MINUTE:
+                times.popleft()
+            if len(times) >= self.rate:
+                wait = int(_MINUTE - (now - times[0])) + 1
+                raise BoolBertError(f"more than {self.rate} searches in a minute; wait {wait} seconds")
+            times.append(now)
+            if len(self._times) > _ADDRESSES:
+                self._forget(now)
+
+    def _forget(self, now: float) -> None:
+        idle: Sequence[str] = [name for name, times in self._times.items() if not times or now - times[-1] >= _MINUTE]
+        for name in idle or list(self._times)[:1]:
+            del self._times[name]

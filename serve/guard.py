@@ -1,0 +1,70 @@
+"""What a request may be: small, and for nothing but the page itself. No file goes in, and none comes out."""
+
+import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+LARGEST = 64 * 1024  # bytes of a request
+# Gradio's doors for files, streams and other servers. This page has no use for them.
+CLOSED = re.compile(
+    r"/(?:gradio_api/)?(?:upload|upload_progress|file=.*|file/.*|proxy=.*|stream/.*|component_server|custom_component/.*"
+    r"|process_recording|monitoring.*|deep_link|dev/.*|run-history/.*)/?",
+    re.DOTALL,
+)
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+class Guard:
+    """ASGI middleware that answers what is closed with 403, and what is too large with 413."""
+
+    def __init__(self, app: Any, largest: int = LARGEST):
+        self.app = app
+        self.largest = largest
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+        elif CLOSED.fullmatch(scope["path"]):
+            await _refuse(send, 403, "this page takes and gives no files")
+        elif scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            await self.app(scope, receive, send)
+        else:
+            body = await self._whole_body(receive)
+            if body is None:
+                await _refuse(send, 413, f"a request may have {self.largest // 1024} kB")
+            else:
+                await self.app(scope, _replayed(body, receive), send)
+
+    async def _whole_body(self, receive: Receive) -> bytes | None:
+        """The request's body, or None as soon as it is too large, whatever length its header claims."""
+        body = b""
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if len(body) > self.largest:
+                return None
+            if message["type"] != "http.request" or not message.get("more_body", False):
+                return body
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def _refuse(send: Send, status: int, reason: str) -> None:
+    body = reason.encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,209 @@
+"""The page itself, in Gradio, and its API.
+
+boolbert serve                       # the embedded countries, on http://127.0.0.1:7860
+boolbert serve --index my_index      # a folder of `boolbert index`
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+from starlette.middleware import Middleware
+
+from boolbert.errors import BoolBertError
+from boolbert.terminal import fitted, printable
+
+from .engine import LONGEST, Engine
+from .guard import Guard
+from .view import CSS, HEAD, error_html, examples_html, reading_html, results_html
+
+PORT = 7860
+WAITING = 64  # searches that may wait for their turn; more are refused
+RESULTS = 10
+EXAMPLES = (
+    "island countries that are not monarchies",
+    "landlocked countries in Africa that are not former British colonies",
+    "monarchies that are not in Europe",
+    "islands in the Caribbean or in the Pacific",
+)
+# A click on a word or an example, or Enter or Space there, goes to the server with its number.
+CLICKS = """
+const chosen = (event) => {
+  const target = event.target.closest("[role=button]");
+  const number = target ? target.dataset.word ?? target.dataset.example : undefined;
+  if (number !== undefined && element.contains(target)) trigger("click", {number: Number(number)});
+};
+element.addEventListener("click", chosen);
+element.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" || event.key === " ") { event.preventDefault(); chosen(event); }
+});
+"""
+BUG = "Something went wrong on the server; its log says what."
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the page shows: a query, its excluded words (None: as the model reads it), and a strength set by hand."""
+
+    query: str = ""
+    excluded: tuple[int, ...] = ()
+    by_hand: bool = False
+    strength: float | None = None
+
+
+def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
+    """The Gradio page over an engine."""
+
+    def show(shown: Shown, request: gr.Request) -> tuple[Any, ...]:
+        excluded = list(shown.excluded) if shown.by_hand else None
+        try:
+            found = engine.search(shown.query, RESULTS, shown.strength, excluded, address=_address(request))
+        except Exception as error:
+            return error_html(_told(error)), "", gr.skip(), shown
+        words = tuple(number for number, word in enumerate(found.reading.words) if word.excluded)
+        shown = Shown(found.query, words, shown.by_hand, shown.strength)
+        slider = gr.skip() if found.not_weight is None else gr.update(value=round(found.not_weight, 2))
+        return reading_html(found, shown.by_hand), results_html(found), slider, shown
+
+    def ask(query: str, shown: Shown, request: gr.Request) -> tuple[Any, ...]:
+        return show(Shown(query, strength=shown.strength), request)
+
+    def ask_example(shown: Shown, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
+        number = _number(event)
+        if number is None or not 0 <= number < len(examples):
+            return gr.skip(), gr.skip(), gr.skip(), shown, gr.skip()
+        return *show(Shown(examples[number], strength=shown.strength), request), examples[number]
+
+    def click_word(shown: Shown, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
+        word = _number(event)
+        if word is None:
+            return gr.skip(), gr.skip(), gr.skip(), shown
+        if word < 0:  # as the model reads it
+            return show(Shown(shown.query, strength=shown.strength), request)
+        words = tuple(sorted(set(shown.excluded) ^ {word}))
+        return show(Shown(shown.query, words, True, shown.strength), request)
+
+    def set_strength(strength: float, shown: Shown, request: gr.Request) -> tuple[Any, ...]:
+        changed = Shown(shown.query, shown.excluded, shown.by_hand, strength)
+        return show(changed, request) if shown.query else (gr.skip(), gr.skip(), gr.skip(), changed)
+
+    def search(
+        request: gr.Request,
+        query: str,
+        k: int = RESULTS,
+        strength: float | None = None,
+        excluded: list[int] | None = None,
+    ) -> dict[str, Any]:
+        """How a query is read, and its results with and without its operators.
+
+        strength: how strongly what NOT excludes is taken away; as learned if not given. excluded: the numbers of the
+        words that NOT excludes, from 0 in "words", instead of those that the model finds.
+        """
+        try:
+            found = engine.search(query, k, strength, excluded, address=_address(request)).as_json()
+        except Exception as error:
+            raise gr.Error(_told(error), print_exception=False) from None
+        return {name: value for name, value in found.items() if name != "attention"}
+
+    with gr.Blocks(title="Bool-BERT", analytics_enabled=False) as page:
+        gr.HTML(HEAD)
+        state = gr.State(Shown())
+        with gr.Row(equal_height=True):
+            query = gr.Textbox(
+                placeholder="islands that are not monarchies",
+                label="Query",
+                show_label=False,
+                max_length=LONGEST,
+                lines=1,
+                max_lines=3,
+                scale=6,
+                min_width=200,
+                container=False,
+                elem_id="query",
+            )
+            button = gr.Button("Search", variant="primary", scale=1, min_width=90, elem_id="search")
+        tried = gr.HTML(examples_html(examples), js_on_load=CLICKS, visible=bool(examples))
+        reading = gr.HTML(js_on_load=CLICKS, elem_id="reading")
+        slider = gr.Slider(
+            0,
+            1,
+            value=_learned(engine),
+            step=0.05,
+            label="How strongly to exclude",
+            buttons=[],
+            elem_id="strength",
+        )
+        results = gr.HTML(js_on_load=None, elem_id="results")
+
+        outputs = [reading, results, slider, state]
+        private: dict[str, Any] = {"outputs": outputs, "api_visibility": "private", "show_progress": "minimal"}
+        gr.on([query.submit, button.click], ask, [query, state], **private)
+        tried.click(ask_example, [state], **{**private, "outputs": [*outputs, query]})
+        reading.click(click_word, [state], **private)
+        slider.release(set_strength, [slider, state], **private)
+        gr.api(search, api_name="search")
+    return page.queue(max_size=WAITING, default_concurrency_limit=2)
+
+
+def serve(
+    engine: Engine,
+    examples: Sequence[str] = EXAMPLES,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    wait: bool = True,
+) -> Any:
+    """Open the page. Without a host it is this machine alone that can reach it, unless GRADIO_SERVER_NAME says more."""
+    page = build_page(engine, examples)
+    page.launch(
+        server_name=host,
+        server_port=port,
+        share=False,
+        quiet=True,
+        prevent_thread_lock=True,
+        app_kwargs={"middleware": [Middleware(Guard)]},
+        footer_links=["api"],
+        ssr_mode=False,
+        mcp_server=False,
+        run_history=False,
+        enable_monitoring=False,
+        max_file_size=1,
+        css=CSS,
+        theme=gr.themes.Default(
+            primary_hue="blue", font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]
+        ),
+    )
+    if wait:
+        print(f"The page is at {page.local_url} (Ctrl-C ends it)", flush=True)
+        page.block_thread()
+    return page
+
+
+def _learned(engine: Engine) -> float:
+    """Where the slider stands at first."""
+    try:
+        bert = engine.open()[0].model.bert
+    except (BoolBertError, OSError):
+        return 0.0
+    return 0.0 if bert is None else round(float(bert.config.exclusion_weight), 2)
+
+
+def _told(error: Exception) -> str:
+    """What the reader is told: a mistake in one line; a bug is for the log."""
+    if isinstance(error, BoolBertError | OSError):
+        return fitted(printable(str(error)), 400)
+    _log.error(BUG, exc_info=error)
+    return BUG
+
+
+def _number(event: Any) -> int | None:
+    """The number of what was clicked."""
+    number = event._data.get("number") if isinstance(event._data, dict) else None
+    return number if type(number) is int else None
+
+
+def _address(request: Any) -> str:
+    return str(getattr(getattr(request, "client", None), "host", "") or "")

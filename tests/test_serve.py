@@ -1,0 +1,194 @@
+"""The page without a browser: what a request may hold, what is refused, and what the HTML says."""
+
+import asyncio
+from dataclasses import replace
+
+import html5lib
+import pytest
+from search_fixtures import QUERY, write_baseline, write_documents, write_run
+
+from boolbert.cli import main
+from boolbert.errors import BoolBertError
+from boolbert.search import BoolSearcher, build_index, load_model
+from boolbert.serve.engine import LONGEST, Engine, RateLimiter, checked_query
+from boolbert.serve.guard import LARGEST, Guard
+from boolbert.serve.view import error_html, examples_html, reading_html, results_html
+
+EVIL = "<script>alert(1)</script> ${alert(1)} {{value}} <img src=x onerror=alert(1)> \"' not \u202e\x00 war"
+
+
+@pytest.fixture
+def engine(tmp_path, lively, tiny_config, tokenizer):
+    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
+    build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", load_model(tmp_path / "model"))
+    return Engine(lambda: (BoolSearcher(tmp_path / "model", tmp_path / "index"), None))
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"query": ""}, "the query is empty"),
+        ({"query": " \x00\n"}, "the query is empty"),
+        ({"query": "x" * (LONGEST + 1)}, "has 501 letters; at most 500"),
+        ({"query": {"path": "/etc/passwd"}}, "must be a text"),
+        ({"query": QUERY, "k": 0}, "k must be a whole number from 1 to 50, got 0"),
+        ({"query": QUERY, "k": 10**9}, "k must be"),
+        ({"query": QUERY, "k": True}, "k must be"),
+        ({"query": QUERY, "strength": float("nan")}, "strength must be a number from 0 to 2, got nan"),
+        ({"query": QUERY, "strength": "1"}, "strength must be"),
+        ({"query": QUERY, "excluded": "0"}, "excluded must be a list"),
+        ({"query": QUERY, "excluded": [0.5]}, "excluded must be a list"),
+        ({"query": QUERY, "excluded": [99]}, "word 99, but the query has the words 0 to 4"),
+        ({"query": QUERY, "excluded": [-1]}, "word -1"),
+    ],
+)
+def test_what_a_request_may_not_hold(engine, request_, message):
+    with pytest.raises(BoolBertError, match=message):
+        engine.search(**request_)
+
+
+def test_a_search_by_hand(engine):
+    read = engine.search(QUERY)
+    words = [word.text for word in read.reading.words]
+    found = engine.search(QUERY, 3, 0.8, [words.index("films")])
+    assert found.reading.excluded_text == "films"
+    assert found.not_weight == 0.8
+    assert len(found.after) == len(found.before) == 3
+
+
+def test_what_is_missing_is_looked_for_again(tmp_path, engine):
+    folder = tmp_path / "index"
+    folder.rename(tmp_path / "away")
+    for _ in range(2):
+        with pytest.raises(BoolBertError, match="no index there"):
+            engine.search(QUERY)
+    (tmp_path / "away").rename(folder)
+    assert len(engine.search(QUERY).after) == 10
+
+
+def test_a_plain_encoder_says_that_it_reads_nothing(engine, tmp_path, lively, tiny_config, tokenizer):
+    boolean, _ = engine.open()
+    plain = BoolSearcher(write_baseline(tmp_path / "plain", lively, tiny_config, tokenizer), boolean.index)
+    with pytest.raises(BoolBertError, match="is a plain encoder"):
+        Engine(lambda: (plain, None)).search(QUERY)
+    found = Engine(lambda: (boolean, plain)).search(QUERY)
+    assert str(tmp_path / "plain") in results_html(found)
+
+
+def test_the_rate_is_limited_for_each_address(engine):
+    limiter = RateLimiter(3)
+    for moment in (0.0, 1.0, 2.0):
+        limiter.check("one", moment)
+    with pytest.raises(BoolBertError, match="more than 3 searches in a minute; wait 58 seconds"):
+        limiter.check("one", 2.5)
+    limiter.check("two", 2.5)
+    limiter.check("one", 60.5)
+    for number in range(20_000):  # many addresses do not fill the memory
+        limiter.check(f"address {number}", 100.0 + number)
+    assert len(limiter._times) <= 10_001
+
+
+def ask(method, path, *chunks):
+    """What the guard answers: the status, and the body that the page would have been given."""
+    given, sent = [], []
+
+    async def page(scope, receive, send):
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body += message["body"]
+            more = message.get("more_body", False)
+        given.append(body)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    pending = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
+    pending.append({"type": "http.request", "body": b"", "more_body": False})
+
+    async def receive():
+        return pending.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(Guard(page)({"type": "http", "method": method, "path": path}, receive, send))
+    return sent[0]["status"], given[0] if given else None
+
+
+def test_large_requests_never_reach_the_page():
+    assert ask("POST", "/gradio_api/queue/join", b"a" * 10, b"b") == (200, b"a" * 10 + b"b")
+    assert ask("POST", "/gradio_api/queue/join", *[b"a" * 1000] * (LARGEST // 1000 + 1)) == (413, None)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/gradio_api/upload",
+        "/upload",
+        "/gradio_api/file=/etc/passwd",
+        "/gradio_api/file=https://example.org",
+        "/gradio_api/file/etc/passwd",
+        "/gradio_api/proxy=http://127.0.0.1:22/",
+        "/gradio_api/component_server",
+        "/gradio_api/component_server/",
+        "/gradio_api/file=a\nb",
+    ],
+)
+def test_the_doors_for_files_are_closed(path):
+    assert ask("GET", path) == (403, None)
+    assert ask("POST", path) == (403, None)
+
+
+def elements(html):
+    return html5lib.parse(html, namespaceHTMLElements=False)
+
+
+def test_the_query_is_shown_word_by_word(engine):
+    found = engine.search(QUERY, excluded=[3, 4])
+    words = elements(reading_html(found)).findall(".//*[@data-word]")
+    assert [word.text for word in words] == QUERY.split()
+    assert [word.get("data-word") for word in words] == ["0", "1", "2", "3", "4"]
+    assert [word.get("aria-pressed") for word in words] == ["false", "false", "false", "true", "true"]
+    assert "".join(elements(reading_html(found)).find(".//*[@class='bb-query']").itertext()) == QUERY
+    assert "As Bool-BERT reads it" not in reading_html(found)
+    assert "As Bool-BERT reads it" in reading_html(found, by_hand=True)
+
+
+def test_results_are_counted_and_marked_where_it_is_known(engine):
+    found = engine.search(QUERY, 4)
+    assert "break" not in results_html(found)
+    before = [change._replace(hit=replace(change.hit, violates=True)) for change in found.before]
+    after = [change._replace(hit=replace(change.hit, violates=not row)) for row, change in enumerate(found.after)]
+    html = results_html(replace(found, before=before, after=after))
+    tree = elements(html)
+    assert len(tree.findall(".//li[@class='broken']")) == 5
+    counts = ["".join(count.itertext()) for count in tree.findall(".//*[@class='bb-count']")]
+    assert counts == ["4 of 4 break the query", "1 of 4 breaks the query"]
+
+
+def test_hostile_text_is_text(tmp_path, engine):
+    found = engine.search(EVIL, excluded=[0])
+    change = found.after[0]._replace(hit=replace(found.after[0].hit, title=EVIL, text=EVIL))
+    found = replace(found, after=[change], plain_name=EVIL)
+    for html in (reading_html(found), results_html(found), error_html(EVIL), examples_html([EVIL])):
+        tree = elements(html)
+        assert not tree.findall(".//script")
+        assert not tree.findall(".//img")
+        assert not [name for node in tree.iter() for name in node.attrib if name.startswith("on")]
+        assert "<script>alert(1)</script>" in "".join(tree.itertext())
+    assert "\u202e" not in reading_html(found)
+    assert "\u202e" not in results_html(replace(found, plain_name=""))
+
+
+def test_control_characters_are_left_out_and_joiners_kept():
+    assert checked_query("a\u202eb\x00c\td\u200de") == "a b c d\u200de"
+
+
+def test_wrong_flags_and_a_missing_gradio_are_one_line(monkeypatch, capsys):
+    assert main(["serve", "--rate", "0"]) == 2
+    assert "--rate must be at least 1" in capsys.readouterr().err
+    assert main(["serve", "--port", "70000"]) == 2
+    assert "--port must be a number from 1 to 65535" in capsys.readouterr().err
+    monkeypatch.setitem(__import__("sys").modules, "gradio", None)
+    assert main(["serve"]) == 2
+    assert "pip install 'boolbert[serve]'" in capsys.readouterr().err

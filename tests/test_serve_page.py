@@ -1,0 +1,236 @@
+"""The page in a real browser, and its API. Needs gradio; the browser's tests need playwright and Debian's chromium too.
+
+pip install "boolbert[serve]" playwright && apt-get install chromium
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from search_fixtures import QUERY, write_documents, write_run
+
+import boolbert
+
+pytest.importorskip("gradio", reason="THE PAGE IS NOT TESTED: gradio is missing; pip install 'boolbert[serve]'")
+
+from boolbert.search import BoolSearcher, build_index, load_model
+from boolbert.serve.engine import Engine
+from boolbert.serve.page import serve
+
+ROOT = Path(boolbert.__file__).parent.resolve()
+PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1100, "height": 900}
+EVIL = "<script>alert(1)</script> ${alert(1)} {{constructor.constructor('alert(1)')()}} <img src=x onerror=alert(1)>"
+EXAMPLES = ["films or books", "films, not war"]
+
+
+@pytest.fixture
+def engine(tmp_path, lively, tiny_config, tokenizer):
+    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
+    build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", load_model(tmp_path / "model"))
+    return Engine(lambda: (BoolSearcher(tmp_path / "model", tmp_path / "index"), None))
+
+
+@pytest.fixture
+def address(engine):
+    page = serve(engine, EXAMPLES, wait=False)
+    yield page.local_url.rstrip("/")
+    page.close()
+
+
+@pytest.fixture
+def open_page(address):
+    """A function that opens the page in a window of some size; nothing may go wrong in the browser's console."""
+    api = pytest.importorskip("playwright.sync_api", reason="THE PAGE WAS NOT OPENED: playwright is missing")
+    if (chromium := shutil.which("chromium")) is None:
+        pytest.skip("THE PAGE WAS NOT OPENED: chromium is missing; apt-get install chromium")
+    problems = []
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+
+        def open_window(size=DESKTOP):
+            page = browser.new_page(viewport=size)
+            page.on("dialog", lambda dialog: (problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+            page.on("console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None)
+            page.on("pageerror", lambda error: problems.append(str(error)))
+            page.goto(address)
+            page.wait_for_selector("#query textarea")
+            return page
+
+        yield open_window
+        browser.close()
+    assert problems == []
+
+
+def ask(page, query):
+    page.fill("#query textarea", query)
+    page.press("#query textarea", "Enter")
+    page.wait_for_function("query => document.querySelector('.bb-query')?.innerText === query", arg=query)
+
+
+def expect_titles(page, column, changes):
+    from playwright.sync_api import expect
+
+    shown = page.locator(f".bb-results section:nth-of-type({column}) .bb-title")
+    expect(shown).to_have_text([change.hit.title for change in changes])
+
+
+def pressed(page):
+    return page.locator("[aria-pressed=true]").all_inner_texts()
+
+
+def test_a_reader_asks_clicks_and_compares(open_page, engine):
+    page = open_page()
+    ask(page, QUERY)
+    found = engine.search(QUERY)
+    expect_titles(page, 1, found.before)
+    expect_titles(page, 2, found.after)
+    assert pressed(page) == [word.text for word in found.reading.words if word.excluded]
+
+    excluded = [number for number, word in enumerate(found.reading.words) if word.excluded]
+    other = next(number for number in range(len(found.reading.words)) if number not in excluded)
+    word = page.locator(f"[data-word='{other}']")
+    word.click()
+    page.wait_for_selector(f"[data-word='{other}'][aria-pressed=true]")
+    chosen = [*excluded, other]
+    by_hand = engine.search(QUERY, excluded=chosen)
+    expect_titles(page, 2, by_hand.after)
+    assert "line-through" in word.evaluate("node => getComputedStyle(node.parentNode).textDecorationLine")
+
+    word.focus()  # and back, without a mouse
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"[data-word='{other}'][aria-pressed=false]")
+    page.click("text=As Bool-BERT reads it")
+    page.wait_for_selector(".bb-reset", state="detached")
+    expect_titles(page, 2, found.after)
+
+    number = page.locator("#strength input[type=number]")
+    number.fill("0.9")
+    number.blur()
+    page.wait_for_selector("text=− 0.90 ×")
+    page.locator(".bb-results summary").nth(10).click()
+    assert page.locator(".bb-results details[open] p").first.inner_text() == found.after[0].hit.text
+
+
+def test_examples_fill_the_box_and_ask(open_page):
+    page = open_page(PHONE)
+    page.click("[data-example='1']")
+    page.wait_for_selector(".bb-results li")
+    assert page.input_value("#query textarea") == EXAMPLES[1]
+    assert page.locator(".bb-query").inner_text() == EXAMPLES[1]
+
+
+def test_it_fits_on_a_phone(open_page):
+    page = open_page(PHONE)
+    ask(page, "films " * 40 + "but not about " + "w" * 200)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    left, right = (page.locator(f".bb-results section:nth-of-type({n})").bounding_box() for n in (1, 2))
+    assert left["y"] == right["y"]
+    assert left["x"] + left["width"] <= right["x"]
+    assert right["x"] + right["width"] <= PHONE["width"]
+
+
+def test_what_is_typed_is_text(open_page):
+    page = open_page()
+    ask(page, EVIL)
+    assert page.locator("#reading img, #reading script, #results img, #results script").count() == 0
+    page.fill("#query textarea", "films \u202e\x07\x1b[31m not war")
+    page.click("#search")
+    page.wait_for_function("document.querySelector('.bb-query').innerText === 'films [31m not war'")
+    page.evaluate("document.querySelector('#query textarea').removeAttribute('maxlength')")
+    page.fill("#query textarea", "long " * 5000)
+    page.click("#search")
+    assert "at most 500" in page.locator(".bb-error").inner_text()
+
+
+def test_what_is_missing_is_told_on_the_page(open_page, engine, tmp_path):
+    (tmp_path / "index").rename(tmp_path / "away")
+    page = open_page()
+    page.fill("#query textarea", QUERY)
+    page.click("#search")
+    page.wait_for_selector(".bb-error")
+    assert "no index there" in page.locator(".bb-error").inner_text()
+    (tmp_path / "away").rename(tmp_path / "index")
+    page.click("#search")
+    page.wait_for_selector(".bb-results li")
+    assert page.locator(".bb-error").count() == 0
+
+
+def status(address, path, body=None):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(address + path, body), timeout=20) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_limits_hold_on_the_running_page(address, engine, tmp_path):
+    assert address.startswith("http://127.0.0.1:")
+    assert status(address, "/") == 200
+    assert status(address, "/gradio_api/call/search", b"x" * 100_000) == 413
+    for path in (
+        "/gradio_api/upload",
+        "/upload",
+        f"/gradio_api/file={tmp_path}/docs.jsonl",
+        "/gradio_api/file=setup.cfg",
+    ):
+        assert status(address, path) == 403
+    assert status(address, "/gradio_api/upload", b"x") == 403
+
+
+def test_the_api_as_it_is_documented(address, engine, capsys):
+    """The example of docs/serve.md, with a query of the small model's words; then what is refused."""
+    (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "serve.md").read_text(), re.DOTALL | re.MULTILINE)
+    found: dict = {}
+    code = code.replace("http://127.0.0.1:7860", address).replace('"island"', '"films"')
+    exec(code.replace("island countries that are not monarchies", QUERY), found)
+    expected = engine.search(QUERY, 10, 0.5, [0])
+    assert [hit["title"] for hit in found["answer"]["results"]] == [change.hit.title for change in expected.after]
+    assert found["answer"]["not_weight"] == 0.5
+    client = found["client"]
+    for wrong, message in (
+        ({"k": 1000}, "from 1 to 50"),
+        ({"excluded": [99]}, "word 99"),
+        ({"strength": -1}, "from 0"),
+    ):
+        with pytest.raises(Exception, match=message):
+            client.predict(QUERY, api_name="/search", **wrong)
+    engine.limiter.rate = 1
+    with pytest.raises(Exception, match="more than 1 searches in a minute"):
+        client.predict(QUERY, api_name="/search")
+    assert list(client.view_api(return_format="dict")["named_endpoints"]) == ["/search"]
+
+
+def test_a_bug_is_for_the_log(address, engine, monkeypatch, caplog):
+    from gradio_client import Client
+
+    monkeypatch.setattr(engine, "search", lambda *args, **options: 1 / 0)
+    with pytest.raises(Exception, match="its log says what"):
+        Client(address, verbose=False).predict(QUERY, api_name="/search")
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_space_needs_nothing_installed(tmp_path):
+    """A Space has the repository under another name, and only its requirements are installed."""
+    code = (
+        "import pathlib, runpy, sys\n"
+        "sys.path = [path for path in sys.path if not (pathlib.Path(path) / 'boolbert').exists()]\n"
+        "sys.meta_path = [finder for finder in sys.meta_path if 'editable' not in repr(finder)]\n"
+        "import gradio\n"
+        "gradio.Blocks.launch = lambda self, **options: print('launched', options['server_name'])\n"
+        "gradio.Blocks.block_thread, gradio.Blocks.local_url = lambda self: None, 'here'\n"
+        "runpy.run_path('app.py', run_name='__main__')\n"
+        "print(sys.modules['boolbert'].__file__)"
+    )
+    space = tmp_path / "app"
+    space.symlink_to(ROOT, target_is_directory=True)
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=space, capture_output=True, text=True, env=environment)
+    assert "launched None" in done.stdout, done.stderr
+    assert done.stdout.splitlines()[-2:] == ["The page is at here (Ctrl-C ends it)", str(ROOT / "__init__.py")]
