@@ -13,16 +13,22 @@ from boolbert.terminal import print_json, printable
 def index(options: Namespace) -> None:
     from boolbert.data.own import documents_of
     from boolbert.search import build_index, load_model
+    from boolbert.search.searcher import model_of
 
+    if options.output and (options.add or options.delete):  # a folder of an index is a store as well
+        options.store, options.output = options.output, None
     _check_index(options)
     store = _store(options)
+    if options.add and not store.exists():
+        raise BoolBertError(f"--add: {options.store} holds no index yet; leave --add out")
     if store is not None and options.delete:
         count = store.delete(options.delete)
         _done(options, {"deleted": count, **store.describe()}, f"{store.name}: {count:,} records deleted")
         return
     documents = documents_of(options)  # before a model is loaded: a wrong name is told at once
     _say(documents.preview())
-    model = load_model(options.model, device=options.device)
+    own = store is not None and options.model is None and store.exists()
+    model = model_of(store, options.device) if own else load_model(options.model, device=options.device)
     _say(model.note)
     if store is not None:
         _index_into(store, documents, model, options)
@@ -36,10 +42,10 @@ def index(options: Namespace) -> None:
 def _check_index(options: Namespace) -> None:
     if bool(options.output) == bool(options.store):
         raise BoolBertError("give --output DIR for an index, or --store NAME for a vector store")
-    if options.delete and not options.store:
-        raise BoolBertError("--delete is for a store: boolbert index --store NAME --delete ID")
+    if options.add and options.delete:
+        raise BoolBertError("give --add with documents, or --remove with ids")
     if bool(options.delete) == bool(options.documents):
-        raise BoolBertError("give the documents to index, or --delete with ids")
+        raise BoolBertError("give the documents to index, or --remove with ids")
 
 
 def _index_into(store: Any, documents: Any, model: Any, options: Namespace) -> None:
@@ -84,7 +90,8 @@ def search(options: Namespace) -> None:
 
     operators = parse_operators(options.operators)
     searcher = _searcher(options)
-    answer = searcher.search(options.query, options.k, operators, where=options.where, **_limits(options))
+    limits = {**_limits(options), "where": options.where, "hybrid": options.hybrid}
+    answer = searcher.search(options.query, options.k, operators, **limits)
     if options.json:
         print_json({"model": searcher.model.name, **answer.as_json()})
     else:

@@ -136,7 +136,7 @@ def fit(
         seed=seed,
     )
     trained = load_model(folder / MODEL)
-    index = build_index(corpus, folder, trained)
+    index = build_index(own, folder, trained)  # with its ids and fields
     after = measure(trained.encoder, data.dev, index.vectors)
     for leftover in (folder / START, folder / MODEL / "checkpoints"):
         shutil.rmtree(leftover, ignore_errors=True)

@@ -66,7 +66,8 @@ def _add_index(add) -> None:
   boolbert index quest --output quest_index --model runs/quest
   boolbert index films.csv --store films.db                 # Milvus Lite; pip install 'boolbert[milvus]'
   boolbert index films.csv --store http://host:19530 --collection films
-  boolbert index --store films.db --delete tt0080684 tt0078748
+  boolbert index more_recipes.csv --add --output my_index   # a document whose id is there already is replaced
+  boolbert index --remove tt0080684 tt0078748 --output my_index
 Title and text are encoded together; the first three documents are shown as they are understood.
 A call that was cut off goes on where it was. The index remembers its model and the hash of its documents.
 A store takes more documents at any time; those whose id it has are replaced. MILVUS_TOKEN is the token of a server.
@@ -80,7 +81,15 @@ A store takes more documents at any time; those whose id it has are replaced. MI
     command.add_argument(
         "--faiss", metavar="KIND", help="FAISS's index of a new NAME.faiss: HNSW32,Flat; exact without"
     )
-    command.add_argument("--delete", metavar="ID", nargs="+", help="delete these documents from the store")
+    command.add_argument("--add", action="store_true", help="to the index or store that is there")
+    command.add_argument(
+        "--remove",
+        "--delete",
+        dest="delete",
+        metavar="ID",
+        nargs="+",
+        help="these documents from the index or store; titles where they have no ids",
+    )
     add_document_flags(command)
     _add_model(command)
 
@@ -93,10 +102,12 @@ def _add_search(add) -> None:
   boolbert search "films that are not westerns" --index my_index --operators not
   boolbert search "island monarchies" --operators none       # every gate off: plain BERT
   boolbert search "films that are not westerns" --index my_index --not-weight 0.8 --exclude-above 0.4
+  boolbert search "films that are not westerns" --index my_index --hybrid    # and BM25; pip install 'boolbert[eval]'
   boolbert search "films that are not westerns" --store films.db --where "year > 1990 and country in (France, Italy)"
 """
     command = _command(add, "search", text, examples, commands.search)
     _add_query(command)
+    command.add_argument("--hybrid", action="store_true", help="fuse with BM25 over the words that are wanted")
     command.add_argument("--where", metavar="FILTER", help='a filter on the documents\' fields: "year > 1990"')
     _add_model(command)
 

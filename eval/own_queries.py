@@ -7,6 +7,7 @@ them. Three rows are compared: the model as it is, the same with its operators o
 """
 
 import argparse
+import json
 import re
 import sys
 from collections import defaultdict
@@ -23,7 +24,7 @@ from boolbert.data.own.formats import find_rows
 from boolbert.data.rows import Row
 from boolbert.data.tasks import Question, Task
 from boolbert.errors import DataError
-from boolbert.retrieval.index import Index
+from boolbert.retrieval.index import RECORDS, Index
 from boolbert.retrieval.metrics import means, quest_metrics, search_depth
 from boolbert.retrieval.ranking import hits
 from boolbert.tables import aligned, number
@@ -33,7 +34,7 @@ QUERY = ("query", "text", "question")
 RELEVANT = ("relevant", "docs", "documents", "answers", "titles", "ids", "gold")
 SHOWN = {"mrr@10": "MRR@10", "ndcg@10": "nDCG@10", "r_precision": "R-prec", "recall@20": "R@20", "recall@100": "R@100"}
 # What a document's name gets besides its title, where it is a passage or its title came before.
-_ADDED = re.compile(r" \((?:\d+) of (?:\d+)\)$| \[(?P<id>[^\[\]]+)\]$")
+_ADDED = re.compile(r" \(\d+ of \d+\)$| \[[^\[\]]+\]$")
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Outcome:
 
 def read_queries(path: str | Path, index: Index) -> Task:
     """The queries of a file as a task over an index. A document that the index does not have is an error."""
-    rows_of = names_of(index)
+    rows_of = names_of(index, ids_of(index))
     questions: list[Question] = []
     gold: list[list[int]] = []
     for row in find_rows(path, (*QUERY, *RELEVANT)).rows(progress=False):
@@ -56,18 +57,25 @@ def read_queries(path: str | Path, index: Index) -> Task:
         gold.append([place for name in _relevant(row) for place in _rows(row, name, rows_of)])
     if not questions:
         raise DataError(f"{path}: there are no queries in it")
-    corpus = Corpus((index[row] for row in range(len(index))), name=str(index.folder))
+    corpus = Corpus(index.documents(), name=str(index.folder))
     return Task(str(path), "own", corpus, questions, Gold(gold, len(index)))
 
 
-def names_of(index: Index) -> dict[str, list[int]]:
+def ids_of(index: Index) -> list[tuple[str, ...]]:
+    """The id of each document and, of a passage, of the whole; nothing where the index keeps none."""
+    path = index.folder / RECORDS
+    if not path.exists():
+        return [()] * len(index)
+    return [(record["id"], record["document"]) for record in map(json.loads, path.open(encoding="utf-8"))]
+
+
+def names_of(index: Index, ids: Sequence[tuple[str, ...]]) -> dict[str, list[int]]:
     """The rows of each title or id. A title stands for all its passages."""
     found: dict[str, list[int]] = defaultdict(list)
-    for row in range(len(index)):
-        title = index[row].title
-        added = _ADDED.search(title)
-        for name in {title, title[: added.start()], added["id"] or title} if added else {title}:
-            found[name.casefold()].append(row)
+    for row, (document, own) in enumerate(zip(index.documents(), ids, strict=True)):
+        bare = _ADDED.sub("", document.title)
+        for name in {name.casefold() for name in (document.title, bare, *own)}:
+            found[name].append(row)
     return found
 
 

@@ -69,7 +69,15 @@ class Index:
     def __getitem__(self, row: int) -> Document:
         with (self.folder / DOCUMENTS).open("rb") as file:
             file.seek(int(self._lines[row]))
-            line = file.readline()
+            return self._document(row, file.readline())
+
+    def documents(self) -> Iterator[Document]:
+        """All documents, in the order of their rows."""
+        with (self.folder / DOCUMENTS).open("rb") as file:
+            for row, line in enumerate(file):
+                yield self._document(row, line)
+
+    def _document(self, row: int, line: bytes) -> Document:
         try:
             content = json.loads(line)
             return Document(content["title"], content["text"])
@@ -79,10 +87,7 @@ class Index:
     @property
     def model(self) -> str | None:
         """The name of the model that it was made with; None for the default encoder."""
-        model = self.manifest.get("model")
-        if model is None or not str(model).startswith("./"):
-            return None if model is None else str(model)
-        return str(self.folder / model)
+        return found_name(self.manifest.get("model"), self.folder)
 
     def fits(self, model: "SearchModel") -> bool:
         """Whether the model's vectors of documents are those of this index."""
@@ -131,7 +136,7 @@ def build_index(
     if isinstance(documents, OwnDocuments):
         write_records(folder, _with_own_ids(records))
     manifest = {
-        "model": _lasting_name(model.name, folder),
+        "model": lasting_name(model.name, folder),
         "document_encoder": model_fingerprint(model.encoder, "document"),
         "source": corpus.name,
         "fields": documents.columns if isinstance(documents, OwnDocuments) else {},
@@ -269,10 +274,16 @@ def _write_documents(folder: Path, corpus: Iterable[Document]) -> None:
         np.save(file, np.array(starts, dtype=np.int64))
 
 
-def _lasting_name(name: str | None, folder: Path) -> str | None:
+def lasting_name(name: str | None, folder: Path) -> str | None:
     """A folder's name that holds wherever the index is used from; one inside of the index moves with it ("./model")."""
     if name is None or not Path(name).is_dir():
         return name  # a Hub id
     path = Path(name).resolve()
     inside = path.is_relative_to(folder.resolve())
     return f"./{path.relative_to(folder.resolve()).as_posix()}" if inside else str(path)
+
+
+def found_name(name: object, folder: Path) -> str | None:
+    """The name that loads the model of which `lasting_name` is kept in a folder."""
+    text = None if name is None else str(name)
+    return str(folder / text) if text is not None and text.startswith("./") else text

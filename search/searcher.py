@@ -15,6 +15,7 @@ import torch
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
 from boolbert.errors import RetrievalError
 from boolbert.retrieval.batches import encode_queries
+from boolbert.retrieval.hybrid import DEPTH, WordSearch, fuse_scored
 from boolbert.retrieval.index import STORE, Index, default_index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.neighbours import best_of, check_shapes, dot_products, top_k
@@ -131,7 +132,7 @@ class BoolSearcher:
         if isinstance(index, str | Path):
             index = open_index(index)
         if model is None and index is not None:
-            model = _model_of(index, device)
+            model = model_of(index, device)
         elif not isinstance(model, SearchModel):
             model = load_model(model, device=device)
         self.model = model
@@ -148,6 +149,7 @@ class BoolSearcher:
         exclude_above: float | None = None,
         excluded: Collection[int] | None = None,
         where: str | None = None,
+        hybrid: bool = False,
     ) -> Answer:
         """The k best documents.
 
@@ -156,12 +158,14 @@ class BoolSearcher:
         excludes is taken away, instead of the strength that the model has learned. exclude_above: documents whose
         `excluded` is above it are left out, and others move up. excluded: the numbers of the words that NOT excludes,
         instead of those that the model finds; they count from 0 in `read(query).words`. where: a filter on the
-        documents' fields, such as "year > 1990 and genre = western".
+        documents' fields, such as "year > 1990 and genre = western". hybrid: fuse the ranking with BM25's over the
+        words that are neither excluded nor cues; `score` is then the sum of both reciprocal ranks.
         """
         self._check_limits(not_weight, exclude_above)
         reading = self.read(query, operators, excluded)
         parts = self._encode(reading, not_weight)
-        found = self._find(parts, k, exclude_above, where)
+        words = reading.wanted_words if hybrid else None
+        found = self._find(parts, k, exclude_above, where, words)
         violating = self.violating(reading)
         hits = [
             Hit(
@@ -291,17 +295,45 @@ class BoolSearcher:
             return parts
         return parts._replace(excluded=_scaled(parts.excluded) * np.linalg.norm(parts.wanted))
 
-    def _find(self, parts: QueryParts, k: int, exclude_above: float | None, where: str | None) -> list[Candidate]:
+    def _find(
+        self, parts: QueryParts, k: int, exclude_above: float | None, where: str | None, words: str | None = None
+    ) -> list[Candidate]:
         """The k best documents that pass the filter and are not too near to what is excluded."""
+        if words is not None and (where is not None or isinstance(self.index, VectorStore)):
+            raise RetrievalError("hybrid search needs a folder of `boolbert index`, and no filter (where)")
         if where is not None and isinstance(self.index, Index):
             return _in_store(self._filterable, parts, k, exclude_above, where)
         if isinstance(self.index, VectorStore):
             return _in_store(self.index, parts, k, exclude_above, where)
         found = []
-        for score, row in zip(*self._rank(self.index, parts, k, exclude_above), strict=True):
+        ranked = (
+            self._rank(self.index, parts, k, exclude_above)
+            if words is None
+            else self._fused(self.index, parts, k, exclude_above, words)
+        )
+        for score, row in zip(*ranked, strict=True):
             document, vector = self.index[row], self.index.vectors[row : row + 1][0].astype(np.float32)
             found.append(Candidate(score, row, None, document.title, document.text, vector))
         return found
+
+    @cached_property
+    def _word_search(self) -> WordSearch:
+        """BM25 over the index's documents, made when it is first asked."""
+        assert isinstance(self.index, Index)
+        return WordSearch([document.text for document in self.index.documents()], "none")
+
+    def _fused(
+        self, index: Index, parts: QueryParts, k: int, exclude_above: float | None, words: str
+    ) -> tuple[list[float], list[int]]:
+        """The k best documents of the vectors' and the words' rankings together."""
+        depth = min(max(k, DEPTH), len(index))
+        holding = [int(row) for row in self._word_search.top_k([words], depth)[0] if row >= 0]
+        if exclude_above is not None and parts.excluded is not None:
+            near = [float(index.vectors[row : row + 1][0].astype(np.float32) @ parts.excluded) for row in holding]
+            holding = [row for row, score in zip(holding, near, strict=True) if score <= exclude_above]
+        _, close = self._rank(index, parts, depth, exclude_above)
+        scores, rows = fuse_scored([[close], [holding]], min(k, len(index)))
+        return scores[0][rows[0] >= 0].tolist(), rows[0][rows[0] >= 0].tolist()
 
     def _rank(
         self, index: Index, parts: QueryParts, k: int, exclude_above: float | None
@@ -365,7 +397,7 @@ def _scaled(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
-def _model_of(index: Index | VectorStore, device: str | None) -> SearchModel:
+def model_of(index: Index | VectorStore, device: str | None) -> SearchModel:
     """The model that an index was made with. The default encoder's vectors serve a run that left them as they were."""
     if index.model is not None:
         return load_model(index.model, device=device)

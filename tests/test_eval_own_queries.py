@@ -44,16 +44,18 @@ def test_lists_and_other_names_of_fields(tmp_path, index):
     assert [rows.tolist() for rows in read_queries(path, index).gold] == [[0, 1], [2, 3]]
 
 
-def test_a_title_stands_for_its_passages_and_an_id_for_its_document():
-    from boolbert.data import Document
-    from boolbert.eval.own_queries import names_of
+def test_a_title_stands_for_its_passages_and_an_id_for_its_document(tmp_path, index):
+    rows = [{"sku": f"P{row}", "name": name, "text": "films about war"} for row, name in enumerate(["Boot", "Boot"])]
+    rows.append({"sku": "P2", "name": "Tent", "text": "books about war " * 100})
+    path = tmp_path / "shop.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    from boolbert.data.own import OwnDocuments, Passages
 
-    names = ["Tent (1 of 2)", "Tent (2 of 2)", "Boot", "Boot [P7]", "Tent (film)"]
-    found = names_of([Document(name, "text") for name in names])
-    assert found["tent"] == [0, 1]
-    assert found["boot"] == [2, 3]
-    assert found["p7"] == [3]
-    assert found["tent (film)"] == [4]
+    shop = OwnDocuments(path, id="sku", passages=Passages(), progress=False)
+    model = load_model(index.model, device="cpu")
+    built = build_index(shop, tmp_path / "shop", model, progress=False)
+    asked = write_csv(tmp_path / "mine.csv", ("films", "boot"), ("films", "P1"), ("a", "Tent"), ("a", "p2"))
+    assert [rows.tolist() for rows in read_queries(asked, built).gold] == [[0, 1], [1], [2, 3], [2, 3]]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Searching against a slow version of it; operators given, decided by the model, or read off the text."""
 
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 from search_fixtures import QUERY, TEXTS, write_baseline, write_documents, write_run
 from sentence_helpers import embed
 
+from boolbert.errors import BoolBertError, RetrievalError
 from boolbert.retrieval.models import newest_run
 from boolbert.search import BoolSearcher, build_index, load_model
 
@@ -198,3 +200,33 @@ def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypa
     searcher = BoolSearcher(model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model))
     answer = searcher.search(QUERY, 3)
     assert (answer.operators, answer.decided_by) == (("not",), "the cue lexicon")
+
+
+def test_hybrid_is_both_rankings_fused_without_the_excluded_words(searcher):
+    pytest.importorskip("bm25s")
+    from boolbert.retrieval.hybrid import WordSearch
+
+    excluded = [3, 4]  # "films but not about war"
+    reading = searcher.read(QUERY, ["not"], excluded=excluded)
+    assert {"about", "war"}.isdisjoint(reading.wanted_words.split())
+    options = {"operators": ["not"], "excluded": excluded}
+    near = [hit.row for hit in searcher.search(QUERY, 10, **options)]
+    words = WordSearch(TEXTS, "none").top_k([reading.wanted_words], 10)[0]
+    expected = dict.fromkeys(near, 0.0)
+    for ranking in (near, [row for row in words.tolist() if row >= 0]):
+        for rank, row in enumerate(ranking, start=1):
+            expected[row] += 1 / (60 + rank)
+    found = searcher.search(QUERY, 10, hybrid=True, **options)
+    assert [hit.row for hit in found] == sorted(expected, key=lambda row: (-expected[row], row))
+    assert [hit.score for hit in found] == pytest.approx([expected[hit.row] for hit in found])
+    limit = sorted(hit.excluded for hit in found)[5]
+    kept = searcher.search(QUERY, 10, hybrid=True, exclude_above=limit, **options)
+    assert {hit.row for hit in kept} == {hit.row for hit in found if hit.excluded <= limit}
+
+
+def test_hybrid_without_bm25s_or_with_a_filter_is_one_line(searcher, monkeypatch):
+    with pytest.raises(RetrievalError, match="needs a folder of `boolbert index`, and no filter"):
+        searcher.search(QUERY, hybrid=True, where="year > 1990")
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(BoolBertError, match="bm25s is not installed: pip install"):
+        searcher.search(QUERY, hybrid=True)

@@ -268,6 +268,24 @@ def test_an_index_takes_more_documents_as_a_store(tmp_path, model, films):
     assert len(Index(tmp_path / "index")) == 60  # its files are untouched
 
 
+def test_documents_are_added_to_an_index_and_removed(tmp_path, model, films, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", "films.jsonl", "--output", "index", "--model", "model"]) == 0
+    (tmp_path / "more.jsonl").write_text(json.dumps({"id": "new", "title": "New", "text": "books about war"}) + "\n")
+    assert main(["index", "more.jsonl", "--add", "--output", "index"]) == 0  # with the index's own model
+    assert "61 documents (1 encoded now)" in capsys.readouterr().out
+    assert main(["search", "books about war", "--index", "index", "-k", "61", "--json"]) == 0
+    ids = [hit["id"] for hit in json.loads(capsys.readouterr().out)["hits"]]
+    assert "new" in ids
+    assert main(["index", "--remove", "new", ids[5], "--output", "index"]) == 0
+    assert "2 records deleted" in capsys.readouterr().out
+    assert main(["search", "books about war", "--index", "index", "-k", "61", "--json"]) == 0
+    left = [hit["id"] for hit in json.loads(capsys.readouterr().out)["hits"]]
+    assert left == [id for id in ids if id not in ("new", ids[5])]
+    assert main(["index", "more.jsonl", "--add", "--output", "nowhere"]) == 2
+    assert "nowhere holds no index yet" in capsys.readouterr().err
+
+
 def test_the_command_line(tmp_path, place, model, films, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     flags = ["--store", place, *(["--collection", "films"] if place.endswith(".db") else [])]
@@ -286,7 +304,7 @@ def test_the_command_line(tmp_path, place, model, films, capsys, monkeypatch):
         ("search", "films", *flags, "--where", "year >"): "a value is missing",
         ("index", "films.jsonl"): "give --output DIR for an index, or --store NAME",
         ("index", "films.jsonl", "--output", "a", *flags): "give --output DIR for an index, or --store NAME",
-        ("index", *flags): "give the documents to index, or --delete with ids",
+        ("index", *flags): "give the documents to index, or --remove with ids",
         ("search", "films", *flags, "--index", "index"): "give --index or --store, not both",
         ("search", "films", "--collection", "films"): "--collection needs --store",
     }.items():

@@ -11,7 +11,7 @@ A folder of `boolbert index --output` is such a store as well; what is added to 
 import json
 import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,7 +26,7 @@ from boolbert.data.own.columns import TEXT, Value
 from boolbert.errors import BoolBertError, RetrievalError
 from boolbert.files import read_object, write_json
 from boolbert.retrieval.index import MANIFEST as INDEX_MANIFEST
-from boolbert.retrieval.index import RECORDS, Index, write_index
+from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, write_index
 from boolbert.retrieval.index import STORE as MANIFEST
 from boolbert.retrieval.neighbours import QUERY_BLOCK, best_of, dot_products
 from boolbert.retrieval.records import Record
@@ -302,6 +302,7 @@ class FileStore(VectorStore):
         try:
             content = read_object(path, RetrievalError)
             about = About(**content["about"])
+            about = replace(about, model=found_name(about.model, self.folder))
             names, deleted, next = list(content["segments"]), dict(content["deleted"]), int(content["next"])
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, BoolBertError):
@@ -313,7 +314,8 @@ class FileStore(VectorStore):
         """Make this the store, and then delete the folders that no longer belong to it."""
         names = [segment.name for segment in segments]
         gone = {name: deleted[name] for name in names if deleted.get(name)}
-        content = {"about": asdict(about), "segments": names, "deleted": gone, "next": next}
+        told = {**asdict(about), "model": lasting_name(about.model, self.folder)}
+        content = {"about": told, "segments": names, "deleted": gone, "next": next}
         write_json(self.folder / MANIFEST, content)
         for folder in self.folder.iterdir():
             if folder.name.isdecimal() and folder.is_dir() and folder.name not in names:
