@@ -51,7 +51,7 @@ def test_leaves_a_model_and_an_index_that_move_together(tmp_path, tiny, shop):
     assert fitted.before.keys() == fitted.after.keys() >= {"r_precision", "mrr@10", "negated"}
     assert fitted.before != fitted.after
     assert {path.name for path in (tmp_path / "fitted").iterdir()} == {
-        *("model", "queries", "vectors", "fit.json", "index.json", "documents.jsonl", "lines.npy")
+        *("model", "queries", "vectors", "fit.json", "index.json", "documents.jsonl", "records.jsonl", "lines.npy")
     }
     query = "waterproof jackets without a hood"
     titles = [hit.title for hit in fitted.searcher.search(query, 5)]
@@ -63,6 +63,11 @@ def test_leaves_a_model_and_an_index_that_move_together(tmp_path, tiny, shop):
     from boolbert.search import BoolSearcher
 
     assert [hit.title for hit in BoolSearcher(index=tmp_path / "moved").search(query, 5)] == titles
+    # Documents come and go by their ids; the model is still the one inside of the folder.
+    assert main(["index", "--remove", "P0003", "--output", str(tmp_path / "moved")]) == 0
+    shutil.move(tmp_path / "moved", tmp_path / "again")
+    ids = {hit.id for hit in BoolSearcher(index=tmp_path / "again").search(query, 200)}
+    assert ids == {row["sku"] for row in shop} - {"P0003"}
     assert str(fitted).startswith(f"{fitted.made.dev} held-out queries")
 
 
