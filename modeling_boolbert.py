@@ -781,8 +781,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
             scope_logits=scope_logits,
             scope=scope,
         )
-        used = torch.tensor([name in self.config.attention_operators for name in OPERATORS], device=gate.device)
-        passed_down = (cue_probs, exponent, gate * used, self.operator_embeddings, token_mask)
+        passed_down = (cue_probs, exponent, self._attention_gate(gate), self.operator_embeddings, token_mask)
         return reading, passed_down if scope_logits is None else (*passed_down, scope_logits)
 
     def _with_not_scope(
@@ -802,6 +801,14 @@ class BoolBertModel(BoolBertPreTrainedModel):
             torch.where(is_given & is_not, certain, scope_logits),
             torch.where(is_given & is_not, excluded.to(scope.dtype), scope),
         )
+
+    def _attention_gate(self, gate: Tensor) -> Tensor:
+        """The gate (B, E), 0 for the operators that leave attention alone."""
+        used = [name in self.config.attention_operators for name in OPERATORS]
+        if all(used):
+            return gate
+        columns = zip(gate.unbind(1), used, strict=True)
+        return torch.stack([column if is_used else torch.zeros_like(column) for column, is_used in columns], 1)
 
     def _predicted_gate(self, gate_logits: Tensor, cue_probs: Tensor) -> Tensor:
         """The 0/1 gate (B, E) that the model finds by itself, with the gradient of its probability."""

@@ -89,13 +89,24 @@ def search(options: Namespace) -> None:
     from .show import show_answer
 
     operators = parse_operators(options.operators)
-    searcher = _searcher(options)
+    _check_query(options)
+
+    from boolbert.search.quick import keep, quick_searcher
+
+    # A store, a filter or a hybrid needs more than the stored program.
+    is_simple = not (options.store or options.where or options.hybrid)
+    quick = quick_searcher(options.model, options.index, options.device) if is_simple else None
+    if quick is not None:
+        _say(quick.model.note)
+    searcher = quick or _searcher(options)
     limits = {**_limits(options), "where": options.where, "hybrid": options.hybrid}
     answer = searcher.search(options.query, options.k, operators, **limits)
     if options.json:
         print_json({"model": searcher.model.name, **answer.as_json()})
     else:
-        print(show_answer(answer))
+        print(show_answer(answer), flush=True)
+    if quick is None:
+        keep(searcher)
 
 
 def explain(options: Namespace) -> None:
@@ -179,10 +190,7 @@ def _limits(options: Namespace) -> dict[str, Any]:
 
 
 def _searcher(options: Namespace) -> Any:
-    if options.k < 1:
-        raise BoolBertError(f"-k must be at least 1, got {options.k}")
-    if not options.query.strip():
-        raise BoolBertError("the query is empty; give some words to search for")
+    _check_query(options)
     return _open_searcher(options)
 
 
@@ -210,6 +218,13 @@ def _baseline(options: Namespace, searcher: Any) -> Any:
     plain = load_model(options.baseline, device=options.device)
     same = options.index or options.store or searcher.index.fits(plain)
     return BoolSearcher(plain, searcher.index if same else None, device=options.device)
+
+
+def _check_query(options: Namespace) -> None:
+    if options.k < 1:
+        raise BoolBertError(f"-k must be at least 1, got {options.k}")
+    if not options.query.strip():
+        raise BoolBertError("the query is empty; give some words to search for")
 
 
 def _say(line: str) -> None:

@@ -60,7 +60,8 @@ def encode_inputs(
     """
     from sentence_transformers.util import batch_to_device
 
-    model.eval()
+    if model.training:
+        model.eval()
     cosine = is_cosine(model)
     rows, vectors = [np.empty(0, np.int64)], []
     for batch_rows, features in _batches(model, inputs, task, batch_size):

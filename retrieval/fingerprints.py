@@ -6,11 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from transformers import BertConfig
-
-from boolbert.configuration_boolbert import BoolBertConfig
 from boolbert.data import Document
-from boolbert.modeling_boolbert import is_boolean
 from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
 
 if TYPE_CHECKING:
@@ -38,6 +34,8 @@ def model_fingerprint(model: "SentenceTransformer", task: str) -> str:
     """A hash of all that shapes the vectors of one side ("query" or "document"): weights, configuration, tokenizer."""
     import torch
 
+    from boolbert.modeling_boolbert import is_boolean
+
     # A Bool-BERT encodes documents as the plain BERT inside it, so an index of that BERT is its own.
     is_plain = task == "document"
     digest = hashlib.blake2b(json.dumps([task, prompt_of(model, task), is_cosine(model)]).encode())
@@ -58,6 +56,10 @@ def model_fingerprint(model: "SentenceTransformer", task: str) -> str:
 
 def _configuration(module: Any, is_plain: bool) -> dict[str, Any]:
     """The settings of a module's transformers model that its weights do not tell, such as its heads and activation."""
+    from transformers import BertConfig
+
+    from boolbert.configuration_boolbert import BoolBertConfig
+
     config = getattr(getattr(module, "model", None), "config", None)
     if config is None:
         return {}

@@ -89,11 +89,11 @@ class Index:
         """The name of the model that it was made with; None for the default encoder."""
         return found_name(self.manifest.get("model"), self.folder)
 
-    def fits(self, model: "SearchModel") -> bool:
+    def fits(self, model: Any) -> bool:
         """Whether the model's vectors of documents are those of this index."""
-        return model_fingerprint(model.encoder, "document") == self.manifest["document_encoder"]
+        return document_encoder_of(model) == self.manifest["document_encoder"]
 
-    def check_model(self, model: "SearchModel") -> None:
+    def check_model(self, model: Any) -> None:
         if not self.fits(model):
             made_with = self.model or "the default encoder"
             raise RetrievalError(
@@ -137,7 +137,7 @@ def build_index(
         write_records(folder, _with_own_ids(records))
     manifest = {
         "model": lasting_name(model.name, folder),
-        "document_encoder": model_fingerprint(model.encoder, "document"),
+        "document_encoder": document_encoder_of(model),
         "source": corpus.name,
         "fields": documents.columns if isinstance(documents, OwnDocuments) else {},
         "corpus": fingerprint,
@@ -202,12 +202,29 @@ def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
     """The embedded countries, encoded once for each document encoder and kept in the user's cache."""
     from boolbert.data.countries import countries_folder
 
+    folder = default_index_folder(model)
+    if is_index(folder):
+        return Index(folder)
+    return build_index(Quest(countries_folder(), progress=False).corpus, folder, model, progress=progress)
+
+
+def document_encoder_of(model: Any) -> str:
+    """The hash by which an index knows its model; a model that is not opened (search/quick.py) has it stored."""
+    stored: str | None = getattr(model, "document_encoder", None)
+    return stored or model_fingerprint(model.encoder, "document")
+
+
+def default_index_folder(model: Any) -> Path:
+    from boolbert.data.countries import countries_folder
+
     countries = countries_folder()
     # Beside the countries: where the cache cannot be written, that is a temporary folder.
-    folder = countries.parent / "indexes" / f"{countries.name}-{model_fingerprint(model.encoder, 'document')}"
-    if (folder / MANIFEST).exists():
-        return Index(folder)
-    return build_index(Quest(countries, progress=False).corpus, folder, model, progress=progress)
+    return countries.parent / "indexes" / f"{countries.name}-{document_encoder_of(model)}"
+
+
+def is_index(folder: Path) -> bool:
+    """Whether an index is there; it may be damaged."""
+    return (folder / MANIFEST).exists()
 
 
 def read_corpus(documents: str | Path | None, *, progress: bool = True) -> Corpus:

@@ -45,6 +45,7 @@ class SearchModel:
     encoder: "SentenceTransformer"
     note: str
     trained: bool = True
+    path: str | None = None  # its folder on this machine, where that is known
 
     @property
     def bert(self) -> Any | None:
@@ -90,13 +91,23 @@ def load_model(name: str | Path | None = None, *, runs: Path = RUNS, device: str
         logging.getLogger(library).setLevel(logging.ERROR)
     if name is not None:
         encoder = load_encoder(str(name), device=device, quiet=True)
-        kind = "Bool-BERT" if bool_bert(encoder) is not None else "a plain encoder, without Boolean-aware attention"
-        return SearchModel(str(name), encoder, f"Model: {name}, {kind}")
+        note = note_on(str(name), is_boolean=bool_bert(encoder) is not None)
+        return SearchModel(str(name), encoder, note, path=str(name) if Path(name).is_dir() else None)
     run = newest_run(runs)
     if run is None:
         return default_model(device)
     encoder = load_encoder(str(run.folder), device=device, quiet=True)
-    return SearchModel(str(run.folder), encoder, f"Model: {run.folder}, {run.history}")
+    return SearchModel(str(run.folder), encoder, run_note(run), path=str(run.folder))
+
+
+def note_on(name: str, *, is_boolean: bool) -> str:
+    """The line on a model that was named."""
+    return f"Model: {name}, {'Bool-BERT' if is_boolean else 'a plain encoder, without Boolean-aware attention'}"
+
+
+def run_note(run: Run) -> str:
+    """The line on a run that was found."""
+    return f"Model: {run.folder}, {run.history}"
 
 
 def newest_run(runs: Path = RUNS) -> Run | None:
@@ -123,11 +134,11 @@ def default_model(device: str | None = None) -> SearchModel:
     bert: Any = bool_bert(encoder)
     with safe_open(READING_FILE, framework="pt") as stored:
         if stored.metadata()["encoder"] != embeddings_hash(bert):
-            return SearchModel(None, encoder, f"{default.note}\n{UNTRAINED}", trained=False)
+            return SearchModel(None, encoder, f"{default.note}\n{UNTRAINED}", trained=False, path=default.path)
         with torch.no_grad():
             for name, parameter in bert.reading_parameters().items():
                 parameter.copy_(stored.get_tensor(name))
-    return SearchModel(None, encoder, f"{default.note}, upgraded to obey NOT")
+    return SearchModel(None, encoder, f"{default.note}, upgraded to obey NOT", path=default.path)
 
 
 def embeddings_hash(bert: Any) -> str:
@@ -145,7 +156,7 @@ def with_fresh_attention(model: "SentenceTransformer", seed: int = 0, **options:
 
     from boolbert.sentence_boolbert import BoolBertSentenceTransformer
 
-    with _no_warnings(), torch.random.fork_rng():
+    with no_warnings(), torch.random.fork_rng():
         torch.manual_seed(seed)
         fresh = BoolBertSentenceTransformer.from_sentence_transformer(model, device=str(model.device), **options)
     return fresh.to(model.dtype).eval()
@@ -281,7 +292,7 @@ def _plain(encoder: "Encoder", device: str | None) -> "SentenceTransformer":
 
 
 @contextmanager
-def _no_warnings() -> Iterator[None]:
+def no_warnings() -> Iterator[None]:
     """Without transformers' report on weights that are new: that they are new is the point."""
     from transformers.utils import logging as transformers_logging
 

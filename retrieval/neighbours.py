@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from boolbert.errors import RetrievalError
+from boolbert.retrieval.shards import SHARD_SIZE
 
 Scores = npt.NDArray[np.float32]
 Ranked = npt.NDArray[np.int64]
@@ -16,7 +17,7 @@ Vectors = Any  # (N, D): an array, a memory map, a tensor, or what slices like o
 BlockScorer = Callable[[int, int], Tensor]  # (first row, last row + 1) of the documents -> scores (Q, rows)
 
 QUERY_BLOCK = 1024
-DOCUMENT_BLOCK = 16_384
+DOCUMENT_BLOCK = SHARD_SIZE  # a block that lies in two shards would have to be copied together
 
 
 def top_k(
@@ -36,7 +37,8 @@ def top_k(
     width = min(k, len(documents))
     scores, rows = [np.empty((0, width), np.float32)], [np.empty((0, width), np.int64)]
     for start in range(0, len(queries), QUERY_BLOCK):
-        block_queries = as_tensor(queries, start, start + QUERY_BLOCK, target, "query")
+        block_queries = as_tensor(queries, start, start + QUERY_BLOCK, target)
+        check_finite(block_queries, "query", start)
         block_scores, block_rows = best_of(dot_products(block_queries, documents), len(documents), k, block=block)
         scores.append(block_scores)
         rows.append(block_rows)
@@ -68,10 +70,15 @@ def dot_products(queries: Tensor, documents: Vectors) -> BlockScorer:
     """The scorer of dense retrieval: queries of shape (Q, D) or (Q, K, D) against documents of any kind."""
 
     def score(start: int, end: int) -> Tensor:
-        block = as_tensor(documents, start, end, queries.device, "document")
+        block = as_tensor(documents, start, end, queries.device)
         if queries.ndim == 2:
-            return queries @ block.T
-        return torch.stack([vectors @ block.T for vectors in queries.unbind(1)]).amax(0)
+            scores = queries @ block.T
+        else:
+            scores = torch.stack([vectors @ block.T for vectors in queries.unbind(1)]).amax(0)
+        # A vector with NaN or infinity has such a score with any query, and there are far fewer scores than values.
+        if not torch.isfinite(scores).all():
+            check_finite(block, "document", start)
+        return scores
 
     return score
 
@@ -112,16 +119,21 @@ def check_shapes(queries: Vectors, documents: Vectors, k: int) -> None:
         raise RetrievalError("there are no documents to search")
 
 
-def as_tensor(vectors: Vectors, start: int, end: int, device: torch.device, what: str) -> Tensor:
-    """A slice of the vectors as float32 on the device; a value that is not finite is an error."""
+def as_tensor(vectors: Vectors, start: int, end: int, device: torch.device) -> Tensor:
+    """A slice of the vectors as float32 on the device, copied only where it has to be."""
     part = vectors[start:end]
-    tensor = part.detach() if isinstance(part, Tensor) else torch.from_numpy(np.array(part))
-    tensor = tensor.to(device, torch.float32)
-    finite = torch.isfinite(tensor).flatten(1).all(dim=1)
+    if isinstance(part, Tensor):
+        return part.detach().to(device, torch.float32)
+    # torch warns of arrays that cannot be written to.
+    return torch.from_numpy(part if part.flags.writeable else np.array(part)).to(device, torch.float32)
+
+
+def check_finite(vectors: Tensor, what: str, first: int) -> None:
+    """Raise for the first row that holds a value that is not finite; `first` is the number of the first row."""
+    finite = torch.isfinite(vectors).flatten(1).all(dim=1)
     if not finite.all():
-        row = start + int((~finite).nonzero()[0])
+        row = first + int((~finite).nonzero()[0])
         raise RetrievalError(f"{what} vector {row} holds NaN or infinity: the model or the stored vectors are broken")
-    return tensor
 
 
 def _best_of_block(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:

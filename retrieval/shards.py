@@ -45,10 +45,26 @@ class Shards:
                 f"{self.folder}: {len(missing)} of {count} shards are missing or damaged, first "
                 f"{shard_path(self.folder, missing[0]).name}; encode again, it goes on where it was"
             )
-        self._parts = [np.load(shard_path(self.folder, number), mmap_mode="r") for number in range(count)]
+        # Copy on write: torch takes such arrays as they are, and the files cannot change.
+        self._parts = [np.load(shard_path(self.folder, number), mmap_mode="c") for number in range(count)]
+        self._copies: dict[str, Any] = {}
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def on(self, device: Any) -> Any:
+        """The vectors where they are searched: copied once to a GPU that has room for them, else as they lie here."""
+        import torch
+
+        device = torch.device(device)
+        if device.type != "cuda":
+            return self
+        if str(device) not in self._copies:
+            size = self.shape[0] * self.shape[1] * self._parts[0].itemsize
+            fits = 2 * size < torch.cuda.mem_get_info(device)[0]
+            parts = (torch.from_numpy(part).to(device) for part in self._parts)
+            self._copies[str(device)] = torch.cat(list(parts)) if fits else self
+        return self._copies[str(device)]
 
     def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
         start, end, step = rows.indices(len(self))

@@ -20,7 +20,6 @@ from boolbert.retrieval.index import STORE, Index, default_index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.neighbours import best_of, check_shapes, dot_products, top_k
 from boolbert.retrieval.stores import FileStore, VectorStore, open_store
-from boolbert.sentence_boolbert import QueryParts, operator_row
 
 from .known import named_rows
 from .reading import QueryReading, Span, Word, with_lexicon_cues, with_roles, word_at, words_of
@@ -28,6 +27,22 @@ from .reading import QueryReading, Span, Word, with_lexicon_cues, with_roles, wo
 DEEPEST = 16_384  # documents of a store that are looked through for `exclude_above`; Milvus gives no more
 # Who decides which operators are on.
 CALLER, MODEL, LEXICON, NOBODY = "the caller", "the model's gate", "the cue lexicon", "nobody: a plain encoder"
+
+
+class QueryVectors(NamedTuple):
+    """A query's own vector and one for each alternative (K, D), what it wants, and what it excludes, if any."""
+
+    vectors: npt.NDArray[np.float32]
+    wanted: npt.NDArray[np.float32]
+    excluded: npt.NDArray[np.float32] | None
+
+
+class Found(NamedTuple):
+    """What the model finds in a query's tokens: 0/1 per operator, cue probabilities and scopes (E, L) each."""
+
+    operators: list[int]
+    cues: npt.NDArray[np.float64]
+    scope: npt.NDArray[np.float64] | None
 
 
 @dataclass(frozen=True)
@@ -183,7 +198,6 @@ class BoolSearcher:
         ]
         return Answer(reading, tuple(hits))
 
-    @torch.inference_mode()
     def read(
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
     ) -> QueryReading:
@@ -192,9 +206,8 @@ class BoolSearcher:
             raise RetrievalError("the query is empty; give some words to search for")
         if any("\ud800" <= letter <= "\udfff" for letter in query):
             raise RetrievalError(f"the query {query!r} is not valid UTF-8; check the terminal's or the file's encoding")
-        labels = operator_row(operators)
-        bert = self.model.bert
-        if bert is None:
+        labels = self._labels(operators)
+        if not self.is_boolean:
             if labels is not None and any(labels):
                 raise RetrievalError(
                     f"operators cannot be given: the query encoder of {self.model.name} is no Bool-BERT"
@@ -207,21 +220,15 @@ class BoolSearcher:
         decided_by = CALLER if labels is not None else MODEL
         if labels is None and not self.model.trained:
             labels, decided_by = multi_hot(operators_of(query)), LEXICON
-        given = None if labels is None else torch.tensor([labels])
-        features = self.features(query)
         words = words_of(query)
-        tokens = token_words(self, query, words, features["input_ids"].shape[1])
+        tokens = token_words(self, query, words, self._length(query))
         not_scope = self._not_scope(tokens, words, excluded)
-        found = bert.eval().read(
-            **features, operators=given, not_scope=None if not_scope is None else torch.tensor([not_scope])
-        )
-        names = from_multi_hot(found.operators[0].tolist())
+        found = self._look_at(query, labels, not_scope)
+        names = from_multi_hot(found.operators)
 
         read = words[: max(tokens) + 1]
         if self.model.trained:
-            cues = torch.sigmoid(found.cue_logits[0].double()).cpu().numpy()
-            scope = None if found.scope is None else found.scope[0].double().cpu().numpy()
-            roles = with_roles(read, tokens, names, cues, scope)
+            roles = with_roles(read, tokens, names, found.cues, found.scope)
         else:
             roles = with_lexicon_cues(read, query, names)
         if not_scope is not None:
@@ -236,7 +243,7 @@ class BoolSearcher:
         """For each token whether it is a piece of an excluded word; None where the model shall decide."""
         if excluded is None:
             return None
-        if self.model.bert is None or self.model.bert.config.exclusion == "none":
+        if not self._excludes:
             raise RetrievalError(f"{self.model.name}: is built without exclusion, so no word can be excluded by hand")
         wrong = [number for number in excluded if not 0 <= number < len(words)]
         if wrong:
@@ -255,9 +262,54 @@ class BoolSearcher:
         assert isinstance(self.index, Index)
         return FileStore(self.index.folder)
 
+    @property
+    def is_boolean(self) -> bool:
+        """Whether queries go through a Bool-BERT."""
+        return self.model.bert is not None
+
+    @property
+    def _excludes(self) -> bool:
+        """Whether its vectors can exclude."""
+        return self.model.bert is not None and self.model.bert.config.exclusion != "none"
+
+    @property
+    def prompt(self) -> str:
+        """What is put before a query."""
+        return prompt_of(self.model.encoder, "query") or ""
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where each token of a text begins and ends, however long the text is."""
+        return self._offset_tokenizer(text, return_offsets_mapping=True, verbose=False)["offset_mapping"]
+
+    def _length(self, query: str) -> int:
+        """How many tokens of a query the model sees."""
+        return self.features(query)["input_ids"].shape[1]
+
+    def _labels(self, operators: Sequence[Any] | None) -> list[int] | None:
+        """Operators as the caller gave them, as 0/1 for and, or, not."""
+        from boolbert.sentence_boolbert import operator_row
+
+        return operator_row(operators)
+
+    @torch.inference_mode()
+    def _look_at(self, query: str, labels: Sequence[int] | None, not_scope: Sequence[int] | None) -> Found:
+        """What the model reads off a query; None for labels (the operators that are on) or a scope: it decides."""
+        bert: Any = self.model.bert
+        if bert.training:
+            bert.eval()
+        names = ("operators", "not_scope")
+        rows = zip(names, (labels, not_scope), strict=True)
+        given = {name: None if row is None else torch.tensor([list(row)]) for name, row in rows}
+        found = bert.read(**self.features(query), **given)
+        cues = torch.sigmoid(found.cue_logits[0].double()).cpu().numpy()
+        scope = None if found.scope is None else found.scope[0].double().cpu().numpy()
+        return Found(found.operators[0].tolist(), cues, scope)
+
     @cached_property
-    def offset_tokenizer(self) -> Any:
-        """A copy of the query's tokenizer that neither truncates nor pads, for the places of tokens in a query."""
+    def _offset_tokenizer(self) -> Any:
+        """A copy of the query's tokenizer that neither truncates nor pads: how one does is kept in it, and another
+        thread may be searching.
+        """
         tokenizer = copy.deepcopy(side_modules(self.model.encoder, "query")[0].tokenizer)
         tokenizer.backend_tokenizer.no_truncation()
         tokenizer.backend_tokenizer.no_padding()
@@ -274,29 +326,40 @@ class BoolSearcher:
         for name, value in (("not_weight", not_weight), ("exclude_above", exclude_above)):
             if value is None:
                 continue
-            if self.model.bert is None:
+            if not self.is_boolean:
                 raise RetrievalError(f"{name} cannot be given: the query encoder of {self.model.name} is no Bool-BERT")
             if not math.isfinite(value) or (name == "not_weight" and value < 0):
                 least = " of at least 0" if name == "not_weight" else ""
                 raise RetrievalError(f"{name} must be a number{least}, got {value}")
 
-    def _encode(self, reading: QueryReading, not_weight: float | None) -> QueryParts:
-        """The query's vectors, what it wants and what it excludes, all of one length."""
+    def _vectors(self, reading: QueryReading, not_weight: float | None) -> QueryVectors:
+        """The vectors of a query as it was read, as the model gives them."""
         encoder: Any = self.model.encoder
-        if self.model.bert is None:
+        if not self.is_boolean:
             vectors = encode_queries(encoder, [reading.query])
-            return QueryParts(vectors, vectors[0], None)
-        parts = encoder.encode_query_parts(
-            reading.query, operators=list(reading.operators), not_weight=not_weight, not_scope=reading.not_scope
-        )
-        if is_cosine(encoder):
-            parts = QueryParts(_scaled(parts.vectors), _scaled(parts.wanted), parts.excluded)
+            return QueryVectors(vectors, vectors[0], None)
+        given = {"operators": list(reading.operators), "not_weight": not_weight, "not_scope": reading.not_scope}
+        return QueryVectors(*encoder.encode_query_parts(reading.query, **given))
+
+    @property
+    def _is_cosine(self) -> bool:
+        return is_cosine(self.model.encoder)
+
+    @property
+    def _device(self) -> Any:
+        return self.model.encoder.device
+
+    def _encode(self, reading: QueryReading, not_weight: float | None) -> QueryVectors:
+        """The query's vectors, what it wants and what it excludes, all of one length."""
+        parts = self._vectors(reading, not_weight)
+        if self._is_cosine:
+            parts = QueryVectors(_scaled(parts.vectors), _scaled(parts.wanted), parts.excluded)
         if parts.excluded is None:
             return parts
         return parts._replace(excluded=_scaled(parts.excluded) * np.linalg.norm(parts.wanted))
 
     def _find(
-        self, parts: QueryParts, k: int, exclude_above: float | None, where: str | None, words: str | None = None
+        self, parts: QueryVectors, k: int, exclude_above: float | None, where: str | None, words: str | None = None
     ) -> list[Candidate]:
         """The k best documents that pass the filter and are not too near to what is excluded."""
         if words is not None and (where is not None or isinstance(self.index, VectorStore)):
@@ -323,7 +386,7 @@ class BoolSearcher:
         return WordSearch([document.text for document in self.index.documents()], "none")
 
     def _fused(
-        self, index: Index, parts: QueryParts, k: int, exclude_above: float | None, words: str
+        self, index: Index, parts: QueryVectors, k: int, exclude_above: float | None, words: str
     ) -> tuple[list[float], list[int]]:
         """The k best documents of the vectors' and the words' rankings together."""
         depth = min(max(k, DEPTH), len(index))
@@ -336,17 +399,18 @@ class BoolSearcher:
         return scores[0][rows[0] >= 0].tolist(), rows[0][rows[0] >= 0].tolist()
 
     def _rank(
-        self, index: Index, parts: QueryParts, k: int, exclude_above: float | None
+        self, index: Index, parts: QueryVectors, k: int, exclude_above: float | None
     ) -> tuple[list[float], list[int]]:
         """The scores and rows of the k best documents, without those that are too near to what is excluded."""
-        device = self.model.encoder.device
+        device = self._device
+        vectors = index.vectors.on(device)
         if exclude_above is None or parts.excluded is None:
-            scores, rows = top_k(parts.vectors[None], index.vectors, k, device=device)
+            scores, rows = top_k(parts.vectors[None], vectors, k, device=device)
             return scores[0].tolist(), rows[0].tolist()
-        check_shapes(parts.vectors, index.vectors, k)
+        check_shapes(parts.vectors, vectors, k)
         score, excluded = (
-            dot_products(torch.from_numpy(vectors).to(device), index.vectors)
-            for vectors in (parts.vectors[None], parts.excluded[None])
+            dot_products(torch.from_numpy(wanted).to(device), vectors)
+            for wanted in (parts.vectors[None], parts.excluded[None])
         )
 
         def allowed(start: int, end: int) -> torch.Tensor:
@@ -359,12 +423,16 @@ class BoolSearcher:
 
 def open_index(name: str | Path) -> Index | VectorStore:
     """A folder of `boolbert index`, or a store by its name."""
-    is_index = not str(name).endswith((".db", ".faiss")) and "://" not in str(name)
-    return Index(name) if is_index and not (Path(name) / STORE).exists() else open_store(name)
+    return open_store(name) if is_store(name) else Index(name)
+
+
+def is_store(name: str | Path) -> bool:
+    """Whether a name is a store's, or that of an index which has become one."""
+    return str(name).endswith((".db", ".faiss")) or "://" in str(name) or (Path(name) / STORE).exists()
 
 
 def _in_store(
-    store: VectorStore, parts: QueryParts, k: int, exclude_above: float | None, where: str | None
+    store: VectorStore, parts: QueryVectors, k: int, exclude_above: float | None, where: str | None
 ) -> list[Candidate]:
     """A store cannot leave out what is near to a second vector: ask it for more until enough are far from it."""
     depth = k
@@ -383,10 +451,8 @@ def _in_store(
 
 def token_words(searcher: BoolSearcher, query: str, words: Sequence[Word], length: int) -> list[int]:
     """For each of the query's tokens, so many, the word it is a piece of; -1 for special tokens and a prompt's."""
-    prompt = prompt_of(searcher.model.encoder, "query") or ""
-    # A copy: how a tokenizer truncates and pads is kept in it, and another thread may be searching.
-    tokenizer = searcher.offset_tokenizer
-    spans = tokenizer(prompt + query, return_offsets_mapping=True, verbose=False)["offset_mapping"]
+    prompt = searcher.prompt
+    spans = searcher.spans(prompt + query)
     if len(spans) > length:
         spans = [*spans[: length - 1], (0, 0)]  # the model's copy of the query ends with [SEP] there
     return [word_at(start - len(prompt), end - len(prompt), words) for start, end in spans]

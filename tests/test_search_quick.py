@@ -1,0 +1,94 @@
+"""A search that answers from a stored program gives what the model gives, and is never asked when it is out of date."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from search_fixtures import write_documents, write_run
+
+from boolbert.cli import main
+from boolbert.search import BoolSearcher, build_index, load_model
+from boolbert.search.quick import PROGRAM, SETTINGS, QuickSearcher, keep, quick_searcher
+
+QUERIES = ["films but not about war", "books or films", "a", "films about war " * 30]
+
+
+@pytest.fixture
+def stored(tmp_path, monkeypatch, lively, tiny_config, tokenizer):
+    """A searcher whose program is stored, its model's folder and its index."""
+    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "cache"))
+    write_run(tmp_path / "run", lively, tiny_config, tokenizer)
+    model = load_model(str(tmp_path / "run"), device="cpu")
+    index = build_index(write_documents(tmp_path / "documents.jsonl"), tmp_path / "index", model, progress=False)
+    searcher = BoolSearcher(model, index)
+    keep(searcher)
+    return searcher, str(tmp_path / "run"), str(tmp_path / "index")
+
+
+def home(tmp_path):
+    return next((tmp_path / "cache/quick").iterdir())
+
+
+def test_the_same_answers(stored):
+    searcher, model, index = stored
+    quick = quick_searcher(model, index, None)
+    assert isinstance(quick, QuickSearcher)
+    assert (quick.model.name, quick.model.note) == (searcher.model.name, searcher.model.note)
+    options = [
+        {},
+        {"operators": []},
+        {"operators": ["not"]},
+        {"not_weight": 0.0},
+        {"not_weight": 2.0},
+        {"excluded": [0]},
+    ]
+    for query in QUERIES:
+        for given in options:
+            found, expected = (one.search(query, k=3, **given) for one in (quick, searcher))
+            assert found.reading == expected.reading
+            assert [hit.row for hit in found] == [hit.row for hit in expected]
+            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-5)
+    assert any(searcher.read(query).excluded for query in QUERIES)
+
+
+def test_it_is_out_of_date_when_the_model_changes(stored, tmp_path):
+    _, model, index = stored
+    weights = tmp_path / "run/model.safetensors"
+    os.utime(weights, ns=(1, 1))
+    assert quick_searcher(model, index, None) is None
+
+
+@pytest.mark.parametrize("name", [PROGRAM, SETTINGS])
+def test_a_damaged_file_is_not_used(stored, tmp_path, name, capsys):
+    _, model, index = stored
+    path = home(tmp_path) / name
+    path.write_bytes(path.read_bytes()[:-20])
+    assert quick_searcher(model, index, None) is None
+    assert main(["search", "films", "--model", model, "--index", index]) == 0
+    assert quick_searcher(model, index, None) is not None  # that call has made it anew
+
+
+def test_only_a_stored_model_in_a_folder_on_the_cpu(stored, tmp_path):
+    _, model, index = stored
+    assert quick_searcher(model, index, "cuda") is None
+    assert quick_searcher("org/name", index, None) is None
+    assert quick_searcher(None, index, "cpu") is not None  # the index knows its model
+
+
+def test_the_command_gives_the_same_json_without_the_large_libraries(stored, tmp_path, capsys):
+    _, model, index = stored
+    words = ["search", QUERIES[0], "--model", model, "--index", index, "--json"]
+    code = "import sys; from boolbert.cli import main; main(sys.argv[1:]); print('transformers' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    *answer, imported = done.stdout.splitlines()
+    assert imported == "False"
+    os.utime(tmp_path / "run/model.safetensors", ns=(1, 1))
+    assert main(words) == 0
+    expected = json.loads(capsys.readouterr().out)
+    found = json.loads("\n".join(answer))
+    for hits in (found["hits"], expected["hits"]):
+        for hit in hits:
+            hit.update({name: round(hit[name], 4) for name in ("score", "wanted", "excluded") if hit[name] is not None})
+    assert found == expected
