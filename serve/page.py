@@ -19,7 +19,6 @@ from .engine import LONGEST, Engine
 from .guard import Guard
 from .view import CSS, HEAD, error_html, examples_html, reading_html, results_html
 
-PORT = 7860
 WAITING = 64  # searches that may wait for their turn; more are refused
 RESULTS = 10
 EXAMPLES = (
@@ -46,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Shown:
-    """What the page shows: a query, its excluded words (None: as the model reads it), and a strength set by hand."""
+    """What the page shows: a query, its excluded words, whether they were clicked, and a strength if it was set."""
 
     query: str = ""
     excluded: tuple[int, ...] = ()
