@@ -1,0 +1,226 @@
+"""How search scales: many threads at once, and approximate indexes against the exact one. The vectors are made up.
+
+python bench/stores.py threads                                # 1,000 searches of 16 threads over 100,000 documents
+python bench/stores.py curve --vectors 10000 100000 1000000   # time, size and recall of FAISS's indexes
+python bench/stores.py engines --vectors 10000 100000         # the stores as they are used: folder, FAISS, Milvus Lite
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from boolbert.data import Document, Quest
+from boolbert.retrieval.faiss_index import FaissIndex
+from boolbert.retrieval.fingerprints import model_fingerprint
+from boolbert.retrieval.index import write_index
+from boolbert.retrieval.neighbours import top_k
+from boolbert.retrieval.stores import About, Record, open_store
+from boolbert.search import BoolSearcher, Index, load_model
+
+K = 10
+SIZE = 384
+KINDS = ("plain", "NOT", "OR")
+TOPICS, LATENT = 2000, 48
+NOT_WEIGHT = 0.35  # of the upgraded default encoder
+
+
+class World:
+    """Vectors with topics, as texts have them: a document is a mixture of two topics and something of its own."""
+
+    def __init__(self, seed: int = 0):
+        self.random = np.random.default_rng(seed)
+        self.topics = self.random.normal(size=(TOPICS, LATENT))
+        self.lift = self.random.normal(size=(LATENT, SIZE)) / np.sqrt(LATENT)
+
+    def documents(self, count: int) -> np.ndarray:
+        blocks = []
+        for start in range(0, count, 50_000):
+            rows = min(50_000, count - start)
+            one, two = self.random.integers(TOPICS, size=(2, rows))
+            latent = self.topics[one] + 0.6 * self.topics[two] + 0.7 * self.random.normal(size=(rows, LATENT))
+            noise = 0.15 * self.random.normal(size=(rows, SIZE))
+            blocks.append(unit(latent @ self.lift + noise).astype(np.float32))
+        return np.concatenate(blocks)
+
+    def queries(self, kind: str, count: int) -> np.ndarray:
+        """(Q, 1, D), or (Q, 3, D) for OR: the query's own vector and two alternatives."""
+        wanted, other = (self._topics(count) for _ in range(2))
+        if kind == "plain":
+            return wanted[:, None]
+        if kind == "NOT":  # A - l (B - (A.B) A)
+            beside = other - (wanted * other).sum(1, keepdims=True) * wanted
+            return unit(wanted - NOT_WEIGHT * beside)[:, None].astype(np.float32)
+        return np.stack([unit(wanted + other), wanted, other], axis=1).astype(np.float32)
+
+    def _topics(self, count: int) -> np.ndarray:
+        one, two = self.random.integers(TOPICS, size=(2, count))
+        latent = self.topics[one] + 0.6 * self.topics[two] + 0.4 * self.random.normal(size=(count, LATENT))
+        return unit(latent @ self.lift).astype(np.float32)
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+def threads(options: argparse.Namespace) -> None:
+    """The same answers from many threads as from one, and how long they take."""
+    model = load_model()
+    print(model.note)
+    vectors = World().documents(options.documents)
+    texts = [query.query for split in ("train", "dev", "test") for query in Quest(progress=False).queries(split)]
+    queries = [texts[number % len(texts)] for number in range(options.searches)]
+    with tempfile.TemporaryDirectory() as folder:
+        documents = [Document(f"Document {row}", f"The text of document {row}.") for row in range(len(vectors))]
+        made = {"document_encoder": model_fingerprint(model.encoder, "document"), "model": None, "source": "made"}
+        write_index(Path(folder), documents, [], vectors, made)
+        searcher = BoolSearcher(model, Index(folder))
+
+        def search(query: str) -> tuple[float, list[int], list[float]]:
+            start = time.perf_counter()
+            answer = searcher.search(query, K)
+            return time.perf_counter() - start, [hit.row for hit in answer], [hit.score for hit in answer]
+
+        search(queries[0])
+        alone = [search(query) for query in queries]
+        start = time.perf_counter()
+        with ThreadPoolExecutor(options.threads) as pool:
+            together = list(pool.map(search, queries))
+        seconds = time.perf_counter() - start
+    differ = sum(one[1:] != many[1:] for one, many in zip(alone, together, strict=True))
+    print(f"{len(queries):,} searches over {len(vectors):,} documents on {os.cpu_count()} cores, {load()}")
+    for name, found in (("1 thread", alone), (f"{options.threads} threads", together)):
+        print(f"| {name} | {percentiles([row[0] for row in found])} |")
+    print(f"{len(queries) / seconds:.0f} searches per second; {differ} answers differ from those of one thread")
+
+
+def curve(options: argparse.Namespace) -> None:
+    """Time of a search, size, time of building, and the share of the exact ten that is found."""
+    print(f"{os.cpu_count()} cores, torch has {torch.get_num_threads()} threads, {load()}")
+    print("| vectors | index | built in s | MB | ms per search: plain / NOT / OR | recall@10: plain / NOT / OR |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for count in options.vectors:
+        world = World()
+        documents = world.documents(count)
+        queries = {kind: world.queries(kind, options.queries) for kind in KINDS}
+        exact = {}
+        times = []
+        for kind in KINDS:
+            seconds, exact[kind] = timed(
+                queries[kind], lambda asked, documents=documents: top_k(asked, documents, K)[1]
+            )
+            times.append(seconds)
+        print(row_of(count, "exact (torch)", 0.0, documents.nbytes, times, [1.0] * 3), flush=True)
+        cells = int(2 ** np.round(np.log2(np.sqrt(count))))
+        for factory, settings in (
+            ("Flat", ""),
+            ("HNSW32,Flat", "efSearch=64"),
+            (f"IVF{cells},Flat", "nprobe=32"),
+            (f"IVF{cells},PQ48", "nprobe=32"),
+        ):
+            if factory.startswith("HNSW") and count > options.most_hnsw:
+                continue
+            start = time.perf_counter()
+            index = FaissIndex(documents, factory)
+            built = time.perf_counter() - start
+            if settings:
+                index.set_search(settings)
+            times, recalls = [], []
+            for kind in KINDS:
+                seconds, rows = timed(queries[kind], lambda asked, index=index: index.search(asked, K)[1])
+                times.append(seconds)
+                shared = [len(np.intersect1d(*pair)) for pair in zip(rows, exact[kind], strict=True)]
+                recalls.append(float(np.mean(shared)) / K)
+            with tempfile.TemporaryDirectory() as folder:
+                index.save(Path(folder) / "index")
+                size = (Path(folder) / "index").stat().st_size
+            name = f"{factory} {settings}".strip()
+            print(row_of(count, name, built, size, times, recalls), flush=True)
+
+
+def engines(options: argparse.Namespace) -> None:
+    """Stores as a user has them: documents, fields and vectors come back with every search."""
+    print(f"{os.cpu_count()} cores, {load()}")
+    print(
+        "| documents | store | added per s | ms per search: plain / NOT / OR | with a filter that one in ten passes |"
+    )
+    print("| --- | --- | --- | --- | --- |")
+    for count in options.vectors:
+        world = World()
+        vectors = world.documents(count)
+        queries = {kind: world.queries(kind, options.queries) for kind in KINDS}
+        records = [Record(f"d{row}", f"Document {row}", "A text.", {"tenth": float(row % 10)}) for row in range(count)]
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("folder", "exact.faiss", "lite.db"):
+                store = open_store(Path(folder) / name)
+                store.create(About("made", SIZE, fields={"tenth": "number"}))
+                start = time.perf_counter()
+                for first in range(0, count, 8192):
+                    store.add(records[first : first + 8192], vectors[first : first + 8192])
+                rate = count / (time.perf_counter() - start)
+                store.note(replace(store.about(), complete=True))
+                asked: list[tuple[str, str | None]] = [*((kind, None) for kind in KINDS), ("plain", "tenth = 3")]
+                times = [
+                    timed(queries[kind], lambda asked, where=where, store=store: store.search(asked, K, where))[0]
+                    for kind, where in asked
+                ]
+                shown = " / ".join(f"{1000 * seconds:.1f}" for seconds in times[:3])
+                print(f"| {count:,} | {name} | {rate:,.0f} | {shown} | {1000 * times[3]:.1f} |", flush=True)
+                store.close()
+
+
+def timed(queries: np.ndarray, search: Callable[[np.ndarray], Any]) -> tuple[float, np.ndarray]:
+    """The median time of a search of one query at a time, and what was found."""
+    search(queries[:1])
+    times, found = [], []
+    for number in range(len(queries)):
+        start = time.perf_counter()
+        result = search(queries[number : number + 1])
+        times.append(time.perf_counter() - start)
+        found.append(result[0])
+    return float(np.median(times)), found if isinstance(found[0], list) else np.stack(found)
+
+
+def row_of(count: int, name: str, built: float, size: int, times: Sequence[float], recalls: Sequence[float]) -> str:
+    shown = " / ".join(f"{1000 * seconds:.1f}" for seconds in times)
+    shares = " / ".join(f"{share:.3f}" for share in recalls)
+    return f"| {count:,} | {name} | {built:.0f} | {size / 1e6:,.0f} | {shown} | {shares} |"
+
+
+def percentiles(seconds: Sequence[float]) -> str:
+    values = 1000 * np.percentile(seconds, [50, 95, 99])
+    return "p50 {:.0f} ms, p95 {:.0f} ms, p99 {:.0f} ms".format(*values)
+
+
+def load() -> str:
+    return f"load {os.getloadavg()[0]:.1f} from other work"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_subparsers(dest="what", required=True)
+    command = add.add_parser("threads")
+    command.add_argument("--documents", type=int, default=100_000)
+    command.add_argument("--searches", type=int, default=1000)
+    command.add_argument("--threads", type=int, default=16)
+    command.set_defaults(run=threads)
+    for name, run in (("curve", curve), ("engines", engines)):
+        command = add.add_parser(name)
+        command.add_argument("--vectors", type=int, nargs="+", default=[10_000])
+        command.add_argument("--queries", type=int, default=100)
+        command.add_argument("--most_hnsw", type=int, default=1_000_000, help="HNSW takes long to build")
+        command.set_defaults(run=run)
+    options = parser.parse_args()
+    options.run(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Many threads ask one searcher: no error, and the answers of one thread."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from search_fixtures import write_run
+from store_fixtures import KINDS, skip_without, write_films
+
+from boolbert.data.own import OwnDocuments
+from boolbert.retrieval.stores import index_documents, open_store
+from boolbert.search import BoolSearcher, build_index, load_model
+
+QUERIES = [
+    f"{first} {joint} {second}"
+    for first in ("films", "books about war", "a")
+    for joint in ("or", "but not", "in")
+    for second in ("b", "war", "books in c")
+]
+WHERE = (None, "year > 1970", "genres = drama")
+
+
+@pytest.mark.parametrize("kind", ["index", *KINDS])
+def test_sixteen_threads_get_the_answers_of_one(kind, tmp_path, lively, tiny_config, tokenizer):
+    """Through `BoolSearcher`: NOT, OR, filters, and the first calls, which open files and fill caches, at once."""
+    skip_without(kind)
+    write_run(tmp_path / "model", lively, tiny_config, tokenizer, branches=4)
+    model = load_model(tmp_path / "model")
+    films = OwnDocuments(write_films(tmp_path / "films.jsonl", 300), progress=False)
+    if kind == "index":
+        build_index(films, tmp_path / "index", model, progress=False)
+    else:
+        store = open_store(tmp_path / KINDS[kind])
+        index_documents(films, store, model, batch=64, progress=False)
+    source = (lambda: tmp_path / "index") if kind == "index" else (lambda: store)
+    asked = [(query, where) for query in QUERIES for where in WHERE] * 2
+
+    def answers(searcher, threads):
+        with ThreadPoolExecutor(threads) as pool:
+            found = pool.map(lambda pair: searcher.search(pair[0], 10, where=pair[1]), asked)
+            return [[(hit.title, round(hit.score, 5)) for hit in answer] for answer in found]
+
+    together = answers(BoolSearcher(model, source()), 16)
+    alone = answers(BoolSearcher(model, source()), 1)
+    assert together == alone
+    assert len({tuple(map(tuple, answer)) for answer in alone}) > len(QUERIES)
+    if kind != "index":
+        store.close()
