@@ -25,6 +25,9 @@ def index(options: Namespace) -> None:
         count = store.delete(options.delete)
         _done(options, {"deleted": count, **store.describe()}, f"{store.name}: {count:,} records deleted")
         return
+    if store is not None and _is_index(options.documents):
+        _copy_into(store, options)
+        return
     documents = documents_of(options)  # before a model is loaded: a wrong name is told at once
     _say(documents.preview())
     own = store is not None and options.model is None and store.exists()
@@ -59,6 +62,20 @@ def _index_into(store: Any, documents: Any, model: Any, options: Namespace) -> N
     flags = f"--store {options.store}{f' --collection {options.collection}' if options.collection else ''}"
     ready = f"{count:,} documents ({written.encoded:,} encoded now), ready for: boolbert search QUERY {flags}"
     _done(options, {**store.describe(), "encoded": written.encoded}, f"{store.name}: {ready}")
+
+
+def _is_index(name: str) -> bool:
+    from boolbert.retrieval.stores import FileStore
+
+    return Path(name).is_dir() and FileStore(name).exists()
+
+
+def _copy_into(store: Any, options: Namespace) -> None:
+    from boolbert.retrieval.stores import FileStore, copy_documents
+
+    copied = copy_documents(FileStore(options.documents), store).documents
+    line = f"{store.name}: {store.count():,} documents, {copied:,} of them as {options.documents} has encoded them"
+    _done(options, {**store.describe(), "copied": copied}, line)
 
 
 def _say_notes(documents: Any) -> None:

@@ -14,7 +14,7 @@ from boolbert.retrieval.records import Record
 from .base import About, Found, VectorStore, merged
 from .file_store import FileStore
 from .where import parse_filter
-from .writing import index_documents
+from .writing import copy_documents, index_documents
 
 __all__ = [
     "About",
@@ -22,6 +22,7 @@ __all__ = [
     "Found",
     "Record",
     "VectorStore",
+    "copy_documents",
     "index_documents",
     "merged",
     "open_store",

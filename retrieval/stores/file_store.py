@@ -135,6 +135,10 @@ class Snapshot:
         segment, inside = self.at(row)
         return segment.records[inside]
 
+    def full_record(self, row: int) -> Record:
+        segment, inside = self.at(row)
+        return segment.record(inside)
+
     def allowed(self, where: Filter | None) -> Mask:
         return self.live if where is None else self.live & matching(where, self.column)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from tqdm import tqdm
 
 from boolbert.data.own import OwnDocument, OwnDocuments
@@ -18,6 +19,7 @@ from boolbert.retrieval.records import Record
 from boolbert.retrieval.shards import SHARD_SIZE
 
 from .base import About, VectorStore
+from .file_store import FileStore
 
 if TYPE_CHECKING:
     from boolbert.retrieval.models import SearchModel
@@ -66,11 +68,42 @@ def index_documents(
                 written.deleted += store.delete(stale) if stale else 0
                 written.encoded += len(new)
                 bar.update(len(part))
-        count = store.count()
-        if count < len(seen) or (is_new and count > len(seen)):
-            raise RetrievalError(f"{store.name}: holds {count:,} documents, and {len(seen):,} were added; index again")
-        store.note(replace(store.about(), complete=True))
+        _finish(store, len(seen), is_new)
     return written
+
+
+def copy_documents(source: FileStore, store: VectorStore, *, batch: int = SHARD_SIZE, progress: bool = True) -> Written:
+    """Add what a folder holds to another store. The vectors are taken as they are: nothing is encoded.
+
+    So documents are encoded once, on as many GPUs as there are, and served by any engine.
+    """
+    written = Written()
+    now = source.snapshot()
+    rows = np.flatnonzero(now.live)
+    with store.writing():
+        store.create(now.about)
+        is_new = store.count() == 0
+        with tqdm(total=len(rows), desc="copy", unit="doc", unit_scale=True, disable=None if progress else True) as bar:
+            for start in range(0, len(rows), batch):
+                part = rows[start : start + batch]
+                records = [now.full_record(int(row)) for row in part]
+                stored = {} if is_new else store.digests({record.document for record in records})
+                new = [place for place, record in enumerate(records) if stored.get(record.id) != record.digest]
+                if new:
+                    vectors = np.asarray(now[int(part[0]) : int(part[-1]) + 1], np.float32)[part - part[0]]
+                    store.add([records[place] for place in new], vectors[new])
+                written.documents += len(part)
+                bar.update(len(part))
+        _finish(store, len(rows), is_new)
+    return written
+
+
+def _finish(store: VectorStore, added: int, is_new: bool) -> None:
+    """Check that nothing is missing, and say that the store is complete."""
+    count = store.count()
+    if count < added or (is_new and count > added):
+        raise RetrievalError(f"{store.name}: holds {count:,} documents, and {added:,} were added; index again")
+    store.note(replace(store.about(), complete=True))
 
 
 def _batches(documents: Iterable[OwnDocument], size: int) -> Iterator[list[OwnDocument]]:
