@@ -22,14 +22,17 @@ PAPER: dict[str, Any] = {
     "exclusion": "none",
     "branches": 0,
 }
+UPPER_HALF = "upper half"
 # What an upgraded encoder is: only NOT changes its attention. AND and OR are read, but the plain encoder's own way with
-# them stays as it is until training has something better.
+# them stays as it is until training has something better. The lower layers see the whole query, so that the words that
+# are wanted keep their meaning; docs/results.md has what this is worth.
 UPGRADED: dict[str, Any] = {
     "gate": "cue",
+    "boolean_layers": UPPER_HALF,
     "attention_operators": ["not"],
     "not_reach": "outside",
     "exclusion": "scalar",
-    "exclusion_weight": 0.35,
+    "exclusion_weight": 0.3,
 }
 # Where `trust_remote_code=True` finds the classes. A checkpoint of either model serves both: heads load as encoders.
 AUTO_MAP = {
@@ -69,7 +72,7 @@ class BoolBertConfig(BertConfig):
         cue_kernel: how many tokens the cue predictor sees, so that "other than" is told from "other"; odd, 1 for none.
         cue_context_size: to how many numbers a neighbour is reduced there.
         gumbel_temperature: of the scope's Gumbel-sigmoid, in training.
-        boolean_layers: indices of the layers with Boolean-aware attention; all if not given.
+        boolean_layers: indices of the layers with Boolean-aware attention, or "upper half"; all if not given.
         pooling: how a sentence becomes one vector: "cls" or "mean".
         scope_weight: weight of the scope loss in pretraining.
         triplet_weight: weight of the triplet loss in pretraining (the paper's alpha).
@@ -112,6 +115,8 @@ class BoolBertConfig(BertConfig):
             self.bias_hidden_size = self.hidden_size // 2
         if self.boolean_layers is None:
             self.boolean_layers = list(range(self.num_hidden_layers))
+        elif self.boolean_layers == UPPER_HALF:
+            self.boolean_layers = list(range(self.num_hidden_layers // 2, self.num_hidden_layers))
         if self.attention_operators is None:
             self.attention_operators = list(OPERATORS)
         self.check()

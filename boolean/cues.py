@@ -76,6 +76,11 @@ _OTHERS_AFTER = re.compile(
     re.IGNORECASE,
 )
 _OTHERS_BEFORE = re.compile(r"\b(?:what|which|who|where)\s+(?:\w+\s+)?(?:other|else)\b[^.?!,]{0,80}\Z", re.IGNORECASE)
+# "In addition to Y, X stars in which films?": a question that opens with a BEYOND phrase asks for more than Y.
+_ASKED_AFTER = re.compile(
+    r"[^?!]{1,200}?[,，][^?!]{1,300}?\b(?:what|which|who|whom|where|how)\b[^?!]{0,300}[?？]", re.IGNORECASE
+)
+_OPENS = re.compile(r"(?:^|[.?!])\s*\Z")
 # The words between an "and" and the negation that it only introduces: "and (that are) not".
 _LINK = re.compile(
     r"\s+(?:(?:that|which|who)\s+)?(?:(?:are|is|were|was|do|does|did|has|have|can|could)\s+)?", re.IGNORECASE
@@ -118,8 +123,9 @@ def _introduces(cue: Cue, text: str, start: int) -> bool:
 
 def _asks_for_others(text: str, start: int, end: int) -> bool:
     """Whether what a BEYOND phrase names is known already, and something else is asked for."""
-    before = _OTHERS_BEFORE.search(text, max(0, start - 120), start)
-    return before is not None or _OTHERS_AFTER.match(text, end) is not None
+    if _OTHERS_BEFORE.search(text, max(0, start - 120), start) or _OTHERS_AFTER.match(text, end):
+        return True
+    return bool(_OPENS.search(text, max(0, start - 10), start) and _ASKED_AFTER.match(text, end))
 
 
 def operators_of(text: str, weak: bool = False) -> set[str]:

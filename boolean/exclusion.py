@@ -82,7 +82,7 @@ _KIND = (
 )
 _DONE = r"(?:paid|sold|told|taught|built|bought|kept|left|lost|sent|given|taken|eaten|driven|seen|done|won|able)"
 _NOUN_NEXT = re.compile(
-    rf"\s*(?:{_KIND}\b|(?!(?:to|without|until|one|only|just|even|yet|so|too|very|much|many|all|if|allowed|{_DONE})\b|\w+(?:ed|ing)\b)\w)",
+    rf"\s*(?:{_KIND}\b|(?!(?:to|without|until|one|only|just|even|yet|so|too|very|much|many|all|if|allowed|the\s+same|{_DONE})\b|\w+(?:ed|ing)\b)\w)",
     re.IGNORECASE,
 )
 _ASKS_HOW = re.compile(
@@ -96,7 +96,8 @@ _SET_APART = re.compile(
 )
 # "Not without a fight", "spiders that hunt without webs", "born without fingerprints".
 _VERB_BEFORE = re.compile(
-    r"\b(?:not|born|live|lives|living|survive|surviving|go|going|do|doing|(?:that|which|who)\s+\w+)\s+\Z", re.IGNORECASE
+    r"(?:\A\s*\w+ing|\b(?:not|born|live|lives|living|survive|surviving|go|going|do|doing|(?:that|which|who)\s+(?:\w+|(?!(?:are|is|were|was|have|has)\b)\w+(?:\s+\w+){1,2})))\s+\Z",
+    re.IGNORECASE,
 )
 _BE_OR_HAVE = r"(?:are|is|were|was|have|has)"
 _NEITHER = re.compile(rf"\b(?:(?:that|which|who|but)\s+{_BE_OR_HAVE}|{_PREPOSITIONS})\s+\Z", re.IGNORECASE)
@@ -189,6 +190,10 @@ def _is_request(word: str, before: str) -> bool:
         return bool(_FIRST_PERSON.search(before))
     if word.startswith("not to "):
         return bool(re.search(r"\b(?:but|please|prefer|allowed|want|try)\s+\Z", before, re.IGNORECASE))
+    if word == "nothing about":
+        return not before.strip() or before.rstrip().endswith((",", "but", "and", "please"))
+    if word == "nothing to do with":
+        return bool(re.search(r"\b(?:that|which|who|but)\s+(?:have|has|had)\s+\Z", before, re.IGNORECASE))
     return before.rstrip().endswith((",", "but", "please")) or not _WHY.match(before)
 
 

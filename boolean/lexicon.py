@@ -7,11 +7,23 @@ A space stands for any white space, ' for any apostrophe. Longer phrases win ove
 _BE = ("are", "is", "were", "was")
 _AUXILIARIES = (*_BE, "do", "does", "did", "has", "have", "had", "ca", "could", "wo", "would", "should")
 # What a request may ask not to do with a topic: "without mentioning", "avoid discussing", "please do not include".
-_MENTION = ("mention", "include", "discuss", "consider", "involve", "refer to", "reference", "focus on", "talk about")
+_MENTION = (
+    "mention",
+    "include",
+    "discuss",
+    "consider",
+    "involve",
+    "refer to",
+    "reference",
+    "focus on",
+    "talk about",
+    "tell me about",
+)
 _MENTIONING = (
     *("mentioning", "including", "discussing", "considering", "involving", "referring to", "referencing"),
     *("focusing on", "talking about", "bringing up", "going into", "asking about", "touching on", "counting"),
     *("inquiring about", "explaining", "describing", "taking into account", "taking into consideration"),
+    *("using", "saying anything about"),
 )
 REQUESTS: tuple[str, ...] = (
     *(f"{negation} {verb}" for negation in ("do not", "don't", "dont", "let's not", "should not") for verb in _MENTION),
@@ -36,7 +48,13 @@ REQUESTS: tuple[str, ...] = (
     *(
         "not allowed to mention",
         "not to hear about",
+        "not to read about",
         "not to inquire about",
+        "not want to hear about",
+        "not want to read about",
+        "need not mention",
+        "nothing about",
+        "nothing to do with",
         "while excluding",
         "while leaving out",
         "while omitting",

@@ -97,9 +97,10 @@ _CONJUNCTION = re.compile(rf"\b(?:or|nor|and)\s+(?!{_NOT_AN_ITEM})", re.IGNORECA
 _OR_NEXT = re.compile(r"\s*(?:or|nor)\s+(?!else\b|alternatively\b)", re.IGNORECASE)
 _AND_NEXT = re.compile(rf"\s*and\s+(?!{_CLAUSE}\b)", re.IGNORECASE)
 _DATE = re.compile(r"\s*\d{3,4}\b|\d")
-_PLACE = re.compile(r"\s*(?!I\b)[A-Z][\w.'’-]*(?:\s+[A-Z][\w.'’-]*){0,3}\s*(?=[?!;,)]|\.?\s*\Z)")
+_PLACE = re.compile(rf"\s*(?:{_QUOTED})|\s*(?!I\b)[A-Z][\w.'’-]*(?:\s+[A-Z][\w.'’-]*){{0,3}}\s*(?=[?!;,)]|\.?\s*\Z)")
 _DESCRIPTION = re.compile(
-    r"\s*(?:(?:an?|the|one\s+of)\s|(?:which|who|whose|where)\s+(?:is|was|are|were|has|had|have|\w+ed|\w+s)\b)",
+    r"\s*(?:(?:an?|the|one\s+of)\s|(?:which|who|where)\s+(?:is|was|are|were|has|had|have|\w+ed|\w+s)\b|whose\s|whom\s"
+    r"|(?:known|directed|written|founded|based|released|especially|part\s+of)\s)",
     re.IGNORECASE,
 )
 # Where the main clause begins after an exclusion that stands in front.
@@ -214,7 +215,7 @@ def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
         return name.end()
     predicate = word in ABSENCES or word in ("not", "never", "not also", "cannot") or word.endswith(("n't", "nt"))
     verbless = _VERBLESS.match(before) is not None
-    depth, listing = 0, False
+    depth, listing, described = 0, False, -1
     first = text[cue.end : cue.end + 12].split()[:1]
     asks = bool(first) and re.fullmatch(_WH, first[0], re.IGNORECASE) is not None
     for stop in _STOPS.finditer(text, cue.end, limit):
@@ -237,11 +238,12 @@ def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
             goes_on, listing = _goes_on(text, stop.end(), listing)
             if not goes_on:
                 return start
+            described = stop.end()
         elif kind == "clause":
             if not asks:
                 return start
         elif kind in ("relative", "andverb"):
-            if predicate:
+            if predicate and start != described:  # ", which was shot in 1994" belongs to what stands before it
                 return start
         elif kind == "past":
             if _WHO.match(before):

@@ -44,6 +44,7 @@ class Settings:
             "freeze_documents": True,
         }
     )
+    exclusion: dict[str, Any] = field(default_factory=lambda: {"exclusion_weight": 0.5, "branches": 4})
     queries: int | None = None  # of the test split; all
     random_model: bool = False
 
@@ -87,7 +88,7 @@ def run_demo(output: Path | None = None, *, fresh: bool = False, quick: bool = F
     steps.next("Upgrade: the encoder learns to read cues and scopes, from made sentences alone")
     is_new = upgraded(output / "upgraded", encoder, settings.upgrade, fresh)
     steps.next("Stage 2: Bool-BERT learns to answer")
-    flags = {"encoder": output / "upgraded", "gate": "cue", **settings.train}
+    flags = {"encoder": output / "upgraded", "gate": "cue", **settings.exclusion, **settings.train}
     trained(output / "bool-bert", "quest", flags, fresh or is_new)
     steps.next("The baseline: a plain BERT, everything else the same")
     flags = {"encoder": encoder, "baseline": True, **settings.train}

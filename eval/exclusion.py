@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.arguments import parse_arguments
-from boolbert.boolean import OPERATORS, scope_labels
+from boolbert.boolean import OPERATORS, marked_scopes, scope_labels
+from boolbert.data import Quest
 from boolbert.data.lines import read_lines
 from boolbert.data.tasks import quest_task
 from boolbert.errors import DataError, run_script
@@ -72,6 +73,10 @@ class Arguments:
             "not, to the bit, the plain encoder's",
             "nargs": "+",
         },
+    )
+    marks: list[str] = field(
+        default_factory=list,
+        metadata={"help": "QUEST-format FOLDER:SPLIT: the model's NOT scopes against the queries' marks", "nargs": "+"},
     )
     plain: str | None = field(default=None, metadata={"help": "the plain encoder; all-MiniLM-L6-v2 if not given"})
     output: str | None = field(default=None, metadata={"help": "also write the figures to this JSON file"})
@@ -140,19 +145,22 @@ def without_exclusion(model: Any) -> Any:
     return twin
 
 
-def scope_agreement(model: Any, texts: Sequence[str]) -> dict[str, float]:
-    """How far the model's NOT scopes agree with the parser's, over tokens."""
+def scope_agreement(
+    model: Any, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]] | None = None
+) -> dict[str, float]:
+    """How far the model's NOT scopes agree with the parser's, or with given spans, over tokens."""
     import torch
 
     bert: Any = bool_bert(model)
     first = side_modules(model, "query")[0]
     hits = wrong = missed = 0
-    for text in texts:
+    for row, text in enumerate(texts):
         encoding = first.tokenizer(text, return_offsets_mapping=True, truncation=True, return_tensors="pt")
         offsets = encoding.pop("offset_mapping")[0].tolist()
         with torch.no_grad():
             found = bert.read(**encoding.to(bert.device)).scope[0, NOT].bool().cpu().numpy()
-        meant = np.array(scope_labels(text, offsets)[NOT], dtype=bool)
+        given = None if spans is None else {"not": tuple(spans[row])}
+        meant = np.array(scope_labels(text, offsets, given)[NOT], dtype=bool)
         hits, wrong, missed = (
             hits + int((found & meant).sum()),
             wrong + int((found & ~meant).sum()),
@@ -160,6 +168,20 @@ def scope_agreement(model: Any, texts: Sequence[str]) -> dict[str, float]:
         )
     precision, recall = hits / max(hits + wrong, 1), hits / max(hits + missed, 1)
     return {"precision": precision, "recall": recall, "f1": 2 * hits / max(2 * hits + wrong + missed, 1)}
+
+
+def marked_queries(data: str) -> tuple[list[str], list[tuple[tuple[int, int], ...]]]:
+    """The NOT queries of QUEST-format data whose marks can be found in their words, and where NOT's part stands."""
+    folder, _, split = data.rpartition(":")
+    texts, spans = [], []
+    for query in Quest(folder or None, progress=False).queries(split if folder else "dev"):
+        if "not" not in (query.operators or ()) or not query.original_query:
+            continue
+        scopes = marked_scopes(query.query, query.original_query)
+        if scopes is not None and scopes["not"]:
+            texts.append(query.query)
+            spans.append(scopes["not"])
+    return texts, spans
 
 
 def changed_queries(model: Any, plain: Any, data: str) -> tuple[list[str], int]:
@@ -191,6 +213,10 @@ def main(words: Sequence[str] | None = None) -> None:
             agreement = scope_agreement(model, [query.text for query in traps.queries])
             figures[traps.name]["scope"] = agreement
             print("NOT scopes, agreement with the parser: " + ", ".join(f"{k} {v:.3f}" for k, v in agreement.items()))
+    for data in args.marks:
+        texts, spans = marked_queries(data)
+        figures[f"marks of {data}"] = agreement = scope_agreement(model, texts, spans)
+        print(f"\n{data}: NOT scopes against {len(texts)} marked queries: F1 {agreement['f1']:.3f}")
     if args.unchanged:
         plain = load_encoder(args.plain, device=args.device, quiet=True)
         for data in args.unchanged:

@@ -37,6 +37,8 @@ def excluded(text):
         ("What is known about Bach, without mentioning any information about his organs?", ["his organs"]),
         ("Describe Bach; avoid discussing his organs.", ["his organs"]),
         ("In addition to Bach, what other composers lived in Leipzig?", ["Bach"]),
+        ("In addition to Bach, who lived in Leipzig?", ["Bach"]),
+        ("I like Leipzig. In addition to Bach, the city was home to which composers?", ["Bach"]),
         ("non-American novels about cats", ["American"]),
         ("novels not set in Italy that are about poverty", ["set in Italy"]),
         ("films but not comedies, without songs", ["comedies", "songs"]),

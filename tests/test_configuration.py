@@ -7,7 +7,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from boolbert import BoolBertConfig, BoolBertModel, boolean
-from boolbert.configuration_boolbert import OPERATORS, PAPER
+from boolbert.configuration_boolbert import OPERATORS, PAPER, UPGRADED
 
 
 def test_defaults_are_the_papers():
@@ -21,6 +21,11 @@ def test_defaults_are_the_papers():
     )
     assert config.boolean_layers == list(range(12))
     assert (config.hidden_size, config.num_hidden_layers, config.vocab_size) == (768, 12, 30522)
+
+
+def test_an_upgraded_model_has_boolean_attention_in_its_upper_half():
+    assert BoolBertConfig(**UPGRADED).boolean_layers == [6, 7, 8, 9, 10, 11]
+    assert BoolBertConfig(boolean_layers="upper half", num_hidden_layers=3).boolean_layers == [1, 2]
 
 
 def test_the_operators_stand_in_one_order_everywhere():

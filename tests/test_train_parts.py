@@ -164,7 +164,7 @@ def test_batches_come_ahead_of_time_and_the_thread_ends_with_them():
 
 
 def test_groups_of_the_optimizer(lively):
-    from boolbert.train.optimizer import build_optimizer, is_boolean
+    from boolbert.train.optimizer import STRENGTH, STRENGTH_RATE, build_optimizer, is_boolean
 
     model = lively()
     optimizer = build_optimizer(model, learning_rate=1e-4, boolean_learning_rate=1e-3, weight_decay=0.1)
@@ -173,7 +173,8 @@ def test_groups_of_the_optimizer(lively):
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             seen.append(names[id(parameter)])
-            assert group["lr"] == (1e-3 if is_boolean(seen[-1]) else 1e-4)
+            expected = 1e-3 if is_boolean(seen[-1]) else 1e-4
+            assert group["lr"] == (STRENGTH_RATE if seen[-1] == STRENGTH else expected)
             is_bias = seen[-1].rpartition(".")[2] in (
                 "bias",
                 "score_bias",

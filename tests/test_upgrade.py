@@ -5,9 +5,13 @@ import pytest
 import torch
 
 from boolbert.boolean import read_parts
+from boolbert.data.negated import FOLDER
 from boolbert.data.sentences import labelled_sentences
+from boolbert.data.tasks import quest_task
 from boolbert.errors import BoolBertError
 from boolbert.eval import exclusion
+from boolbert.files import read_json
+from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.models import READING_FILE, bool_bert, default_model, load_encoder
 from boolbert.train import upgrade as upgrading
 from boolbert.train.reading import (
@@ -19,6 +23,9 @@ from boolbert.train.reading import (
     measure_reading,
     replace_words,
 )
+from boolbert.train.retrieval import RetrievalArguments
+from boolbert.train.retrieval_run import build_model
+from boolbert.train.start import find_start
 from boolbert.train.upgrade import UpgradeSettings, table, training_sentences, tune, upgrade
 
 PLAIN = ["island monarchies", "films that are also set in Paris", "Which birds do not fly?", "1839 non-fiction books"]
@@ -79,6 +86,20 @@ def test_the_default_model_obeys_on_the_countries(default):
     assert sum(hit.title in colonies for hit in obedient) <= sum(hit.title in colonies for hit in plain) - 3
 
 
+def test_questions_that_negate_a_predicate_lose_nothing(default):
+    """With the plain encoder's vectors for documents, which the default model shares."""
+    traps = exclusion.read_trap_set(FOLDER)
+    texts = [query.text for query in traps.queries]
+    documents = encode_inputs(default.encoder, traps.texts, "document", 64)
+    off = [{"text": text, "operators": exclusion.OFF} for text in texts]
+    plain, own = (
+        exclusion.score("", encode_inputs(default.encoder, asked, "query", 64), documents, traps)
+        for asked in (off, texts)
+    )
+    assert own.mrr.mean() >= plain.mrr.mean() - 1e-3
+    assert own.above.mean() >= plain.above.mean()
+
+
 def test_an_upgrade_of_a_tiny_encoder(tmp_path, monkeypatch):
     from boolbert.retrieval.encoders import random_bert
 
@@ -97,6 +118,15 @@ def test_an_upgrade_of_a_tiny_encoder(tmp_path, monkeypatch):
     tuned = load_encoder(str(tmp_path / "tuned"), device="cpu", quiet=True)
     np.testing.assert_array_equal(tuned.encode_document(PLAIN), plain.encode(PLAIN))
     assert np.abs(tuned.encode_query(PLAIN) - plain.encode(PLAIN)).max() > 1e-5
+    noted = read_json(tmp_path / "tuned" / "metrics.json")
+    task = quest_task(None, "dev", progress=False)
+    assert noted["countries"]["after"] == pytest.approx(upgrading.measure(tuned, task))  # of the mixed weights
+    args = RetrievalArguments(encoder=str(folder), exclusion_weight=0.5)
+    query = build_model(find_start(str(folder)), args).query
+    assert (torch.nn.functional.softplus(query.composer.strength).item(), query.config.exclusion_weight) == (
+        pytest.approx(0.5),
+        0.5,
+    )
     with pytest.raises(BoolBertError, match="holds files already"):
         upgrade(source, folder)
     with pytest.raises(BoolBertError, match="is a Bool-BERT already"):

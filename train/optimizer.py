@@ -10,6 +10,10 @@ from boolbert.errors import TrainingError
 from boolbert.modeling_boolbert import is_boolean
 
 SCHEDULES = ("linear", "cosine", "constant")
+# The strength of exclusion is one number that has to move by tenths. At a rate that suits matrices it would stay where
+# it started.
+STRENGTH = "composer.strength"
+STRENGTH_RATE = 1e-2
 
 
 def is_decayed(name: str, parameter: nn.Parameter) -> bool:
@@ -46,14 +50,14 @@ def build_optimizer(
     weight_decay: float = 0.01,
 ) -> torch.optim.AdamW:
     """AdamW over the parameters that learn."""
-    groups: dict[tuple[bool, bool], dict[str, Any]] = {}
+    groups: dict[tuple[float, float], dict[str, Any]] = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            key = is_boolean(name), is_decayed(name, parameter)
-            rate = (boolean_learning_rate or learning_rate) if key[0] else learning_rate
-            decay = weight_decay if key[1] else 0.0
-            group = groups.setdefault(key, {"params": [], "lr": rate, "base_lr": rate, "weight_decay": decay})
-            group["params"].append(parameter)
+            rate = (boolean_learning_rate or learning_rate) if is_boolean(name) else learning_rate
+            rate = STRENGTH_RATE if name.endswith(STRENGTH) else rate
+            decay = weight_decay if is_decayed(name, parameter) else 0.0
+            new = {"params": [], "lr": rate, "base_lr": rate, "weight_decay": decay}
+            groups.setdefault((rate, decay), new)["params"].append(parameter)
     if not groups:
         raise TrainingError("there is nothing to learn: every parameter is frozen")
     device = next(model.parameters()).device

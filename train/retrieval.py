@@ -58,6 +58,7 @@ class RetrievalArguments(RunArguments):
     document_length: int = flag(256, "tokens of a document, longer ones are cut")
     recipe: str | None = flag(None, "paper: attention as in the paper, and a query vector that is only pooled")
     exclusion: str | None = flag(None, "none, scalar or head; as the encoder has it if not given")
+    exclusion_weight: float | None = flag(None, "the strength of exclusion to begin with; the encoder's if not given")
     branches: int | None = flag(None, "vectors for this many alternatives of OR; as the encoder has it if not given")
     attention: str | None = flag(None, "operators that change attention, such as not or and,or,not; or none")
     freeze_reading: bool = flag(True, "cues, scopes and the query side's embeddings stay as stage 1 has taught them")
@@ -79,6 +80,8 @@ class RetrievalArguments(RunArguments):
         self.require("num_negatives", self.num_negatives >= 0, "at least 0")
         self.require("recipe", self.recipe in (None, "paper"), "paper, or left out")
         self.require("exclusion", self.exclusion in (None, *EXCLUSIONS), f"one of {', '.join(EXCLUSIONS)}")
+        weight = self.exclusion_weight
+        self.require("exclusion_weight", weight is None or weight > 0, "above 0")
         self.require("branches", self.branches is None or self.branches >= 0, "at least 0")
         self.require("attention", set(self.attention_operators or []) <= set(OPERATORS), "names of operators, or none")
         for name in ("reading_weight", "stay_close"):
@@ -99,6 +102,7 @@ class RetrievalArguments(RunArguments):
         settings: dict[str, Any] = dict(PAPER) if self.recipe == "paper" else {}
         flags = {
             "exclusion": self.exclusion,
+            "exclusion_weight": self.exclusion_weight,
             "branches": self.branches,
             "attention_operators": self.attention_operators,
         }

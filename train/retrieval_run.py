@@ -1,5 +1,6 @@
 """A run of stage 2 or 3 from its flags: load, build, train, evaluate, save."""
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +20,7 @@ from boolbert.train.checkpoints import full_weights
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import print_summary
 from boolbert.train.loop import Progress, Trainer
+from boolbert.train.optimizer import STRENGTH
 from boolbert.train.outputs import (
     compile_options,
     fingerprint,
@@ -80,6 +82,10 @@ def build_model(start: Start, args: RetrievalArguments) -> DualEncoder:
         pooling=args.pooling or start.encoder.pooling,
         similarity=args.similarity or start.encoder.similarity,
     )
+    if args.exclusion_weight is not None:  # the start may have learned another one
+        for name, parameter in model.query.named_parameters():
+            if name.endswith(STRENGTH):
+                parameter.data.fill_(math.log(math.expm1(args.exclusion_weight)))
     if args.gradient_checkpointing:
         for encoder in (model.query, model.document):
             encoder.gradient_checkpointing_enable()

@@ -2,247 +2,157 @@
 
 from collections.abc import Sequence
 from random import Random
+from typing import TypeVar
 
-from .words import Domain
+from .words import Domain, word_list
 
-_ONSETS = (
-    "b",
-    "br",
-    "c",
-    "ch",
-    "d",
-    "dr",
-    "f",
-    "g",
-    "gr",
-    "h",
-    "j",
-    "k",
-    "kl",
-    "l",
-    "m",
-    "n",
-    "p",
-    "r",
-    "s",
-    "st",
-    "t",
-    "tr",
-    "v",
-    "w",
-    "z",
-)
-_VOWELS = ("a", "e", "i", "o", "u", "ai", "ee", "ia", "ou")
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple((first, second) for first, _, second in (pair.partition("/") for pair in word_list(text)))
+
+
+_ONSETS = word_list("b, br, c, ch, d, dr, f, g, gr, h, j, k, kl, l, m, n, p, r, s, st, t, tr, v, w, z")
+_VOWELS = word_list("a, e, i, o, u, ai, ee, ia, ou")
 _CODAS = ("", "", "n", "r", "l", "s", "m", "nd", "rt", "ck", "th", "x")
-_FIRST = (
-    *(
-        "Anna",
-        "Peter",
-        "Maria",
-        "John",
-        "Elena",
-        "David",
-        "Sofia",
-        "Michael",
-        "Laura",
-        "Thomas",
-        "Nina",
-        "Robert",
-        "Grace",
-    ),
-    *(
-        "Ahmed",
-        "Yuki",
-        "Carlos",
-        "Ingrid",
-        "Pablo",
-        "Fatima",
-        "George",
-        "Helen",
-        "Ivan",
-        "Julia",
-        "Kofi",
-        "Liam",
-        "Mei",
-    ),
+_FIRST = word_list(
+    """
+    Anna, Peter, Maria, John, Elena, David, Sofia, Michael, Laura, Thomas, Nina, Robert, Grace, Ahmed, Yuki,
+    Carlos, Ingrid, Pablo, Fatima, George, Helen, Ivan, Julia, Kofi, Liam, Mei
+    """
 )
-_LAST = (
-    *(
-        "Smith",
-        "Garcia",
-        "Tanaka",
-        "Novak",
-        "Brown",
-        "Rossi",
-        "Keller",
-        "Okafor",
-        "Larsen",
-        "Silva",
-        "Dubois",
-        "Murphy",
-    ),
-    *("Petrov", "Haddad", "Wagner", "Lindqvist", "Moreau", "Costa", "Fischer", "Walker", "Bennett", "Hughes", "Morgan"),
+_LAST = word_list(
+    """
+    Smith, Garcia, Tanaka, Novak, Brown, Rossi, Keller, Okafor, Larsen, Silva, Dubois, Murphy, Petrov, Haddad,
+    Wagner, Lindqvist, Moreau, Costa, Fischer, Walker, Bennett, Hughes, Morgan
+    """
 )
-_PLACES = (
-    *(
-        "Paris",
-        "Texas",
-        "Kenya",
-        "Osaka",
-        "Bavaria",
-        "Chile",
-        "New York",
-        "Scotland",
-        "Vietnam",
-        "Cairo",
-        "Norway",
-        "Peru",
-    ),
-    *(
-        "the Alps",
-        "Los Angeles",
-        "Brazil",
-        "South Korea",
-        "Prague",
-        "Sicily",
-        "Alaska",
-        "the Balkans",
-        "Mumbai",
-        "Wales",
-    ),
+_PLACES = word_list(
+    """
+    Paris, Texas, Kenya, Osaka, Bavaria, Chile, New York, Scotland, Vietnam, Cairo, Norway, Peru, the Alps, Los
+    Angeles, Brazil, South Korea, Prague, Sicily, Alaska, the Balkans, Mumbai, Wales
+    """
 )
-_NOUNS = (
-    *(
-        "career",
-        "family",
-        "education",
-        "legacy",
-        "discovery",
-        "theory",
-        "style",
-        "influence",
-        "collection",
-        "voyage",
-        "marriage",
-    ),
-    *(
-        "childhood",
-        "campaign",
-        "painting",
-        "invention",
-        "method",
-        "album",
-        "symphony",
-        "role",
-        "diet",
-        "trial",
-        "contract",
-    ),
+_NOUNS = word_list(
+    """
+    career, family, education, legacy, discovery, theory, style, influence, collection, voyage, marriage,
+    childhood, campaign, painting, invention, method, album, symphony, role, diet, trial, contract
+    """
 )
-_PLURALS = (
-    *(
-        "films",
-        "books",
-        "songs",
-        "albums",
-        "plays",
-        "games",
-        "treaties",
-        "bridges",
-        "battles",
-        "paintings",
-        "species",
-        "drugs",
-    ),
-    *("symptoms", "methods", "products", "companies", "festivals", "journals", "teams", "engines", "laws", "theories"),
+_PLURALS = word_list(
+    """
+    films, books, songs, albums, plays, games, treaties, bridges, battles, paintings, species, drugs, symptoms,
+    methods, products, companies, festivals, journals, teams, engines, laws, theories
+    """
 )
-_VERBS = (
-    *(("write", "wrote"), ("found", "founded"), ("lead", "led"), ("support", "supported"), ("visit", "visited")),
-    *(("record", "recorded"), ("build", "built"), ("win", "won"), ("lose", "lost"), ("design", "designed")),
-    *(
-        ("discover", "discovered"),
-        ("sell", "sold"),
-        ("translate", "translated"),
-        ("direct", "directed"),
-        ("paint", "painted"),
-    ),
-    *(("buy", "bought"), ("publish", "published"), ("train", "trained"), ("invent", "invented"), ("sign", "signed")),
+_VERBS = _pairs(
+    """
+    write/wrote, found/founded, lead/led, support/supported, visit/visited, record/recorded, build/built,
+    win/won, lose/lost, design/designed, discover/discovered, sell/sold, translate/translated, direct/directed,
+    paint/painted, buy/bought, publish/published, train/trained, invent/invented, sign/signed
+    """
 )
-_THINGS = (
-    *("the prize", "a new party", "the first bridge", "the treaty", "an opera", "the company", "the team", "a school"),
-    *(
-        "the school board",
-        "the final match",
-        "a vaccine",
-        "the railway",
-        "two novels",
-        "the old library",
-        "a famous speech",
-    ),
+_THINGS = word_list(
+    """
+    the prize, a new party, the first bridge, the treaty, an opera, the company, the team, a school, the school
+    board, the final match, a vaccine, the railway, two novels, the old library, a famous speech
+    """
 )
-_FACTS = (
-    *(
-        "the history of {topic}",
-        "the origin of {org}",
-        "the cost of {topic}",
-        "the causes of {event}",
-        "the effect of {topic}",
-    ),
-    *("the difference between {topic} and {topic}", "the population of {place}", "the relation of {name} to {org}"),
-    *(
-        "the use of {topic} in {place}",
-        "the treatment of {topic}",
-        "the main ideas of {title}",
-        "the climate of {place}",
-    ),
-    *("the median age in {place}", "the structure of {topic}", "the life of {name}", "the risk of {topic}", "{topic}"),
+_FACTS = word_list(
+    """
+    the history of {topic}, the origin of {org}, the cost of {topic}, the causes of {event}, the effect of
+    {topic}, the difference between {topic} and {topic}, the population of {place}, the relation of {name} to
+    {org}, the use of {topic} in {place}, the treatment of {topic}, the main ideas of {title}, the climate of
+    {place}, the median age in {place}, the structure of {topic}, the life of {name}, the risk of {topic},
+    {topic}
+    """
 )
-_EVENTS = (
-    *(
-        "the war of {year}",
-        "the {place} festival",
-        "the {year} election",
-        "the siege of {place}",
-        "the strike at {org}",
-    ),
-    *("the final of {year}", "the earthquake in {place}", "the {year} Olympics", "the founding of {org}"),
+_EVENTS = word_list(
+    """
+    the war of {year}, the {place} festival, the {year} election, the siege of {place}, the strike at {org}, the
+    final of {year}, the earthquake in {place}, the {year} Olympics, the founding of {org}
+    """
 )
-_SUBJECTS = (
-    *("insulin", "inflation", "volcanoes", "glaciers", "bilingual education", "solar power", "asthma", "copyright law"),
-    *("black holes", "jazz", "medieval trade", "beekeeping", "machine translation", "blood pressure", "tax credits"),
-    *(
-        "child care",
-        "coral reefs",
-        "graph theory",
-        "iron deficiency",
-        "typography",
-        "migration",
-        "open source software",
-    ),
-    *(
-        "knee surgery",
-        "sourdough",
-        "marathon training",
-        "folk dance",
-        "antibiotics",
-        "mortgage rates",
-        "railway gauges",
-    ),
-    *("photosynthesis", "sleep", "early diagnosis", "court orders", "satellite navigation", "caffeine", "vitamin D"),
+_SUBJECTS = word_list(
+    """
+    insulin, inflation, volcanoes, glaciers, bilingual education, solar power, asthma, copyright law, black
+    holes, jazz, medieval trade, beekeeping, machine translation, blood pressure, tax credits, child care, coral
+    reefs, graph theory, iron deficiency, typography, migration, open source software, knee surgery, sourdough,
+    marathon training, folk dance, antibiotics, mortgage rates, railway gauges, photosynthesis, sleep, early
+    diagnosis, court orders, satellite navigation, caffeine, vitamin D
+    """
 )
-_ADJECTIVES_OF_ORG = ("Royal", "National", "Northern", "United", "First", "Central", "Green", "Blue", "Global", "Old")
-_KINDS_OF_ORG = (
-    "Airways",
-    "Bank",
-    "Museum",
-    "Institute",
-    "Records",
-    "Press",
-    "Motors",
-    "University",
-    "Orchestra",
-    "Society",
+_ADJECTIVES_OF_ORG = word_list("Royal, National, Northern, United, First, Central, Green, Blue, Global, Old")
+_KINDS_OF_ORG = word_list("Airways, Bank, Museum, Institute, Records, Press, Motors, University, Orchestra, Society")
+_NATIONALITIES = word_list(
+    """
+    American, British, French, Japanese, Brazilian, Nigerian, German, Indian, Canadian, Russian, Italian,
+    Swedish, Mexican, Korean, Australian, Greek
+    """
 )
+_PROFESSIONS = word_list(
+    """
+    singer, actor, actress, politician, painter, businessman, boxer, historian, novelist, film director,
+    comedian, engineer, chemist, journalist, footballer, songwriter, screenwriter, architect, composer,
+    activist, broadcaster, physicist, editor, explorer
+    """
+)
+_MONTHS = word_list("January, March, April, June, July, September, October, December")
+# Who does not do what: negated predicates, which exclude nothing.
+_BEINGS = word_list(
+    """
+    bats, reptiles, mushrooms, sailors, rivers, engines, cats, children, stars, bacteria, lizards, horses,
+    batteries, windows, bees, robots, whales, pigeons, roses, farmers, trains, frogs, seeds,
+    printers, magnets, tourists, candles, owls, tomatoes
+    """
+)
+_DEVICES = word_list(
+    """
+    printer, dishwasher, phone, lawnmower, radiator, the baby, my cat, laptop, router, boiler, garage door, the
+    engine, elevator, my brother, tap, oven, the lock, camera, washing machine, drill, bike light, the refund,
+    keyboard, parcel
+    """
+)
+_NATIONS = word_list("country, state, island, city, region, village, kingdom, county")
+_NEEDS = word_list(
+    """
+    electricity, salt, sleep, a passport, teeth, oxygen, roads, a roof, an engine, parents, a bank account,
+    running water, wheels, insurance, an airport, legs, a flag, an income, rivers, a visa, ears, a capital,
+    help, gravity, a licence, bones, a king, medicine, railways, sugar
+    """
+)
+_DOINGS = _pairs(
+    """
+    freeze/freezing, bloom in spring/blooming in spring, open on Sundays/opening on Sundays, answer the
+    phone/answering the phone, grow in shade/growing in shade, charge/charging, connect to the
+    network/connecting to the network, respond/responding, eat meat/eating meat, speak in public/speaking in
+    public, work properly/working properly, swim/swimming, close/closing, sleep at night/sleeping at night,
+    drink water/drinking water, climb/climbing, heat up/heating up, print/printing, remember names/remembering
+    names, turn on/turning on, migrate south/migrating south, lay eggs/laying eggs, burn/burning,
+    float/floating, bite/biting, see colours/seeing colours, drain/draining, hear/hearing, need a driver/needing
+    a driver, change colour/changing colour, make noise/making noise, use fuel/using fuel, breathe air/breathing
+    air, cross borders/crossing borders, run/running, jump/jumping, read/reading, spin/spinning, age/ageing,
+    break/breaking, travel by ship/travelling by ship, cook/cooking, drive/driving, hibernate/hibernating,
+    conduct heat/conducting heat, stay awake/staying awake, dance/dancing, ring/ringing
+    """
+)
+_DONE = word_list(
+    """
+    found, delivered, built, opened, published, elected, invited, repaired, sold, recorded, finished, released,
+    recognised, translated, shown, caught, refunded, delayed, registered, accepted
+    """
+)
+_APPOSITIONS = word_list(
+    """
+    the {nationality} {profession} and {profession2} of {org}; a {nationality} {profession}; an {adjective} {noun} from
+    {year}; the {year} {noun} by {name}; a town in {place}; a company that {verbed} {thing}; the current {profession} of
+    {org}; directed by {name} and based on {title}; written and directed by {name}; who {verbed} {thing} in {year};
+    which was {verbed} by {name} in {year}; known by the name of {name}; founded in {year} by {name}; one of the most
+    popular {professions} in {place}; whose {noun} {name} {verbed}; part of {org}
+    """,
+    ";",
+)
+
+T = TypeVar("T")
 
 
 class Names:
@@ -261,9 +171,10 @@ class Names:
         }
         if name in simple:
             return self.rng.choice(simple[name])
-        return getattr(self, f"_{name.lower()}")(domain) if name != "Noun" else self._noun(domain).capitalize()
+        text = getattr(self, f"_{name.lower()}")(domain)
+        return text[0].upper() + text[1:] if name[0].isupper() else text
 
-    def _pick(self, options: Sequence[str]) -> str:
+    def _pick(self, options: Sequence[T]) -> T:
         """Every fourth entry is for dev."""
         return self.rng.choice([option for place, option in enumerate(options) if (place % 4 == 3) == self.is_dev])
 
@@ -337,9 +248,7 @@ class Names:
 
     def _verbing(self, domain: Domain) -> str:
         verb = self._verb(domain)
-        return {"write": "writing", "win": "winning", "lose": "losing", "translate": "translating"}.get(
-            verb, verb + "ing"
-        )
+        return {"win": "winning"}.get(verb, verb.removesuffix("e") + "ing")
 
     def _act(self, domain: Domain) -> str:
         return f"{self._verb(domain)} {self._thing(domain)}" + self.rng.choice(
@@ -349,10 +258,55 @@ class Names:
     def _pred(self, domain: Domain) -> str:
         return self.rng.choice((self.rng.choice(domain.adjectives), self.rng.choice(domain.phrases)))
 
+    def _nationality(self, domain: Domain) -> str:
+        return self._pick(_NATIONALITIES)
+
+    def _profession(self, domain: Domain) -> str:
+        return self._pick(_PROFESSIONS)
+
+    def _professions(self, domain: Domain) -> str:
+        word = self._pick(_PROFESSIONS)
+        return {"businessman": "businessmen", "actress": "actresses"}.get(
+            word, word[:-1] + "ies" if word.endswith("y") else word + "s"
+        )
+
+    def _date(self, domain: Domain) -> str:
+        month, day, year = self._pick(_MONTHS), self.rng.randrange(1, 29), self._year(domain)
+        return self.rng.choice((f"{month} {day}, {year}", f"{day} {month} {year}", f"{month} {year}"))
+
+    def _apposition(self, domain: Domain) -> str:
+        """What stands behind a name between commas."""
+        return self._expand(self._pick(_APPOSITIONS), domain)
+
+    def _beings(self, domain: Domain) -> str:
+        return self._pick(_BEINGS) if self.rng.random() < 0.8 else self.rng.choice(domain.heads)
+
+    def _device(self, domain: Domain) -> str:
+        return self._pick(_DEVICES)
+
+    def _nation(self, domain: Domain) -> str:
+        return self._pick(_NATIONS)
+
+    def _nations(self, domain: Domain) -> str:
+        word = self._pick(_NATIONS)
+        return word[:-1] + "ies" if word.endswith("ry") else word + "s"
+
+    def _need(self, domain: Domain) -> str:
+        return self._pick(_NEEDS)
+
+    def _do(self, domain: Domain) -> str:
+        return self._pick(_DOINGS)[0]
+
+    def _doing(self, domain: Domain) -> str:
+        return self._pick(_DOINGS)[1]
+
+    def _pastpart(self, domain: Domain) -> str:
+        return self._pick(_DONE)
+
     def _expand(self, frame: str, domain: Domain) -> str:
         text = frame
         while "{" in text:
             before, _, rest = text.partition("{")
             slot, _, after = rest.partition("}")
-            text = before + self.slot(slot, domain) + after
+            text = before + self.slot(slot.rstrip("23"), domain) + after
         return text
