@@ -124,9 +124,10 @@ def curve(options: argparse.Namespace) -> None:
             ("Flat", ""),
             ("HNSW32,Flat", "efSearch=64"),
             (f"IVF{cells},Flat", "nprobe=32"),
-            (f"IVF{cells},PQ48", "nprobe=32"),
+            (f"IVF{cells},SQ8", "nprobe=32"),
+            (f"IVF{cells},PQ96", "nprobe=32"),
         ):
-            if factory.startswith("HNSW") and count > options.most_hnsw:
+            if ("HNSW" in factory and count > options.most_hnsw) or ("PQ" in factory and not options.pq):
                 continue
             start = time.perf_counter()
             index = FaissIndex(documents, factory)
@@ -217,6 +218,7 @@ def main() -> None:
         command.add_argument("--vectors", type=int, nargs="+", default=[10_000])
         command.add_argument("--queries", type=int, default=100)
         command.add_argument("--most_hnsw", type=int, default=1_000_000, help="HNSW takes long to build")
+        command.add_argument("--pq", action="store_true", help="IVF-PQ too, which takes minutes to train")
         command.set_defaults(run=run)
     options = parser.parse_args()
     options.run(options)

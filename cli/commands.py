@@ -12,12 +12,18 @@ from boolbert.terminal import print_json, printable
 
 def index(options: Namespace) -> None:
     from boolbert.data.own import documents_of
+    from boolbert.retrieval.encode import processes
     from boolbert.search import build_index, load_model
     from boolbert.search.searcher import model_of
 
     if options.output and (options.add or options.delete):  # a folder of an index is a store as well
         options.store, options.output = options.output, None
     _check_index(options)
+    state = processes()
+    if options.store and state.num_processes > 1:
+        raise BoolBertError(
+            "several processes write an index: give --output DIR; then `boolbert index DIR --store NAME` copies it"
+        )
     store = _store(options)
     if options.add and not store.exists():
         raise BoolBertError(f"--add: {options.store} holds no index yet; leave --add out")
@@ -37,6 +43,8 @@ def index(options: Namespace) -> None:
         _index_into(store, documents, model, options)
         return
     built = build_index(documents, options.output, model)
+    if not state.is_main_process:
+        return
     _say_notes(documents)
     ready = f"{len(built):,} documents, ready for: boolbert search QUERY --index {built.folder}"
     _done(options, {"folder": str(built.folder), **built.manifest}, f"{built.folder}: {ready}")

@@ -66,6 +66,7 @@ def _add_index(add) -> None:
   boolbert index quest --output quest_index --model runs/quest
   boolbert index films.csv --store films.db                 # Milvus Lite; pip install 'boolbert[milvus]'
   boolbert index films.csv --store http://host:19530 --collection films
+  accelerate launch -m boolbert.cli index films.csv --output my_index   # several GPUs, each its own shards
   boolbert index my_index --store http://host:19530         # copy what is encoded already
   boolbert index more_recipes.csv --add --output my_index   # a document whose id is there already is replaced
   boolbert index --remove tt0080684 tt0078748 --output my_index

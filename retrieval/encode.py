@@ -51,7 +51,7 @@ def encode_corpus(
     for name, value in (("shard_size", shard_size), ("batch_size", batch_size)):
         if value is not None and value < 1:
             raise RetrievalError(f"{name} must be at least 1, got {value}")
-    state = _processes()
+    state = processes()
     folder = Path(folder)
     expected = {
         "documents": len(corpus),
@@ -87,10 +87,12 @@ def default_batch_size(model: "SentenceTransformer") -> int:
     return 256 if model.device.type == "cuda" else 32
 
 
-def _processes() -> Any:
+def processes() -> Any:
+    """Which of the launched processes this one is. Without a GPU accelerate has to be told that they are on a CPU."""
+    import torch
     from accelerate import PartialState
 
-    return PartialState()
+    return PartialState(cpu=not torch.accelerator.is_available())
 
 
 @dataclass

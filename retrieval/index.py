@@ -20,7 +20,7 @@ from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.own import OwnDocument, OwnDocuments
 from boolbert.errors import BoolBertError, RetrievalError
 from boolbert.files import read_object, whole_file, write_json
-from boolbert.retrieval.encode import encode_corpus
+from boolbert.retrieval.encode import encode_corpus, processes
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.shards import MANIFEST as SHARDS_MANIFEST
@@ -111,7 +111,8 @@ def build_index(
 ) -> Index:
     """Encode documents into a folder, or go on where an earlier call was cut off.
 
-    `documents`: a .jsonl, .csv, .tsv or .parquet file, a folder of texts, a Hub data set id, or None for the countries.
+    Of several launched processes each encodes its own shards, and the first writes the rest. `documents`: a .jsonl,
+    .csv, .tsv or .parquet file, a folder of texts, a Hub data set id, or None for the countries.
     """
     folder = Path(folder)
     records: list[dict[str, Any]] = []
@@ -132,6 +133,10 @@ def build_index(
     _check_own(folder, corpus, fingerprint)
     folder.mkdir(parents=True, exist_ok=True)
     encode_corpus(model.encoder, corpus, folder / VECTORS, progress=progress)
+    state = processes()
+    if not state.is_main_process:
+        state.wait_for_everyone()
+        return Index(folder)
     _write_documents(folder, corpus)
     if isinstance(documents, OwnDocuments):
         write_records(folder, _with_own_ids(records))
@@ -145,6 +150,7 @@ def build_index(
         "bytes": (folder / DOCUMENTS).stat().st_size,
     }
     write_json(folder / MANIFEST, manifest)
+    state.wait_for_everyone()
     return Index(folder)
 
 

@@ -91,7 +91,7 @@ def test_two_processes_write_the_same_bytes_as_one(model, corpus, tmp_path, monk
             is_local_main_process=process == 0,
             wait_for_everyone=lambda: None,
         )
-        monkeypatch.setattr(encode, "_processes", lambda state=state: state)
+        monkeypatch.setattr(encode, "processes", lambda state=state: state)
         if process == 0:
             with pytest.raises(RetrievalError, match="2 of 4 shards"):  # the other half is still to come
                 encode_corpus(model, corpus, tmp_path / "two", shard_size=16, batch_size=4)

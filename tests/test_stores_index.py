@@ -1,8 +1,10 @@
 """Documents into stores and back out: the same ten results everywhere, resumed, refused, and one writer at a time."""
 
 import json
+import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 
@@ -374,3 +376,38 @@ def test_an_index_is_copied_into_any_store(tmp_path, place, opened, model, films
     assert store.about() == source.about()
     assert copy_documents(source, store, batch=7, progress=False).documents == 58
     assert content(store) == content(source)
+
+
+def index_as_rank(rank, port, folder, arguments):
+    """One of two processes, as `accelerate launch` or torchrun start them."""
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    os.chdir(folder)
+    from boolbert.retrieval import encode
+
+    encode.encode_corpus.__kwdefaults__["shard_size"] = 16
+    with open(f"out-{rank}.txt", "w") as sys.stdout:
+        sys.exit(main(arguments))
+
+
+def test_two_processes_index_as_one(tmp_path, model, films):
+    """Each encodes its own shards; one writes the rest and tells. Then the index is a store like any other."""
+    build_index(films, tmp_path / "one", model, progress=False)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    context = multiprocessing.get_context("spawn")
+    words = ["index", "films.jsonl", "--output", "two", "--model", "model", "--device", "cpu"]
+    ranks = [context.Process(target=index_as_rank, args=(rank, port, tmp_path, words)) for rank in (0, 1)]
+    for rank in ranks:
+        rank.start()
+    for rank in ranks:
+        rank.join(240)
+    assert [rank.exitcode for rank in ranks] == [0, 0]
+    assert len(list((tmp_path / "two" / "vectors").glob("*.npy"))) == 4
+    np.testing.assert_allclose(Index(tmp_path / "two").vectors[:], Index(tmp_path / "one").vectors[:], atol=1e-6)
+    for name in ("documents.jsonl", "records.jsonl"):
+        assert (tmp_path / "two" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
+    assert "60 documents" in (tmp_path / "out-0.txt").read_text()
+    assert (tmp_path / "out-1.txt").read_text() == ""
+    assert open_store(tmp_path / "two").count("year > 1970") == 39
