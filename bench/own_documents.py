@@ -12,8 +12,8 @@ untrained   all-MiniLM-L6-v2
 upgrade     the same, upgraded to obey NOT: what `boolbert fit` starts from
 sentences   a plain BERT trained without queries: each sentence asks for its document (inverse cloze, Lee et al. 2019)
 bert        a plain BERT trained on the made queries
-fit         Bool-BERT trained on the made queries, as `boolbert fit` does; --mix adds rows with a share of the start's
-            weights in it
+fit         Bool-BERT trained on the made queries, as `boolbert fit` does
+            --mix .3 .5: rows with these shares of the start's weights in it; `boolbert fit` has 0.3, plain "fit" none
 
 WORK keeps what is made, trained and ranked, so that a call that was cut off, or asks for one more system, does the rest
 only; a machine without bm25s uses the rankings in it. Flags behind -- go to training, as `-- --stay_close 1`. No query
@@ -63,7 +63,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--sides", choices=("learned", "fixed"), default="learned", help="of the documents' vectors")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--mix", type=float, nargs="*", default=[], help="shares of the start's weights, such as .3 .5")
+    parser.add_argument(
+        "--mix", type=float, nargs="*", default=[0.3], help="shares of the start's weights, such as .3 .5"
+    )
     parser.add_argument("--sample", type=int, help="use so many documents only, to make queries and as corpus")
     parser.add_argument("--test_limit", type=int, help="use so many queries of each test only")
     parser.add_argument("--trap_limit", type=int, help="use so many queries of each exclusion set only")
@@ -111,12 +113,23 @@ def upgraded(work: Path) -> Path:
 
 
 def mixed(run: Path, start: Path, share: float) -> Path:
-    from boolbert.train.retrieval_run import mix_weights
+    """A copy of a trained model, with a share of the start's weights."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    from boolbert.sentence_boolbert import DOCUMENT_FOLDER
 
     folder = run.with_name(f"{run.name}-mixed")
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(run, folder, ignore=shutil.ignore_patterns("checkpoints"))
-    mix_weights(folder, start, share)
+    shutil.copytree(run, folder)
+    old = load_file(start / "model.safetensors")
+    for file in (folder / "model.safetensors", folder / DOCUMENT_FOLDER / "model.safetensors"):
+        new = load_file(file)
+        save_file(
+            {name: torch.lerp(value, old[name].to(value), share) for name, value in new.items()},
+            file,
+            metadata={"format": "pt"},
+        )
     return folder
 
 
@@ -148,6 +161,7 @@ def train(system: str, seed: int, options: argparse.Namespace) -> Path:
         run,
         upgraded(options.work),
         documents=options.sides,
+        keep=0.0,
         **{"epochs": options.epochs, "seed": seed, "overwrite": True, **changes},
     )
     shutil.rmtree(run / "checkpoints", ignore_errors=True)

@@ -43,7 +43,7 @@ class Index:
         self.folder = Path(folder)
         try:
             self.manifest: dict[str, Any] = read_object(self.folder / MANIFEST, RetrievalError)
-            check_fields(self.folder / MANIFEST, self.manifest, FIELDS)
+            check_fields(self.folder / MANIFEST, {"fields": {}, **self.manifest}, {**FIELDS, "fields": dict})
         except FileNotFoundError:
             raise RetrievalError(
                 f"{self.folder}: no index there ({MANIFEST} is missing); make one with: "

@@ -71,6 +71,27 @@ def test_leaves_a_model_and_an_index_that_move_together(tmp_path, tiny, shop):
     assert str(fitted).startswith(f"{fitted.made.dev} held-out queries")
 
 
+def test_what_is_saved_lies_between_the_start_and_what_was_trained(tmp_path, tiny, shop):
+    import torch
+
+    from boolbert.train.retrieval_run import KEEP, mix_weights
+
+    linear = torch.nn.Linear(3, 2)
+    before = {name: value.clone() for name, value in linear.state_dict().items()}
+    for value in linear.state_dict().values():
+        value += 1
+    mix_weights(linear, before, KEEP)
+    for name, value in linear.state_dict().items():
+        torch.testing.assert_close(value, before[name] + 1 - KEEP)
+    fitted = fit(shop, tmp_path / "fitted", model=tiny, say=quiet, **SHORT)
+    measured = json.loads((fitted.folder / "model" / "metrics.json").read_text())["dev"]
+    assert measured["ndcg@10"] == pytest.approx(fitted.after["ndcg@10"], abs=1e-6)  # of the mixed weights, both
+    assert (
+        measured["ndcg@10"]
+        != json.loads((fitted.folder / "model" / "log.jsonl").read_text().splitlines()[-1])["dev/ndcg@10"]
+    )
+
+
 def test_fixed_documents_keep_their_vectors_and_learned_ones_do_not(tmp_path, tiny, shop):
     from boolbert.retrieval.batches import encode_inputs
     from boolbert.retrieval.models import load_encoder

@@ -82,7 +82,11 @@ def test_a_foreign_file_in_a_build_that_was_cut_off(tmp_path, model):
 def test_a_manifest_without_a_key_or_of_another_kind(index, name):
     file = index.folder / name
     content = json.loads(file.read_text())
-    optional = {"model", "source"} if name == "index.json" else set()
+    optional = {"model", "source", "fields"} if name == "index.json" else set()
+    if "fields" in optional:
+        file.write_text(json.dumps({**content, "fields": ["year"]}))
+        with pytest.raises(BoolBertError, match="field 'fields' is missing or wrong"):
+            Index(index.folder)
     for key in sorted(content.keys() - optional):
         for value in (None, [], -1, True, {}):
             file.write_text(json.dumps({**content, key: value}))

@@ -11,11 +11,10 @@ import torch
 from boolbert import BoolBertConfig
 from boolbert.data.tasks import Splits, quest_splits
 from boolbert.errors import TrainingError
-from boolbert.files import whole_file
 from boolbert.retrieval.fingerprints import corpus_fingerprint
 from boolbert.retrieval.metrics import Metrics, quest_metrics
 from boolbert.retrieval.negatives import hard_negatives
-from boolbert.sentence_boolbert import DOCUMENT_FOLDER, save_dual_encoder
+from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.checkpoints import full_weights
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import print_summary
@@ -34,6 +33,8 @@ from boolbert.train.retrieval import RetrievalArguments, RetrievalStage
 from boolbert.train.start import Start, find_start, quiet
 
 DOCUMENTS = ("fixed", "learned")
+# The share of the start in what was trained on made queries: what it could do before stays (docs/own_documents.md).
+KEEP = 0.3
 
 
 def run_retrieval(
@@ -44,9 +45,10 @@ def run_retrieval(
     earlier: str | None = None,
     vectors: torch.Tensor | None = None,
     report: bool = True,
+    keep: float = 0.0,
 ) -> None:
     """Train. vectors: those of the documents, where they are fixed and known already. report: whether to print what the
-    run starts from and what it reached."""
+    run starts from and what it reached. keep: the share of the start's weights in the saved model's."""
     accelerator = make_accelerator(args)
     start = find_start(args.encoder, earlier, allow_random=args.allow_random)
     with accelerator.main_process_first():
@@ -58,13 +60,18 @@ def run_retrieval(
     if report:
         accelerator.print(f"{start.encoder.note}\n{data.note}")
     model = build_model(start, args)
+    before = {name: value.detach().clone() for name, value in model.state_dict().items()} if keep else {}
     tokenizer = start.tokenizer()
     hard = hard_negatives(args.negatives, data.train)
     stage = RetrievalStage(model, data, tokenizer, accelerator, args, hard, metrics, vectors)
     trainer = Trainer(stage, args, accelerator, wanted, compile_options(args, accelerator))
     open_run(script, args, accelerator, wanted, start.record())
     progress = trainer.fit()
+    if keep:
+        mix_weights(accelerator.unwrap_model(stage.model), before, keep)
     found = final_metrics(stage, progress)
+    if keep:
+        found["dev"] = stage.evaluate()
     weights = full_weights(stage.model)
     if accelerator.is_main_process:
         save_run(model.copy_with(weights), tokenizer, args, found)
@@ -138,12 +145,13 @@ def train_on_made(
     documents: str = "learned",
     vectors: torch.Tensor | None = None,
     report: bool = True,
+    keep: float = KEEP,
     **changes: Any,
 ) -> None:
     """Train a model on queries that were made from documents (`boolbert.data.own`).
 
-    documents: "fixed" leaves the document side as it is, "learned" trains both sides. `changes` are flags of
-    train/quest.py that replace those set here.
+    documents: "fixed" leaves the document side as it is, "learned" trains both sides. keep: the share of the start's
+    weights in the result. `changes` are flags of train/quest.py that replace those set here.
     """
     if documents not in DOCUMENTS:
         raise TrainingError(f"--documents must be one of {', '.join(DOCUMENTS)}, got {documents!r}")
@@ -165,23 +173,15 @@ def train_on_made(
     }
     # The held-out queries are for measuring: none of the epochs is chosen by them.
     args = RetrievalArguments(**{"eval_every": settings["epochs"], **settings})
-    run_retrieval("fit", args, lambda: quest_splits(data), quest_metrics, vectors=vectors, report=report)
+    run_retrieval("fit", args, lambda: quest_splits(data), quest_metrics, vectors=vectors, report=report, keep=keep)
 
 
-def mix_weights(folder: Path, start: Path, share: float) -> None:
-    """Give a trained model's weights back a share of those it started from, for both sides.
+def mix_weights(model: torch.nn.Module, before: dict[str, torch.Tensor], share: float) -> None:
+    """Move a trained model's weights towards those it started from.
 
-    The mean of the two keeps most of what either can do (Wortsman et al. 2022, "Robust fine-tuning").
+    A mean of the two keeps most of what either can do (Wortsman et al. 2022, "Robust fine-tuning").
     """
-    from safetensors.torch import load_file, save_file
-
-    for side in (".", DOCUMENT_FOLDER):
-        for file in sorted((folder / side).glob("model*.safetensors")):
-            before = start / side / file.name
-            old = load_file(before if before.exists() else start / file.name)
-            mixed = {
-                name: torch.lerp(value, old[name].to(value.dtype), share) if name in old else value
-                for name, value in load_file(file).items()
-            }
-            with whole_file(file) as aside:
-                save_file(mixed, aside, metadata={"format": "pt"})
+    with torch.no_grad():
+        for name, value in model.state_dict().items():
+            if value.is_floating_point():
+                value.lerp_(before[name].to(value), share)
