@@ -114,22 +114,12 @@ def upgraded(work: Path) -> Path:
 
 def mixed(run: Path, start: Path, share: float) -> Path:
     """A copy of a trained model, with a share of the start's weights."""
-    import torch
-    from safetensors.torch import load_file, save_file
-
-    from boolbert.sentence_boolbert import DOCUMENT_FOLDER
+    from boolbert.train.retrieval_run import mix_weights
 
     folder = run.with_name(f"{run.name}-mixed")
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(run, folder)
-    old = load_file(start / "model.safetensors")
-    for file in (folder / "model.safetensors", folder / DOCUMENT_FOLDER / "model.safetensors"):
-        new = load_file(file)
-        save_file(
-            {name: torch.lerp(value, old[name].to(value), share) for name, value in new.items()},
-            file,
-            metadata={"format": "pt"},
-        )
+    mix_weights(folder, start, share)
     return folder
 
 

@@ -74,13 +74,13 @@ def test_leaves_a_model_and_an_index_that_move_together(tmp_path, tiny, shop):
 def test_what_is_saved_lies_between_the_start_and_what_was_trained(tmp_path, tiny, shop):
     import torch
 
-    from boolbert.train.retrieval_run import KEEP, mix_weights
+    from boolbert.train.retrieval_run import KEEP, move_towards
 
     linear = torch.nn.Linear(3, 2)
     before = {name: value.clone() for name, value in linear.state_dict().items()}
     for value in linear.state_dict().values():
         value += 1
-    mix_weights(linear, before, KEEP)
+    move_towards(linear, before, KEEP)
     for name, value in linear.state_dict().items():
         torch.testing.assert_close(value, before[name] + 1 - KEEP)
     fitted = fit(shop, tmp_path / "fitted", model=tiny, say=quiet, **SHORT)

@@ -11,10 +11,11 @@ import torch
 from boolbert import BoolBertConfig
 from boolbert.data.tasks import Splits, quest_splits
 from boolbert.errors import TrainingError
+from boolbert.files import whole_file
 from boolbert.retrieval.fingerprints import corpus_fingerprint
 from boolbert.retrieval.metrics import Metrics, quest_metrics
 from boolbert.retrieval.negatives import hard_negatives
-from boolbert.sentence_boolbert import save_dual_encoder
+from boolbert.sentence_boolbert import DOCUMENT_FOLDER, save_dual_encoder
 from boolbert.train.checkpoints import full_weights
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import print_summary
@@ -68,7 +69,7 @@ def run_retrieval(
     open_run(script, args, accelerator, wanted, start.record())
     progress = trainer.fit()
     if keep:
-        mix_weights(accelerator.unwrap_model(stage.model), before, keep)
+        move_towards(accelerator.unwrap_model(stage.model), before, keep)
     found = final_metrics(stage, progress)
     if keep:
         found["dev"] = stage.evaluate()
@@ -176,7 +177,7 @@ def train_on_made(
     run_retrieval("fit", args, lambda: quest_splits(data), quest_metrics, vectors=vectors, report=report, keep=keep)
 
 
-def mix_weights(model: torch.nn.Module, before: dict[str, torch.Tensor], share: float) -> None:
+def move_towards(model: torch.nn.Module, before: dict[str, torch.Tensor], share: float) -> None:
     """Move a trained model's weights towards those it started from.
 
     A mean of the two keeps most of what either can do (Wortsman et al. 2022, "Robust fine-tuning").
@@ -185,3 +186,19 @@ def mix_weights(model: torch.nn.Module, before: dict[str, torch.Tensor], share: 
         for name, value in model.state_dict().items():
             if value.is_floating_point():
                 value.lerp_(before[name].to(value), share)
+
+
+def mix_weights(folder: Path, start: Path, share: float) -> None:
+    """The same for a model that was saved: give it back a share of the weights that it started from, on both sides."""
+    from safetensors.torch import load_file, save_file
+
+    for side in (".", DOCUMENT_FOLDER):
+        for file in sorted((folder / side).glob("model*.safetensors")):
+            before = start / side / file.name
+            old = load_file(before if before.exists() else start / file.name)
+            mixed = {
+                name: torch.lerp(value, old[name].to(value.dtype), share) if name in old else value
+                for name, value in load_file(file).items()
+            }
+            with whole_file(file) as aside:
+                save_file(mixed, aside, metadata={"format": "pt"})
