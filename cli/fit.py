@@ -26,6 +26,7 @@ from boolbert.data.own.folder import QUERIES
 from boolbert.data.tasks import Task, quest_splits
 from boolbert.errors import INTERRUPTED, BoolBertError, Interrupted, TrainingError
 from boolbert.files import read_object, whole_folder, write_json
+from boolbert.runs import ARGUMENTS
 from boolbert.tables import aligned, number
 from boolbert.terminal import printable
 
@@ -135,6 +136,7 @@ def fit(
         log_every=max(10, steps // 10),
         seed=seed,
     )
+    note_start(folder, model)
     trained = load_model(folder / MODEL)
     index = build_index(own, folder, trained)  # with its ids and fields
     after = measure(trained.encoder, data.dev, index.vectors)
@@ -210,6 +212,15 @@ def start_model(folder: Path, name: str | Path | None, seed: int, say: Callable[
     return start
 
 
+def note_start(folder: Path, model: str | Path | None) -> None:
+    """Say in the run's record what the model was before; the folder that training started from is deleted."""
+    from boolbert.retrieval.encoders import resolve_encoder
+
+    encoder = resolve_encoder(None if model is None else str(model))
+    record = read_object(folder / MODEL / ARGUMENTS, TrainingError)
+    write_json(folder / MODEL / ARGUMENTS, {**record, "start": {"encoder": encoder.path, "kind": encoder.kind}})
+
+
 def document_length(model: Any) -> int:
     """The tokens of a document that the model reads."""
     from boolbert.retrieval.models import side_modules
@@ -237,9 +248,11 @@ def plan(model: Any, train: Task, dev: Task, steps: int, side: str) -> str:
     if side == "learned":
         seconds += 3 * steps * min(6 * BATCH, count) * document
     what = "the query side learns, document vectors stay" if side == "fixed" else "both sides learn"
+    times = "once" if rounds == 1 else f"{rounds} times"
+    machine = "CPU" if model.device.type == "cpu" else "GPU"
     return (
-        f"Training: {steps:,} steps on {len(train):,} queries, {what}; {count:,} documents are encoded "
-        f"{'once' if rounds == 1 else f'{rounds} times'}. About {duration(seconds)} on this {model.device.type.upper()}"
+        f"Training: {steps:,} steps on {len(train):,} queries, {what}; {count:,} documents are encoded {times}. "
+        f"About {duration(seconds)} on this {machine}"
     )
 
 

@@ -15,6 +15,7 @@ from boolbert.cli import fit as fit_module
 from boolbert.cli import main
 from boolbert.cli.fit import Fitted, fit
 from boolbert.errors import BoolBertError
+from boolbert.runs import Run
 
 SHORT = {"queries": 70, "epochs": 1}
 
@@ -50,6 +51,7 @@ def test_leaves_a_model_and_an_index_that_move_together(tmp_path, tiny, shop):
     assert isinstance(fitted, Fitted)
     assert fitted.before.keys() == fitted.after.keys() >= {"r_precision", "mrr@10", "negated"}
     assert fitted.before != fitted.after
+    assert Run(fitted.folder / "model").start["encoder"] == str(tiny)
     assert {path.name for path in (tmp_path / "fitted").iterdir()} == {
         *("model", "queries", "vectors", "fit.json", "index.json", "documents.jsonl", "records.jsonl", "lines.npy")
     }

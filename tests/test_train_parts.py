@@ -238,6 +238,19 @@ def test_labels_for_the_gate_are_needed_of_every_query(folder):
         gate_labels(data.train)
 
 
+def test_a_run_without_labels_of_every_query_finds_them_by_cues_and_says_so(folder):
+    from boolbert.data.tasks import quest_splits
+    from boolbert.train.retrieval import RetrievalArguments, with_known_gate
+
+    data = quest_splits(str(folder / "quest"))
+    args, said = RetrievalArguments(), []
+    assert with_known_gate(args, data, said.append).gate == "given"
+    data.train.questions[3] = replace(data.train.questions[3], operators=None)
+    assert with_known_gate(args, data, said.append).gate == "cue"
+    assert said == ["note: 1 queries have no metadata.template; the model finds the operators itself (--gate cue)"]
+    assert with_known_gate(replace(args, baseline=True), data, said.append).gate == "given"
+
+
 def test_bm25_negatives_share_words_and_never_answer(folder, monkeypatch):
     from boolbert.data.tasks import quest_splits
     from boolbert.errors import BoolBertError

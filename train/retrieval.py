@@ -1,7 +1,7 @@
 """Stages 2 and 3: a dual encoder learns to put a query next to the documents that answer it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -329,6 +329,15 @@ def best_parts(lengths: np.ndarray, overhead: int, most: int = 8) -> int:
         parts = np.array_split(lengths, count)
         costs[count] = sum(len(part) * int(part[-1]) for part in parts) + count * overhead
     return min(costs, key=lambda count: costs[count])
+
+
+def with_known_gate(args: RetrievalArguments, data: Splits, say: Callable[[str], None]) -> RetrievalArguments:
+    """The flags; where the data does not tell the operators of every query, the model finds them by its cues."""
+    unknown = sum(question.operators is None for task in data[:2] for question in task.questions)
+    if args.gate != "given" or args.baseline or not unknown:
+        return args
+    say(f"note: {unknown:,} queries have no metadata.template; the model finds the operators itself (--gate cue)")
+    return replace(args, gate="cue")
 
 
 def gate_labels(task: Task) -> Tensor:

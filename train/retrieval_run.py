@@ -30,7 +30,7 @@ from boolbert.train.outputs import (
     open_run,
     save_model,
 )
-from boolbert.train.retrieval import RetrievalArguments, RetrievalStage
+from boolbert.train.retrieval import RetrievalArguments, RetrievalStage, with_known_gate
 from boolbert.train.start import Start, find_start, quiet
 
 DOCUMENTS = ("fixed", "learned")
@@ -54,6 +54,7 @@ def run_retrieval(
     start = find_start(args.encoder, earlier, allow_random=args.allow_random)
     with accelerator.main_process_first():
         data = read()
+    args = with_known_gate(args, data, accelerator.print)
     wanted = identity(args, accelerator, data_fingerprint(data))
     if is_finished(args, wanted, start.path):
         accelerator.print(f"{args.output_dir} is finished, with these flags and this data; --overwrite trains it anew")
