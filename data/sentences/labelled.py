@@ -18,11 +18,11 @@ from .words import DOMAINS
 
 Span = tuple[int, int]
 SHARES = {
-    "end": 24,
+    "end": 22,
     "front": 9,
     "middle": 7,
     "own sentence": 6,
-    "relative": 10,
+    "relative": 13,
     "or": 8,
     "and": 6,
     "no exclusion": 20,

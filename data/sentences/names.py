@@ -97,6 +97,10 @@ _PROFESSIONS = word_list(
     """
 )
 _MONTHS = word_list("January, March, April, June, July, September, October, December")
+_SETTINGS = (
+    *("set in {place}", "set in the {year}s", "based on {title}", "found in {place}", "from {place}", "about {topic}"),
+    *("written by {name}", "directed by {name}", "made in {place}", "released in {year}", "located in {place}"),
+)
 # Who does not do what: negated predicates, which exclude nothing.
 _BEINGS = word_list(
     """
@@ -277,6 +281,10 @@ class Names:
     def _apposition(self, domain: Domain) -> str:
         """What stands behind a name between commas."""
         return self._expand(self._pick(_APPOSITIONS), domain)
+
+    def _setting(self, domain: Domain) -> str:
+        """Where a thing belongs, behind "not"."""
+        return self._expand(self.rng.choice(_SETTINGS), domain)
 
     def _beings(self, domain: Domain) -> str:
         return self._pick(_BEINGS) if self.rng.random() < 0.8 else self.rng.choice(domain.heads)

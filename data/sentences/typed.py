@@ -93,7 +93,6 @@ FRONT_CUES = _lines(
     Without including
     Without regard to
     Without discussing
-    Excluding any mention of
     """
 )
 # "In addition to X, what other ...?" asks for more than X, so X is no answer.
@@ -278,6 +277,20 @@ RELATIVES = _lines(
     {nouns} from {place} but not from {B_place}
     {heads} with {topic} and no {B_topic}
     {heads} with {topic} but no {B_topic}
+    {nouns} not {B_setting}
+    {nouns} by {name} not {B_setting}
+    {nouns} set in {place} not {B_setting}
+    {nouns} not {B_setting} that are about {topic}
+    {professions} not {B_setting}
+    {kinds} of {place} not {B_setting}
+    {kinds} of {place} not {B_kinds}
+    {heads} that are not also {B_pred}
+    what are {kinds} that are not also {B_kinds}
+    non {B_adjective} {heads}
+    Non-{B_adjective} {heads} {phrase}
+    {year} non-{B_adjective} {heads}
+    {year} non {B_adjective} {heads} about {topic}
+    {heads} about {topic} that are non-{B_adjective}
     """
 )
 # Exclusions with something wanted on both sides.
