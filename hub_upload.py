@@ -19,7 +19,7 @@ from boolbert.errors import HubError, run_script
 from boolbert.hub.assemble import assemble, published_files
 from boolbert.hub.card import write_card
 from boolbert.hub.check import check
-from boolbert.hub.publish import publish
+from boolbert.hub.publish import create, publish
 from boolbert.hub.refuse import refusals, uncommitted
 from boolbert.runs import Run
 
@@ -49,6 +49,11 @@ def check_repo(repo: str) -> None:
         raise HubError(f"--repo: {error}") from None
 
 
+def check_committed() -> None:
+    if changed := uncommitted():
+        raise HubError(f"refused: {', '.join(changed)} differs from the last commit; commit it, or pass --allow-dirty")
+
+
 def readable(size: int) -> str:
     """
     >>> readable(512), readable(90_000_000)
@@ -69,17 +74,25 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--private", action="store_true", help="make a new repository private")
     parser.add_argument("--create-pr", action="store_true", help="open a pull request instead of committing to main")
     parser.add_argument("--dry-run", action="store_true", help="do all but the upload, and list what would go")
+    parser.add_argument("--create-only", action="store_true", help="make the repository; for a run that is yet to come")
     parser.add_argument("--allow-dirty", action="store_true", help="publish code that differs from the last commit")
     args = parser.parse_args(arguments)
+    if args.create_only:
+        check_repo(args.repo)
+        if not args.allow_dirty:
+            check_committed()
+        create(args.repo, private=args.private)
+        return
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         prepare(args.run_dir, args.repo, folder)
-        changed = uncommitted() if Run(folder).is_bool_bert and not args.allow_dirty else []
-        if changed:
-            reason = f"{', '.join(changed)} differs from the last commit; commit it, or pass --allow-dirty"
-            if not args.dry_run:
-                raise HubError(f"refused: {reason}")
-            print(f"An upload would be refused: {reason}")
+        if Run(folder).is_bool_bert and not args.allow_dirty:
+            try:
+                check_committed()
+            except HubError as error:
+                if not args.dry_run:
+                    raise
+                print(f"An upload would be {error}")
         if args.dry_run:
             print("Dry run: nothing was uploaded.")
         else:

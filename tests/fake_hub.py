@@ -100,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
         given = json.loads(body)
         repo = f"{given['organization']}/{given['name']}"
         if repo in self.hub.repos:
-            return self.answer({"error": "exists"}, 409)
+            return self.answer({"error": "exists", "url": f"{self.hub.url}/{repo}"}, 409)
         self.hub.repos[repo] = {"files": {}, "visibility": given.get("visibility")}
         return self.answer({"url": f"{self.hub.url}/{repo}"})
 

@@ -14,6 +14,7 @@ from boolbert.data.tasks import boolquestions_splits
 from boolbert.errors import run_script
 from boolbert.retrieval.metrics import boolquestions_metrics
 from boolbert.train.arguments import flag, parse_arguments
+from boolbert.train.outputs import PUSH, published
 from boolbert.train.retrieval import RetrievalArguments
 from boolbert.train.retrieval_run import run_retrieval
 
@@ -28,18 +29,20 @@ class BoolQuestionsArguments(RetrievalArguments):
     subset: str = flag("MSMARCO", "MSMARCO or NaturalQuestions")
     dev_split: str = flag("dev", "the split that tells the best epoch")
     dev_share: float = flag(HELD_OUT, "share of the training questions that is held out where there is no such split")
+    push_to_hub: str | None = flag(None, PUSH)
 
 
 def main() -> None:
     args = parse_arguments(BoolQuestionsArguments, __doc__, sys.argv[1:], embedded="boolquestions_countries.yaml")
     options = {"subset": args.subset, "dev_split": args.dev_split}
-    run_retrieval(
-        "boolquestions",
-        args,
-        lambda: boolquestions_splits(args.data, dev_share=args.dev_share, **options),
-        boolquestions_metrics,
-        earlier="runs/quest",
-    )
+    with published(args.push_to_hub, args):
+        run_retrieval(
+            "boolquestions",
+            args,
+            lambda: boolquestions_splits(args.data, dev_share=args.dev_share, **options),
+            boolquestions_metrics,
+            earlier="runs/quest",
+        )
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from boolbert.data.tasks import quest_splits
 from boolbert.errors import run_script
 from boolbert.retrieval.metrics import quest_metrics
 from boolbert.train.arguments import flag, parse_arguments
+from boolbert.train.outputs import PUSH, published
 from boolbert.train.retrieval import RetrievalArguments
 from boolbert.train.retrieval_run import run_retrieval
 
@@ -26,17 +27,19 @@ class QuestArguments(RetrievalArguments):
     output_dir: str = flag("runs/quest", "folder for the model, its checkpoints and logs")
     dev_split: str = flag("dev", "the split that tells the best epoch")
     dev_share: float = flag(HELD_OUT, "share of the training queries that is held out where there is no such split")
+    push_to_hub: str | None = flag(None, PUSH)
 
 
 def main() -> None:
     args = parse_arguments(QuestArguments, __doc__, sys.argv[1:], embedded="quest_countries.yaml")
-    run_retrieval(
-        "quest",
-        args,
-        lambda: quest_splits(args.data, dev_split=args.dev_split, dev_share=args.dev_share),
-        quest_metrics,
-        earlier="runs/pretrain",
-    )
+    with published(args.push_to_hub, args):
+        run_retrieval(
+            "quest",
+            args,
+            lambda: quest_splits(args.data, dev_split=args.dev_split, dev_share=args.dev_share),
+            quest_metrics,
+            earlier="runs/pretrain",
+        )
 
 
 if __name__ == "__main__":
