@@ -20,6 +20,8 @@ from boolbert.retrieval.index import STORE, Index, default_index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.neighbours import best_of, check_shapes, dot_products, top_k
 from boolbert.retrieval.stores import FileStore, VectorStore, open_store
+from boolbert.retrieval.stores.file_store import Snapshot
+from boolbert.retrieval.stores.where import fitted_filter
 
 from .known import named_rows
 from .reading import QueryReading, Span, Word, with_lexicon_cues, with_roles, word_at, words_of
@@ -153,6 +155,7 @@ class BoolSearcher:
         self.model = model
         self.index = index if index is not None else default_index(model, progress=progress)
         self.index.check_model(model)
+        self._words_of_store: tuple[Snapshot, WordSearch] | None = None  # BM25, and the state of the store it knows
 
     def search(
         self,
@@ -363,7 +366,7 @@ class BoolSearcher:
     ) -> list[Candidate]:
         """The k best documents that pass the filter and are not too near to what is excluded."""
         if words is not None and (where is not None or isinstance(self.index, VectorStore)):
-            raise RetrievalError("hybrid search needs a folder of `boolbert index`, and no filter (where)")
+            return self._fused_in_store(parts, k, exclude_above, where, words)
         if where is not None and isinstance(self.index, Index):
             return _in_store(self._filterable, parts, k, exclude_above, where)
         if isinstance(self.index, VectorStore):
@@ -391,12 +394,33 @@ class BoolSearcher:
         """The k best documents of the vectors' and the words' rankings together."""
         depth = min(max(k, DEPTH), len(index))
         holding = [int(row) for row in self._word_search.top_k([words], depth)[0] if row >= 0]
-        if exclude_above is not None and parts.excluded is not None:
-            near = [float(index.vectors[row : row + 1][0].astype(np.float32) @ parts.excluded) for row in holding]
-            holding = [row for row, score in zip(holding, near, strict=True) if score <= exclude_above]
         _, close = self._rank(index, parts, depth, exclude_above)
-        scores, rows = fuse_scored([[close], [holding]], min(k, len(index)))
-        return scores[0][rows[0] >= 0].tolist(), rows[0][rows[0] >= 0].tolist()
+        return _fused_rows(close, _far_enough(holding, index.vectors, parts, exclude_above), k)
+
+    def _fused_in_store(
+        self, parts: QueryVectors, k: int, exclude_above: float | None, where: str | None, words: str
+    ) -> list[Candidate]:
+        """The same in a folder that documents were added to or removed from, or with a filter."""
+        store = self._filterable if isinstance(self.index, Index) else self.index
+        if not isinstance(store, FileStore):
+            raise RetrievalError(f"{store.name}: hybrid search needs a folder, since BM25 reads all of its documents")
+        now = store.snapshot()
+        if self._words_of_store is None or self._words_of_store[0] is not now:
+            texts = [document.text for segment in now.segments for document in segment.index.documents()]
+            self._words_of_store = (now, WordSearch(texts, "none"))
+        allowed = now.allowed(fitted_filter(where, now.about.fields))
+        depth = min(max(k, DEPTH), len(now))
+        found = store.search(parts.vectors[None], depth, where)[0]
+        close = [now.rows[hit.record.id] for hit in found if hit.record.id in now.rows]
+        ranked = self._words_of_store[1].top_k([words], len(now))[0].tolist()
+        holding = [row for row in ranked if row >= 0 and allowed[row]][:depth]
+        close, holding = (_far_enough(rows, now, parts, exclude_above) for rows in (close, holding))
+        candidates = []
+        for score, row in zip(*_fused_rows(close, holding, k), strict=True):
+            segment, inside = now.at(row)
+            record, vector = segment.record(inside), now[row : row + 1][0].astype(np.float32)
+            candidates.append(Candidate(score, None, record.id, record.title, record.text, vector))
+        return candidates
 
     def _rank(
         self, index: Index, parts: QueryVectors, k: int, exclude_above: float | None
@@ -447,6 +471,20 @@ def _in_store(
                 for hit in kept[:k]
             ]
         depth = min(4 * depth, DEEPEST)
+
+
+def _far_enough(rows: list[int], vectors: Any, parts: QueryVectors, exclude_above: float | None) -> list[int]:
+    """The rows that are not too near to what is excluded."""
+    excluded = parts.excluded
+    if exclude_above is None or excluded is None:
+        return rows
+    return [row for row in rows if float(vectors[row : row + 1][0].astype(np.float32) @ excluded) <= exclude_above]
+
+
+def _fused_rows(close: list[int], holding: list[int], k: int) -> tuple[list[float], list[int]]:
+    """The scores and rows of the k best documents of two rankings."""
+    scores, rows = fuse_scored([[close], [holding]], k)
+    return scores[0][rows[0] >= 0].tolist(), rows[0][rows[0] >= 0].tolist()
 
 
 def token_words(searcher: BoolSearcher, query: str, words: Sequence[Word], length: int) -> list[int]:

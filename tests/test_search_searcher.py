@@ -9,7 +9,7 @@ import torch
 from search_fixtures import QUERY, TEXTS, write_baseline, write_documents, write_run
 from sentence_helpers import embed
 
-from boolbert.errors import BoolBertError, RetrievalError
+from boolbert.errors import BoolBertError
 from boolbert.retrieval.models import newest_run
 from boolbert.search import BoolSearcher, build_index, load_model
 
@@ -224,9 +224,7 @@ def test_hybrid_is_both_rankings_fused_without_the_excluded_words(searcher):
     assert {hit.row for hit in kept} == {hit.row for hit in found if hit.excluded <= limit}
 
 
-def test_hybrid_without_bm25s_or_with_a_filter_is_one_line(searcher, monkeypatch):
-    with pytest.raises(RetrievalError, match="needs a folder of `boolbert index`, and no filter"):
-        searcher.search(QUERY, hybrid=True, where="year > 1990")
+def test_hybrid_without_bm25s_is_one_line(searcher, monkeypatch):
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(BoolBertError, match="bm25s is not installed: pip install"):
         searcher.search(QUERY, hybrid=True)

@@ -270,6 +270,27 @@ def test_an_index_takes_more_documents_as_a_store(tmp_path, model, films):
     assert len(Index(tmp_path / "index")) == 60  # its files are untouched
 
 
+def test_hybrid_in_a_folder_that_was_changed_and_with_a_filter(tmp_path, model, films):
+    pytest.importorskip("bm25s")
+    built = build_index(films, tmp_path / "index", model, progress=False)
+    query = "films but not about war"
+    plain = BoolSearcher(model, built)
+    store = open_store(tmp_path / "index")
+    searcher = BoolSearcher(model, store)
+    ranked = [(hit.title, hit.score) for hit in plain.search(query, 60, hybrid=True)]
+    titles = [title for title, _ in ranked]
+    assert [(hit.title, hit.score) for hit in searcher.search(query, 60, hybrid=True)] == ranked
+    gone = searcher.search(query, 1, hybrid=True)[0]
+    store.delete([gone.id])
+    assert {hit.title for hit in searcher.search(query, 60, hybrid=True)} == set(titles) - {gone.title}
+    old = searcher.search(query, 60, hybrid=True, where="year < 1960")
+    assert 0 < len(old) < 59
+    assert {hit.id for hit in old} == {hit.id for hit in searcher.search(query, 60, where="year < 1960")}
+    limit = sorted(hit.excluded for hit in old)[len(old) // 2]
+    kept = searcher.search(query, 60, hybrid=True, where="year < 1960", exclude_above=limit)
+    assert {hit.id for hit in kept} == {hit.id for hit in old if hit.excluded <= limit}
+
+
 def test_documents_are_added_to_an_index_and_removed(tmp_path, model, films, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["index", "films.jsonl", "--output", "index", "--model", "model"]) == 0

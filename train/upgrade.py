@@ -192,9 +192,7 @@ class Arguments(UpgradeSettings):
     output_dir: str | None = field(default=None, metadata={"help": "a new folder for the upgraded model"})
     tune: bool = field(
         default=False,
-        metadata={
-            "help": "the query side learns too, on the embedded countries: better there, not elsewhere"
-        },
+        metadata={"help": "the query side learns too, on the embedded countries: better there, not elsewhere"},
     )
     device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is if not given"})
     reading_file: str | None = field(
