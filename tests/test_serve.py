@@ -6,9 +6,12 @@ from dataclasses import replace
 import html5lib
 import pytest
 from search_fixtures import QUERY, write_baseline, write_documents, write_run
+from store_fixtures import write_films
 
 from boolbert.cli import main
+from boolbert.data.own import OwnDocuments
 from boolbert.errors import BoolBertError
+from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.serve.engine import LONGEST, Engine, RateLimiter, checked_query
 from boolbert.serve.guard import LARGEST, Guard
@@ -73,6 +76,16 @@ def test_a_plain_encoder_says_that_it_reads_nothing(engine, tmp_path, lively, ti
         Engine(lambda: (plain, None)).search(QUERY)
     found = Engine(lambda: (boolean, plain)).search(QUERY)
     assert str(tmp_path / "plain") in results_html(found)
+
+
+def test_over_a_vector_store(engine, tmp_path):
+    boolean, _ = engine.open()
+    store = open_store(tmp_path / "films")
+    index_documents(OwnDocuments(write_films(tmp_path / "films.jsonl"), progress=False), store, boolean.model)
+    found = Engine(lambda: (BoolSearcher(boolean.model, store), None)).search(QUERY, 7, excluded=[0])
+    assert len(found.after) == len(found.before) == 7
+    assert found.after[0].hit.title in results_html(found)
+    assert {change.other for change in found.after} - {None}  # the same films are found again on the other side
 
 
 def test_the_rate_is_limited_for_each_address(engine):
