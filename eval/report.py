@@ -52,7 +52,10 @@ def write_report(folder: Path, examples: int = EXAMPLES) -> Path:
         "report.html",
         title=f"{first['data']}, {first['split']}",
         lead=f"{first['queries']:,} queries over {first['documents']:,} documents; {many}.",
-        results=(header, [[Cell.read(text) for text in row] for row in rows]),
+        results=(
+            header,
+            [[Cell(name), *map(Cell.read, numbers)] for name, *numbers in rows],
+        ),  # a name may hold " ±" too
         notes=notes(systems),
         pictures=list(pictures(folder)),
         kind=kind,

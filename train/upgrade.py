@@ -112,7 +112,7 @@ def train_reading(model: "SentenceTransformer", settings: UpgradeSettings, *, pr
     train = training_sentences(settings.sentences, settings.seed)
     data = label_sentences(tokenizer, train, reading.max_length)
     steps = reading.epochs * -(-len(data) // reading.batch_size)
-    with tqdm(total=steps, desc="Learning to read", unit="step", disable=not progress) as bar:
+    with tqdm(total=steps, desc="Learning to read", unit="step", disable=None if progress else True) as bar:
         learn_to_read(bert, data, reading, word_ids=content_words(tokenizer), on_step=lambda _: bar.update())
     held_out = labelled_sentences(max(200, settings.sentences // 10), seed=settings.seed, split="dev")
     return measure_reading(bert, label_sentences(tokenizer, held_out, reading.max_length))

@@ -6,7 +6,7 @@ import re
 import html5lib
 import pytest
 from fuzz.strategies import fuzz, real_texts
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -127,6 +127,7 @@ def write_results(folder, systems, data, split, query, found, template):
     found=titles,
     template=real_texts,
 )
+@example(systems=["a ±0", "b"], data="x", split="x", query="x", found=["x", "y"], template="x")  # once a margin
 def test_a_report(folder, systems, data, split, query, found, template):
     write_results(folder, systems, data, split, query, found, template)
     shape, words = skeleton(write_report(folder).read_text(encoding="utf-8"))
