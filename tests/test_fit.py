@@ -120,6 +120,24 @@ def test_says_how_long_it_will_take_before_it_trains(tmp_path, tiny, shop, monke
     assert re.search(r"2 steps on \d+ queries, .* 120 documents are encoded once. About \d+ minutes? on", lines[-1])
 
 
+def test_a_plain_encoder_is_upgraded_first(tmp_path, tiny, monkeypatch):
+    from boolbert.retrieval.models import with_fresh_attention
+    from boolbert.train.upgrade import Upgrade
+
+    seeds, lines = [], []
+
+    def upgrade(source, *, settings):
+        seeds.append(settings.seed)
+        return Upgrade(with_fresh_attention(source, share=True, query_length=None, gate="cue"), {})
+
+    monkeypatch.setattr("boolbert.train.upgrade.upgrade", upgrade)
+    for _ in range(2):  # the second call finds what the first has kept
+        start = fit_module.start_model(tmp_path, tiny.parent / "plain", 3, lines.append)
+        assert start.bert is not None
+    assert seeds == [3]
+    assert "plain encoder" in lines[-1]
+
+
 def test_a_fit_that_was_cut_off_goes_on(tmp_path, tiny, shop, monkeypatch):
     options = {"model": tiny, "say": quiet, **SHORT}
     whole = fit(shop, tmp_path / "whole", **options)
