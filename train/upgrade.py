@@ -24,7 +24,7 @@ from boolbert.data import Quest
 from boolbert.data.sentences import Sentence, labelled_sentences
 from boolbert.data.tasks import Task, quest_task
 from boolbert.errors import TrainingError, run_script
-from boolbert.files import read_json, whole_file, whole_folder
+from boolbert.files import whole_file, whole_folder
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.metrics import means, quest_metrics
 from boolbert.retrieval.models import bool_bert, embeddings_hash, load_encoder
@@ -43,7 +43,7 @@ from boolbert.train.start import quiet
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-TUNED_MIX = 0.5  # the share of the weights before tuning
+TUNED_KEEP = 0.5  # the share of the weights before tuning in those after it
 
 
 @dataclass
@@ -157,7 +157,7 @@ def tune(start: str | Path, output_dir: str | Path, seed: int = 0, max_steps: in
     """
     from boolbert.data.tasks import quest_splits
     from boolbert.train.retrieval import RetrievalArguments
-    from boolbert.train.retrieval_run import mix_weights, run_retrieval
+    from boolbert.train.retrieval_run import run_retrieval
 
     args = RetrievalArguments(
         encoder=str(start),
@@ -174,14 +174,7 @@ def tune(start: str | Path, output_dir: str | Path, seed: int = 0, max_steps: in
         tracker="none",
         keep_last=1,
     )
-    run_retrieval("quest", args, lambda: quest_splits(None), quest_metrics)
-    mix_weights(Path(output_dir), Path(start), TUNED_MIX)
-    # What the run has noted is what it reached before its weights were mixed.
-    file = Path(output_dir, METRICS)
-    task = quest_task(None, "dev", progress=False)
-    before, after = (measure(load_encoder(str(folder), quiet=True), task) for folder in (start, output_dir))
-    noted = {name: value for name, value in read_json(file).items() if name in ("seed", "arguments", "seconds")}
-    write_json(file, {"countries": {"before": before, "after": after}, "mixed": TUNED_MIX, **noted})
+    run_retrieval("quest", args, lambda: quest_splits(None), quest_metrics, keep=TUNED_KEEP)
 
 
 @dataclass
