@@ -432,3 +432,42 @@ def test_two_processes_index_as_one(tmp_path, model, films):
     assert "60 documents" in (tmp_path / "out-0.txt").read_text()
     assert (tmp_path / "out-1.txt").read_text() == ""
     assert open_store(tmp_path / "two").count("year > 1970") == 39
+
+
+def test_a_server_by_its_address(tmp_path, model, films, opened, capsys, monkeypatch):
+    """Milvus Lite serves the protocol of a Milvus server; two collections live side by side."""
+    skip_without("milvus")
+    from milvus_lite.server_manager import ServerManager
+
+    manager = ServerManager()
+    address = manager.start_and_get_uri(str(tmp_path / "server.db"))
+    monkeypatch.chdir(tmp_path)
+    try:
+        flags = ["--store", address, "--collection", "films"]
+        assert main(["index", "films.jsonl", *flags, "--model", "model"]) == 0
+        assert f"boolbert search QUERY --store {address} --collection films" in capsys.readouterr().out
+        assert main(["search", "films but not about war", *flags, "-k", "4", "--where", "year > 1990", "--json"]) == 0
+        found = [hit["id"] for hit in json.loads(capsys.readouterr().out)["hits"]]
+        exact = opened(str(tmp_path / "exact"))
+        index_documents(films, exact, model, progress=False)
+        direct = BoolSearcher(model, exact).search("films but not about war", 4, where="year > 1990")
+        assert found == [hit.id for hit in direct]
+        assert main(["explain", "films but not about war", *flags, "-k", "3"]) == 0
+        assert "results are in both lists" in capsys.readouterr().out
+        assert main(["search", "films", "--store", address]) == 2
+        assert "has no collection 'documents'; make one with: boolbert index" in capsys.readouterr().err
+        assert main(["search", "films", "--store", address, "--collection", "my films"]) == 2
+        assert "Milvus takes letters, digits and _" in capsys.readouterr().err
+    finally:
+        manager.release_all()
+
+
+def test_a_server_that_is_not_there_is_one_line(capsys):
+    skip_without("milvus")
+    from boolbert.retrieval.stores.milvus_store import MilvusStore
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        with pytest.raises(RetrievalError, match=r"http://127\.0\.0\.1:\d+: cannot be reached"):
+            MilvusStore(f"http://127.0.0.1:{free.getsockname()[1]}", wait=1)
+    assert capsys.readouterr().err == ""
