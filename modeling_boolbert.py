@@ -45,6 +45,9 @@ MASKED_SCORE = -30000.0
 UNREACHED = -1e8
 # Fast attention kernels want head sizes that are a multiple of this.
 HEAD_MULTIPLE = 8
+# Neighbouring operators: the first, and the one after the last.
+OperatorRange = tuple[int, int]
+ALL_OPERATORS: OperatorRange = (0, NUM_OPERATORS)
 # Labels with this value do not count in a loss, as everywhere in transformers.
 IGNORED_LABEL = -100
 # The modules and parameters that Boolean-aware attention adds to a BERT.
@@ -143,6 +146,13 @@ def is_boolean(name: str) -> bool:
     return not BOOLEAN_PARTS.isdisjoint(name.split("."))
 
 
+def is_traced(tensor: Tensor) -> bool:
+    """Whether values cannot be looked at, because a graph is made or there are none."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or tensor.is_meta:
+        return True
+    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
 def straight_through(hard: Tensor, surrogate: Tensor) -> Tensor:
     """The value of `hard`, to the bit, with the gradient of `surrogate`."""
     return surrogate - surrogate.detach() + hard if surrogate.requires_grad else hard
@@ -186,6 +196,19 @@ def gaussian_exponent(cues: Tensor, window: int) -> Tensor:
     return torch.where(reached, -0.5 * distance.float().square(), UNREACHED)
 
 
+def convolve(inputs: Tensor, convolution: nn.Conv1d) -> Tensor:
+    """What a Conv1d gives, which keeps the length, with the channels last: (B, L, C) -> (B, L, C').
+
+    As one matrix product over each token and its neighbours: on sentences that is faster than a convolution, which
+    wants the channels first.
+    """
+    (reach,), (step,), (kernel,) = convolution.padding, convolution.dilation, convolution.kernel_size
+    length = inputs.shape[1]
+    padded = F.pad(inputs, (0, 0, int(reach), int(reach)))
+    neighbours = torch.stack([padded[:, k * step : k * step + length] for k in range(kernel)], -1)  # (B, L, C, kernel)
+    return F.linear(neighbours.flatten(2), convolution.weight.flatten(1), convolution.bias)
+
+
 class CuePredictor(nn.Module):
     """Which tokens are cues of which operator, read off the embeddings: "not", "as well as", "either ... or".
 
@@ -210,7 +233,7 @@ class CuePredictor(nn.Module):
         if self.has_context:
             visible = self.context_projection(hidden_states)
             visible = visible * token_mask.unsqueeze(-1).to(visible.dtype)  # padding looks like the sentence's end
-            hidden_states = hidden_states + self.context(visible.transpose(1, 2)).transpose(1, 2)
+            hidden_states = hidden_states + convolve(visible, self.context)
         operators = self.operator_projection(operator_embeddings)  # (E, D)
         features = self.activation(hidden_states.unsqueeze(1) + operators[:, None, :])  # (B, E, L, D)
         return self.score(features).squeeze(-1) + self.score_bias  # (B, E, L)
@@ -241,8 +264,7 @@ class ScopeReader(nn.Module):
         cues = cue_probs.transpose(1, 2).to(hidden_states.dtype)
         features = self.dense(hidden_states) + cues @ self.cue_weight
         for norm, convolution in zip(self.norms, self.convolutions, strict=True):
-            update = convolution((norm(features) * visible).transpose(1, 2)).transpose(1, 2)
-            features = features + self.activation(update)
+            features = features + self.activation(convolve(norm(features) * visible, convolution))
         return (self.output(features) + self.output_bias).transpose(1, 2).float()  # (B, E, L)
 
 
@@ -304,17 +326,26 @@ class ScopePredictor(nn.Module):
         operator_embeddings: Tensor,
         token_mask: Tensor,
         reader_logits: Tensor | None = None,
+        operators: OperatorRange = ALL_OPERATORS,
     ) -> Tensor:
         """The modulated convolution, added to what the reader says: (B, L, E, heads)."""
-        batch, length, _ = hidden_states.shape
-        taps = self.context(hidden_states).float().view(batch, length, self.kernel, NUM_OPERATORS, self.heads)
-        taps = taps + cue_probs.transpose(1, 2)[:, :, None, :, None] * self.cue_weight
-        taps = taps * token_mask[:, :, None, None, None]
+        batch, length, size = hidden_states.shape
+        chosen, count = slice(*operators), operators[1] - operators[0]
+        if count == NUM_OPERATORS:
+            taps = self.context(hidden_states)
+        else:
+            weight = self.context.weight.view(self.kernel, NUM_OPERATORS, self.heads, size)[:, chosen]
+            taps = F.linear(hidden_states, weight.reshape(-1, size))
+        taps = taps.float().view(batch, length, self.kernel, count, self.heads)
+        cues = cue_probs.transpose(1, 2)[:, :, None, :, None]
+        taps = (taps + cues * self.cue_weight[:, chosen]) * token_mask[:, :, None, None, None]
         # Tap k of the token at i + k - reach belongs to the token at i; beyond either end there are zeros.
         reach = self.kernel // 2
         taps = F.pad(taps, (0, 0, 0, 0, 0, 0, reach, reach))
-        shifted = [taps[:, k : k + length, k] for k in range(self.kernel)]
-        logits = self.film(torch.stack(shifted).sum(0) + self.bias, operator_embeddings)
+        moved = taps[:, :length, 0]
+        for k in range(1, self.kernel):
+            moved = moved + taps[:, k : k + length, k]
+        logits = self.film(moved + self.bias[chosen], operator_embeddings)
         return logits if reader_logits is None else logits + reader_logits.transpose(1, 2).unsqueeze(-1)
 
     def forward(
@@ -324,13 +355,18 @@ class ScopePredictor(nn.Module):
         operator_embeddings: Tensor,
         token_mask: Tensor,
         reader_logits: Tensor | None = None,
+        operators: OperatorRange = ALL_OPERATORS,
     ) -> tuple[Tensor, Tensor]:
-        logits = clean = self.logits(hidden_states, cue_probs, operator_embeddings, token_mask, reader_logits)
+        """`operators`: which ones are computed; all that has an entry for each operator is given for these alone."""
+        logits = clean = self.logits(
+            hidden_states, cue_probs, operator_embeddings, token_mask, reader_logits, operators
+        )
         if self.training:  # Gumbel-sigmoid: the difference of two Gumbel variables is logistic
             noise = torch.logit(torch.rand_like(logits), eps=1e-6)
             logits = (logits + noise) / self.temperature
         # 1[P > theta] has no gradient anywhere; P - theta stands in for it, so that theta learns too.
-        margin = (torch.sigmoid(logits) - self.threshold[:, None].float()) * token_mask[:, :, None, None]
+        threshold = self.threshold[slice(*operators), None].float()
+        margin = (torch.sigmoid(logits) - threshold) * token_mask[:, :, None, None]
         scope = straight_through((margin > 0).to(margin.dtype), margin)
         # Both (B, E, heads, L): the scope with values in {0, 1}, and its logits without the noise.
         return scope.to(hidden_states.dtype).permute(0, 2, 3, 1), clean.permute(0, 2, 3, 1)
@@ -357,18 +393,31 @@ class BiasPredictor(nn.Module):
         self.output_bias = nn.Parameter(torch.empty(NUM_OPERATORS, heads))
         self.operator_gate = nn.Linear(config.operator_embedding_size, heads, bias=False)
 
-    def position_weights(self, exponent: Tensor) -> Tensor:
+    def position_weights(self, exponent: Tensor, operators: OperatorRange = ALL_OPERATORS) -> Tensor:
         """w(r), from `gaussian_exponent`'s -r^2 / 2: (B, E, L)."""
-        return torch.exp(exponent / self.sigma.float().square().clamp_min(1e-6)[:, None])
+        return torch.exp(exponent / self.sigma[slice(*operators), None].float().square().clamp_min(1e-6))
 
-    def forward(self, hidden_states: Tensor, exponent: Tensor, operator_embeddings: Tensor) -> Tensor:
+    def forward(
+        self,
+        hidden_states: Tensor,
+        exponent: Tensor,
+        operator_embeddings: Tensor,
+        operators: OperatorRange = ALL_OPERATORS,
+    ) -> Tensor:
+        """`operators`: which ones are computed; all that has an entry for each operator is given for these alone."""
         batch, length, _ = hidden_states.shape
-        position = self.position_weights(exponent).transpose(1, 2)  # (B, L, E)
-        hidden = self.dense(hidden_states).view(batch, length, NUM_OPERATORS, self.hidden_size)
-        position = position.unsqueeze(-1) * self.position_weight  # (B, L, E, hidden)
-        hidden = self.activation(hidden + position.to(hidden.dtype))
-        bias = torch.einsum("bleh,ehn->blen", hidden, self.output_weight) + self.output_bias
-        bias = F.softplus(bias * torch.sigmoid(self.operator_gate(operator_embeddings)))
+        chosen, count = slice(*operators), operators[1] - operators[0]
+        if count == NUM_OPERATORS:
+            hidden = self.dense(hidden_states)
+        else:
+            rows = slice(operators[0] * self.hidden_size, operators[1] * self.hidden_size)
+            hidden = F.linear(hidden_states, self.dense.weight[rows], self.dense.bias[rows])
+        hidden = hidden.view(batch, length, count, self.hidden_size)
+        position = self.position_weights(exponent, operators).transpose(1, 2).unsqueeze(-1).to(hidden.dtype)
+        hidden = torch.addcmul(hidden, position, self.position_weight[chosen].to(hidden.dtype))  # (B, L, E, hidden)
+        bias = torch.einsum("bleh,ehn->blen", self.activation(hidden), self.output_weight[chosen])
+        bias = (bias + self.output_bias[chosen]) * torch.sigmoid(self.operator_gate(operator_embeddings))
+        bias = F.softplus(bias)
         return bias.to(hidden_states.dtype).permute(0, 2, 3, 1)  # (B, E, heads, L), never negative
 
 
@@ -392,14 +441,16 @@ class BoolBertSelfAttention(BertSelfAttention):
         self,
         hidden_states: Tensor,
         attention_mask: Tensor | None,
-        boolean: tuple[Tensor, ...] = (),
+        boolean: tuple[Any, ...] = (),
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         if not boolean:
             return super().forward(hidden_states, attention_mask, **kwargs)  # type: ignore[return-value, arg-type]
-        cue_probs, exponent, gate, operator_embeddings, token_mask, *reader_logits = boolean
-        scope, _ = self.scope_predictor(hidden_states, cue_probs, operator_embeddings, token_mask, *reader_logits)
-        bias = self.bias_predictor(hidden_states, exponent, operator_embeddings)
+        operators, cue_probs, exponent, gate, operator_embeddings, token_mask, reader_logits = boolean
+        scope, _ = self.scope_predictor(
+            hidden_states, cue_probs, operator_embeddings, token_mask, reader_logits, operators
+        )
+        bias = self.bias_predictor(hidden_states, exponent, operator_embeddings, operators)
 
         batch, length, _ = hidden_states.shape
         shape = (batch, length, self.num_attention_heads, self.attention_head_size)
@@ -407,16 +458,17 @@ class BoolBertSelfAttention(BertSelfAttention):
         key = self.key(hidden_states).view(shape).transpose(1, 2)
         value = self.value(hidden_states).view(shape).transpose(1, 2)
         padding = None if attention_mask is not None else (1 - token_mask) * MASKED_SCORE
-        query_side, key_side = self.boolean_columns(scope, bias, gate, padding)
+        query_side, key_side = self.boolean_columns(scope, bias, gate, padding, operators[1] == NUM_OPERATORS)
         # Zeros behind the columns fill the head up to a size that kernels like.
         columns = query_side.shape[-1]
         spare = -(self.attention_head_size + columns) % HEAD_MULTIPLE
+        zeros = query.new_zeros(()).expand(*query.shape[:-1], spare)
 
         attention = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
         output, weights = attention(
             self,
-            F.pad(torch.cat([query, query_side.to(query.dtype)], -1), (0, spare)),
-            F.pad(torch.cat([key, key_side.to(key.dtype)], -1), (0, spare)),
+            torch.cat([query, query_side.to(query.dtype), zeros], -1),
+            torch.cat([key, key_side.to(key.dtype), zeros], -1),
             F.pad(value, (0, columns + spare)),
             attention_mask,
             dropout=self.dropout.p if self.training else 0.0,
@@ -426,18 +478,23 @@ class BoolBertSelfAttention(BertSelfAttention):
         return output[..., : self.attention_head_size].reshape(batch, length, -1), weights
 
     def boolean_columns(
-        self, scope: Tensor, bias: Tensor, gate: Tensor, padding: Tensor | None
+        self, scope: Tensor, bias: Tensor, gate: Tensor, padding: Tensor | None, has_not: bool = True
     ) -> tuple[Tensor, Tensor]:
-        """U and V / scale, both (B, heads, L, columns). `padding` (B, L), where given, masks keys by a last column."""
-        strength = gate[:, :, None, None].to(bias.dtype) * bias / self.scaling  # (B, E, heads, L)
-        inside, weakened = scope[:, NOT], strength[:, NOT]
-        ones = torch.ones_like(inside)
-        outside = ones - inside
-        query_side = [*scope[:, :NOT].unbind(1), ones if self.not_reach == "all" else outside]
-        key_side = [*(scope * strength)[:, :NOT].unbind(1), -inside * weakened]
-        if self.not_reach == "both":
-            query_side.append(inside)
-            key_side.append(-outside * weakened)
+        """U and V / scale, both (B, heads, L, columns). `padding` (B, L), where given, masks keys by a last column.
+
+        `has_not`: whether the last of the operators is NOT.
+        """
+        strength = (gate / self.scaling)[:, :, None, None].to(bias.dtype) * bias  # (B, E, heads, L)
+        query_side, key_side = list(scope.unbind(1)), list((scope * strength).unbind(1))
+        ones = torch.ones_like(query_side[0])
+        if has_not:
+            inside = query_side.pop()
+            outside = ones - inside
+            query_side.append(ones if self.not_reach == "all" else outside)
+            key_side.append(-key_side.pop())
+            if self.not_reach == "both":
+                query_side.append(inside)
+                key_side.append(-outside * strength[:, -1])
         if padding is not None:
             query_side.append(ones)
             key_side.append(padding.to(bias.dtype).unsqueeze(1).expand_as(ones))
@@ -452,7 +509,7 @@ class BoolBertAttention(BertAttention):
         self.self = BoolBertSelfAttention(config, layer_idx=layer_idx)
 
     def forward(  # type: ignore[override]
-        self, hidden_states: Tensor, attention_mask: Tensor | None, boolean: tuple[Tensor, ...], **kwargs: Any
+        self, hidden_states: Tensor, attention_mask: Tensor | None, boolean: tuple[Any, ...], **kwargs: Any
     ) -> Tensor:
         output, _ = self.self(hidden_states, attention_mask, boolean, **kwargs)
         return self.output(output, hidden_states)
@@ -467,7 +524,7 @@ class BoolBertLayer(BertLayer):
 
     # The Boolean tensors are positional arguments so that gradient checkpointing sees them.
     def forward(  # type: ignore[override]
-        self, hidden_states: Tensor, attention_mask: Tensor | None, *boolean: Tensor, **kwargs: Any
+        self, hidden_states: Tensor, attention_mask: Tensor | None, *boolean: Any, **kwargs: Any
     ) -> Tensor:
         attention_output = self.attention(hidden_states, attention_mask, boolean, **kwargs)
         return apply_chunking_to_forward(
@@ -494,7 +551,7 @@ class BoolBertEncoder(nn.Module):
         hidden_states: Tensor,
         attention_mask: Tensor | None,
         boolean_mask: Tensor | None,
-        boolean: tuple[Tensor, ...],
+        boolean: tuple[Any, ...],
         **kwargs: Any,
     ) -> Tensor:
         for layer in self.layer:
@@ -706,11 +763,11 @@ class BoolBertModel(BoolBertPreTrainedModel):
         is left to it. `boolean=False` is plain BERT.
         """
         embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        plain_mask, boolean_mask = self._attention_masks(attention_mask, embeddings, boolean)
+        reading, passed_down = BooleanReading(), ()
         if boolean:
-            reading, passed_down = self._read(embeddings, token_mask, operators, not_scope)
-        else:
-            reading, passed_down = BooleanReading(), ()
+            reading, *for_layers = self._read(embeddings, token_mask, operators, not_scope)
+            passed_down = self._pass_down(*for_layers, token_mask, self._are_recorded(kwargs))
+        plain_mask, boolean_mask = self._attention_masks(attention_mask, embeddings, bool(passed_down))
         hidden_states = self.encoder(embeddings, plain_mask, boolean_mask, passed_down, **kwargs)
         return BoolBertOutput(
             last_hidden_state=hidden_states,
@@ -754,11 +811,10 @@ class BoolBertModel(BoolBertPreTrainedModel):
 
     def _read(
         self, embeddings: Tensor, token_mask: Tensor, operators: Tensor | None, not_scope: Tensor | None = None
-    ) -> tuple[BooleanReading, tuple[Tensor, ...]]:
-        """The reading, and what is passed down to every Boolean layer."""
+    ) -> tuple[BooleanReading, Tensor, Tensor, Tensor | None]:
+        """The reading, and what the layers need of it: cue probabilities, the gate, and the reader's scope logits."""
         cue_logits = self.cue_predictor(embeddings, self.operator_embeddings, token_mask)
         cue_probs = torch.sigmoid(cue_logits.float()) * token_mask.unsqueeze(1)
-        exponent = gaussian_exponent(cue_probs > DECISION, self.config.window)
         gate_logits = self.gate(embeddings, token_mask)
         gate = self._predicted_gate(gate_logits, cue_probs)
         if operators is not None:
@@ -781,8 +837,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
             scope_logits=scope_logits,
             scope=scope,
         )
-        passed_down = (cue_probs, exponent, self._attention_gate(gate), self.operator_embeddings, token_mask)
-        return reading, passed_down if scope_logits is None else (*passed_down, scope_logits)
+        return reading, cue_probs, gate, scope_logits
 
     def _with_not_scope(
         self, not_scope: Tensor, token_mask: Tensor, gate: Tensor, scope_logits: Tensor, scope: Tensor
@@ -802,13 +857,36 @@ class BoolBertModel(BoolBertPreTrainedModel):
             torch.where(is_given & is_not, excluded.to(scope.dtype), scope),
         )
 
-    def _attention_gate(self, gate: Tensor) -> Tensor:
-        """The gate (B, E), 0 for the operators that leave attention alone."""
+    def _pass_down(
+        self, cue_probs: Tensor, gate: Tensor, scope_logits: Tensor | None, token_mask: Tensor, are_recorded: bool
+    ) -> tuple[Any, ...]:
+        """What every Boolean layer gets: the operators that it has to compute, and what it needs for these.
+
+        Operators that never change attention are left out, except where scopes or biases are recorded. Those that are
+        off in the whole batch are left out where looking costs nothing: on a CPU, without gradients, not in a traced
+        graph. Nothing, where no operator is left: the layers are plain BERT's then.
+        """
         used = [name in self.config.attention_operators for name in OPERATORS]
-        if all(used):
-            return gate
-        columns = zip(gate.unbind(1), used, strict=True)
-        return torch.stack([column if is_used else torch.zeros_like(column) for column, is_used in columns], 1)
+        if not all(used):
+            columns = zip(gate.unbind(1), used, strict=True)
+            gate = torch.stack([column if is_used else torch.zeros_like(column) for column, is_used in columns], 1)
+        if are_recorded:
+            used = [True] * NUM_OPERATORS
+        elif gate.device.type == "cpu" and not (torch.is_grad_enabled() or self.training or is_traced(gate)):
+            used = (gate != 0).any(0).tolist()
+        if not any(used):
+            return ()
+        first, last = used.index(True), NUM_OPERATORS - used[::-1].index(True)
+        chosen = slice(first, last)
+        exponent = gaussian_exponent(cue_probs > DECISION, self.config.window)[:, chosen]
+        embeddings = self.operator_embeddings[chosen]
+        reader = None if scope_logits is None else scope_logits[:, chosen]
+        return (first, last), cue_probs[:, chosen], exponent, gate[:, chosen], embeddings, token_mask, reader
+
+    def _are_recorded(self, kwargs: dict[str, Any]) -> bool:
+        """Whether the caller wants what single layers compute for each operator."""
+        names = ("output_scopes", "output_biases", "output_layer_scope_logits")
+        return any(kwargs.get(name, getattr(self.config, name, False)) for name in names)
 
     def _predicted_gate(self, gate_logits: Tensor, cue_probs: Tensor) -> Tensor:
         """The 0/1 gate (B, E) that the model finds by itself, with the gradient of its probability."""
@@ -823,7 +901,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         if operators.shape != (batch, NUM_OPERATORS):
             raise ValueError(f"{expected}, got shape {tuple(operators.shape)}")
         # Reading the values is not possible in a traced graph; there the shape has to do.
-        if not (torch.compiler.is_compiling() or torch.jit.is_tracing() or operators.is_meta):
+        if not is_traced(operators):
             wrong = operators[(operators != 0) & (operators != 1) & (operators != UNKNOWN)]
             if wrong.numel():
                 raise ValueError(f"{expected}, got the value {wrong[0].item()}")
