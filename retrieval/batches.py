@@ -1,6 +1,6 @@
 """Texts to vectors: batches of texts of similar length, prepared by a thread while the model computes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from boolbert.retrieval.models import is_cosine, prompt_of
+from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
+from boolbert.retrieval.prefetch import prefetch
+from boolbert.retrieval.tokens import TextReader, Tokens
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -25,6 +27,9 @@ SIMILAR = 0.9
 SMALLEST = 4
 # Texts that are tokenized together and then sorted by their number of tokens. More would only cost memory.
 CHUNK = 1024
+
+# By these is found out whether a model's own preparation is nothing but its tokenizer.
+SAMPLES = ("", "a", "Two  Spaces, ünïcode\nand a line", "words " * 600)
 
 Rows = npt.NDArray[np.int64]
 Batch = tuple[Rows, dict[str, Any]]  # rows of the input, and their features
@@ -44,7 +49,6 @@ def encode_queries(
     return encode_inputs(model, inputs, "query", batch_size)
 
 
-@torch.inference_mode()
 def encode_inputs(
     model: "SentenceTransformer",
     inputs: Sequence[Any],
@@ -58,14 +62,24 @@ def encode_inputs(
     The same as `encode_query` and `encode_document`, and faster. The batches depend on the inputs alone. (N, D), or
     (N, K, D) for the queries of a Bool-BERT that has a vector for each alternative of OR.
     """
-    from sentence_transformers.util import batch_to_device
+    return encode_batches(model, _batches(model, inputs, task, batch_size), task, on_batch=on_batch)
 
+
+@torch.inference_mode()
+def encode_batches(
+    model: "SentenceTransformer",
+    batches: Iterable[Batch],
+    task: str,
+    *,
+    on_batch: Callable[[int], object] | None = None,
+) -> npt.NDArray[np.float32]:
+    """The vectors of all batches' rows, in the order of the rows. A GPU is never waited for before the last one."""
     if model.training:
         model.eval()
     cosine = is_cosine(model)
     rows, vectors = [np.empty(0, np.int64)], []
-    for batch_rows, features in _batches(model, inputs, task, batch_size):
-        features = model(batch_to_device(features, model.device), task=task)
+    for batch_rows, features in batches:
+        features = model({name: _sent(value, model.device) for name, value in features.items()}, task=task)
         output = features.get("query_vectors", features["sentence_embedding"]).float()
         if output.ndim == 3 and output.shape[1] == 1:
             output = output[:, 0]
@@ -103,6 +117,66 @@ def _batches(model: "SentenceTransformer", inputs: Sequence[Any], task: str, bat
             yield from ready
 
 
+class Preparation:
+    """What a model makes of texts before it computes, for many texts: tokens first, then batches of similar length.
+
+    `of` gives None for a model that does more than to tokenize.
+    """
+
+    def __init__(self, reader: TextReader, prompt: str, names: Sequence[str], others: dict[str, Any]):
+        self.reader, self.prompt, self.names, self.others = reader, prompt, names, others
+
+    @classmethod
+    def of(cls, model: "SentenceTransformer", task: str) -> "Preparation | None":
+        first, prompt = side_modules(model, task)[0], prompt_of(model, task)
+        tokenizer, length = getattr(first, "tokenizer", None), getattr(first, "max_seq_length", None)
+        if not callable(tokenizer) or getattr(tokenizer, "pad_token_id", None) is None or not length:
+            return None
+        expected = dict(model.preprocess(list(SAMPLES), prompt=prompt, task=task))
+        tensors = {name: expected.pop(name) for name in list(expected) if isinstance(expected[name], Tensor)}
+        if not tensors.keys() <= {"input_ids", "attention_mask", "token_type_ids"}:
+            return None
+        made = cls(TextReader(tokenizer, length), prompt or "", list(tensors), expected)
+        found = made.features(made.tokens(SAMPLES), np.arange(len(SAMPLES)))
+        return made if all(torch.equal(found[name], tensor) for name, tensor in tensors.items()) else None
+
+    def tokens(self, texts: Sequence[str]) -> Tokens:
+        return self.reader([self.prompt + text for text in texts], len(texts))
+
+    def features(self, tokens: Tokens, rows: Rows) -> dict[str, Any]:
+        """What the model's own `preprocess` gives for these texts."""
+        batch = tokens.batch(rows)
+        batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
+        return {**{name: batch[name] for name in self.names}, **self.others}
+
+    def batches(self, tokens: Tokens, batch_size: int, *, pin: bool) -> Iterator[Batch]:
+        """The longest texts first: what does not fit into memory fails at once. The next ones are made meanwhile."""
+        lengths = tokens.lengths
+        order = np.argsort(-lengths, kind="stable")
+        parts, start = [], 0
+        while start < len(order):
+            size = batch_rows(lengths[order[start:]], batch_size)
+            parts.append(order[start : start + size])
+            start += size
+
+        def load(number: int) -> dict[str, Any]:
+            return self.features(tokens, parts[number])
+
+        yield from zip(parts, prefetch(load, range(len(parts)), pin=pin), strict=True)
+
+
+def batch_rows(lengths: npt.NDArray[np.int64], batch_size: int) -> int:
+    """How many of the first texts, the longest of which stands first, make a batch.
+
+    >>> batch_rows(np.array([256, 250, 240, 128]), batch_size=8), batch_rows(np.array([64] * 100), batch_size=8)
+    (3, 32)
+    """
+    longest = max(int(lengths[0]), 1)
+    fitting = min(max(batch_size * FULL_LENGTH // longest, 1), LARGEST * batch_size)
+    similar = int((lengths[:fitting] >= SIMILAR * longest).sum())
+    return min(max(similar, batch_size // SMALLEST, 1), len(lengths))
+
+
 def cut(rows: Rows, features: dict[str, Any], batch_size: int) -> Iterator[Batch]:
     """Cut tokenized texts into batches of similar length, and each batch to the length of its longest text.
 
@@ -121,14 +195,15 @@ def cut(rows: Rows, features: dict[str, Any], batch_size: int) -> Iterator[Batch
     order = torch.argsort(tokens, descending=True, stable=True)
     start = 0
     while start < count:
-        longest = max(int(tokens[order[start]]), 1)
-        fitting = min(max(batch_size * FULL_LENGTH // longest, 1), LARGEST * batch_size)
-        chosen = order[start : start + fitting]
-        similar = int((tokens[chosen] >= SIMILAR * longest).sum())
-        chosen = chosen[: max(similar, batch_size // SMALLEST, 1)]
+        chosen = order[start : start + batch_rows(tokens[order[start:]].numpy(), batch_size)]
         width = int(mask[chosen].any(dim=0).nonzero().max()) + 1 if mask[chosen].any() else mask.shape[1]
         yield rows[chosen.numpy()], {name: _select(value, chosen, mask, width) for name, value in features.items()}
         start += len(chosen)
+
+
+def _sent(value: Any, device: torch.device) -> Any:
+    """On the device; the copy to a GPU goes on while Python does."""
+    return value.to(device, non_blocking=device.type == "cuda") if isinstance(value, Tensor) else value
 
 
 def _has_rows(value: Any, count: int) -> bool:

@@ -7,17 +7,21 @@ A killed run goes on where it was and ends with the same bytes. A folder that ho
 another model is refused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 from tqdm import tqdm
 
 from boolbert.data import Corpus
 from boolbert.errors import RetrievalError
-from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.batches import Preparation, encode_batches, encode_inputs
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
+from boolbert.retrieval.prefetch import prefetch
 from boolbert.retrieval.shards import (
     SHARD_SIZE,
     STORAGES,
@@ -73,13 +77,38 @@ def encode_corpus(
     total = sum(counts.values())
     done = total - sum(counts[number] for number in missing)
     disable = None if progress and state.is_local_main_process else True
-    with tqdm(total=total, initial=done, desc="encode", unit="doc", unit_scale=True, disable=disable) as bar:
-        for number in missing:
-            texts = [corpus.text(row) for row in shard_rows(number, manifest)]
-            vectors = encode_inputs(model, texts, "document", manifest["batch_size"], on_batch=bar.update)
-            write_shard(folder, number, vectors, manifest)
+    bar = tqdm(total=total, initial=done, desc="encode", unit="doc", unit_scale=True, disable=disable)
+    ready: Callable[[], object] = lambda: None  # noqa: E731
+    with bar, ThreadPoolExecutor(max_workers=1) as writer:  # a shard is written while the next one is encoded
+        for number, vectors in _vectors(model, corpus, missing, manifest, bar.update):
+            ready()
+            ready = writer.submit(write_shard, folder, number, vectors, manifest).result
+        ready()
     state.wait_for_everyone()
     return Shards(folder)
+
+
+def _vectors(
+    model: "SentenceTransformer",
+    corpus: Corpus,
+    numbers: Sequence[int],
+    manifest: dict[str, Any],
+    on_batch: Callable[[int], object],
+) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+    """The vectors of these shards. The texts of the next one are tokenized while the model computes."""
+    preparation = Preparation.of(model, "document")
+
+    def prepare(number: int) -> Any:
+        texts = [corpus.text(row) for row in shard_rows(number, manifest)]
+        return texts if preparation is None else preparation.tokens(texts)
+
+    size, pin = manifest["batch_size"], model.device.type == "cuda"
+    for number, prepared in zip(numbers, prefetch(prepare, numbers, depth=1), strict=True):
+        if preparation is None:
+            yield number, encode_inputs(model, prepared, "document", size, on_batch=on_batch)
+        else:
+            batches = preparation.batches(prepared, size, pin=pin)
+            yield number, encode_batches(model, batches, "document", on_batch=on_batch)
 
 
 def default_batch_size(model: "SentenceTransformer") -> int:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import torch
-from accelerate.utils import recursively_apply
 
 DEPTH = 4
 
@@ -19,6 +18,8 @@ def prefetch(
     >>> list(prefetch(lambda step: step * 10, range(3)))
     [0, 10, 20]
     """
+    if pin:
+        from accelerate.utils import recursively_apply
     ready: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
     stop = threading.Event()
 

@@ -9,18 +9,20 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from accelerate import Accelerator
-from accelerate.utils import send_to_device
 from torch import Tensor, nn
 
 from boolbert.files import cache_root, whole_file
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 Index = npt.NDArray[np.int64]
 # Below this many texts, tokenising is as quick as reading the cache.
@@ -66,28 +68,82 @@ def pad_rows(values: npt.NDArray[Any], offsets: Index, rows: Index, fill: int) -
 
 def tokenize(tokenizer: Any, texts: Iterable[str], max_length: int, count: int) -> Tokens:
     """Tokenise `count` texts, or find them in the cache. Long texts are cut at `max_length` tokens."""
-    if count < WORTH_CACHING:
-        return _tokenize(tokenizer, texts, max_length)
-    texts = list(texts)
-    path = cache_root() / "tokens" / f"{_fingerprint(tokenizer, texts, max_length)}.npz"
-    try:
-        with np.load(path) as stored:
-            return Tokens(stored["ids"], stored["offsets"], tokenizer.pad_token_id)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        pass  # not there, or damaged: it is made anew
-    tokens = _tokenize(tokenizer, texts, max_length)
-    _store(path, tokens)
-    return tokens
+    return TextReader(tokenizer, max_length)(texts, count)
+
+
+class TextReader:
+    """A tokenizer for many texts at once: those of tokenizers' own kind run on all cores, beside Python."""
+
+    def __init__(self, tokenizer: Any, max_length: int):
+        self.tokenizer, self.max_length, self.pad = tokenizer, max_length, tokenizer.pad_token_id
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        self._rules = backend.to_str() if backend is not None else json.dumps(sorted(tokenizer.get_vocab().items()))
+        self._backend: Any = None
+        if backend is not None:
+            from tokenizers import Tokenizer
+
+            # A copy: how a tokenizer cuts and pads is kept in it, and belongs to its other users.
+            self._backend = Tokenizer.from_str(self._rules)
+            self._backend.no_padding()
+            self._backend.enable_truncation(max_length)
+
+    def __call__(self, texts: Iterable[str], count: int) -> Tokens:
+        """The tokens of `count` texts; those of many are kept in the user's cache."""
+        if count < WORTH_CACHING:
+            return self._tokenize(texts)
+        texts = list(texts)
+        path = cache_root() / "tokens" / f"{self._fingerprint(texts)}.npz"
+        try:
+            with np.load(path) as stored:
+                return Tokens(stored["ids"], stored["offsets"], self.pad)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            pass  # not there, or damaged: it is made anew
+        tokens = self._tokenize(texts)
+        _store(path, tokens)
+        return tokens
+
+    def _tokenize(self, texts: Iterable[str]) -> Tokens:
+        parts: list[npt.NDArray[np.int32]] = [np.empty(0, np.int32)]
+        lengths: list[int] = [0]
+        for part in _in_parts(texts, TEXTS_AT_ONCE):
+            rows = [np.array(row, dtype=np.int32) for row in self._ids(part)]
+            lengths += map(len, rows)
+            parts += rows
+        return Tokens(np.concatenate(parts), np.cumsum(lengths, dtype=np.int64), self.pad)
+
+    def _ids(self, texts: list[str]) -> Iterable[list[int]]:
+        if self._backend is not None:
+            return (found.ids for found in self._backend.encode_batch_fast(texts))
+        options = {"return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
+        return self.tokenizer(texts, truncation=True, max_length=self.max_length, **options)["input_ids"]
+
+    @cached_property
+    def _kind(self) -> bytes:
+        rules: Any = json.loads(self._rules)
+        if isinstance(rules, dict):
+            for changing in ("truncation", "padding"):  # as the last call left them
+                rules.pop(changing, None)
+        return f"1 {self.max_length}\0{json.dumps(rules)}".encode()
+
+    def _fingerprint(self, texts: Sequence[str]) -> str:
+        """Changes with any text, the tokenizer's rules or vocabulary, and the length."""
+        digest = hashlib.sha256(self._kind)
+        for text in texts:
+            encoded = text.encode()
+            digest.update(len(encoded).to_bytes(8, "little") + encoded)
+        return digest.hexdigest()[:32]
 
 
 @torch.no_grad()
 def encode_tokens(
-    model: nn.Module, side: str, tokens: Tokens, accelerator: Accelerator, operators: Tensor | None = None
+    model: nn.Module, side: str, tokens: Tokens, accelerator: "Accelerator", operators: Tensor | None = None
 ) -> Tensor:
     """The vectors (N, D) of all texts, on the model's device. The processes share the work; each gets all vectors.
 
     `model(side, inputs)` gives the vectors of a batch, as `train.dual_encoder.DualEncoder` does.
     """
+    from accelerate.utils import send_to_device
+
     training = model.training
     model.eval()
     ranks, rank = accelerator.num_processes, accelerator.process_index
@@ -116,7 +172,7 @@ def encode_tokens(
     return result
 
 
-def gather_rows(accelerator: Accelerator, own: Tensor, sizes: Sequence[int]) -> Tensor:
+def gather_rows(accelerator: "Accelerator", own: Tensor, sizes: Sequence[int]) -> Tensor:
     """All processes' rows, one after the other; process r has `sizes[r]`. Only this process's rows carry a gradient."""
     if accelerator.num_processes == 1:
         return own
@@ -128,37 +184,10 @@ def gather_rows(accelerator: Accelerator, own: Tensor, sizes: Sequence[int]) -> 
     return torch.cat(rows)
 
 
-def _tokenize(tokenizer: Any, texts: Iterable[str], max_length: int) -> Tokens:
-    parts: list[npt.NDArray[np.int32]] = [np.empty(0, np.int32)]
-    lengths: list[int] = [0]
-    for part in _in_parts(texts, TEXTS_AT_ONCE):
-        options = {"return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
-        rows = tokenizer(part, truncation=True, max_length=max_length, **options)["input_ids"]
-        lengths += map(len, rows)
-        parts.append(np.fromiter((token for row in rows for token in row), dtype=np.int32))
-    return Tokens(np.concatenate(parts), np.cumsum(lengths, dtype=np.int64), tokenizer.pad_token_id)
-
-
 def _in_parts(texts: Iterable[str], size: int) -> Iterator[list[str]]:
     iterator = iter(texts)
     while part := list(islice(iterator, size)):
         yield part
-
-
-def _fingerprint(tokenizer: Any, texts: Sequence[str], max_length: int) -> str:
-    """Changes with any text, the tokenizer's rules or vocabulary, and the length."""
-    digest = hashlib.sha256(f"1 {max_length}\0".encode())
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    rules: Any = sorted(tokenizer.get_vocab().items())
-    if backend is not None:
-        rules = json.loads(backend.to_str())
-        for changing in ("truncation", "padding"):  # as the last call left them
-            rules.pop(changing, None)
-    digest.update(json.dumps(rules).encode())
-    for text in texts:
-        encoded = text.encode()
-        digest.update(len(encoded).to_bytes(8, "little") + encoded)
-    return digest.hexdigest()[:32]
 
 
 def _store(path: Path, tokens: Tokens) -> None:

@@ -13,7 +13,7 @@ from eval_fixtures import save_model
 from boolbert.data import Corpus, Document
 from boolbert.errors import RetrievalError
 from boolbert.retrieval import encode
-from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.batches import Preparation, encode_inputs
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.models import load_encoder
 from boolbert.retrieval.neighbours import top_k
@@ -181,3 +181,43 @@ def test_a_real_kill_in_the_middle(folder, tmp_path):
     assert half_written.startswith(".vectors-00003.npy")
     assert left == ["manifest.json", *(f"vectors-{number:05d}.npy" for number in range(3))]
     assert all_bytes(tmp_path / "cut") == all_bytes(tmp_path / "whole")
+
+
+def test_texts_are_prepared_as_the_model_does(model, corpus):
+    texts = [document.text for document in corpus]
+    model.prompts["document"] = "about "
+    preparation = Preparation.of(model, "document")
+    found = preparation.features(preparation.tokens(texts), np.arange(60))
+    expected = model.preprocess(texts, prompt="about ", task="document")
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert torch.equal(found[name], value) if isinstance(value, torch.Tensor) else found[name] == value
+    batches = list(preparation.batches(preparation.tokens(texts), 4, pin=False))
+    assert sorted(np.concatenate([rows for rows, _ in batches])) == list(range(60))
+    widths = [features["input_ids"].shape[1] for _, features in batches]
+    assert widths == sorted(widths, reverse=True)
+    assert len(batches) > 5
+
+
+def test_a_model_that_does_more_than_to_tokenize_prepares_its_texts_itself(model, corpus, tmp_path, monkeypatch):
+    original = type(model).preprocess
+
+    def preprocess(self, texts, *args, **kwargs):
+        return original(self, [text.replace("war", "books") for text in texts], *args, **kwargs)
+
+    monkeypatch.setattr(type(model), "preprocess", preprocess)
+    monkeypatch.setattr("boolbert.retrieval.batches.SAMPLES", ("films about war", "a"))
+    assert Preparation.of(model, "document") is None
+    shards = encode_corpus(model, corpus, tmp_path / "v", batch_size=4)
+    wanted = model.encode_document([document.text for document in corpus])
+    np.testing.assert_allclose(shards[0:60], wanted, atol=1e-6)
+
+
+def test_tokens_of_many_texts_are_kept(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path))
+    monkeypatch.setattr("boolbert.retrieval.tokens.WORTH_CACHING", 3)
+    preparation = Preparation.of(model, "document")
+    first = preparation.tokens(["films about war", "", "a b c"])
+    monkeypatch.setattr(type(preparation.reader), "_tokenize", None)  # it is not asked again
+    again = preparation.tokens(["films about war", "", "a b c"])
+    assert (first.ids.tolist(), first.offsets.tolist()) == (again.ids.tolist(), again.offsets.tolist())
