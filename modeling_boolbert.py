@@ -196,7 +196,7 @@ def gaussian_exponent(cues: Tensor, window: int) -> Tensor:
     return torch.where(reached, -0.5 * distance.float().square(), UNREACHED)
 
 
-def convolve(inputs: Tensor, convolution: nn.Conv1d) -> Tensor:
+def convolve(inputs: Tensor, convolution: Any) -> Tensor:
     """What a Conv1d gives, which keeps the length, with the channels last: (B, L, C) -> (B, L, C').
 
     As one matrix product over each token and its neighbours: on sentences that is faster than a convolution, which
@@ -204,7 +204,7 @@ def convolve(inputs: Tensor, convolution: nn.Conv1d) -> Tensor:
     """
     (reach,), (step,), (kernel,) = convolution.padding, convolution.dilation, convolution.kernel_size
     length = inputs.shape[1]
-    padded = F.pad(inputs, (0, 0, int(reach), int(reach)))
+    padded = F.pad(inputs, (0, 0, reach, reach))
     neighbours = torch.stack([padded[:, k * step : k * step + length] for k in range(kernel)], -1)  # (B, L, C, kernel)
     return F.linear(neighbours.flatten(2), convolution.weight.flatten(1), convolution.bias)
 
@@ -765,8 +765,8 @@ class BoolBertModel(BoolBertPreTrainedModel):
         embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         reading, passed_down = BooleanReading(), ()
         if boolean:
-            reading, *for_layers = self._read(embeddings, token_mask, operators, not_scope)
-            passed_down = self._pass_down(*for_layers, token_mask, self._are_recorded(kwargs))
+            reading, cue_probs, gate, scope_logits = self._read(embeddings, token_mask, operators, not_scope)
+            passed_down = self._pass_down(cue_probs, gate, scope_logits, token_mask, self._are_recorded(kwargs))
         plain_mask, boolean_mask = self._attention_masks(attention_mask, embeddings, bool(passed_down))
         hidden_states = self.encoder(embeddings, plain_mask, boolean_mask, passed_down, **kwargs)
         return BoolBertOutput(

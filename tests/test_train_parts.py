@@ -127,8 +127,8 @@ def test_many_texts_are_tokenised_once_and_a_damaged_cache_is_made_anew(folder, 
     monkeypatch.setattr(tokens, "WORTH_CACHING", 2)
     tokenizer = find_start(str(folder / "encoder")).tokenizer()
     calls = []
-    original = tokens._tokenize
-    monkeypatch.setattr(tokens, "_tokenize", lambda *a: (calls.append(1), original(*a))[1])
+    original = tokens.TextReader._tokenize
+    monkeypatch.setattr(tokens.TextReader, "_tokenize", lambda *a: (calls.append(1), original(*a))[1])
     texts = ["films about war", "books", "love or mars"]
     first, second = (tokens.tokenize(tokenizer, texts, 16, 3) for _ in range(2))
     assert len(calls) == 1
