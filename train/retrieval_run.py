@@ -33,9 +33,9 @@ from boolbert.train.outputs import (
 from boolbert.train.retrieval import RetrievalArguments, RetrievalStage, with_known_gate
 from boolbert.train.start import Start, find_start, quiet
 
-DOCUMENTS = ("fixed", "learned")
-# The share of the start in what was trained on made queries: what it could do before stays (docs/own_documents.md).
-KEEP = 0.3
+# What becomes of the document side, and the share of the start in what was trained on made queries: what it could do
+# before stays (docs/own_documents.md).
+KEEP = {"fixed": 0.3, "learned": 0.5}
 
 
 def run_retrieval(
@@ -147,16 +147,16 @@ def train_on_made(
     documents: str = "learned",
     vectors: torch.Tensor | None = None,
     report: bool = True,
-    keep: float = KEEP,
+    keep: float | None = None,
     **changes: Any,
 ) -> None:
     """Train a model on queries that were made from documents (`boolbert.data.own`).
 
     documents: "fixed" leaves the document side as it is, "learned" trains both sides. keep: the share of the start's
-    weights in the result. `changes` are flags of train/quest.py that replace those set here.
+    weights in the result; `KEEP`'s if not given. `changes` are flags of train/quest.py that replace those set here.
     """
-    if documents not in DOCUMENTS:
-        raise TrainingError(f"--documents must be one of {', '.join(DOCUMENTS)}, got {documents!r}")
+    if documents not in KEEP:
+        raise TrainingError(f"--documents must be one of {', '.join(KEEP)}, got {documents!r}")
     settings: dict[str, Any] = {
         "data": str(data),
         "output_dir": str(output_dir),
@@ -175,7 +175,15 @@ def train_on_made(
     }
     # The held-out queries are for measuring: none of the epochs is chosen by them.
     args = RetrievalArguments(**{"eval_every": settings["epochs"], **settings})
-    run_retrieval("fit", args, lambda: quest_splits(data), quest_metrics, vectors=vectors, report=report, keep=keep)
+    run_retrieval(
+        "fit",
+        args,
+        lambda: quest_splits(data),
+        quest_metrics,
+        vectors=vectors,
+        report=report,
+        keep=KEEP[documents] if keep is None else keep,
+    )
 
 
 def move_towards(model: torch.nn.Module, before: dict[str, torch.Tensor], share: float) -> None:
