@@ -185,6 +185,14 @@ def test_the_vectors_of_another_encoder_are_refused(store):
     assert store.search(np.ones((1, 8)), 3, where="country = France") == [[]]
 
 
+def test_a_column_that_comes_later_filters_as_well(store, films):
+    store.create(replace(ABOUT, fields={"minutes": "number", "country": "text"}))
+    new = [Record(f"new {n}", "New", "New", {"minutes": float(n), "country": ("France",)}) for n in (90, 120)]
+    store.add(new, films[1][:2])
+    for where, count in {"minutes > 100": 1, "minutes != 90": 1, "country = France": 2, "year != 1": 51}.items():
+        assert store.count(where) == count
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -1,7 +1,7 @@
 """Milvus as a store: a file (Milvus Lite, `films.db`), a server or a cluster (`http://host:19530`), the same calls.
 
-A collection has a vector, its document and a JSON column of fields for each record. What the vectors are, and of which
-encoder, stands in the collection's properties.
+A record has a vector, its document and its fields as JSON. Fields of numbers have a column of their own besides, which
+filters much faster. What the vectors are, and of which encoder, stands in the collection's properties.
 """
 
 import json
@@ -16,15 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from boolbert.data.own.columns import TEXT
 from boolbert.errors import BoolBertError, RetrievalError, optional
 from boolbert.retrieval.records import LONGEST_ID, Record
 
 from .base import WAIT, About, Array, Found, VectorStore
 from .where import Filter, fitted_filter, milvus_expression
 
-PROPERTY = "boolbert.about"
+PROPERTY, COLUMNS = "boolbert.about", "boolbert.columns"
 COLLECTION = "documents"
 LONGEST_TEXT = 65_535  # bytes, Milvus's limit; what an encoder reads is far shorter
+MOST_COLUMNS = 48  # of 64 that Milvus allows
 MOST_FOUND = 16_384  # Milvus's limit, of a search and of a query
 _ROWS = 1000  # of one call: what is sent must stay below 64 MB
 _FIELDS = ["id", "document", "digest", "title", "text", "fields", "vector"]
@@ -57,6 +59,7 @@ class MilvusStore(VectorStore):
         self._uri = uri
         self._index = index or {"index_type": "FLAT" if self.is_local else "AUTOINDEX"}
         self._about: About | None = None
+        self._columns: dict[str, str] = {}  # of the fields of numbers that were known when the collection was made
         if self.is_local and not Path(uri).absolute().parent.is_dir():
             raise RetrievalError(f"{uri}: its folder does not exist; make it first")
         self._milvus = optional("pymilvus", "pymilvus", "milvus")
@@ -102,6 +105,7 @@ class MilvusStore(VectorStore):
                 properties = self._client.describe_collection(self.collection).get("properties") or {}
                 self._client.load_collection(self.collection)
             try:
+                self._columns = dict(json.loads(properties.get(COLUMNS, "{}")))
                 self._about = About(**json.loads(properties[PROPERTY]))
             except (KeyError, TypeError, ValueError):
                 raise RetrievalError(
@@ -118,6 +122,10 @@ class MilvusStore(VectorStore):
         schema.add_field("title", kind.VARCHAR, max_length=LONGEST_TEXT)
         schema.add_field("text", kind.VARCHAR, max_length=LONGEST_TEXT)
         schema.add_field("fields", kind.JSON)
+        numbers = [name for name, kind_of_field in about.fields.items() if kind_of_field != TEXT][:MOST_COLUMNS]
+        columns = {name: f"number_{place}" for place, name in enumerate(numbers)}
+        for column in columns.values():
+            schema.add_field(column, kind.DOUBLE, nullable=True)
         schema.add_field("vector", kind.FLOAT_VECTOR, dim=about.size)
         index = self._client.prepare_index_params()
         index.add_index("vector", metric_type="IP", **self._index)
@@ -127,7 +135,7 @@ class MilvusStore(VectorStore):
                 schema=schema,
                 index_params=index,
                 consistency_level="Strong",  # who has added a document finds it
-                properties={PROPERTY: json.dumps(asdict(about))},
+                properties={PROPERTY: json.dumps(asdict(about)), COLUMNS: json.dumps(columns)},
             )
 
     def note(self, about: About) -> None:
@@ -142,6 +150,7 @@ class MilvusStore(VectorStore):
             raise RetrievalError(f"there are {len(records):,} documents and {len(vectors):,} vectors")
         if not np.isfinite(vectors).all():
             raise RetrievalError(f"{self.name}: a document's vector holds NaN or infinity: the model is broken")
+        self.about()
         last = sorted({record.id: row for row, record in enumerate(records)}.values())
         for start in range(0, len(last), _ROWS):
             rows = [
@@ -150,6 +159,7 @@ class MilvusStore(VectorStore):
                     "title": _cut(records[row].title),
                     "text": _cut(records[row].text),
                     "fields": {name: _json(value) for name, value in records[row].fields.items()},
+                    **{column: records[row].fields.get(name) for name, column in self._columns.items()},
                     "vector": vectors[row].astype(np.float32),
                 }
                 for row in last[start : start + _ROWS]
@@ -191,7 +201,7 @@ class MilvusStore(VectorStore):
         with self._told():
             rows = self._client.query(
                 self.collection,
-                filter="" if wanted is None else milvus_expression(wanted),
+                filter="" if wanted is None else milvus_expression(wanted, self._columns),
                 output_fields=["count(*)"],
             )
         return int(rows[0]["count(*)"])
@@ -204,7 +214,7 @@ class MilvusStore(VectorStore):
                 self.collection,
                 data=list(vectors),
                 limit=k,
-                filter="" if where is None else milvus_expression(where),
+                filter="" if where is None else milvus_expression(where, self._columns),
                 output_fields=_FIELDS,
                 search_params={"metric_type": "IP"},
             )

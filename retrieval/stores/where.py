@@ -142,22 +142,27 @@ def matching(wanted: Filter, column: Callable[[str], NumberColumn | TextColumn])
     return fits if wanted.sign == "=" else filled & ~fits
 
 
-def milvus_expression(wanted: Filter, column: str = "fields") -> str:
-    """The filter in Milvus's language, over a JSON column.
+def milvus_expression(wanted: Filter, columns: Mapping[str, str] | None = None) -> str:
+    """The filter in Milvus's language. `columns`: fields of numbers with a column of their own; all are in JSON too.
 
     >>> print(milvus_expression(fitted_filter('year >= 1990 and tag != "a b"', {"year": "number", "tag": "text"})))
     (fields["year"] >= 1990) and (exists fields["tag"] and not (json_contains(fields["tag"], "a b")))
     """
+    columns = columns or {}
     if not isinstance(wanted, Comparison):
         joint = " and " if isinstance(wanted, Both) else " or "
-        return joint.join(f"({milvus_expression(part, column)})" for part in wanted.parts)
-    field = f"{column}[{_literal(wanted.field)}]"
+        return joint.join(f"({milvus_expression(part, columns)})" for part in wanted.parts)
     values = [_literal(value) for value in wanted.values]
     if isinstance(wanted.values[0], str):
+        field = f"fields[{_literal(wanted.field)}]"
         fits = " or ".join(f"json_contains({field}, {value})" for value in values)
         return fits if wanted.sign == "=" else f"exists {field} and not ({fits})"
+    field = columns.get(wanted.field) or f"fields[{_literal(wanted.field)}]"
     sign = {"=": "=="}.get(wanted.sign, wanted.sign)
-    return (" and " if sign == "!=" else " or ").join(f"{field} {sign} {value}" for value in values)
+    each = [f"{field} {sign} {value}" for value in values]
+    if sign != "!=":
+        return " or ".join(each)
+    return " and ".join([f"{field} is not null", *each] if wanted.field in columns else each)
 
 
 def _literal(value: float | str) -> str:
