@@ -194,7 +194,17 @@ def move_towards(model: torch.nn.Module, before: dict[str, torch.Tensor], share:
     with torch.no_grad():
         for name, value in model.state_dict().items():
             if value.is_floating_point():
-                value.lerp_(before[name].to(value), share)
+                value.copy_(between(value, before[name].to(value), share))
+
+
+def between(trained: torch.Tensor, before: torch.Tensor, share: float) -> torch.Tensor:
+    """Weights between two. Those that training left alone stay as they are to the bit: the fingerprint of a frozen side
+    must not change, and arithmetic would turn -0.0 into 0.0.
+
+    >>> between(torch.tensor([1.0, -0.0]), torch.tensor([0.0, -0.0]), 0.25)
+    tensor([0.7500, -0.0000])
+    """
+    return torch.where(trained == before, trained, torch.lerp(trained, before, share))
 
 
 def mix_weights(folder: Path, start: Path, share: float) -> None:
@@ -206,7 +216,7 @@ def mix_weights(folder: Path, start: Path, share: float) -> None:
             before = start / side / file.name
             old = load_file(before if before.exists() else start / file.name)
             mixed = {
-                name: torch.lerp(value, old[name].to(value.dtype), share) if name in old else value
+                name: between(value, old[name].to(value.dtype), share) if name in old else value
                 for name, value in load_file(file).items()
             }
             with whole_file(file) as aside:
