@@ -17,7 +17,7 @@ help:
 	@echo "make test    run the test suite"
 	@echo "make check   ruff, ruff format, mypy and bandit"
 	@echo "make format  apply ruff's fixes and format"
-	@echo "make bench   measure speed against plain BERT"
+	@echo "make bench   measure every speed: model, encoding, training, search, start"
 	@echo "make fuzz    feed 10,000 made-up inputs to every reader, parser and page"
 	@echo "make nightly every fault at every place, then make fuzz; about an hour"
 	@echo "make audit   look the pinned packages up in the list of known vulnerabilities"
@@ -57,7 +57,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 bench: $(STAMP)
-	$(BIN)/python bench/attention.py
+	$(BIN)/python bench/all.py
 
 # The examples of `make test` are always the same; these are new ones each time.
 fuzz: $(STAMP)

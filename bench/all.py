@@ -186,7 +186,8 @@ def busy_share(work: Callable[[], Any], options: argparse.Namespace) -> float | 
 def measure_model(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Bool-BERT against BERT: as it is, with compiled layers, and (GPU, inference) as CUDA graphs of those.
 
-    Bool-BERT has all operators on in all layers; "upgraded" is what `boolbert upgrade` makes, on queries with NOT.
+    Bool-BERT has all operators on in all layers; "upgraded" is what `boolbert upgrade` makes, on queries with NOT;
+    "lite" is `configuration_boolbert.LITE` with all operators on.
     """
     import torch
 
@@ -208,9 +209,11 @@ def measure_model(options: argparse.Namespace) -> list[dict[str, Any]]:
                         graphs = {name: as_graph(step) for name, step in steps.items()}
                         found["graphs"] = in_turn(graphs, options)
                         del graphs
-            found["best"] = {
-                name: min((times[name] for times in found.values()), key=lambda time: time["median"]) for name in models
-            }
+            if len(found) > 1:
+                found["best"] = {
+                    name: min((times[name] for times in found.values()), key=lambda time: time["median"])
+                    for name in models
+                }
             for mode, times in found.items():
                 for name in list(models)[1:]:
                     row = {"size": size, "what": what, "shape": shape, "mode": mode, "model": name}
@@ -234,12 +237,14 @@ def make_models(size: str, what: str, options: argparse.Namespace) -> dict[str, 
     from transformers import BertConfig, BertModel
 
     from boolbert import BoolBertConfig, BoolBertModel
-    from boolbert.configuration_boolbert import UPGRADED
+    from boolbert.configuration_boolbert import LITE, UPGRADED
 
     models: dict[str, tuple[Any, list[int] | None]] = {
         "BERT": (BertModel(BertConfig(**SIZES[size])), None),
         "Bool-BERT": (BoolBertModel(BoolBertConfig(**SIZES[size])), [1, 1, 1]),
     }
+    if size == "base" and what == "inference":
+        models["lite"] = BoolBertModel(BoolBertConfig(**LITE)), [1, 1, 1]
     if size == "minilm" and what == "inference":
         models["upgraded"] = BoolBertModel(BoolBertConfig(**SIZES[size], **UPGRADED)), [0, 0, 1]
     # Trained in mixed precision, used in half precision altogether.

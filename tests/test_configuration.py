@@ -101,3 +101,17 @@ def test_a_smaller_model_from_a_larger_ones_configuration(tmp_path):
     BertConfig().save_pretrained(tmp_path)
     config = BoolBertConfig.from_pretrained(tmp_path, num_hidden_layers=4, hidden_size=384)
     assert (config.boolean_layers, config.bias_hidden_size) == ([0, 1, 2, 3], 192)
+
+
+@pytest.mark.parametrize(("layers", "size", "heads"), [(12, 768, 12), (6, 384, 12)])
+def test_lite_adds_at_most_one_and_a_half_percent(layers, size, heads):
+    import torch
+    from transformers import BertConfig, BertModel
+
+    from boolbert import BoolBertModel
+    from boolbert.configuration_boolbert import LITE
+
+    shape = {"hidden_size": size, "num_hidden_layers": layers, "num_attention_heads": heads}
+    with torch.device("meta"):  # names and sizes alone
+        plain, lite = BertModel(BertConfig(**shape)), BoolBertModel(BoolBertConfig(**shape, **LITE))
+    assert plain.num_parameters() < lite.num_parameters() <= 1.015 * plain.num_parameters()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 
@@ -68,6 +69,19 @@ def test_a_damaged_file_is_not_used(stored, tmp_path, name, capsys):
     assert quick_searcher(model, index, None) is None
     assert main(["search", "films", "--model", model, "--index", index]) == 0
     assert quick_searcher(model, index, None) is not None  # that call has made it anew
+
+
+def test_a_pickle_in_its_place_is_not_run(stored, tmp_path):
+    _, model, index = stored
+    mark = tmp_path / "made-by-a-pickle"
+
+    class Act:
+        def __reduce__(self):
+            return os.mkdir, (str(mark),)
+
+    (home(tmp_path) / PROGRAM).write_bytes(pickle.dumps(Act()))
+    assert quick_searcher(model, index, None) is None
+    assert not mark.exists()
 
 
 def test_only_a_stored_model_in_a_folder_on_the_cpu(stored, tmp_path):
