@@ -145,6 +145,7 @@ _DONE = word_list(
     recognised, translated, shown, caught, refunded, delayed, registered, accepted
     """
 )
+_TREATED = word_list("paid, told, taught, invited, trained, asked, fed, believed, insured, kept, seen, noticed")
 _APPOSITIONS = word_list(
     """
     the {nationality} {profession} and {profession2} of {org}; a {nationality} {profession}; an {adjective} {noun} from
@@ -310,6 +311,9 @@ class Names:
 
     def _pastpart(self, domain: Domain) -> str:
         return self._pick(_DONE)
+
+    def _treated(self, domain: Domain) -> str:
+        return self._pick(_TREATED)
 
     def _expand(self, frame: str, domain: Domain) -> str:
         text = frame

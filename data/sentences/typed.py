@@ -281,7 +281,6 @@ RELATIVES = _lines(
     {nouns} by {name} not {B_setting}
     {nouns} set in {place} not {B_setting}
     {nouns} not {B_setting} that are about {topic}
-    {professions} not {B_setting}
     {kinds} of {place} not {B_setting}
     {kinds} of {place} not {B_kinds}
     {heads} that are not also {B_pred}
@@ -560,6 +559,12 @@ NOTHING_EXCLUDED = _lines(
     {device} that does not {do}
     {device} not {pastpart}, {org}
     {noun} not {pastpart}
+    {professions} not {treated} by {org}
+    {professions} not {treated} for {topic}
+    {beings} not {treated} in {place}
+    {topic} no {need}
+    {beings} in {place} no {need} {noun}
+    {device} no {need}
     {profession} who never {verbed} {thing}
     {nation} that does not have {need}
     {nation} that has no {need}
