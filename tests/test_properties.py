@@ -121,3 +121,31 @@ def test_the_gate_that_was_used_gives_the_same_answer_when_it_is_given(lively, l
         predicted = model(ids, attention_mask=mask)
         given_gate = model(ids, attention_mask=mask, operators=predicted.operators)
     assert_close(given_gate.last_hidden_state, predicted.last_hidden_state)
+
+
+@pytest.mark.parametrize("not_reach", ["outside", "both", "all"])
+@pytest.mark.parametrize("on", [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 1, 1]])
+def test_what_is_left_out_because_it_is_off_changes_nothing(lively, batch, on, not_reach):
+    """Without gradients, operators that are off in the whole batch are not computed; with them, all are."""
+    model = lively(not_reach=not_reach)
+    operators = torch.tensor([on] * 3)
+    computed = model(**batch, operators=operators).last_hidden_state.detach()
+    with torch.no_grad():
+        recorded = model(**batch, operators=operators, output_scopes=True)
+        assert recorded.scopes[0].shape[1] == 3  # all are recorded, whatever is on
+        left_out = model(**batch, operators=operators).last_hidden_state
+    real = batch["attention_mask"].bool()
+    torch.testing.assert_close(left_out[real], computed[real], atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(recorded.last_hidden_state[real], computed[real], atol=1e-5, rtol=1e-4)
+    if not any(on):
+        with torch.no_grad():
+            assert torch.equal(left_out[real], model(**batch, boolean=False).last_hidden_state[real])
+
+
+def test_operators_that_never_change_attention_are_not_computed(lively, batch):
+    model = lively(attention_operators=["not"])
+    sizes = []
+    predictor = model.encoder.layer[0].attention.self.bias_predictor
+    predictor.register_forward_hook(lambda module, inputs, output: sizes.append(output.shape[1]))
+    model(**batch, operators=torch.ones(3, 3, dtype=torch.long))
+    assert sizes == [1]
