@@ -368,6 +368,7 @@ def measure_encoding(options: argparse.Namespace) -> dict[str, Any]:
     from boolbert.data import Corpus, Document
     from boolbert.retrieval.encode import default_batch_size, encode_corpus
     from boolbert.retrieval.models import load_encoder
+    from boolbert.retrieval.tokens import WORTH_CACHING
 
     texts = made_texts(options.documents)
     corpus = Corpus([Document(f"d{row}", text) for row, text in enumerate(texts)])
@@ -399,7 +400,7 @@ def measure_encoding(options: argparse.Namespace) -> dict[str, Any]:
                 for what, work in works.items():
                     clear_tokens() if what == "encode_corpus" else None
                     times[what].append(timed(work, options) / 1000)
-                    if what == "encode_corpus":  # its tokens are cached now
+                    if what == "encode_corpus" and len(texts) >= WORTH_CACHING:  # its tokens are cached now
                         again = timed(work, options) / 1000
                         times.setdefault("encode_corpus, cached tokens", []).append(again)
                 if options.gpu and precision == "float32" and round_ == 0:
