@@ -18,14 +18,14 @@ from .words import DOMAINS
 
 Span = tuple[int, int]
 SHARES = {
-    "end": 22,
+    "end": 20,
     "front": 9,
     "middle": 7,
     "own sentence": 6,
-    "relative": 13,
+    "relative": 17,
     "or": 8,
     "and": 6,
-    "no exclusion": 20,
+    "no exclusion": 18,
     "plain": 10,
 }
 FILLED = 0.5  # of the excluded things have words such as "any information about" before them

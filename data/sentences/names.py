@@ -146,6 +146,18 @@ _DONE = word_list(
     """
 )
 _TREATED = word_list("paid, told, taught, invited, trained, asked, fed, believed, insured, kept, seen, noticed")
+_PRODUCTS = word_list(
+    """
+    jackets, phones, tents, laptops, shoes, hotels, apartments, bikes, bags, tables, lamps, keyboards, gardens, cars,
+    headphones, sofas, boots, watches, restaurants, apps, backpacks, kettles, chairs, prams
+    """
+)
+_FEATURES = word_list(
+    """
+    a hood, a camera, a handle, a lid, wheels, gears, sleeves, a screen, batteries, a zip, breakfast, a balcony, a logo,
+    laces, pockets, a roof, an app, cables, sugar, a touchpad, stairs, plastic, leather, a filter
+    """
+)
 _APPOSITIONS = word_list(
     """
     the {nationality} {profession} and {profession2} of {org}; a {nationality} {profession}; an {adjective} {noun} from
@@ -314,6 +326,12 @@ class Names:
 
     def _treated(self, domain: Domain) -> str:
         return self._pick(_TREATED)
+
+    def _products(self, domain: Domain) -> str:
+        return self._pick(_PRODUCTS)
+
+    def _feature(self, domain: Domain) -> str:
+        return self._pick(_FEATURES)
 
     def _expand(self, frame: str, domain: Domain) -> str:
         text = frame

@@ -290,6 +290,20 @@ RELATIVES = _lines(
     {year} non-{B_adjective} {heads}
     {year} non {B_adjective} {heads} about {topic}
     {heads} about {topic} that are non-{B_adjective}
+    {products} without {B_feature}
+    {adjective} {products} without {B_feature}
+    {products} from {org} without {B_feature}
+    {products} for {beings} without {B_feature}
+    {products} without {B_feature} and {B_feature2}
+    {products} with {feature} but without {B_feature2}
+    {products} with {feature} but no {B_feature2}
+    {products} that do not have {B_feature}
+    {products}, not {B_org}
+    {adjective} {products}, not {B_org}
+    {heads} without {B_need}
+    {kinds} without {B_need}
+    {nations} without {B_need}
+    {products} with {feature}, not {B_feature2}
     """
 )
 # Exclusions with something wanted on both sides.
@@ -565,6 +579,9 @@ NOTHING_EXCLUDED = _lines(
     {topic} no {need}
     {beings} in {place} no {need} {noun}
     {device} no {need}
+    how to {do} without {feature}
+    Can you {do} without {feature}?
+    {doing} without {feature}
     {profession} who never {verbed} {thing}
     {nation} that does not have {need}
     {nation} that has no {need}
