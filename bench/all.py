@@ -621,7 +621,7 @@ def measure_search(options: argparse.Namespace) -> dict[str, Any]:
     result: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch, cache_in(Path(scratch, "cache")):
         source = load_encoder(str(write_encoder(Path(scratch, "encoder"))), device=options.device, quiet=True)
-        bert = with_fresh_attention(with_pooling(source), share=True, query_length=None, gate="cue")
+        bert = with_fresh_attention(with_pooling(source), query_length=None, gate="cue")
         model = SearchModel(None, bert, "")
         searcher = BoolSearcher(model, progress=False)
         words = made_texts(64, seed=2)
