@@ -119,7 +119,7 @@ def search(options: Namespace) -> None:
     from boolbert.search.quick import keep, quick_searcher
 
     # A store, a filter or a hybrid needs more than the stored program.
-    is_simple = not (options.store or options.where or options.hybrid)
+    is_simple = not (options.store or options.collection or options.where or options.hybrid)
     quick = quick_searcher(options.model, options.index, options.device) if is_simple else None
     if quick is not None:
         _say(quick.model.note)
