@@ -169,6 +169,22 @@ _APPOSITIONS = word_list(
     ";",
 )
 
+# Slots that are filled from one list.
+_LISTS: dict[str, Sequence[str]] = {
+    "nationality": _NATIONALITIES,
+    "profession": _PROFESSIONS,
+    "device": _DEVICES,
+    "nation": _NATIONS,
+    "need": _NEEDS,
+    "pastpart": _DONE,
+    "treated": _TREATED,
+    "products": _PRODUCTS,
+    "feature": _FEATURES,
+    "noun": _NOUNS,
+    "nouns": _PLURALS,
+    "thing": _THINGS,
+}
+
 T = TypeVar("T")
 
 
@@ -188,7 +204,8 @@ class Names:
         }
         if name in simple:
             return self.rng.choice(simple[name])
-        text = getattr(self, f"_{name.lower()}")(domain)
+        key = name.lower()
+        text = self._pick(_LISTS[key]) if key in _LISTS else getattr(self, f"_{key}")(domain)
         return text[0].upper() + text[1:] if name[0].isupper() else text
 
     def _pick(self, options: Sequence[T]) -> T:
@@ -211,7 +228,7 @@ class Names:
         words = self.rng.choice(
             (
                 f"The {self._made_up()}",
-                f"{self._noun(domain)} of {self._made_up()}".title(),
+                f"{self._pick(_NOUNS)} of {self._made_up()}".title(),
                 self._topic(domain).title(),
             )
         )
@@ -248,15 +265,6 @@ class Names:
     def _year(self, domain: Domain) -> str:
         return str(self.rng.randrange(1780, 2026))
 
-    def _noun(self, domain: Domain) -> str:
-        return self._pick(_NOUNS)
-
-    def _nouns(self, domain: Domain) -> str:
-        return self._pick(_PLURALS)
-
-    def _thing(self, domain: Domain) -> str:
-        return self._pick(_THINGS)
-
     def _verb(self, domain: Domain) -> str:
         return self.rng.choice(_VERBS)[0]
 
@@ -268,18 +276,12 @@ class Names:
         return {"win": "winning"}.get(verb, verb.removesuffix("e") + "ing")
 
     def _act(self, domain: Domain) -> str:
-        return f"{self._verb(domain)} {self._thing(domain)}" + self.rng.choice(
+        return f"{self._verb(domain)} {self._pick(_THINGS)}" + self.rng.choice(
             ("", f" in {self._year(domain)}", f" in {self._place(domain)}")
         )
 
     def _pred(self, domain: Domain) -> str:
         return self.rng.choice((self.rng.choice(domain.adjectives), self.rng.choice(domain.phrases)))
-
-    def _nationality(self, domain: Domain) -> str:
-        return self._pick(_NATIONALITIES)
-
-    def _profession(self, domain: Domain) -> str:
-        return self._pick(_PROFESSIONS)
 
     def _professions(self, domain: Domain) -> str:
         word = self._pick(_PROFESSIONS)
@@ -302,36 +304,15 @@ class Names:
     def _beings(self, domain: Domain) -> str:
         return self._pick(_BEINGS) if self.rng.random() < 0.8 else self.rng.choice(domain.heads)
 
-    def _device(self, domain: Domain) -> str:
-        return self._pick(_DEVICES)
-
-    def _nation(self, domain: Domain) -> str:
-        return self._pick(_NATIONS)
-
     def _nations(self, domain: Domain) -> str:
         word = self._pick(_NATIONS)
         return word[:-1] + "ies" if word.endswith("ry") else word + "s"
-
-    def _need(self, domain: Domain) -> str:
-        return self._pick(_NEEDS)
 
     def _do(self, domain: Domain) -> str:
         return self._pick(_DOINGS)[0]
 
     def _doing(self, domain: Domain) -> str:
         return self._pick(_DOINGS)[1]
-
-    def _pastpart(self, domain: Domain) -> str:
-        return self._pick(_DONE)
-
-    def _treated(self, domain: Domain) -> str:
-        return self._pick(_TREATED)
-
-    def _products(self, domain: Domain) -> str:
-        return self._pick(_PRODUCTS)
-
-    def _feature(self, domain: Domain) -> str:
-        return self._pick(_FEATURES)
 
     def _expand(self, frame: str, domain: Domain) -> str:
         text = frame
