@@ -66,5 +66,6 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_HOME, *_COMMANDS})
 
 
-if "transformers.models.auto.modeling_auto" in sys.modules:
+# Under another name, such as that of a checkout's folder, this is no package that could be registered.
+if __name__ == "boolbert" and "transformers.models.auto.modeling_auto" in sys.modules:
     register()
