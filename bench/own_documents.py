@@ -39,6 +39,7 @@ from boolbert.data.own import OwnDocuments, make_queries
 from boolbert.data.own.queries import WEIGHTS
 from boolbert.data.tasks import Task, quest_task
 from boolbert.errors import BoolBertError, run_script
+from boolbert.files import whole_file
 from boolbert.tables import aligned, number
 
 SYSTEMS = ("bm25", "untrained", "upgrade", "sentences", "bert", "fit")
@@ -113,13 +114,25 @@ def upgraded(work: Path) -> Path:
 
 
 def mixed(run: Path, start: Path, share: float) -> Path:
-    """A copy of a trained model, with a share of the start's weights."""
-    from boolbert.train.retrieval_run import mix_weights
+    """A copy of a trained model, with a share of the start's weights on both sides."""
+    from safetensors.torch import load_file, save_file
+
+    from boolbert.sentence_boolbert import DOCUMENT_FOLDER
+    from boolbert.train.retrieval_run import between
 
     folder = run.with_name(f"{run.name}-mixed")
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(run, folder)
-    mix_weights(folder, start, share)
+    for side in (".", DOCUMENT_FOLDER):
+        for file in sorted((folder / side).glob("model*.safetensors")):
+            before = start / side / file.name
+            old = load_file(before if before.exists() else start / file.name)
+            weights = {
+                name: between(value, old[name].to(value.dtype), share) if name in old else value
+                for name, value in load_file(file).items()
+            }
+            with whole_file(file) as aside:  # the tensors may still lie in the file
+                save_file(weights, aside, metadata={"format": "pt"})
     return folder
 
 

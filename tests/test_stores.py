@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from store_fixtures import KINDS, skip_without
 
 from boolbert.errors import RetrievalError
 from boolbert.retrieval.stores import About, Record, open_store
@@ -16,26 +15,6 @@ FIELDS = {"year": "number", "genre": "text", "release day": "date", 'odd "name" 
 ABOUT = About("0123456789abcdef", 8, "some/model", FIELDS, "films.csv")
 REPLACE = os.replace
 GENRES = ["western", "drama", "science fiction", 'a "quoted" \\ one', "été", "it's"]
-
-
-@pytest.fixture(params=list(KINDS))
-def place(request, tmp_path):
-    skip_without(request.param)
-    return str(tmp_path / KINDS[request.param])
-
-
-@pytest.fixture
-def opened():
-    """Opens stores, and closes them at the end."""
-    stores = []
-
-    def open_again(name, **options):
-        stores.append(open_store(name, **options))
-        return stores[-1]
-
-    yield open_again
-    for store in stores:
-        store.close()
 
 
 @pytest.fixture

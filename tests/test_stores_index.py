@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 from search_fixtures import write_run
-from store_fixtures import KINDS, skip_without, write_films
+from store_fixtures import skip_without, write_films
 
 from boolbert.cli.main import main
 from boolbert.data.own import OwnDocuments, Passages
@@ -32,25 +32,6 @@ FILTERS = (None, "year > 1970", "genres = western and not genres = 'war film' or
 def model(tmp_path, lively, tiny_config, tokenizer):
     write_run(tmp_path / "model", lively, tiny_config, tokenizer, branches=4)
     return load_model(tmp_path / "model")
-
-
-@pytest.fixture(params=list(KINDS))
-def place(request, tmp_path):
-    skip_without(request.param)
-    return str(tmp_path / KINDS[request.param])
-
-
-@pytest.fixture
-def opened():
-    stores = []
-
-    def open_again(name, **options):
-        stores.append(open_store(name, **options))
-        return stores[-1]
-
-    yield open_again
-    for store in stores:
-        store.close()
 
 
 @pytest.fixture

@@ -11,11 +11,10 @@ import torch
 from boolbert import BoolBertConfig
 from boolbert.data.tasks import Splits, quest_splits
 from boolbert.errors import TrainingError
-from boolbert.files import whole_file
 from boolbert.retrieval.fingerprints import corpus_fingerprint
 from boolbert.retrieval.metrics import Metrics, quest_metrics
 from boolbert.retrieval.negatives import hard_negatives
-from boolbert.sentence_boolbert import DOCUMENT_FOLDER, save_dual_encoder
+from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.checkpoints import full_weights
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import print_summary
@@ -205,19 +204,3 @@ def between(trained: torch.Tensor, before: torch.Tensor, share: float) -> torch.
     tensor([0.7500, -0.0000])
     """
     return torch.where(trained == before, trained, torch.lerp(trained, before, share))
-
-
-def mix_weights(folder: Path, start: Path, share: float) -> None:
-    """The same for a model that was saved: give it back a share of the weights that it started from, on both sides."""
-    from safetensors.torch import load_file, save_file
-
-    for side in (".", DOCUMENT_FOLDER):
-        for file in sorted((folder / side).glob("model*.safetensors")):
-            before = start / side / file.name
-            old = load_file(before if before.exists() else start / file.name)
-            mixed = {
-                name: between(value, old[name].to(value.dtype), share) if name in old else value
-                for name, value in load_file(file).items()
-            }
-            with whole_file(file) as aside:
-                save_file(mixed, aside, metadata={"format": "pt"})
