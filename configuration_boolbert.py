@@ -33,6 +33,8 @@ UPGRADED: dict[str, Any] = {
     "not_reach": "outside",
     "exclusion": "scalar",
     "exclusion_weight": 0.3,
+    "penalty": 0.5,
+    "penalty_above": 0.4,
 }
 # At most 1.5% more parameters than BERT: a bias of rank 8, a narrow reader, and layers that correct it token by token.
 # `BoolBertConfig(**LITE)`; what it costs in quality has not been measured.
@@ -73,6 +75,9 @@ class BoolBertConfig(BertConfig):
         exclusion: how the sentence vector excludes: "none", "scalar" (one learned strength) or "head" (a strength for
             each query, from what is wanted and what is excluded).
         exclusion_weight: the strength to begin with.
+        penalty: how much a document loses, where what is wanted and what is excluded are kept apart (search and
+            evaluation do), of its cosine with what is excluded that exceeds `penalty_above`; learned; 0 for none.
+        penalty_above: that threshold to begin with; learned.
         branches: up to how many alternatives of OR get a vector of their own; 0 for none.
         gate: what switches the operators on when the caller does not: "learned" (a classifier) or "cue" (on where a
             cue is found).
@@ -105,6 +110,8 @@ class BoolBertConfig(BertConfig):
     not_reach: str = "outside"
     exclusion: str = "scalar"
     exclusion_weight: float = 0.3
+    penalty: float = 0.0
+    penalty_above: float = 0.4
     branches: int = 0
     gate: str = "learned"
     gate_temperature: float = 0.1
@@ -159,11 +166,12 @@ class BoolBertConfig(BertConfig):
         for name in ("sigma", "initial_bias", "initial_not_bias", "gate_temperature", "gumbel_temperature"):
             _require(self, name, _is_number(getattr(self, name)) and getattr(self, name) > 0, "a number > 0")
         _require(self, "threshold", _is_number(self.threshold) and 0 < self.threshold < 1, "a number between 0 and 1")
-        _require(self, "initial_scope_logit", _is_number(self.initial_scope_logit), "a number")
+        for name in ("initial_scope_logit", "penalty_above"):
+            _require(self, name, _is_number(getattr(self, name)), "a number")
         _require(
             self, "exclusion_weight", _is_number(self.exclusion_weight) and self.exclusion_weight > 0, "a number > 0"
         )
-        for name in ("scope_weight", "triplet_weight", "triplet_margin"):
+        for name in ("scope_weight", "triplet_weight", "triplet_margin", "penalty"):
             _require(self, name, _is_number(getattr(self, name)) and getattr(self, name) >= 0, "a number >= 0")
         _require(self, "gate", self.gate in GATES, f"one of {GATES}")
         _require(self, "pooling", self.pooling in POOLINGS, f"one of {POOLINGS}")

@@ -85,6 +85,9 @@ class BoolBertOutput(ModelOutput):
     query_vectors (B, 1 + branches, D), it and one for each alternative of OR, and query_mask, which of them exist (the
     others repeat the first: a document's score is its largest dot product with them);
     wanted_embedding and excluded_embedding (B, D), what it was composed of (the latter 0 where nothing is excluded);
+    wanted_vectors (B, 1 + branches, D), query_vectors from which nothing is taken away, and penalty (B, 2), what to do
+    with what is excluded instead: a document's score is its largest cosine a with wanted_vectors, less w max(0, b - t)
+    for its cosine b with excluded_embedding (None without a penalty; w is 0 where nothing is excluded);
     and the fields of [`BooleanReading`]. With `output_scopes=True`, `output_biases=True` or
     `output_layer_scope_logits=True` these for each Boolean layer, (B, E, heads, L). With `output_hidden_states` and
     `output_attentions` as any BERT.
@@ -97,6 +100,8 @@ class BoolBertOutput(ModelOutput):
     query_mask: Tensor | None = None
     wanted_embedding: Tensor | None = None
     excluded_embedding: Tensor | None = None
+    wanted_vectors: Tensor | None = None
+    penalty: Tensor | None = None
     cue_logits: Tensor | None = None
     gate_logits: Tensor | None = None
     operators: Tensor | None = None
@@ -125,6 +130,8 @@ class BoolBertForPreTrainingOutput(ModelOutput):
     query_mask: Tensor | None = None
     wanted_embedding: Tensor | None = None
     excluded_embedding: Tensor | None = None
+    wanted_vectors: Tensor | None = None
+    penalty: Tensor | None = None
     cue_logits: Tensor | None = None
     gate_logits: Tensor | None = None
     operators: Tensor | None = None
@@ -568,6 +575,9 @@ class QueryComposer(nn.Module):
     A is the pooling of what stands outside of NOT's scope, B the mean of what stands inside, both of length 1. The
     vector is A - l (B - (A.B) A), as long as A was: what B has in common with A stays, the rest is taken away. Where
     nothing is excluded it is the pooling of the sentence, to the bit.
+
+    One vector has to take B from every document alike. Who keeps A and B apart can spare the documents that are only
+    a little like B: with a penalty, a document scores max_k A_k.d - w max(0, B.d - t), w and t being learned.
     """
 
     def __init__(self, config: BoolBertConfig):
@@ -578,6 +588,11 @@ class QueryComposer(nn.Module):
         self.initial_weight = config.exclusion_weight
         if self.excludes:
             self.strength = nn.Parameter(torch.empty(1))  # before softplus, which keeps it positive
+        self.penalises = self.excludes and config.penalty > 0
+        self.initial_penalty = (config.penalty, config.penalty_above)
+        if self.penalises:
+            self.penalty = nn.Parameter(torch.empty(1))  # before softplus
+            self.penalty_above = nn.Parameter(torch.empty(1))
         self.has_head = config.exclusion == "head"
         if self.has_head:
             self.dense = nn.Linear(3 * config.hidden_size, 64)
@@ -597,22 +612,29 @@ class QueryComposer(nn.Module):
         excluded = masked_mean(hidden_states, inside)
 
         wanted = torch.where(has_excluded, self.pool(hidden_states, outside), pooled)
-        vectors, exists = [self.exclude(wanted, excluded, has_excluded, not_weight)], [torch.ones_like(has_excluded)]
+        alternatives, exists = [wanted], [torch.ones_like(has_excluded)]
         if self.branches and scope is not None:
             for tokens, is_there in self.alternatives(scope[:, OR].to(token_mask.dtype) * outside):
-                alternative = masked_mean(hidden_states, tokens)
-                vectors.append(self.exclude(alternative, excluded, has_excluded, not_weight))
+                alternatives.append(masked_mean(hidden_states, tokens))
                 exists.append(is_there)
+        vectors = [self.exclude(one, excluded, has_excluded, not_weight) for one in alternatives]
         query_mask = torch.cat(exists, 1)
-        # Where there is no alternative, the sentence's own vector stands again: the largest score stays the same.
-        query_vectors = torch.where(query_mask.unsqueeze(-1), torch.stack(vectors, 1), vectors[0].unsqueeze(1))
-        return {
+        composed = {
             "sentence_embedding": vectors[0],
-            "query_vectors": query_vectors,
+            "query_vectors": self.filled(vectors, query_mask),
             "query_mask": query_mask,
             "wanted_embedding": wanted,
             "excluded_embedding": excluded * has_excluded,
         }
+        if self.penalises:
+            weight = F.softplus(self.penalty.float()) * has_excluded
+            penalty = torch.cat([weight, self.penalty_above.float().expand_as(weight)], 1)
+            composed |= {"wanted_vectors": self.filled(alternatives, query_mask), "penalty": penalty}
+        return composed
+
+    def filled(self, vectors: list[Tensor], exists: Tensor) -> Tensor:
+        """(B, 1 + branches, D). Where there is no alternative the first stands again: the largest score is the same."""
+        return torch.where(exists.unsqueeze(-1), torch.stack(vectors, 1), vectors[0].unsqueeze(1))
 
     def pool(self, hidden_states: Tensor, token_mask: Tensor) -> Tensor:
         return hidden_states[:, 0] if self.pooling == "cls" else masked_mean(hidden_states, token_mask)
@@ -702,6 +724,9 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
         elif isinstance(module, QueryComposer):
             if module.excludes:
                 init.constant_(module.strength, math.log(math.expm1(module.initial_weight)))
+            if module.penalises:
+                init.constant_(module.penalty, math.log(math.expm1(module.initial_penalty[0])))
+                init.constant_(module.penalty_above, module.initial_penalty[1])
             if module.has_head:
                 init.zeros_(module.head_scale)
         elif isinstance(module, BoolBertModel):

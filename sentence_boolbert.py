@@ -37,15 +37,39 @@ REQUIREMENTS = {"sentence-transformers": ">=6.0", "transformers": ">=5.14", "tor
 # From this version on Router loads a model that serves both routes once, and tells it which route it serves.
 REQUIREMENTS_SHARED = {**REQUIREMENTS, "sentence-transformers": ">=6.2"}
 # What the model composes besides the tokens' states; each passes through the modules after the pooling.
-COMPOSED = ("sentence_embedding", "query_vectors", "query_mask", "wanted_embedding", "excluded_embedding")
+COMPOSED = ("sentence_embedding", "query_vectors", "wanted_embedding", "excluded_embedding", "wanted_vectors")
+# What it says of them.
+SAID = ("query_mask", "penalty")
 
 
 class QueryParts(NamedTuple):
-    """A query as vectors: its own and one for each alternative (K, D), what it wants, and what it excludes, if any."""
+    """A query as vectors: its own and one for each alternative (K, D), what it wants, and what it excludes, if any.
+
+    wanted_vectors: the same K from which nothing is taken away, and penalty: how much of a document's cosine with
+    `excluded`, above which threshold, is taken from its score instead; None for a model without.
+    """
 
     vectors: npt.NDArray[np.float32]
     wanted: npt.NDArray[np.float32]
     excluded: npt.NDArray[np.float32] | None
+    wanted_vectors: npt.NDArray[np.float32] | None = None
+    penalty: tuple[float, float] | None = None
+
+    def scores(self, documents: Any) -> npt.NDArray[np.float32]:
+        """The scores of documents, (N, D), as search has them: (N,).
+
+        With a penalty, documents that are near to what is excluded lose, and others do not; no one vector can do that.
+        To search with any vector database, ask it for more than is needed by `wanted_vectors`, and sort by this.
+        """
+        documents = np.asarray(documents, dtype=np.float32)
+        if self.penalty is None or self.wanted_vectors is None:
+            return (documents @ self.vectors.T).max(1)
+        documents = _unit(documents)
+        scores = (documents @ _unit(self.wanted_vectors).T).max(1)
+        if self.excluded is None:
+            return scores
+        weight, above = self.penalty
+        return scores - weight * np.maximum(documents @ _unit(self.excluded) - above, 0)
 
 
 class BoolBertTransformer(Transformer):
@@ -93,7 +117,7 @@ class BoolBertTransformer(Transformer):
         output = self.model(**inputs, boolean=is_query, return_dict=True)
         features[self.module_output_name] = output.last_hidden_state
         if is_query:
-            features |= {name: output[name] for name in COMPOSED}
+            features |= {name: output[name] for name in (*COMPOSED, *SAID) if name in output}
         return features
 
     def on_model_ready(self, model: nn.Module) -> None:
@@ -267,20 +291,14 @@ class BoolBertSentenceTransformer(SentenceTransformer):
         if given:
             queries = [{**(query if isinstance(query, dict) else {"text": query}), **given} for query in queries]
         rows = self.encode(queries, output_value=None, batch_size=batch_size, show_progress_bar=False, **options)
-        parts = [
-            QueryParts(
-                row["query_vectors"][row["query_mask"]].float().cpu().numpy(),
-                row["wanted_embedding"].float().cpu().numpy(),
-                row["excluded_embedding"].float().cpu().numpy() if bool(row["excluded_embedding"].any()) else None,
-            )
-            for row in rows
-        ]
+        cosine = str(self.similarity_fn_name) == "cosine"  # other similarities have no threshold
+        parts = [_parts_of(row, cosine and not_weight is None) for row in rows]
         return parts[0] if is_single else parts
 
     def forward(self, input: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         features = super().forward(input, **kwargs)
         # The other vectors of a query pass through what comes after the pooling, as its own has done.
-        for name in ("query_vectors", "wanted_embedding", "excluded_embedding"):
+        for name in COMPOSED[1:]:
             if name in features:
                 vectors = features[name]
                 passed = {"sentence_embedding": vectors.reshape(-1, vectors.shape[-1])}
@@ -297,6 +315,26 @@ class BoolBertSentenceTransformer(SentenceTransformer):
         super().save(path, *args, **kwargs)
         if isinstance(self[0], Router):
             _open_both_doors(Path(path))
+
+
+def _parts_of(row: dict[str, Any], with_penalty: bool) -> QueryParts:
+    """One query's row of what the model gives."""
+    found = {name: row[name].float().cpu().numpy() for name in (*COMPOSED, "penalty") if name in row}
+    exists = row["query_mask"].cpu().numpy()
+    parts = QueryParts(
+        found["query_vectors"][exists],
+        found["wanted_embedding"],
+        found["excluded_embedding"] if found["excluded_embedding"].any() else None,
+    )
+    if not with_penalty or "penalty" not in found:
+        return parts
+    weight, above = map(float, found["penalty"])
+    return parts._replace(wanted_vectors=found["wanted_vectors"][exists], penalty=(weight, above))
+
+
+def _unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Vectors of length 1."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
 def operator_row(operators: Iterable[Any] | None) -> list[int] | None:

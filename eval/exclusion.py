@@ -131,10 +131,11 @@ def scores(model: Any, traps: TrapSet) -> list[Score]:
     if bert.config.exclusion != "none":
         alone = encode_inputs(without_exclusion(model), texts, "query", 32)
         found.append(score("attention alone", alone, documents, traps))
+    found.append(score("as the model is", encode_inputs(model, texts, "query", 32), documents, traps))
     for weight in (None, 0.0, 0.2, 0.4, 0.6):
         inputs = texts if weight is None else [{"text": text, "not_weight": weight} for text in texts]
-        name = "as the model is" if weight is None else f"exclusion {weight}"
-        found.append(score(name, encode_inputs(model, inputs, "query", 32), documents, traps))
+        name = "one vector" if weight is None else f"one vector, {weight}"
+        found.append(score(name, encode_inputs(model, inputs, "query", 32, one_vector=True), documents, traps))
     return found
 
 
@@ -189,7 +190,7 @@ def changed_queries(model: Any, plain: Any, data: str) -> tuple[list[str], int]:
     folder, _, split = data.rpartition(":")
     task = quest_task(folder or None, split if folder else "dev", progress=False)
     asked = [question.text for question in task.questions if not {"or", "not"} & set(question.operators or ())]
-    ours, theirs = (encode_inputs(encoder, asked, "query", 32) for encoder in (model, plain))
+    ours, theirs = (encode_inputs(encoder, asked, "query", 32, one_vector=True) for encoder in (model, plain))
     ours = ours if ours.ndim == 2 else ours[:, 0]
     return [text for text, one, other in zip(asked, ours, theirs, strict=True) if not np.array_equal(one, other)], len(
         asked

@@ -78,13 +78,14 @@ class Dense(System):
         self.documents = len(vectors)
         self.parameters = query_parameters(model)
 
-    def encode(self, questions: Sequence[Question]) -> Tensor:
-        """The questions' vectors (Q, D), on the model's device."""
+    def encode(self, questions: Sequence[Question], *, one_vector: bool = False) -> Tensor:
+        """The questions' vectors, as `encode_inputs` gives them, on the model's device."""
         operators = [self._labels(question) for question in questions] if self.gate == "given" else None
-        encoded = encode_queries(self.model, [question.text for question in questions], operators)
+        texts = [question.text for question in questions]
+        encoded = encode_queries(self.model, texts, operators, one_vector=one_vector)
         vectors = torch.from_numpy(encoded).to(self.model.device)
         check_shapes(vectors, self.vectors, 1)
-        finite = torch.isfinite(vectors).all(dim=1)
+        finite = torch.isfinite(vectors).flatten(1).all(dim=1)
         if not finite.all():
             bad = questions[int((~finite).nonzero()[0])]
             raise EvaluationError(f"{self.name}: the vector of query {bad.id} holds NaN or infinity")
@@ -224,7 +225,7 @@ class Subtraction(System):
         excluded = [negated(parsed_parts(question.text)) for question in questions]
         owners = [row for row, texts in enumerate(excluded) for _ in texts]
         extra = [Question(text, text, ()) for texts in excluded for text in texts]
-        vectors = self.dense.encode([*questions, *extra])
+        vectors = self.dense.encode([*questions, *extra], one_vector=True)
         whole, parts = vectors[: len(questions)].clone(), vectors[len(questions) :]
         whole.index_add_(0, torch.tensor(owners, dtype=torch.long, device=whole.device), parts, alpha=-self.not_weight)
         return dot_products(whole, self.dense.vectors)

@@ -12,6 +12,7 @@ from torch import Tensor
 from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
 from boolbert.retrieval.prefetch import prefetch
 from boolbert.retrieval.tokens import TextReader, Tokens
+from boolbert.retrieval.two_sided import two_sided
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -41,12 +42,13 @@ def encode_queries(
     operators: Sequence[Sequence[int] | None] | None = None,
     *,
     batch_size: int = QUERY_BATCH,
+    one_vector: bool = False,
 ) -> npt.NDArray[np.float32]:
     """The vectors of queries. `operators` (Bool-BERT only): three 0/1 per query, or None to let its gate decide."""
     inputs: Sequence[Any] = texts
     if operators is not None:
         inputs = [{"text": text, "operators": row} for text, row in zip(texts, operators, strict=True)]
-    return encode_inputs(model, inputs, "query", batch_size)
+    return encode_inputs(model, inputs, "query", batch_size, one_vector=one_vector)
 
 
 def encode_inputs(
@@ -56,13 +58,16 @@ def encode_inputs(
     batch_size: int,
     *,
     on_batch: Callable[[int], object] | None = None,
+    one_vector: bool = False,
 ) -> npt.NDArray[np.float32]:
     """The vectors of texts, or of {"text": ..., "operators": ...}, in their order; task is "query" or "document".
 
     The same as `encode_query` and `encode_document`, and faster. The batches depend on the inputs alone. (N, D), or
-    (N, K, D) for the queries of a Bool-BERT that has a vector for each alternative of OR.
+    (N, K, D) for the queries of a Bool-BERT that has a vector for each alternative of OR, or (N, K + 1, D + 1), as
+    `two_sided` gives it, for one with a penalty; the latter not with `one_vector`.
     """
-    return encode_batches(model, _batches(model, inputs, task, batch_size), task, on_batch=on_batch)
+    batches = _batches(model, inputs, task, batch_size)
+    return encode_batches(model, batches, task, on_batch=on_batch, one_vector=one_vector)
 
 
 @torch.inference_mode()
@@ -72,6 +77,7 @@ def encode_batches(
     task: str,
     *,
     on_batch: Callable[[int], object] | None = None,
+    one_vector: bool = False,
 ) -> npt.NDArray[np.float32]:
     """The vectors of all batches' rows, in the order of the rows. A GPU is never waited for before the last one."""
     if model.training:
@@ -80,10 +86,7 @@ def encode_batches(
     rows, vectors = [np.empty(0, np.int64)], []
     for batch_rows, features in batches:
         features = model({name: _sent(value, model.device) for name, value in features.items()}, task=task)
-        output = features.get("query_vectors", features["sentence_embedding"]).float()
-        if output.ndim == 3 and output.shape[1] == 1:
-            output = output[:, 0]
-        vectors.append(torch.nn.functional.normalize(output, dim=-1) if cosine else output)
+        vectors.append(_found(features, cosine, one_vector))
         rows.append(batch_rows)
         if on_batch is not None:
             on_batch(len(batch_rows))
@@ -93,6 +96,16 @@ def encode_batches(
     result = np.empty_like(encoded)
     result[np.concatenate(rows)] = encoded
     return result
+
+
+def _found(features: dict[str, Any], cosine: bool, one_vector: bool) -> Tensor:
+    """What a search needs of a batch. Only vectors of length 1 have a threshold for what is excluded."""
+    if "penalty" in features and cosine and not one_vector:
+        return two_sided(features["wanted_vectors"], features["excluded_embedding"], features["penalty"])
+    output = features.get("query_vectors", features["sentence_embedding"]).float()
+    if output.ndim == 3 and output.shape[1] == 1:
+        output = output[:, 0]
+    return torch.nn.functional.normalize(output, dim=-1) if cosine else output
 
 
 def _batches(model: "SentenceTransformer", inputs: Sequence[Any], task: str, batch_size: int) -> Iterator[Batch]:

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from boolbert.errors import RetrievalError, optional
 from boolbert.files import whole_file
 from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, Ranked, Scores, Vectors, check_shapes, merge_vectors, top_k
+from boolbert.retrieval.two_sided import is_two_sided, two_sided_scores, wanted_rows
 
 TRAINING_VECTORS = 100_000
+LEAST_DEPTH = 200  # documents that are looked at where queries keep what they exclude apart
 
 
 class FaissIndex:
@@ -57,6 +60,8 @@ class FaissIndex:
         `allowed`: the documents that may be found; all if not given.
         """
         check_shapes(queries, self.documents, k)
+        if is_two_sided(queries, self.documents):
+            return self._search_two_sided(queries, k, allowed)
         count, size = min(k, len(self.documents)), queries.shape[-1]
         options = {} if allowed is None else {"params": _only(self._index, allowed)}
         scores, rows = self._index.search(np.ascontiguousarray(queries.reshape(-1, size), np.float32), count, **options)
@@ -65,6 +70,22 @@ class FaissIndex:
             return scores, rows
         shape = (len(queries), queries.shape[1], count)
         return merge_vectors(scores.reshape(shape), rows.reshape(shape))
+
+    def _search_two_sided(
+        self, queries: npt.NDArray[np.float32], k: int, allowed: npt.NDArray[np.bool_] | None
+    ) -> tuple[Scores, Ranked]:
+        """Twice as many documents by what is wanted, sorted anew by what is excluded."""
+        _, rows = self.search(wanted_rows(queries), max(2 * k, LEAST_DEPTH), allowed)
+        width = min(k, len(self.documents))
+        best_scores, best_rows = np.full((len(queries), width), -np.inf, np.float32), np.full((len(queries), width), -1)
+        for number, found in enumerate(rows):
+            found = found[found >= 0]
+            vectors = np.concatenate([self.documents[row : row + 1] for row in found.tolist()]).astype(np.float32)
+            scores = two_sided_scores(torch.from_numpy(queries[number : number + 1]), torch.from_numpy(vectors))[0]
+            scores, order = scores.sort(descending=True, stable=True)
+            count = min(width, len(found))
+            best_scores[number, :count], best_rows[number, :count] = scores[:count], found[order[:count].numpy()]
+        return best_scores, best_rows
 
 
 def _only(index: Any, allowed: npt.NDArray[np.bool_]) -> Any:

@@ -118,9 +118,15 @@ class QuickSearcher(BoolSearcher):
 
     def _vectors(self, reading: QueryReading, not_weight: float | None) -> QueryVectors:
         labels = multi_hot(reading.operators)
-        *_, vectors, exists, wanted, excluded = self._run(reading.query, labels, reading.not_scope, not_weight)
-        return QueryVectors(
-            vectors[0][exists[0]].numpy(), wanted[0].numpy(), excluded[0].numpy() if bool(excluded.any()) else None
+        found = self._run(reading.query, labels, reading.not_scope, not_weight)
+        _, _, _, vectors, exists, wanted, excluded, wanted_vectors, penalty = found
+        keeps_apart = penalty.numel() > 0 and self._is_cosine and not_weight is None
+        return QueryVectors.of(
+            vectors[0][exists[0]].numpy(),
+            wanted[0].numpy(),
+            excluded[0].numpy() if bool(excluded.any()) else None,
+            wanted_vectors[0][exists[0]].numpy() if keeps_apart else None,
+            tuple(penalty[0].tolist()) if keeps_apart else None,
         )
 
     def _run(
@@ -244,8 +250,8 @@ class _Query(nn.Module):
         read = self.bert.read(**inputs)
         scope = ids.new_empty(0) if read.scope is None else read.scope
         out = self.encoder({**inputs, "not_weight": not_weight, "task": "query"}, task="query")
-        names = ("query_vectors", "query_mask", "wanted_embedding", "excluded_embedding")
-        return read.cue_logits, read.operators, scope, *(out[name] for name in names)
+        names = ("query_vectors", "query_mask", "wanted_embedding", "excluded_embedding", "wanted_vectors", "penalty")
+        return read.cue_logits, read.operators, scope, *(out.get(name, ids.new_empty(0)) for name in names)
 
 
 def _program_of(model: SearchModel) -> bytes:

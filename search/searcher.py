@@ -23,20 +23,12 @@ from boolbert.retrieval.stores import FileStore, VectorStore, open_store
 from boolbert.retrieval.stores.file_store import Snapshot
 from boolbert.retrieval.stores.where import fitted_filter
 
+from .closest import Candidate, QueryVectors, closest, far_enough, in_store
 from .known import named_rows
 from .reading import QueryReading, Span, Word, with_lexicon_cues, with_roles, word_at, words_of
 
-DEEPEST = 16_384  # documents of a store that are looked through for `exclude_above`; Milvus gives no more
 # Who decides which operators are on.
 CALLER, MODEL, LEXICON, NOBODY = "the caller", "the model's gate", "the cue lexicon", "nobody: a plain encoder"
-
-
-class QueryVectors(NamedTuple):
-    """A query's own vector and one for each alternative (K, D), what it wants, and what it excludes, if any."""
-
-    vectors: npt.NDArray[np.float32]
-    wanted: npt.NDArray[np.float32]
-    excluded: npt.NDArray[np.float32] | None
 
 
 class Found(NamedTuple):
@@ -69,17 +61,6 @@ class Hit:
     def key(self) -> int | str | None:
         """What tells it from all other documents of its collection."""
         return self.id if self.row is None else self.row
-
-
-class Candidate(NamedTuple):
-    """A document as the index or store has found it."""
-
-    score: float
-    row: int | None
-    id: str | None
-    title: str
-    text: str
-    vector: npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -342,7 +323,7 @@ class BoolSearcher:
             vectors = encode_queries(encoder, [reading.query])
             return QueryVectors(vectors, vectors[0], None)
         given = {"operators": list(reading.operators), "not_weight": not_weight, "not_scope": reading.not_scope}
-        return QueryVectors(*encoder.encode_query_parts(reading.query, **given))
+        return QueryVectors.of(*encoder.encode_query_parts(reading.query, **given))
 
     @property
     def _is_cosine(self) -> bool:
@@ -356,7 +337,7 @@ class BoolSearcher:
         """The query's vectors, what it wants and what it excludes, all of one length."""
         parts = self._vectors(reading, not_weight)
         if self._is_cosine:
-            parts = QueryVectors(_scaled(parts.vectors), _scaled(parts.wanted), parts.excluded)
+            parts = parts._replace(vectors=_scaled(parts.vectors), wanted=_scaled(parts.wanted))
         if parts.excluded is None:
             return parts
         return parts._replace(excluded=_scaled(parts.excluded) * np.linalg.norm(parts.wanted))
@@ -368,9 +349,9 @@ class BoolSearcher:
         if words is not None and (where is not None or isinstance(self.index, VectorStore)):
             return self._fused_in_store(parts, k, exclude_above, where, words)
         if where is not None and isinstance(self.index, Index):
-            return _in_store(self._filterable, parts, k, exclude_above, where)
+            return in_store(self._filterable, parts, k, exclude_above, where)
         if isinstance(self.index, VectorStore):
-            return _in_store(self.index, parts, k, exclude_above, where)
+            return in_store(self.index, parts, k, exclude_above, where)
         found = []
         ranked = (
             self._rank(self.index, parts, k, exclude_above)
@@ -395,7 +376,7 @@ class BoolSearcher:
         depth = min(max(k, DEPTH), len(index))
         holding = [int(row) for row in self._word_search.top_k([words], depth)[0] if row >= 0]
         _, close = self._rank(index, parts, depth, exclude_above)
-        return _fused_rows(close, _far_enough(holding, index.vectors, parts, exclude_above), k)
+        return _fused_rows(close, far_enough(holding, index.vectors, parts, exclude_above), k)
 
     def _fused_in_store(
         self, parts: QueryVectors, k: int, exclude_above: float | None, where: str | None, words: str
@@ -410,11 +391,10 @@ class BoolSearcher:
             self._words_of_store = (now, WordSearch(texts, "none"))
         allowed = now.allowed(fitted_filter(where, now.about.fields))
         depth = min(max(k, DEPTH), len(now))
-        found = store.search(parts.vectors[None], depth, where)[0]
-        close = [now.rows[hit.record.id] for hit in found if hit.record.id in now.rows]
+        found = closest(store, parts, depth, exclude_above, where)
+        close = [now.rows[hit.record.id] for _, hit in found if hit.record.id in now.rows]
         ranked = self._words_of_store[1].top_k([words], len(now))[0].tolist()
-        holding = [row for row in ranked if row >= 0 and allowed[row]][:depth]
-        close, holding = (_far_enough(rows, now, parts, exclude_above) for rows in (close, holding))
+        holding = far_enough([row for row in ranked if row >= 0 and allowed[row]][:depth], now, parts, exclude_above)
         candidates = []
         for score, row in zip(*_fused_rows(close, holding, k), strict=True):
             segment, inside = now.at(row)
@@ -429,12 +409,12 @@ class BoolSearcher:
         device = self._device
         vectors = index.vectors.on(device)
         if exclude_above is None or parts.excluded is None:
-            scores, rows = top_k(parts.vectors[None], vectors, k, device=device)
+            scores, rows = top_k(parts.asked[None], vectors, k, device=device)
             return scores[0].tolist(), rows[0].tolist()
-        check_shapes(parts.vectors, vectors, k)
+        check_shapes(parts.asked[None], vectors, k)
         score, excluded = (
-            dot_products(torch.from_numpy(wanted).to(device), vectors)
-            for wanted in (parts.vectors[None], parts.excluded[None])
+            dot_products(torch.from_numpy(asked).to(device), vectors)
+            for asked in (parts.asked[None], parts.excluded[None])
         )
 
         def allowed(start: int, end: int) -> torch.Tensor:
@@ -453,32 +433,6 @@ def open_index(name: str | Path) -> Index | VectorStore:
 def is_store(name: str | Path) -> bool:
     """Whether a name is a store's, or that of an index which has become one."""
     return str(name).endswith((".db", ".faiss")) or "://" in str(name) or (Path(name) / STORE).exists()
-
-
-def _in_store(
-    store: VectorStore, parts: QueryVectors, k: int, exclude_above: float | None, where: str | None
-) -> list[Candidate]:
-    """A store cannot leave out what is near to a second vector: ask it for more until enough are far from it."""
-    depth = k
-    while True:
-        found = store.search(parts.vectors[None], depth, where)[0]
-        kept = found
-        if exclude_above is not None and parts.excluded is not None:
-            kept = [hit for hit in found if float(hit.vector @ parts.excluded) <= exclude_above]
-        if len(kept) >= k or len(found) < depth or depth >= DEEPEST:
-            return [
-                Candidate(hit.score, None, hit.record.id, hit.record.title, hit.record.text, hit.vector)
-                for hit in kept[:k]
-            ]
-        depth = min(4 * depth, DEEPEST)
-
-
-def _far_enough(rows: list[int], vectors: Any, parts: QueryVectors, exclude_above: float | None) -> list[int]:
-    """The rows that are not too near to what is excluded."""
-    excluded = parts.excluded
-    if exclude_above is None or excluded is None:
-        return rows
-    return [row for row in rows if float(vectors[row : row + 1][0].astype(np.float32) @ excluded) <= exclude_above]
 
 
 def _fused_rows(close: list[int], holding: list[int], k: int) -> tuple[list[float], list[int]]:

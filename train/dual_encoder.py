@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from boolbert.modeling_boolbert import masked_mean
+from boolbert.retrieval.two_sided import is_two_sided, two_sided, two_sided_scores
 
 QUERY, DOCUMENT = "query", "document"
 TEMPERATURES = {"dot": 1.0, "cosine": 0.05}
@@ -26,8 +28,15 @@ class DualEncoder(nn.Module):
         self._no_split_modules = sorted({type(layer).__name__ for layer in layers})
 
     def forward(self, side: str, inputs: dict[str, Any]) -> Tensor:
-        """The vectors of a side's texts in float32: (B, D), or (B, K, D) for queries with a vector per alternative."""
+        """The vectors of a side's texts in float32: (B, D), or (B, K, D) for queries with a vector per alternative.
+
+        A query with a penalty has two forms, both of which learn: these K, and behind them what `two_sided` gives.
+        """
         output = (self.query if side == QUERY else self.document)(**inputs)
+        if "penalty" in output and self.similarity == "cosine":
+            composed = F.pad(F.normalize(output.query_vectors.float(), dim=-1), (0, 1))
+            apart = two_sided(output.wanted_vectors, output.excluded_embedding, output.penalty)
+            return torch.cat([composed, apart], 1)
         if "query_vectors" in output:  # a Bool-BERT composes its vectors
             vectors = output.query_vectors if output.query_vectors.shape[1] > 1 else output.sentence_embedding
         else:
@@ -44,12 +53,23 @@ class DualEncoder(nn.Module):
         return copy
 
 
+def both_forms(queries: Tensor) -> tuple[Tensor, Tensor]:
+    """A query's one vector, with its alternatives, and the form that keeps what it excludes apart."""
+    count = (queries.shape[1] - 1) // 2
+    return queries[:, :count, :-1], queries[:, count:]
+
+
+def searched_with(queries: Tensor, documents: Tensor) -> Tensor:
+    """The form in which queries of a `DualEncoder` are searched with."""
+    return both_forms(queries)[1] if is_two_sided(queries, documents) else queries
+
+
 def contrastive_loss(
     queries: Tensor, documents: Tensor, targets: Tensor, excluded: Tensor | None = None, temperature: float = 1.0
 ) -> Tensor:
     """Cross-entropy of each query's target among all documents: (Q, D) or (Q, K, D), (C, D), (Q,), (Q, C) bool.
 
-    With several vectors per query the largest dot product is the score.
+    With several vectors per query the largest dot product is the score. Queries in two forms have the mean of two.
     `excluded` marks documents that are no negatives of a query: they answer it as well.
 
     >>> import torch
@@ -58,9 +78,17 @@ def contrastive_loss(
     >>> contrastive_loss(vectors, vectors, torch.tensor([0, 1]), excluded)
     tensor(0.1566)
     """
-    scores = queries.float() @ documents.float().T / temperature  # (Q, C) or (Q, K, C)
-    if scores.ndim == 3:
-        scores = scores.amax(1)
-    if excluded is not None:
-        scores = scores.masked_fill(excluded, float("-inf"))
-    return F.cross_entropy(scores, targets)
+    documents = documents.float()
+    if is_two_sided(queries, documents):
+        composed, apart = both_forms(queries)
+        all_scores = [(composed @ documents.T).amax(1), two_sided_scores(apart, documents)]
+    else:
+        scores = queries.float() @ documents.T  # (Q, C) or (Q, K, C)
+        all_scores = [scores.amax(1) if scores.ndim == 3 else scores]
+    losses = []
+    for scores in all_scores:
+        scores = scores / temperature
+        if excluded is not None:
+            scores = scores.masked_fill(excluded, float("-inf"))
+        losses.append(F.cross_entropy(scores, targets))
+    return torch.stack(losses).mean()

@@ -10,9 +10,10 @@ from boolbert.errors import TrainingError
 from boolbert.modeling_boolbert import is_boolean
 
 SCHEDULES = ("linear", "cosine", "constant")
-# The strength of exclusion is one number that has to move by tenths. At a rate that suits matrices it would stay where
-# it started.
+# The strength of exclusion and the penalty are single numbers that have to move by tenths. At a rate that suits
+# matrices they would stay where they started.
 STRENGTH = "composer.strength"
+SINGLE_NUMBERS = (STRENGTH, "composer.penalty", "composer.penalty_above")
 STRENGTH_RATE = 1e-2
 
 
@@ -54,7 +55,7 @@ def build_optimizer(
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
             rate = (boolean_learning_rate or learning_rate) if is_boolean(name) else learning_rate
-            rate = STRENGTH_RATE if name.endswith(STRENGTH) else rate
+            rate = STRENGTH_RATE if name.endswith(SINGLE_NUMBERS) else rate
             decay = weight_decay if is_decayed(name, parameter) else 0.0
             new = {"params": [], "lr": rate, "base_lr": rate, "weight_decay": decay}
             groups.setdefault((rate, decay), new)["params"].append(parameter)

@@ -29,7 +29,7 @@ from boolbert.retrieval.negatives import DEPTH, wrong_answers
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.tokens import Tokens, encode_tokens, gather_rows, tokenize
 from boolbert.train.arguments import RunArguments, flag
-from boolbert.train.dual_encoder import DOCUMENT, QUERY, TEMPERATURES, DualEncoder, contrastive_loss
+from boolbert.train.dual_encoder import DOCUMENT, QUERY, TEMPERATURES, DualEncoder, contrastive_loss, searched_with
 from boolbert.train.grad_cache import Side, embedding_backward, reseed
 from boolbert.train.loop import check_batch
 from boolbert.train.reading import LabelledTokens, freeze_reading, label_sentences, parsed_sentence
@@ -59,6 +59,7 @@ class RetrievalArguments(RunArguments):
     recipe: str | None = flag(None, "paper: attention as in the paper, and a query vector that is only pooled")
     exclusion: str | None = flag(None, "none, scalar or head; as the encoder has it if not given")
     exclusion_weight: float | None = flag(None, "the strength of exclusion to begin with; the encoder's if not given")
+    penalty: float | None = flag(None, "of what is near to what is excluded, to begin with; 0: one vector is all")
     branches: int | None = flag(None, "vectors for this many alternatives of OR; as the encoder has it if not given")
     attention: str | None = flag(None, "operators that change attention, such as not or and,or,not; or none")
     freeze_reading: bool = flag(True, "cues, scopes and the query side's embeddings stay as stage 1 has taught them")
@@ -82,6 +83,7 @@ class RetrievalArguments(RunArguments):
         self.require("exclusion", self.exclusion in (None, *EXCLUSIONS), f"one of {', '.join(EXCLUSIONS)}")
         weight = self.exclusion_weight
         self.require("exclusion_weight", weight is None or weight > 0, "above 0")
+        self.require("penalty", self.penalty is None or self.penalty >= 0, "at least 0")
         self.require("branches", self.branches is None or self.branches >= 0, "at least 0")
         self.require("attention", set(self.attention_operators or []) <= set(OPERATORS), "names of operators, or none")
         for name in ("reading_weight", "stay_close"):
@@ -103,6 +105,7 @@ class RetrievalArguments(RunArguments):
         flags = {
             "exclusion": self.exclusion,
             "exclusion_weight": self.exclusion_weight,
+            "penalty": self.penalty,
             "branches": self.branches,
             "attention_operators": self.attention_operators,
         }
@@ -228,7 +231,9 @@ class RetrievalStage:
             loss = contrastive_loss(queries, documents, batch["targets"], batch["excluded"], self.temperature)
             if self.start_vectors is not None:
                 rows = batch["rows"].to(queries.device)
-                moved = (queries - self.start_vectors[rows]).square().flatten(1).sum(1) * self.is_plain[rows]
+                # The vectors of a query without OR and NOT are all alike.
+                moved = (queries - self.start_vectors[rows]).view(len(rows), -1, queries.shape[-1])[:, 0]
+                moved = moved.square().sum(1) * self.is_plain[rows]
                 loss = loss + self.args.stay_close * moved.mean()
             return loss
 
@@ -262,7 +267,7 @@ class RetrievalStage:
         if documents is None:
             documents = encode_tokens(self.model, DOCUMENT, self.documents, self.accelerator)
         task = self.data.dev
-        _, rows = top_k(queries, documents, search_depth(task), device=documents.device)
+        _, rows = top_k(searched_with(queries, documents), documents, search_depth(task), device=documents.device)
         per_query = self.metrics(task, rows)
         groups = next(iter(task.groups.values()), [])
         return {**means(per_query), "groups": group_means(per_query, groups)}
@@ -271,7 +276,8 @@ class RetrievalStage:
         """Wrong answers that the model, before it is trained, ranks high."""
         queries = encode_tokens(model, QUERY, self.queries["train"], self.accelerator, self.operators["train"])
         documents = encode_tokens(model, DOCUMENT, self.documents, self.accelerator)
-        _, rows = top_k(queries, documents, min(DEPTH, len(documents)), device=documents.device)
+        queries, depth = searched_with(queries, documents), min(DEPTH, len(documents))
+        _, rows = top_k(queries, documents, depth, device=documents.device)
         return wrong_answers(list(rows), self.data.train)
 
     def _query_inputs(self, rows: np.ndarray) -> dict[str, Tensor]:

@@ -84,11 +84,17 @@ def run_retrieval(
 def build_model(start: Start, args: RetrievalArguments) -> DualEncoder:
     """Both encoders, and how their vectors are made: as the flags say, else as the encoder was trained."""
     gate = None if args.gate == "given" else args.gate
+    similarity = args.similarity or start.encoder.similarity
+    settings = args.model_settings()
+    if similarity != "cosine":
+        if args.penalty:
+            raise TrainingError(f"--penalty needs vectors of one length: --similarity cosine, got {similarity}")
+        settings["penalty"] = 0.0
     model = DualEncoder(
-        start.query_encoder(baseline=args.baseline, gate=gate, seed=args.seed, **args.model_settings()),
+        start.query_encoder(baseline=args.baseline, gate=gate, seed=args.seed, **settings),
         start.document_encoder(),
         pooling=args.pooling or start.encoder.pooling,
-        similarity=args.similarity or start.encoder.similarity,
+        similarity=similarity,
     )
     if args.exclusion_weight is not None:  # the start may have learned another one
         for name, parameter in model.query.named_parameters():

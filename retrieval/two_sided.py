@@ -1,0 +1,43 @@
+"""Queries that keep what they want and what they exclude apart, in a form that any search can use.
+
+A document d of length 1 scores max_k a_k.d - w max(0, b.d - t): a_k are the query's alternatives, b what it excludes,
+and only what is nearer to b than t loses. Written with [d; 1], that is the largest product with all rows but the last,
+less the product with the last where it is positive. So w and t are a part of the vectors, and learn through them.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def two_sided(wanted: Tensor, excluded: Tensor, penalty: Tensor) -> Tensor:
+    """The rows of queries: (B, K, D), (B, D) and w and t, (B, 2) -> (B, K + 1, D + 1)."""
+    last = torch.cat([F.normalize(excluded.float(), dim=-1), -penalty[:, 1:]], -1) * penalty[:, :1]
+    return torch.cat([F.pad(F.normalize(wanted.float(), dim=-1), (0, 1)), last.unsqueeze(1)], 1)
+
+
+def is_two_sided(queries: Any, documents: Any) -> bool:
+    """Whether queries are such rows, for documents of this size."""
+    return len(queries.shape) == 3 and queries.shape[-1] == documents.shape[-1] + 1
+
+
+def wanted_rows(queries: Any) -> Any:
+    """The vectors of what is wanted alone: (B, K, D)."""
+    return queries[:, :-1, :-1]
+
+
+def two_sided_scores(queries: Tensor, documents: Tensor) -> Tensor:
+    """The scores of documents of length 1: (B, K + 1, D + 1), (N, D) -> (B, N).
+
+    >>> query = two_sided(torch.tensor([[[1.0, 0.0]]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[0.5, 0.4]]))
+    >>> two_sided_scores(query, torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]))
+    tensor([[ 1.0000,  0.7000, -0.3000]])
+    """
+    vectors, shift = queries[..., :-1], queries[:, -1, -1:]
+    *wanted, excluded = vectors.unbind(1)
+    scores = torch.stack([rows @ documents.T for rows in wanted]).amax(0)
+    if not torch.is_grad_enabled() and not excluded.any():  # half the work where nothing is excluded
+        return scores
+    return scores - (excluded @ documents.T + shift).clamp_min(0)

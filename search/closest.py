@@ -1,0 +1,105 @@
+"""A query as vectors, and the documents of a store that are closest to it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from boolbert.retrieval.stores import Found, VectorStore
+from boolbert.retrieval.two_sided import two_sided, two_sided_scores, wanted_rows
+
+DEEPEST = 16_384  # documents of a store that are looked through; Milvus gives no more
+LEAST_DEPTH = 64  # documents that a store is asked for at first where something is excluded
+
+
+class QueryVectors(NamedTuple):
+    """A query's own vector and one for each alternative (K, D), what it wants, and what it excludes, if any.
+
+    rows: what `two_sided` gives, where both are kept apart; else the vectors are searched with.
+    """
+
+    vectors: npt.NDArray[np.float32]
+    wanted: npt.NDArray[np.float32]
+    excluded: npt.NDArray[np.float32] | None
+    rows: npt.NDArray[np.float32] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        vectors: npt.NDArray[np.float32],
+        wanted: npt.NDArray[np.float32],
+        excluded: npt.NDArray[np.float32] | None,
+        wanted_vectors: npt.NDArray[np.float32] | None,
+        penalty: tuple[float, float] | None,
+    ) -> "QueryVectors":
+        """From what a model gives: the fields of its `QueryParts`."""
+        if excluded is None or wanted_vectors is None or penalty is None:
+            return cls(vectors, wanted, excluded)
+        apart = torch.from_numpy(wanted_vectors)[None], torch.from_numpy(excluded)[None]
+        return cls(vectors, wanted, excluded, two_sided(*apart, torch.tensor([penalty]))[0].numpy())
+
+    @property
+    def asked(self) -> npt.NDArray[np.float32]:
+        """What documents are ranked by."""
+        return self.vectors if self.rows is None else self.rows
+
+    @property
+    def fetched_by(self) -> npt.NDArray[np.float32]:
+        """Vectors with which no document's dot product is below its score."""
+        return self.vectors if self.rows is None else wanted_rows(self.rows[None])[0]
+
+
+class Candidate(NamedTuple):
+    """A document as the index or store has found it."""
+
+    score: float
+    row: int | None
+    id: str | None
+    title: str
+    text: str
+    vector: npt.NDArray[np.float32]
+
+
+def in_store(
+    store: VectorStore, parts: QueryVectors, k: int, exclude_above: float | None, where: str | None
+) -> list[Candidate]:
+    """The k best documents of a store."""
+    return [
+        Candidate(score, None, hit.record.id, hit.record.title, hit.record.text, hit.vector)
+        for score, hit in closest(store, parts, k, exclude_above, where)
+    ]
+
+
+def closest(
+    store: VectorStore, parts: QueryVectors, k: int, exclude_above: float | None, where: str | None
+) -> list[tuple[float, Found]]:
+    """The k best documents of a store, which knows nothing of what is excluded, with their scores.
+
+    It is asked for more until no document that it has not given could be among them.
+    """
+    depth = k if parts.excluded is None else max(4 * k, LEAST_DEPTH)
+    while True:
+        found = store.search(parts.fetched_by[None], depth, where)[0]
+        kept = [hit for hit in found if not _is_near(hit.vector, parts, exclude_above)]
+        scores = [hit.score for hit in kept]
+        if parts.rows is not None and kept:
+            vectors = torch.from_numpy(np.stack([hit.vector for hit in kept]))
+            scores = two_sided_scores(torch.from_numpy(parts.rows)[None], vectors)[0].tolist()
+        order = sorted(range(len(kept)), key=lambda number: -scores[number])[:k]
+        is_sure = len(order) == k and scores[order[-1]] >= found[-1].score
+        if is_sure or len(found) < depth or depth >= DEEPEST:
+            return [(scores[number], kept[number]) for number in order]
+        depth = min(4 * depth, DEEPEST)
+
+
+def far_enough(rows: list[int], vectors: Any, parts: QueryVectors, exclude_above: float | None) -> list[int]:
+    """The rows that are not too near to what is excluded."""
+    if exclude_above is None or parts.excluded is None:
+        return rows
+    return [row for row in rows if not _is_near(vectors[row : row + 1][0].astype(np.float32), parts, exclude_above)]
+
+
+def _is_near(vector: npt.NDArray[np.float32], parts: QueryVectors, exclude_above: float | None) -> bool:
+    """Whether a document is too near to what is excluded."""
+    return exclude_above is not None and parts.excluded is not None and float(vector @ parts.excluded) > exclude_above
