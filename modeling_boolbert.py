@@ -31,6 +31,7 @@ from transformers.utils.generic import can_return_tuple
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_boolbert import OPERATORS, BoolBertConfig
+from .kernels_boolbert import attention_inputs, forget, is_usable, pack
 
 NUM_OPERATORS = len(OPERATORS)
 OR, NOT = OPERATORS.index("or"), OPERATORS.index("not")
@@ -453,7 +454,37 @@ class BoolBertSelfAttention(BertSelfAttention):
     ) -> tuple[Tensor, Tensor | None]:
         if not boolean:
             return super().forward(hidden_states, attention_mask, **kwargs)  # type: ignore[return-value, arg-type]
-        operators, cue_probs, exponent, gate, operator_embeddings, token_mask, reader_logits = boolean
+        *boolean_parts, packed = boolean
+        inputs = None
+        if packed is not None:
+            inputs = self._fused_inputs(hidden_states, attention_mask is None, boolean, packed)
+        if inputs is None:
+            inputs = self._plain_inputs(hidden_states, attention_mask is None, *boolean_parts)
+
+        attention = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
+        output, weights = attention(
+            self,
+            *inputs,
+            attention_mask,
+            dropout=self.dropout.p if self.training else 0.0,
+            scaling=self.scaling,
+            **kwargs,
+        )  # (B, L, heads, head size + columns + spare)
+        return output[..., : self.attention_head_size].reshape(*hidden_states.shape[:2], -1), weights
+
+    def _plain_inputs(
+        self,
+        hidden_states: Tensor,
+        has_padding: bool,
+        operators: OperatorRange,
+        cue_probs: Tensor,
+        exponent: Tensor,
+        gate: Tensor,
+        operator_embeddings: Tensor,
+        token_mask: Tensor,
+        reader_logits: Tensor | None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Query, key and value with their Boolean columns: (B, heads, L, head size + columns + spare) each."""
         scope, _ = self.scope_predictor(
             hidden_states, cue_probs, operator_embeddings, token_mask, reader_logits, operators
         )
@@ -464,25 +495,52 @@ class BoolBertSelfAttention(BertSelfAttention):
         query = self.query(hidden_states).view(shape).transpose(1, 2)
         key = self.key(hidden_states).view(shape).transpose(1, 2)
         value = self.value(hidden_states).view(shape).transpose(1, 2)
-        padding = None if attention_mask is not None else (1 - token_mask) * MASKED_SCORE
+        padding = (1 - token_mask) * MASKED_SCORE if has_padding else None
         query_side, key_side = self.boolean_columns(scope, bias, gate, padding, operators[1] == NUM_OPERATORS)
         # Zeros behind the columns fill the head up to a size that kernels like.
         columns = query_side.shape[-1]
         spare = -(self.attention_head_size + columns) % HEAD_MULTIPLE
         zeros = query.new_zeros(()).expand(*query.shape[:-1], spare)
-
-        attention = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
-        output, weights = attention(
-            self,
+        return (
             torch.cat([query, query_side.to(query.dtype), zeros], -1),
             torch.cat([key, key_side.to(key.dtype), zeros], -1),
             F.pad(value, (0, columns + spare)),
-            attention_mask,
-            dropout=self.dropout.p if self.training else 0.0,
-            scaling=self.scaling,
-            **kwargs,
-        )  # (B, L, heads, head size + columns + spare)
-        return output[..., : self.attention_head_size].reshape(batch, length, -1), weights
+        )
+
+    def _fused_inputs(
+        self, hidden_states: Tensor, has_padding: bool, boolean: tuple[Any, ...], packed: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor] | None:
+        """The same from one matrix product and one kernel; None where the layer has been changed."""
+        operators, _, _, gate, operator_embeddings, *_ = boolean
+        has_not = operators[1] == NUM_OPERATORS
+        columns = operators[1] - operators[0] + (has_not and self.not_reach == "both") + has_padding
+        width = self.attention_head_size + columns
+        return attention_inputs(
+            self,
+            hidden_states,
+            packed,
+            gate,
+            operator_embeddings,
+            operators,
+            width=width + -width % HEAD_MULTIPLE,
+            has_padding=has_padding,
+            masked_score=MASKED_SCORE,
+        )
+
+    # The kernel notices changed weights by itself. Here it makes room, and meets writes that leave no trace.
+    def train(self, mode: bool = True) -> "BoolBertSelfAttention":
+        if mode:
+            forget(getattr(self.query, "weight", None))
+        return super().train(mode)
+
+    def _apply(self, *args: Any, **kwargs: Any) -> "BoolBertSelfAttention":
+        before = next(self.parameters(), None)
+        place = before is not None and (before.device, before.dtype)
+        super()._apply(*args, **kwargs)
+        after = next(self.parameters(), None)
+        if after is not before or place != (after is not None and (after.device, after.dtype)):
+            forget(getattr(self.query, "weight", None))
+        return self
 
     def boolean_columns(
         self, scope: Tensor, bias: Tensor, gate: Tensor, padding: Tensor | None, has_not: bool = True
@@ -791,7 +849,9 @@ class BoolBertModel(BoolBertPreTrainedModel):
         reading, passed_down = BooleanReading(), ()
         if boolean:
             reading, cue_probs, gate, scope_logits = self._read(embeddings, token_mask, operators, not_scope)
-            passed_down = self._pass_down(cue_probs, gate, scope_logits, token_mask, self._are_recorded(kwargs))
+            passed_down = self._pass_down(
+                embeddings, cue_probs, gate, scope_logits, token_mask, self._are_recorded(kwargs)
+            )
         plain_mask, boolean_mask = self._attention_masks(attention_mask, embeddings, bool(passed_down))
         hidden_states = self.encoder(embeddings, plain_mask, boolean_mask, passed_down, **kwargs)
         return BoolBertOutput(
@@ -883,9 +943,16 @@ class BoolBertModel(BoolBertPreTrainedModel):
         )
 
     def _pass_down(
-        self, cue_probs: Tensor, gate: Tensor, scope_logits: Tensor | None, token_mask: Tensor, are_recorded: bool
+        self,
+        states: Tensor,
+        cue_probs: Tensor,
+        gate: Tensor,
+        scope_logits: Tensor | None,
+        token_mask: Tensor,
+        are_recorded: bool,
     ) -> tuple[Any, ...]:
-        """What every Boolean layer gets: the operators that it has to compute, and what it needs for these.
+        """What every Boolean layer gets: the operators that it has to compute, and what it needs for these. The last
+        entry is the same once more for the kernel, which does not want many tensors; None where it is not used.
 
         Operators that never change attention are left out, except where scopes or biases are recorded. Those that are
         off in the whole batch are left out where looking costs nothing: on a CPU, without gradients, not in a traced
@@ -905,8 +972,12 @@ class BoolBertModel(BoolBertPreTrainedModel):
         chosen = slice(first, last)
         exponent = gaussian_exponent(cue_probs > DECISION, self.config.window)[:, chosen]
         embeddings = self.operator_embeddings[chosen]
+        cue_probs, gate = cue_probs[:, chosen], gate[:, chosen]
         reader = None if scope_logits is None else scope_logits[:, chosen]
-        return (first, last), cue_probs[:, chosen], exponent, gate[:, chosen], embeddings, token_mask, reader
+        packed = None
+        if not are_recorded and is_usable(states, self.training):
+            packed, gate = pack(cue_probs, exponent, reader, token_mask), gate.contiguous()
+        return (first, last), cue_probs, exponent, gate, embeddings, token_mask, reader, packed
 
     def _are_recorded(self, kwargs: dict[str, Any]) -> bool:
         """Whether the caller wants what single layers compute for each operator."""

@@ -10,6 +10,7 @@ from transformers import BertConfig, BertForMaskedLM, BertModel
 
 from boolbert import BoolBertConfig, BoolBertForPreTraining, BoolBertModel
 
+CODE = ("configuration_boolbert.py", "kernels_boolbert.py", "modeling_boolbert.py")
 NEW_PARTS = (
     *("operator_embeddings", "cue_predictor", "gate.", "scope_predictor", "bias_predictor"),
     *("scope_reader", "composer"),
@@ -125,7 +126,7 @@ def test_save_and_load_again(tmp_path, lively, batch, model_class):
     model = lively(model_class, boolean_layers=[1], gate="cue", window=3, pooling="mean")
     model.save_pretrained(tmp_path)
     files = {path.name for path in tmp_path.iterdir()}
-    assert files == {"config.json", "model.safetensors", "configuration_boolbert.py", "modeling_boolbert.py"}
+    assert files == {"config.json", "model.safetensors", *CODE}
     saved = json.loads((tmp_path / "config.json").read_text())
     assert saved["auto_map"] == {
         "AutoConfig": "configuration_boolbert.BoolBertConfig",

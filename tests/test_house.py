@@ -19,6 +19,7 @@ FILES = {
     "pages": "ground",
     "terminal": "ground",
     "configuration_boolbert": "model",
+    "kernels_boolbert": "model",
     "modeling_boolbert": "model",
     "sentence_boolbert": "sentence",
     "runs": "runs",
@@ -49,7 +50,7 @@ ALLOWED |= {
     "app": {*ENGINE, "search", "serve"},
     "cli": {*ENGINE, "search", "serve", "eval", "train", "hub", "tools"},
 }
-HUB_FILES = ("configuration_boolbert", "modeling_boolbert", "sentence_boolbert")
+HUB_FILES = ("configuration_boolbert", "kernels_boolbert", "modeling_boolbert", "sentence_boolbert")
 
 
 def source_files():

@@ -12,6 +12,7 @@ import training_helpers as helpers
 from search_fixtures import write_documents, write_run
 
 from boolbert.errors import BoolBertError
+from boolbert.hub.assemble import CODE
 from boolbert.retrieval.models import load_encoder
 from boolbert.search import BoolSearcher, Index, build_index, load_model
 
@@ -87,7 +88,7 @@ def test_pickled_states_of_a_checkpoint(tmp_path, stopped, mark, name):
 def test_code_in_a_models_folder_is_not_run_without_trust(run, mark):
     """This package's own classes load it, whatever stands in the folder's code files and settings."""
     code = f"import os\nos.mkdir({str(mark)!r})\n"
-    for name in ("modeling_boolbert.py", "configuration_boolbert.py", "sentence_boolbert.py", "evil.py"):
+    for name in (*CODE, "evil.py"):
         (run / name).write_text(code)
         (run / "document_encoder" / name).write_text(code)
     for part in ("", "document_encoder"):

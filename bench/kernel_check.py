@@ -1,0 +1,185 @@
+"""The kernel of `kernels_boolbert.py` on a GPU: the plain version's numbers, and how close to BERT it comes.
+
+python bench/kernel_check.py                  # under a minute
+python bench/kernel_check.py --graphs         # also as CUDA graphs
+"""
+
+import argparse
+import contextlib
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+SHAPES = ("1x64", "32x64", "256x64", "192x256", "32x512")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shapes", nargs="+", default=list(SHAPES), help="batch x length")
+    parser.add_argument("--rounds", type=int, default=15, help="how often each is timed")
+    parser.add_argument("--graphs", action="store_true", help="time CUDA graphs too")
+    parser.add_argument("--json", metavar="FILE", help="write all figures there")
+    options = parser.parse_args()
+    find_package()
+    if not torch.cuda.is_available():
+        raise SystemExit("bench/kernel_check.py needs a CUDA device")
+    torch.manual_seed(0)
+    figures: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+    print(json.dumps(figures), flush=True)
+    figures["errors"] = check(options)
+    figures["times"] = times(options)
+    if options.json:
+        Path(options.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+
+
+def find_package() -> None:
+    """Make this checkout importable as `boolbert`."""
+    folder = Path(tempfile.mkdtemp())
+    (folder / "boolbert").symlink_to(Path(__file__).resolve().parent.parent)
+    sys.path.insert(0, str(folder))
+
+
+@contextlib.contextmanager
+def plain() -> Iterator[None]:
+    """Bool-BERT without the kernel."""
+    from boolbert import modeling_boolbert
+
+    usable = modeling_boolbert.is_usable
+    modeling_boolbert.is_usable = lambda *_: False
+    try:
+        yield
+    finally:
+        modeling_boolbert.is_usable = usable
+
+
+def make_batch(shape: str) -> dict[str, Tensor]:
+    """Rows from half to all of the length, all operators on."""
+    batch, length = (int(number) for number in shape.split("x"))
+    lengths = torch.linspace(length if batch == 1 else length // 2, length, batch).long()
+    mask = (torch.arange(length) < lengths[:, None]).long()
+    ids = torch.randint(1000, 30000, (batch, length))
+    return {"input_ids": ids.cuda(), "attention_mask": mask.cuda()}
+
+
+def check(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Lively random weights, so that scopes and biases matter: both ways against the plain way in double precision."""
+    from boolbert import BoolBertConfig, BoolBertModel
+
+    rows = []
+    print(f"{'model':<34}{'dtype':<10}{'plain':>10}{'kernel':>10}   worst cosine distance to float64, as a share")
+    settings: list[dict[str, Any]] = [
+        {},
+        {"not_reach": "both"},
+        {"not_reach": "all", "conv_kernel": 5},
+        {"attention_operators": ["not"]},
+        {"hidden_size": 384, "num_attention_heads": 12},
+    ]
+    for changes in settings:
+        model = BoolBertModel(BoolBertConfig(**{"num_hidden_layers": 2, **changes})).eval()
+        with torch.no_grad():
+            for name, weight in model.named_parameters():
+                if "scope_predictor.context" in name or "cue_weight" in name or "output_weight" in name:
+                    weight.normal_(std=0.1)
+            for layer in model.encoder.layer:
+                layer.attention.self.bias_predictor.output_bias.fill_(3.0)
+            model.scope_reader.output_bias.zero_()
+        batch = make_batch("8x48")
+        batch["operators"] = torch.randint(0, 2, (8, 3), device="cuda")
+        real = batch["attention_mask"].bool()
+        with torch.inference_mode():
+            with plain():
+                exact = model.to("cuda", torch.float64)(**batch).last_hidden_state[real]
+            for dtype in (torch.float32, torch.bfloat16):
+                model.to(dtype)
+                with plain():
+                    expected = model(**batch).last_hidden_state[real].double()
+                got = model(**batch).last_hidden_state[real].double()
+                errors = [1 - torch.cosine_similarity(states, exact).mean().item() for states in (expected, got)]
+                row = {"model": str(changes), "dtype": str(dtype).removeprefix("torch."), "errors": errors}
+                rows.append(row)
+                verdict = "" if errors[1] < 2 * errors[0] + 1e-6 else "   WRONG"
+                print(
+                    f"{row['model'][:33]:<34}{row['dtype']:<10}{errors[0]:>10.1e}{errors[1]:>10.1e}{verdict}",
+                    flush=True,
+                )
+    return rows
+
+
+def times(options: argparse.Namespace) -> list[dict[str, Any]]:
+    from transformers import BertConfig, BertModel
+
+    from boolbert import BoolBertConfig, BoolBertModel
+
+    bert = BertModel(BertConfig()).to("cuda", torch.bfloat16).eval()
+    boolean = BoolBertModel(BoolBertConfig()).to("cuda", torch.bfloat16).eval()
+    rows = []
+    print(f"\n{'shape':<9}{'mode':<8}{'BERT ms':>9}{'plain':>9}{'kernel':>9}{'plain/BERT':>12}{'kernel/BERT':>13}")
+    for shape in options.shapes:
+        batch = make_batch(shape)
+        operators = torch.ones(len(batch["input_ids"]), 3, device="cuda")
+
+        def run_bert(batch: Any = batch) -> None:
+            bert(**batch)
+
+        def run_kernel(batch: Any = batch, operators: Tensor = operators) -> None:
+            boolean(**batch, operators=operators)
+
+        def run_plain(batch: Any = batch, operators: Tensor = operators) -> None:
+            with plain():
+                boolean(**batch, operators=operators)
+
+        works = {"BERT": run_bert, "plain": run_plain, "kernel": run_kernel}
+        with torch.inference_mode():
+            modes = {"eager": works}
+            if options.graphs:
+                modes["graph"] = {name: as_graph(work) for name, work in works.items()}
+            for mode, steps in modes.items():
+                took = in_turn(steps, options.rounds)
+                ratios = {name: took[name] / took["BERT"] for name in ("plain", "kernel")}
+                rows.append({"shape": shape, "mode": mode, "ms": took, "ratios": ratios})
+                print(
+                    f"{shape:<9}{mode:<8}{took['BERT']:>9.3f}{took['plain']:>9.3f}{took['kernel']:>9.3f}"
+                    f"{ratios['plain']:>12.2f}{ratios['kernel']:>13.2f}",
+                    flush=True,
+                )
+    return rows
+
+
+def in_turn(steps: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
+    """Median milliseconds of each."""
+    taken: dict[str, list[float]] = {name: [] for name in steps}
+    for count in range(rounds + 3):
+        for name, step in steps.items():
+            torch.cuda.synchronize()
+            began = time.perf_counter()
+            step()
+            torch.cuda.synchronize()
+            if count >= 3:
+                taken[name].append(1000 * (time.perf_counter() - began))
+    return {name: statistics.median(values) for name, values in taken.items()}
+
+
+def as_graph(step: Callable[[], None]) -> Callable[[], None]:
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(stream)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,475 @@
+# Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
+"""Bool-BERT's inference on a GPU: one matrix product and one Triton kernel in place of a layer's fifty small steps.
+
+`modeling_boolbert.py` computes the same with plain torch wherever this file does not apply: on a CPU, without Triton,
+with gradients, in training, in a compiled or traced graph, and for layers that somebody has changed.
+"""
+
+import os
+import weakref
+import zlib
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.utils.weak import WeakIdKeyDictionary
+
+# Tensor cores take no less than this many rows and columns.
+SMALLEST_DOT = 16
+# The first of some neighbouring operators, and the one after the last.
+OperatorRange = tuple[int, int]
+# The rows of [`join`]'s constants for each operator. The convolution's weights for the cue follow, one per tap.
+CONV_BIAS, SCALE, SHIFT, OUTPUT_BIAS, OPERATOR_GATE, THRESHOLD, SPREAD, CUE_WEIGHT = range(8)
+REACHES = ("outside", "both", "all")
+# The module of the hooks with which transformers records what layers give.
+RECORDER = "transformers.utils.output_capturing"
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+HAS_TRITON = find_spec("triton") is not None
+# Bound by `triton_kernel`: Triton looks the name up among the globals of a kernel's file.
+tl: Any = None
+
+
+def is_interpreted() -> bool:
+    """Whether Triton runs kernels as Python on the CPU, as tests do."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def is_usable(layer_input: Tensor, is_training: bool) -> bool:
+    """Whether the kernel may stand in for the plain version: on these states, at this moment."""
+    if is_training or torch.is_grad_enabled() or not (layer_input.is_cuda or is_interpreted()):
+        return False
+    if torch.jit.is_tracing() or torch.compiler.is_exporting():
+        return False
+    if torch.compiler.is_compiling():
+        return HAS_TRITON
+    return type(layer_input) is Tensor and HAS_TRITON and triton_kernel() is not None
+
+
+class Kept:
+    """What was made of some weights, and how these were then."""
+
+    def __init__(self) -> None:
+        self.weights: list[Any] = []
+        self.stamp: Any = None
+        self.made: tuple[Tensor, ...] = ()
+        # A CUDA graph reads the memory that it was recorded with as long as it lives.
+        self.is_recorded = False
+        self.recorded: list[tuple[Tensor, ...]] = []
+
+    def is_of(self, weights: Sequence[Tensor]) -> bool:
+        return all(seen() is weight for seen, weight in zip(self.weights, weights, strict=True))
+
+    def clear(self) -> None:
+        if self.is_recorded:
+            self.recorded.append(self.made)
+        self.weights, self.stamp, self.made, self.is_recorded = [], None, (), False
+
+
+# By the first of the weights: gone when that is gone, and no part of a module that could be saved, copied or traced.
+_kept: Any = WeakIdKeyDictionary()
+
+
+def keep(weights: Sequence[Tensor], setting: Any, make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    """What `make` gives, kept until a weight or the setting changes.
+
+    A change is one of object (`load_state_dict(assign=True)`), of memory (`.to()`) or of version (an optimizer's step,
+    `load_state_dict`). A write through `.data` leaves no trace: see [`forget`]. A CUDA graph is recorded with the
+    weights of that moment.
+    """
+    is_recording = weights[0].is_cuda and torch.cuda.is_current_stream_capturing()
+    try:
+        stamp = [setting, *(weight._version for weight in weights), *(weight.data_ptr() for weight in weights)]
+    except RuntimeError:  # made in inference mode: nobody counts the changes
+        return make()
+    kept = _kept.get(weights[0])
+    if kept is not None and kept.stamp == stamp and kept.is_of(weights):
+        kept.is_recorded |= is_recording
+        return kept.made
+    with torch.inference_mode(False), torch.no_grad(), torch.autocast(weights[0].device.type, enabled=False):
+        made = make()
+    if not is_recording:  # or the memory would belong to the graph
+        kept = _kept.setdefault(weights[0], Kept()) if kept is None else kept
+        kept.clear()
+        kept.weights, kept.stamp, kept.made = [weakref.ref(weight) for weight in weights], stamp, made
+    return made
+
+
+def forget(weight: Tensor | None) -> None:
+    """Drop what was made of this weight and others."""
+    kept = None if weight is None else _kept.get(weight)
+    if kept is not None:
+        kept.clear()
+
+
+def joined_weights(
+    weights: Sequence[Tensor], embeddings: Tensor, operators: OperatorRange, dtype: torch.dtype, width: int
+) -> tuple[Tensor, ...]:
+    """[`join`], kept. The operators' embeddings come as a new view each time, of the same memory and version."""
+    try:
+        setting = (operators, dtype, width, embeddings.data_ptr(), embeddings._version)
+    except RuntimeError:
+        return join(weights, embeddings, operators, dtype, width)
+    return keep(weights, setting, lambda: join(weights, embeddings, operators, dtype, width))
+
+
+def weights_of(layer: Any) -> list[Tensor] | None:
+    """All that [`join`] reads, in its order; None where the layer is not what its classes say: an adapter, a quantised
+    weight or somebody's hook stands in between.
+
+    This is asked of every layer in every call, so it looks things up where `nn.Module` keeps them.
+    """
+    modules = layer._modules
+    scope, bias = modules["scope_predictor"], modules["bias_predictor"]
+    film, inner = scope._modules["film"], bias._modules
+    linears = (
+        *(modules["query"], modules["key"], modules["value"], inner["dense"], scope._modules["context"]),
+        *(film._modules["modulation"], inner["operator_gate"]),
+    )
+    for linear in linears:
+        if type(linear) is not nn.Linear:
+            return None
+    for module in (*linears, scope, bias, film):
+        if module._forward_pre_hooks or module._forward_hooks or "forward" in module.__dict__:
+            # transformers leaves its recording hooks behind; where something is recorded nobody asks here.
+            hooks = [getattr(hook, "__module__", "") for hook in module._forward_hooks.values()]
+            if module._forward_pre_hooks or "forward" in module.__dict__ or set(hooks) != {RECORDER}:
+                return None
+    own = [linear._parameters for linear in linears]
+    weights = [
+        *(part[name] for part in own[:4] for name in ("weight", "bias")),
+        *(own[4]["weight"], scope._parameters["cue_weight"], scope._parameters["bias"], scope._parameters["threshold"]),
+        *(own[5]["weight"], own[5]["bias"], own[6]["weight"]),
+        *(bias._parameters[name] for name in ("sigma", "position_weight", "output_weight", "output_bias")),
+    ]
+    return None if any(weight is None for weight in weights) else weights
+
+
+def join(
+    weights: Sequence[Tensor], embeddings: Tensor, operators: OperatorRange, dtype: torch.dtype, width: int
+) -> tuple[Tensor, ...]:
+    """Weight and bias of the one product, the experts' constants, and the bias predictor's two own weights.
+
+    The product's columns: query, key and value, heads x `width` each, where zeros leave room behind each head; the bias
+    predictors' hidden layers; the convolution's taps.
+    """
+    query, query_bias, key, key_bias, value, value_bias, dense, dense_bias, context = weights[:9]
+    cue_weight, conv_bias, threshold, film, film_bias, operator_gate = weights[9:15]
+    sigma, position_weight, output_weight, output_bias = weights[15:]
+    (kernel, _, heads), (_, hidden), size = cue_weight.shape, position_weight.shape, query.shape[1]
+    chosen, rows = slice(*operators), slice(operators[0] * hidden, operators[1] * hidden)
+    count, spare = operators[1] - operators[0], width - query.shape[0] // heads
+
+    projections = [F.pad(part.view(heads, -1, size), (0, 0, 0, spare)).flatten(0, 1) for part in (query, key, value)]
+    biases = [F.pad(part.view(heads, -1), (0, spare)).flatten() for part in (query_bias, key_bias, value_bias)]
+    taps = context.view(kernel, -1, heads, size)[:, chosen].flatten(0, 2)
+    weight, bias = torch.cat([*projections, dense[rows], taps]), torch.cat([*biases, dense_bias[rows]])
+    columns = product_columns(heads, width, count, hidden, kernel)
+    weight = F.pad(weight, (0, 0, 0, columns - weight.shape[0])).to(dtype).contiguous()
+    bias = F.pad(bias, (0, columns - bias.shape[0])).to(dtype)
+
+    gamma, beta = F.linear(embeddings, film, film_bias).float().chunk(2, -1)  # (E, heads) each
+    block = block_of(heads)
+    constants = torch.ones(count, CUE_WEIGHT + kernel, block, device=weight.device)
+    of_heads = {
+        CONV_BIAS: conv_bias[chosen],
+        SCALE: 1 + gamma,
+        SHIFT: beta,
+        OUTPUT_BIAS: output_bias[chosen],
+        OPERATOR_GATE: torch.sigmoid(F.linear(embeddings, operator_gate)),
+        THRESHOLD: threshold[chosen, None],
+        SPREAD: sigma[chosen, None].float().square().clamp_min(1e-6),
+    }
+    for row, values in of_heads.items():
+        constants[:, row, :heads] = values.float()
+    constants[:, CUE_WEIGHT:, :heads] = cue_weight[:, chosen].float().transpose(0, 1)
+    output_weight = F.pad(output_weight[chosen], (0, block - heads)).to(dtype).contiguous()  # (E, hidden, block)
+    return weight, bias, constants, position_weight[chosen].to(dtype, copy=True), output_weight
+
+
+def product_columns(heads: int, width: int, operators: int, hidden: int, kernel: int) -> int:
+    """How many columns the one product has, filled up to a multiple of 16."""
+    columns = 3 * heads * width + operators * (hidden + kernel * heads)
+    return columns + -columns % 16
+
+
+def block_of(size: int) -> int:
+    """The smallest power of two that holds `size` and that a tensor core takes.
+
+    >>> block_of(12), block_of(17)
+    (16, 32)
+    """
+    return max(SMALLEST_DOT, 1 << (size - 1).bit_length())
+
+
+def pack(cue_probs: Tensor, exponent: Tensor, reader_logits: Tensor | None, token_mask: Tensor) -> Tensor:
+    """What is the same for all layers, side by side: (B, 3 E + 1, L)."""
+    reader_logits = torch.zeros_like(cue_probs) if reader_logits is None else reader_logits
+    return torch.cat([cue_probs, exponent, reader_logits, token_mask.unsqueeze(1)], 1)
+
+
+def attention_inputs(
+    layer: Any,
+    hidden_states: Tensor,
+    packed: Tensor,
+    gate: Tensor,
+    embeddings: Tensor,
+    operators: OperatorRange,
+    *,
+    width: int,
+    has_padding: bool,
+    masked_score: float,
+) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Query, key and value with their Boolean columns, (B, heads, L, width) each; None for a layer that was changed."""
+    weights = weights_of(layer) if layer.config.hidden_act == "gelu" else None
+    if weights is None:
+        return None
+    device = hidden_states.device.type
+    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weights[0].dtype
+    if dtype not in DTYPES:
+        return None
+    heads, size = layer.num_attention_heads, layer.attention_head_size
+    # A graph gets the whole as one operation; without one, that detour would only take time.
+    make = product_operation if torch.compiler.is_compiling() else boolean_product
+    product = make(
+        hidden_states,
+        packed,
+        gate,
+        embeddings,
+        weights,
+        operators[0],
+        operators[1],
+        dtype,
+        heads,
+        size,
+        width,
+        REACHES.index(layer.not_reach),
+        has_padding,
+        masked_score,
+        layer.scaling,
+    )
+    batch, length, _ = hidden_states.shape
+    parts = product[..., : 3 * heads * width].view(batch, length, 3, heads, width).permute(2, 0, 3, 1, 4)
+    query, key, value = parts.unbind(0)
+    return query, key, value
+
+
+def boolean_product(
+    hidden_states: Tensor,
+    packed: Tensor,
+    gate: Tensor,
+    embeddings: Tensor,
+    weights: Sequence[Tensor],
+    first: int,
+    last: int,
+    dtype: torch.dtype,
+    heads: int,
+    size: int,
+    width: int,
+    reach: int,
+    has_padding: bool,
+    masked_score: float,
+    scaling: float,
+) -> Tensor:
+    """The one product, with the Boolean columns written into it: (B, L, columns of the product)."""
+    made = joined_weights(weights, embeddings, (first, last), dtype, width)
+    weight, bias, constants, position_weight, output_weight = made
+    device = hidden_states.device.type
+    if torch.is_autocast_enabled(device):
+        with torch.autocast(device, enabled=False):
+            product = F.linear(hidden_states.to(dtype), weight, bias)
+    else:
+        product = F.linear(hidden_states.to(dtype), weight, bias)
+    batch, length, row = product.shape
+    tokens = batch * length
+    # Small blocks keep all of the GPU busy, larger ones read the weights less often.
+    block = SMALLEST_DOT if tokens <= 8192 else 2 * SMALLEST_DOT
+    hidden = position_weight.shape[1]
+    triton_kernel()[(-(-tokens // block),)](
+        product,
+        packed,
+        gate,
+        constants,
+        position_weight,
+        output_weight,
+        tokens,
+        length,
+        ROW=row,
+        OPERATORS=last - first,
+        HEADS=heads,
+        HEAD=size,
+        WIDTH=width,
+        HIDDEN=hidden,
+        TAPS=constants.shape[1] - CUE_WEIGHT,
+        HAS_NOT=last == 3,
+        REACH=reach,
+        HAS_PADDING=has_padding,
+        MASKED=masked_score,
+        STRENGTH=1 / scaling,
+        BLOCK=block,
+        BLOCK_HEADS=constants.shape[2],
+        BLOCK_HIDDEN=min(64, block_of(hidden)),
+        BLOCK_COLUMNS=1 << (width - size - 1).bit_length(),
+        num_warps=4,
+    )
+    return product
+
+
+# Published models bring a copy of this file: the name of the operation has to differ.
+product_operation = torch.library.custom_op(
+    f"boolbert::product_{zlib.crc32(__name__.encode()):08x}",
+    boolean_product,
+    mutates_args=(),
+    schema="(Tensor hidden_states, Tensor packed, Tensor gate, Tensor embeddings, Tensor[] weights, int first, "
+    "int last, ScalarType dtype, int heads, int size, int width, int reach, bool has_padding, float masked_score, "
+    "float scaling) -> Tensor",
+)
+
+
+@product_operation.register_fake
+def _(
+    hidden_states: Tensor,
+    packed: Tensor,
+    gate: Tensor,
+    embeddings: Tensor,
+    weights: Sequence[Tensor],
+    first: int,
+    last: int,
+    dtype: torch.dtype,
+    heads: int,
+    size: int,
+    width: int,
+    *others: Any,
+) -> Tensor:
+    kernel, hidden = weights[9].shape[0], weights[16].shape[1]
+    columns = product_columns(heads, width, last - first, hidden, kernel)
+    return hidden_states.new_empty(*hidden_states.shape[:2], columns, dtype=dtype)
+
+
+@cache
+def triton_kernel() -> Any:
+    """The kernel, made when it is first needed; None without Triton."""
+    global tl
+    try:
+        import triton
+        import triton.language as tl
+    except ImportError:
+        return None
+
+    # Whatever the length, one compiled kernel: a CUDA graph could not be recorded while another is compiled.
+    @triton.jit(do_not_specialize=["tokens", "length"])
+    def experts(
+        product,
+        packed,
+        gate,
+        constants,
+        position_weight,
+        output_weight,
+        tokens,
+        length,
+        ROW: tl.constexpr,
+        OPERATORS: tl.constexpr,
+        HEADS: tl.constexpr,
+        HEAD: tl.constexpr,
+        WIDTH: tl.constexpr,
+        HIDDEN: tl.constexpr,
+        TAPS: tl.constexpr,
+        HAS_NOT: tl.constexpr,
+        REACH: tl.constexpr,
+        HAS_PADDING: tl.constexpr,
+        MASKED: tl.constexpr,
+        STRENGTH: tl.constexpr,
+        BLOCK: tl.constexpr,
+        BLOCK_HEADS: tl.constexpr,
+        BLOCK_HIDDEN: tl.constexpr,
+        BLOCK_COLUMNS: tl.constexpr,
+    ):
+        """A block of tokens: scope and bias of each operator and head, written behind each head's query and key."""
+        FIRST_HIDDEN: tl.constexpr = 3 * HEADS * WIDTH
+        FIRST_TAP: tl.constexpr = FIRST_HIDDEN + OPERATORS * HIDDEN
+        ROWS: tl.constexpr = 7 + TAPS  # of the constants
+        PACKED: tl.constexpr = 3 * OPERATORS + 1
+
+        token = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        is_token = token < tokens
+        sentence, place = token // length, token % length
+        start = token.to(tl.int64) * ROW
+        read = packed + sentence.to(tl.int64) * (PACKED * length) + place
+        mask = tl.load(read + 3 * OPERATORS * length, mask=is_token, other=0.0)
+        head = tl.arange(0, BLOCK_HEADS)
+        is_head = head < HEADS
+        both = is_token[:, None] & is_head[None, :]
+        column = tl.arange(0, BLOCK_COLUMNS)[None, None, :]
+        query_side = tl.zeros((BLOCK, BLOCK_HEADS, BLOCK_COLUMNS), tl.float32)
+        key_side = tl.zeros((BLOCK, BLOCK_HEADS, BLOCK_COLUMNS), tl.float32)
+
+        for e in tl.static_range(OPERATORS):
+            own = constants + e * ROWS * BLOCK_HEADS + head
+            # The scope: each neighbour's tap, moved into place.
+            taps = tl.zeros((BLOCK, BLOCK_HEADS), tl.float32)
+            for k in tl.static_range(TAPS):
+                shift = k - TAPS // 2
+                is_there = is_token & (place + shift >= 0) & (place + shift < length)
+                where = product + start + shift * ROW + FIRST_TAP + (k * OPERATORS + e) * HEADS
+                tap = tl.load(where[:, None] + head[None, :], mask=is_there[:, None] & is_head[None, :], other=0.0)
+                cue = tl.load(read + e * length + shift, mask=is_there, other=0.0)
+                seen = tl.load(read + 3 * OPERATORS * length + shift, mask=is_there, other=0.0)
+                cue_weight = tl.load(own + (7 + k) * BLOCK_HEADS)
+                taps += (tap.to(tl.float32) + cue[:, None] * cue_weight[None, :]) * seen[:, None]
+            logits = (taps + tl.load(own)[None, :]) * tl.load(own + BLOCK_HEADS)[None, :]
+            logits += tl.load(own + 2 * BLOCK_HEADS)[None, :]
+            logits += tl.load(read + (2 * OPERATORS + e) * length, mask=is_token, other=0.0)[:, None]
+            margin = (1 / (1 + tl.exp(-logits)) - tl.load(own + 5 * BLOCK_HEADS)[None, :]) * mask[:, None]
+            scope = tl.where(margin > 0, 1.0, 0.0)
+
+            # The bias: what the position adds to the hidden layer, the activation, and the product with the output.
+            exponent = tl.load(read + (OPERATORS + e) * length, mask=is_token, other=0.0)
+            position = tl.exp(exponent / tl.load(constants + (e * ROWS + 6) * BLOCK_HEADS))
+            bias = tl.zeros((BLOCK, BLOCK_HEADS), tl.float32)
+            for first in range(0, HIDDEN, BLOCK_HIDDEN):
+                unit = first + tl.arange(0, BLOCK_HIDDEN)
+                is_unit = unit < HIDDEN
+                where = product + start + FIRST_HIDDEN + e * HIDDEN
+                hidden = tl.load(
+                    where[:, None] + unit[None, :], mask=is_token[:, None] & is_unit[None, :], other=0.0
+                ).to(tl.float32)
+                weight = tl.load(position_weight + e * HIDDEN + unit, mask=is_unit, other=0.0).to(tl.float32)
+                hidden += position[:, None] * weight[None, :]
+                hidden = 0.5 * hidden * (1 + tl.erf(hidden * 0.7071067811865476))
+                output = tl.load(
+                    output_weight + (e * HIDDEN + unit[:, None]) * BLOCK_HEADS + head[None, :],
+                    mask=is_unit[:, None],
+                    other=0.0,
+                )
+                bias += tl.dot(hidden.to(output.dtype), output, input_precision="ieee")
+            bias = (bias + tl.load(own + 3 * BLOCK_HEADS)[None, :]) * tl.load(own + 4 * BLOCK_HEADS)[None, :]
+            bias = tl.maximum(bias, 0.0) + tl.log(1 + tl.exp(-tl.abs(bias)))  # softplus
+            is_on = tl.load(gate + sentence * OPERATORS + e, mask=is_token, other=0.0)
+            strength = bias * (is_on * STRENGTH)[:, None]
+
+            query_column, key_column = scope, scope * strength
+            if HAS_NOT and e == OPERATORS - 1:
+                key_column = -key_column
+                query_column = 1.0 - scope
+                if REACH == 1:
+                    query_side = tl.where(column == e + 1, scope[:, :, None], query_side)
+                    key_side = tl.where(column == e + 1, ((scope - 1.0) * strength)[:, :, None], key_side)
+                if REACH == 2:
+                    query_column = tl.full((BLOCK, BLOCK_HEADS), 1.0, tl.float32)
+            query_side = tl.where(column == e, query_column[:, :, None], query_side)
+            key_side = tl.where(column == e, key_column[:, :, None], key_side)
+
+        if HAS_PADDING:
+            LAST: tl.constexpr = OPERATORS + 1 if HAS_NOT and REACH == 1 else OPERATORS
+            query_side = tl.where(column == LAST, 1.0, query_side)
+            key_side = tl.where(column == LAST, ((1 - mask) * MASKED)[:, None, None], key_side)
+        where = product + start[:, None, None] + head[None, :, None] * WIDTH + HEAD + column
+        is_column = both[:, :, None] & (column < WIDTH - HEAD)
+        tl.store(where, query_side.to(product.dtype.element_ty), mask=is_column)
+        tl.store(where + HEADS * WIDTH, key_side.to(product.dtype.element_ty), mask=is_column)
+
+    return experts
