@@ -5,7 +5,9 @@
 
 Inputs: input_ids and attention_mask (batch, length), operators (batch, 3) of 0/1 for and, or, not, where -1 leaves the
 decision to the model. Outputs: sentence_embedding (batch, size); query_vectors (batch, 1 + branches, size), it and one
-for each alternative of OR; query_mask, which of them exist.
+for each alternative of OR; query_mask, which of them exist. With a penalty also two_sided (batch, 2 + branches,
+size + 1): a document d of length 1 scores the largest product of [d; 1] with all rows but the last, less its product
+with the last where that is positive.
 """
 
 import argparse
@@ -23,15 +25,16 @@ from torch import Tensor, nn
 
 from boolbert.data import Quest
 from boolbert.errors import BoolBertError, optional, run_script
-from boolbert.retrieval.models import load_encoder
+from boolbert.retrieval.models import is_cosine, load_encoder
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.ranking import r_precision, recall_at_k
+from boolbert.retrieval.two_sided import two_sided
 from boolbert.sentence_boolbert import UNKNOWN, BoolBertTransformer, operator_row
 
 Vectors = npt.NDArray[np.float32]
 INPUTS = ("input_ids", "attention_mask", "operators")
 OUTPUT = "sentence_embedding"
-OUTPUTS = (OUTPUT, "query_vectors", "query_mask")
+OUTPUTS = (OUTPUT, "query_vectors", "query_mask", "two_sided")
 # More than rounding: the graph computes something else than the model.
 TOLERANCE = 1e-3
 
@@ -41,17 +44,27 @@ class QueryEncoder(nn.Module):
 
     def __init__(self, model: SentenceTransformer):
         super().__init__()
-        self.bert = query_module(model).model
+        self.bert: Any = query_module(model).model
         self.after = nn.ModuleList(list(model.children())[2:])  # what comes after the pooling
+        composer: Any = self.bert.composer
+        self.keeps_apart = composer.penalises and is_cosine(model)
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, operators: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, operators: Tensor) -> tuple[Tensor, ...]:
         output = self.bert(input_ids, attention_mask=attention_mask, operators=operators)
-        batch, count, size = output.query_vectors.shape
-        features = {OUTPUT: output.query_vectors.reshape(batch * count, size)}
+        vectors = self.passed(output.query_vectors)
+        found = (vectors[:, 0], vectors, output.query_mask)
+        if not self.keeps_apart:
+            return found
+        excluded = self.passed(output.excluded_embedding.unsqueeze(1))[:, 0]
+        return *found, two_sided(self.passed(output.wanted_vectors), excluded, output.penalty)
+
+    def passed(self, vectors: Tensor) -> Tensor:
+        """Vectors (batch, count, size) through what comes after the pooling."""
+        batch, count, size = vectors.shape
+        features = {OUTPUT: vectors.reshape(batch * count, size)}
         for module in self.after:
             features = module(features)
-        vectors = features[OUTPUT].reshape(batch, count, -1)
-        return vectors[:, 0], vectors, output.query_mask
+        return features[OUTPUT].reshape(batch, count, -1)
 
 
 def query_module(model: SentenceTransformer) -> BoolBertTransformer:
@@ -78,7 +91,7 @@ def export_onnx(model: SentenceTransformer, file: str | Path) -> None:
             example,
             str(file),
             input_names=list(INPUTS),
-            output_names=list(OUTPUTS),
+            output_names=list(OUTPUTS if encoder.keeps_apart else OUTPUTS[:3]),
             dynamic_shapes=({0: batch, 1: length}, {0: batch, 1: length}, {0: batch}),
             dynamo=True,
             external_data=False,

@@ -74,17 +74,27 @@ class FaissIndex:
     def _search_two_sided(
         self, queries: npt.NDArray[np.float32], k: int, allowed: npt.NDArray[np.bool_] | None
     ) -> tuple[Scores, Ranked]:
-        """Twice as many documents by what is wanted, sorted anew by what is excluded."""
-        _, rows = self.search(wanted_rows(queries), max(2 * k, LEAST_DEPTH), allowed)
+        """The best of more documents than are asked for, found by what is wanted and sorted by what is excluded too.
+
+        More are looked at until no other could be among the best.
+        """
         width = min(k, len(self.documents))
+        depth = min(max(2 * k, LEAST_DEPTH), len(self.documents))
+        near_scores, near = self.search(wanted_rows(queries), depth, allowed)
         best_scores, best_rows = np.full((len(queries), width), -np.inf, np.float32), np.full((len(queries), width), -1)
-        for number, found in enumerate(rows):
+        for number, found in enumerate(near):
             found = found[found >= 0]
+            if not len(found):
+                continue
             vectors = np.concatenate([self.documents[row : row + 1] for row in found.tolist()]).astype(np.float32)
             scores = two_sided_scores(torch.from_numpy(queries[number : number + 1]), torch.from_numpy(vectors))[0]
             scores, order = scores.sort(descending=True, stable=True)
             count = min(width, len(found))
             best_scores[number, :count], best_rows[number, :count] = scores[:count], found[order[:count].numpy()]
+        unsure = (best_scores[:, -1] < near_scores[:, -1]) & (depth < len(self.documents))
+        if unsure.any():
+            deeper = self._search_two_sided(queries[unsure], 4 * k, allowed)
+            best_scores[unsure], best_rows[unsure] = (part[:, :width] for part in deeper)
         return best_scores, best_rows
 
 

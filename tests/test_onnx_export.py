@@ -5,13 +5,14 @@ import pytest
 from sentence_helpers import OPERATORS, QUERIES, plain_bert, write_dual
 
 from boolbert.errors import BoolBertError
+from boolbert.retrieval.batches import encode_inputs
 from boolbert.sentence_boolbert import load_dual_encoder, save_dual_encoder
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 
 from boolbert import onnx_export
-from boolbert.onnx_export import encode_onnx, export_onnx, measure, quantize, show
+from boolbert.onnx_export import INPUTS, encode_onnx, export_onnx, measure, quantize, show
 
 EXPORTED = []
 
@@ -21,7 +22,9 @@ def exported(tmp_path_factory, lively, tiny_config, tokenizer):
     """A tiny model, its tokenizer and its ONNX file; exporting takes seconds, so it is done once."""
     if not EXPORTED:
         folder = tmp_path_factory.mktemp("onnx")
-        write_dual(folder / "dual", lively, tiny_config, tokenizer, num_hidden_layers=1, boolean_layers=[0])
+        write_dual(
+            folder / "dual", lively, tiny_config, tokenizer, num_hidden_layers=1, boolean_layers=[0], penalty=0.5
+        )
         model = load_dual_encoder(folder / "dual", device="cpu")
         export_onnx(model, folder / "query.onnx")
         EXPORTED.extend([model, tokenizer, folder / "query.onnx"])
@@ -37,6 +40,18 @@ def test_as_in_torch(exported, batch_size):
         found = encode_onnx(file, tokenizer, QUERIES, operators, batch_size=batch_size)
         np.testing.assert_allclose(found, expected, atol=1e-5)
     assert np.abs(model.encode_query(QUERIES) - expected).max() > 1e-3  # the operators are felt
+
+
+def test_what_a_search_needs_is_as_in_torch(exported):
+    import onnxruntime
+
+    model, tokenizer, file = exported
+    batch = tokenizer(QUERIES, padding=True, return_tensors="np")
+    inputs = {"operators": np.full((len(QUERIES), 3), -1), **{name: batch[name] for name in INPUTS[:2]}}
+    session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    found = session.run(["two_sided"], {name: np.int64(value) for name, value in inputs.items()})[0]
+    np.testing.assert_allclose(found, encode_inputs(model, QUERIES, "query", 8), atol=1e-5)
+    assert np.abs(found[:, -1]).max() > 0.1  # something is excluded
 
 
 def test_int8_and_its_loss(exported, capsys):

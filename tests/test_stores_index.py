@@ -30,7 +30,7 @@ FILTERS = (None, "year > 1970", "genres = western and not genres = 'war film' or
 
 @pytest.fixture
 def model(tmp_path, lively, tiny_config, tokenizer):
-    write_run(tmp_path / "model", lively, tiny_config, tokenizer, branches=4)
+    write_run(tmp_path / "model", lively, tiny_config, tokenizer, branches=4, penalty=0.5)
     return load_model(tmp_path / "model")
 
 
@@ -64,7 +64,7 @@ def test_the_same_ten_results_as_from_an_index(tmp_path, place, opened, model, f
                     np.testing.assert_allclose(*values, atol=1e-5)
     parts = stored._encode(stored.read(query, operators), None)
     assert (len(parts.vectors) > 1) == ("or" in operators)
-    assert (parts.excluded is not None) == ("not" in operators)
+    assert (parts.excluded is not None) == (parts.rows is not None) == ("not" in operators)
 
 
 def test_filters_leave_the_right_documents(tmp_path, model, films):

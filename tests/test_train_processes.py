@@ -125,7 +125,14 @@ def test_two_processes_with_half_the_batch_give_the_loss_and_gradients_of_one(st
     from accelerate import Accelerator
 
     changes = {
-        "quest": {"negatives": "violating", "mini_batch_size": 4, "gate": "learned"},
+        "quest": {
+            "negatives": "violating",
+            "mini_batch_size": 4,
+            "gate": "learned",
+            "similarity": "cosine",
+            "penalty": 0.5,
+            "branches": 2,
+        },
         "pretrain": {"batch_size": 5, "triplet_share": 0.8, "mini_batch_size": 6},
     }
     port = free_port()

@@ -60,6 +60,7 @@ class RetrievalArguments(RunArguments):
     exclusion: str | None = flag(None, "none, scalar or head; as the encoder has it if not given")
     exclusion_weight: float | None = flag(None, "the strength of exclusion to begin with; the encoder's if not given")
     penalty: float | None = flag(None, "of what is near to what is excluded, to begin with; 0: one vector is all")
+    learn_exclusion: bool = flag(True, "the strength of exclusion and the penalty learn too")
     branches: int | None = flag(None, "vectors for this many alternatives of OR; as the encoder has it if not given")
     attention: str | None = flag(None, "operators that change attention, such as not or and,or,not; or none")
     freeze_reading: bool = flag(True, "cues, scopes and the query side's embeddings stay as stage 1 has taught them")
@@ -162,6 +163,8 @@ class RetrievalStage:
         check_batch(min(args.batch_size, len(self.sampler.queries)), accelerator.num_processes)
         self.reading: LabelledTokens | None = None
         if isinstance(model.query, BoolBertModel):
+            if not args.learn_exclusion:
+                model.query.composer.requires_grad_(False)
             if args.freeze_reading:
                 freeze_reading(model.query)
             elif args.reading_weight:
