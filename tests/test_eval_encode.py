@@ -1,14 +1,14 @@
 """Encoding into shards: the same vectors as sentence-transformers, the same bytes after a kill, and clear refusals."""
 
 import json
-import subprocess
-import sys
+import signal
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from eval_fixtures import save_model
+from process_helpers import encode_shards, finish
 
 from boolbert.data import Corpus, Document
 from boolbert.errors import RetrievalError
@@ -142,45 +142,20 @@ def test_nan_and_overflow_are_errors(model, corpus, tmp_path):
         write_shard(tmp_path, 0, np.full((1, 2), 1e6, np.float32), manifest)
 
 
-# In a process of its own, since what other tests computed before can change the last bits of a float.
-KILLED = """
-import os, signal, sys
-from boolbert.data import Quest
-from boolbert.retrieval.encode import encode_corpus
-from boolbert.retrieval.models import load_encoder
-
-model = load_encoder(sys.argv[1], device="cpu", quiet=True)
-corpus = Quest(sys.argv[2]).corpus
-child = os.fork()
-if not child:
-    replace, done = os.replace, []
-
-    def dies(aside, path):
-        if len(done) == 4:  # the manifest and three shards are written, the fourth is not renamed yet
-            os.kill(os.getpid(), signal.SIGKILL)
-        done.append(path)
-        replace(aside, path)
-
-    os.replace = dies
-    encode_corpus(model, corpus, "cut", shard_size=8)
-assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
-print(*sorted(os.listdir("cut")))
-for name in ("cut", "whole"):
-    encode_corpus(model, corpus, name, shard_size=8)
-"""
-
-
-def test_a_real_kill_in_the_middle(folder, tmp_path):
+def test_a_real_kill_in_the_middle(folder, tmp_path, start):
+    """In processes of their own: what other tests computed before can change the last bits of a float."""
     data = tmp_path / "data"
     data.mkdir()
     rows = [json.dumps({"title": f"t{row}", "text": "films about war " * (row % 9)}) for row in range(60)]
     (data / "documents.jsonl").write_text("\n".join(rows) + "\n")
-    command = [sys.executable, "-c", KILLED, str(folder), str(data)]
-    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
-    half_written, *left = done.stdout.split()
+    cut, whole = tmp_path / "cut", tmp_path / "whole"
+    # The manifest and three shards have their names, the fourth does not yet.
+    assert finish(start(encode_shards, folder, data, cut, dies_at=4)) == [-signal.SIGKILL]
+    half_written, *left = sorted(path.name for path in cut.iterdir())
     assert half_written.startswith(".vectors-00003.npy")
     assert left == ["manifest.json", *(f"vectors-{number:05d}.npy" for number in range(3))]
-    assert all_bytes(tmp_path / "cut") == all_bytes(tmp_path / "whole")
+    assert finish(start(encode_shards, folder, data, cut, whole)) == [0]
+    assert all_bytes(cut) == all_bytes(whole)
 
 
 def test_texts_are_prepared_as_the_model_does(model, corpus):

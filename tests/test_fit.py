@@ -17,7 +17,7 @@ from boolbert.cli.fit import Fitted, fit
 from boolbert.errors import BoolBertError
 from boolbert.runs import Run
 
-SHORT = {"queries": 70, "epochs": 1}
+SHORT = {"queries": 70, "epochs": 1, "document_side": "fixed"}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def tiny(tmp_path_factory):
     return folder / "model"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def shop():
     return [dict(zip(COLUMNS, row, strict=True)) for row in products(120)]
 
@@ -41,13 +41,19 @@ def quiet(*lines):
     return None
 
 
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory, tiny, shop):
+    """What the tests that only look at a fit share."""
+    return fit(shop, tmp_path_factory.mktemp("fit") / "fitted", model=tiny, say=quiet, **SHORT)
+
+
 def asked_atoms(path):
     rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return {atom for row in rows for atom in row["metadata"]["atoms"]}
 
 
 def test_leaves_a_model_and_an_index_that_move_together(tmp_path, tiny, shop):
-    fitted = fit(shop, tmp_path / "fitted", model=tiny, document_side="fixed", say=quiet, **SHORT)
+    fitted = fit(shop, tmp_path / "fitted", model=tiny, say=quiet, **SHORT)
     assert isinstance(fitted, Fitted)
     assert fitted.before.keys() == fitted.after.keys() >= {"r_precision", "mrr@10", "negated"}
     assert fitted.before != fitted.after
@@ -73,7 +79,7 @@ def test_leaves_a_model_and_an_index_that_move_together(tmp_path, tiny, shop):
     assert str(fitted).startswith(f"{fitted.made.dev} held-out queries")
 
 
-def test_what_is_saved_lies_between_the_start_and_what_was_trained(tmp_path, tiny, shop):
+def test_what_is_saved_lies_between_the_start_and_what_was_trained(fitted):
     import torch
 
     from boolbert.train.retrieval_run import KEEP, move_towards
@@ -85,7 +91,6 @@ def test_what_is_saved_lies_between_the_start_and_what_was_trained(tmp_path, tin
     move_towards(linear, before, KEEP["fixed"])
     for name, value in linear.state_dict().items():
         torch.testing.assert_close(value, before[name] + 1 - KEEP["fixed"])
-    fitted = fit(shop, tmp_path / "fitted", model=tiny, say=quiet, **SHORT)
     measured = json.loads((fitted.folder / "model" / "metrics.json").read_text())["dev"]
     assert measured["ndcg@10"] == pytest.approx(fitted.after["ndcg@10"], abs=1e-6)  # of the mixed weights, both
     assert (
@@ -94,17 +99,17 @@ def test_what_is_saved_lies_between_the_start_and_what_was_trained(tmp_path, tin
     )
 
 
-def test_fixed_documents_keep_their_vectors_and_learned_ones_do_not(tmp_path, tiny, shop):
+def test_fixed_documents_keep_their_vectors_and_learned_ones_do_not(tmp_path, tiny, shop, fitted):
     from boolbert.retrieval.batches import encode_inputs
     from boolbert.retrieval.models import load_encoder
 
     start = load_encoder(str(tiny), quiet=True)
-    for side, same in (("fixed", True), ("learned", False)):
-        fitted = fit(shop, tmp_path / side, model=tiny, document_side=side, say=quiet, **SHORT)
-        texts = [fitted.searcher.index[row].text for row in range(120)]
+    learned = fit(shop, tmp_path / "learned", model=tiny, say=quiet, **{**SHORT, "document_side": "learned"})
+    for found, same in ((fitted, True), (learned, False)):
+        texts = [found.searcher.index[row].text for row in range(120)]
         before = encode_inputs(start, texts, "document", 32)
-        now = encode_inputs(fitted.model.encoder, texts, "document", 32)
-        assert np.allclose(fitted.searcher.index.vectors[:], now, atol=1e-5)
+        now = encode_inputs(found.model.encoder, texts, "document", 32)
+        assert np.allclose(found.searcher.index.vectors[:], now, atol=1e-5)
         assert np.allclose(before, now, atol=1e-5) == same
 
 
@@ -138,9 +143,8 @@ def test_a_plain_encoder_is_upgraded_first(tmp_path, tiny, monkeypatch):
     assert "plain encoder" in lines[-1]
 
 
-def test_a_fit_that_was_cut_off_goes_on(tmp_path, tiny, shop, monkeypatch):
+def test_a_fit_that_was_cut_off_goes_on(tmp_path, tiny, shop, fitted, monkeypatch):
     options = {"model": tiny, "say": quiet, **SHORT}
-    whole = fit(shop, tmp_path / "whole", **options)
     with monkeypatch.context() as patch:
         patch.setattr("boolbert.retrieval.index.build_index", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -148,7 +152,7 @@ def test_a_fit_that_was_cut_off_goes_on(tmp_path, tiny, shop, monkeypatch):
     with pytest.raises(BoolBertError, match="was cut off, with other flags"):
         fit(shop, tmp_path / "cut", **{**options, "epochs": 2})
     monkeypatch.setattr(fit_module, "make_queries", lambda *args, **kwargs: 1 / 0)  # not again
-    assert fit(shop, tmp_path / "cut", **options).after == whole.after
+    assert fit(shop, tmp_path / "cut", **options).after == fitted.after
     with pytest.raises(BoolBertError, match="holds a finished fit"):
         fit(shop, tmp_path / "cut", **options)
 
@@ -206,13 +210,14 @@ def readme_commands():
 
 
 def test_the_readme_goes_from_a_csv_to_a_search_that_obeys_not(tmp_path, monkeypatch, capsys):
-    """In a shorter training than the README's, and with the real encoder."""
+    """With fewer queries than the README's, and with the real encoder."""
     monkeypatch.chdir(tmp_path)
-    write_products(tmp_path / "products.csv", 500)
+    write_products(tmp_path / "products.csv", 200)
     look, train, search = readme_commands()
-    assert main(look[1:]) == 0
+    few = ["--queries", "70"]
+    assert main([*look[1:], *few]) == 0
     assert "answers" in capsys.readouterr().out
-    assert main([*train[1:], "--queries", "70", "--epochs", "1"]) == 0
+    assert main([*train[1:], *few, "--epochs", "1"]) == 0
     assert re.search(r"R-precision +\.\d+ +\.\d+", capsys.readouterr().out)
     hooded = []
     for operators in ([], ["--operators", "none"]):

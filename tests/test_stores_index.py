@@ -1,15 +1,13 @@
 """Documents into stores and back out: the same ten results everywhere, resumed, refused, and one writer at a time."""
 
+import contextlib
 import json
 import multiprocessing
-import os
-import signal
 import socket
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from process_helpers import finish, free_port, index_as_rank, write_records
 from search_fixtures import write_run
 from store_fixtures import skip_without, write_films
 
@@ -143,39 +141,38 @@ def test_a_run_that_was_cut_off_goes_on_and_ends_equal(place, opened, model, fil
     assert store.about().complete
 
 
-WRITER = """
-import sys
-import numpy as np
-from boolbert.retrieval.stores import About, Record, open_store
-store = open_store(sys.argv[1])
-with store.writing():
-    store.create(About("e" * 16, 4))
-    print("writing", flush=True)
-    for number in range(int(sys.argv[2])):
-        store.add([Record(f"{sys.argv[3]}{number}", "t", "x" * 1000)], np.ones((1, 4), np.float32))
-        print(number, flush=True)
-"""
+@pytest.fixture
+def start_writer(start):
+    """A function that starts a process which writes records; returns it and what it tells, once it has the lock."""
+
+    def begin(place, count, name):
+        told, telling = multiprocessing.Pipe(duplex=False)
+        writer = start(write_records, place, count, name, telling)
+        telling.close()
+        assert told.recv() == "writing"
+        return writer, told
+
+    return begin
 
 
-def start_writer(place, count, name):
-    command = [sys.executable, "-c", WRITER, place, str(count), name]
-    writer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert writer.stdout.readline() == "writing\n"
-    return writer
+def all_told(connection):
+    """What is left to be read, to the end of the process that wrote it."""
+    with contextlib.suppress(EOFError):
+        while True:
+            yield connection.recv()
 
 
 @pytest.mark.parametrize("place", ["folder", "milvus"], indirect=True)  # FAISS has the folder's lock
-def test_one_writer_at_a_time_and_one_that_was_killed(place, opened):
+def test_one_writer_at_a_time_and_one_that_was_killed(place, opened, start_writer):
     """The second is told. After a kill, at any moment, the store is whole, and the lock went with its owner."""
-    writer = start_writer(place, 10_000, "a")
+    writer, told = start_writer(place, 10_000, "a")
     try:
         with pytest.raises(RetrievalError, match=r"another process (is writing into it|has it open); try again"):
             impatient(place)
-        done = [int(writer.stdout.readline()) for _ in range(25)][-1]
+        written = [told.recv() for _ in range(25)]
     finally:
-        os.kill(writer.pid, signal.SIGKILL)
-        writer.wait()
-    done = max([done, *map(int, writer.stdout.read().split("\n")[:-1])])
+        writer.kill()
+    done = [*written, *all_told(told)][-1]
     store = opened(place)
     assert store.count() in (done + 1, done + 2)
     with store.writing():
@@ -184,14 +181,14 @@ def test_one_writer_at_a_time_and_one_that_was_killed(place, opened):
 
 
 @pytest.mark.parametrize("place", ["folder", "milvus"], indirect=True)
-def test_the_second_writer_waits(place, opened):
+def test_the_second_writer_waits(place, opened, start_writer):
     """Until the first has finished, which it does in time here."""
-    writer = start_writer(place, 20, "a")
+    writer, _ = start_writer(place, 20, "a")
     store = opened(place)
     with store.writing(wait=60):
         store.add([Record("b", "t", "x")], np.ones((1, 4)))
     assert store.count() == 21
-    assert writer.wait(60) == 0
+    assert finish(writer) == [0]
 
 
 def impatient(place):
@@ -204,12 +201,12 @@ def impatient(place):
             pass
 
 
-def test_a_reader_sees_what_a_writer_adds(tmp_path, opened):
+def test_a_reader_sees_what_a_writer_adds(tmp_path, opened, start_writer):
     """A folder can be read while another process writes."""
-    writer = start_writer(str(tmp_path / "films"), 60, "a")
+    writer, _ = start_writer(str(tmp_path / "films"), 60, "a")
     reader = opened(str(tmp_path / "films"))
     counts = [reader.count()]
-    while writer.poll() is None:
+    while writer.is_alive():
         counts.append(len(reader.search(np.ones((1, 4)), 100)[0]))
     assert counts == sorted(counts)
     assert reader.count() == 60
@@ -380,32 +377,12 @@ def test_an_index_is_copied_into_any_store(tmp_path, place, opened, model, films
     assert content(store) == content(source)
 
 
-def index_as_rank(rank, port, folder, arguments):
-    """One of two processes, as `accelerate launch` or torchrun start them."""
-    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    os.chdir(folder)
-    from boolbert.retrieval import encode
-
-    encode.encode_corpus.__kwdefaults__["shard_size"] = 16
-    with open(f"out-{rank}.txt", "w") as sys.stdout:
-        sys.exit(main(arguments))
-
-
-def test_two_processes_index_as_one(tmp_path, model, films):
+def test_two_processes_index_as_one(tmp_path, model, films, start):
     """Each encodes its own shards; one writes the rest and tells. Then the index is a store like any other."""
     build_index(films, tmp_path / "one", model, progress=False)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    context = multiprocessing.get_context("spawn")
+    port = free_port()
     words = ["index", "films.jsonl", "--output", "two", "--model", "model", "--device", "cpu"]
-    ranks = [context.Process(target=index_as_rank, args=(rank, port, tmp_path, words)) for rank in (0, 1)]
-    for rank in ranks:
-        rank.start()
-    for rank in ranks:
-        rank.join(240)
-    assert [rank.exitcode for rank in ranks] == [0, 0]
+    assert finish(*(start(index_as_rank, rank, port, tmp_path, words) for rank in (0, 1))) == [0, 0]
     assert len(list((tmp_path / "two" / "vectors").glob("*.npy"))) == 4
     np.testing.assert_allclose(Index(tmp_path / "two").vectors[:], Index(tmp_path / "one").vectors[:], atol=1e-6)
     for name in ("documents.jsonl", "records.jsonl"):

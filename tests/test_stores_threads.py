@@ -14,7 +14,7 @@ QUERIES = [
     f"{first} {joint} {second}"
     for first in ("films", "books about war", "a")
     for joint in ("or", "but not", "in")
-    for second in ("b", "war", "books in c")
+    for second in ("war", "books in c")
 ]
 WHERE = (None, "year > 1970", "genres = drama")
 
@@ -32,16 +32,16 @@ def test_sixteen_threads_get_the_answers_of_one(kind, tmp_path, lively, tiny_con
         store = open_store(tmp_path / KINDS[kind])
         index_documents(films, store, model, batch=64, progress=False)
     source = (lambda: tmp_path / "index") if kind == "index" else (lambda: store)
-    asked = [(query, where) for query in QUERIES for where in WHERE] * 2
+    asked = [(query, where) for query in QUERIES for where in WHERE]
 
-    def answers(searcher, threads):
+    def answers(searcher, threads, times):
         with ThreadPoolExecutor(threads) as pool:
-            found = pool.map(lambda pair: searcher.search(pair[0], 10, where=pair[1]), asked)
+            found = pool.map(lambda pair: searcher.search(pair[0], 10, where=pair[1]), asked * times)
             return [[(hit.title, round(hit.score, 5)) for hit in answer] for answer in found]
 
-    together = answers(BoolSearcher(model, source()), 16)
-    alone = answers(BoolSearcher(model, source()), 1)
-    assert together == alone
+    together = answers(BoolSearcher(model, source()), threads=16, times=2)
+    alone = answers(BoolSearcher(model, source()), threads=1, times=1)
+    assert together == alone * 2
     assert len({tuple(map(tuple, answer)) for answer in alone}) > len(QUERIES)
     if kind != "index":
         store.close()

@@ -331,15 +331,14 @@ def test_seeds_run_one_after_the_other_and_give_one_table(tmp_path, monkeypatch,
         "dev = {'mrr@10': {'0': .4, '42': .6}[flags['--seed']], 'groups': {}}\n"
         "(folder / 'metrics.json').write_text(json.dumps({'dev': dev, 'data': flags['--data']}))\n"
     )
-    words = ["seeds.py", str(script), "--seeds", "0", "42", "--output_dir", str(tmp_path / "out")]
-    words += ["--launch", "--cpu --num_processes 1", "--jobs", "2"]
-    monkeypatch.setattr(sys, "argv", [*words, "--data", "here"])
+    words = ["seeds.py", str(script), "--output_dir", str(tmp_path / "out"), "--launch", "--cpu --num_processes 1"]
+    monkeypatch.setattr(sys, "argv", [*words, "--jobs", "2", "--data", "here", "--seeds", "0", "42"])
     seeds.main()
     assert "| all | .500 ± .141 |" in capsys.readouterr().out
     assert json.loads((tmp_path / "out" / "seed-42" / "metrics.json").read_text())["data"] == "here"
     assert json.loads((tmp_path / "out" / "seeds.json").read_text())["dev"]["mrr@10"]["mean"] == 0.5
     # The stage is asked each time: it knows whether a finished seed has the same flags.
-    monkeypatch.setattr(sys, "argv", [*words, "--data", "nowhere"])
+    monkeypatch.setattr(sys, "argv", [*words, "--data", "nowhere", "--seeds", "0"])
     with pytest.raises(TrainingError, match=r"seed 0 failed, its output is .*seed-0.txt: nowhere: no such folder"):
         seeds.main()
 

@@ -1,14 +1,15 @@
 """Whole processes: killed anywhere and resumed a run ends with the same weights, and two processes train as one."""
 
 import json
-import multiprocessing
 import shutil
 import signal
-import socket
 from pathlib import Path
 
 import pytest
 import training_helpers as helpers
+from process_helpers import finish, free_port
+
+import boolbert.modeling_boolbert  # noqa: F401  from here on AutoModel knows it
 
 torch = pytest.importorskip("torch")
 
@@ -21,37 +22,9 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def start():
-    """A function that runs one of the helpers in a fresh process; the imports are paid for once."""
-    context = multiprocessing.get_context("forkserver")
-    preload = ["training_helpers", "boolbert.train.retrieval_run", "boolbert.train.pretrain", "boolbert.train.quest"]
-    context.set_forkserver_preload(preload)
-
-    def run(function, *args, **kwargs):
-        process = context.Process(target=function, args=args, kwargs=kwargs)
-        process.start()
-        return process
-
-    return run
-
-
-def finish(*processes):
-    for process in processes:
-        process.join(120)
-        assert not process.is_alive()
-    return [process.exitcode for process in processes]
-
-
 def losses(run):
     rows = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     return [row["loss"] for row in rows if "loss" in row]
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 def weights(run):
@@ -164,9 +137,12 @@ def in_group(start, folder, output, ranks=2, **changes):
     return finish(*group)
 
 
+SHORT = {"mini_batch_size": 4, "epochs": 2}  # of a group, which takes longer than a process alone
+
+
 @pytest.fixture(scope="module")
 def whole_group(folder, start):
-    assert in_group(start, folder, folder / "group", mini_batch_size=4) == [0, 0]
+    assert in_group(start, folder, folder / "group", **SHORT) == [0, 0]
     return folder / "group"
 
 
@@ -178,14 +154,13 @@ def test_only_the_main_process_of_a_group_writes_and_the_model_loads(whole_group
     assert len(steps) == len(set(steps))
     assert AutoModel.from_pretrained(whole_group).config.model_type == "boolbert"
     found, alone = (json.loads((run / "metrics.json").read_text()) for run in (whole_group, undisturbed))
-    assert found["steps"] == alone["steps"] == 15  # 22 queries in batches of 5, three times
+    assert (found["steps"], alone["steps"]) == (10, 15)  # 22 queries in batches of 5, two and three times
 
 
 def test_a_group_that_is_killed_and_resumed_ends_with_the_same_weights(folder, start, whole_group):
     output = folder / "group-killed"
-    codes = in_group(start, folder, output, mini_batch_size=4, kill=("step", 8))
-    assert -signal.SIGKILL in codes
-    assert in_group(start, folder, output, mini_batch_size=4, resume=True) == [0, 0]
+    assert -signal.SIGKILL in in_group(start, folder, output, **SHORT, kill=("step", 8))
+    assert in_group(start, folder, output, **SHORT, resume=True) == [0, 0]
     expected, found = weights(whole_group), weights(output)
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
 
@@ -226,9 +201,9 @@ def test_a_sharded_run_is_killed_and_resumed_and_saves_whole_weights(folder, sta
     from transformers import AutoModel
 
     whole, killed = folder / "sharded", folder / "sharded-killed"
-    assert in_group(start, folder, whole, sharded=True, mini_batch_size=4) == [0, 0]
-    assert -signal.SIGKILL in in_group(start, folder, killed, sharded=True, mini_batch_size=4, kill=("step", 8))
-    assert in_group(start, folder, killed, sharded=True, mini_batch_size=4, resume=True) == [0, 0]
+    assert in_group(start, folder, whole, sharded=True, **SHORT) == [0, 0]
+    assert -signal.SIGKILL in in_group(start, folder, killed, sharded=True, **SHORT, kill=("step", 8))
+    assert in_group(start, folder, killed, sharded=True, **SHORT, resume=True) == [0, 0]
     expected, found = weights(whole), weights(killed)
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
     # The same noise on the same batches: a run with DistributedDataParallel has the same losses.

@@ -7,17 +7,16 @@ commands.run("boolbert", "index", ..., tear_at=700)  # SIGXFSZ in the middle of 
 commands.run("boolbert", "index", ..., full_at=700)  # that write fails: File too large
 """
 
-import json
-import os
-import subprocess
-import sys
+import multiprocessing
 from pathlib import Path
 from typing import NamedTuple
+
+from faults.server import serve
+from process_helpers import finish
 
 import boolbert
 
 ROOT = Path(boolbert.__file__).resolve().parent
-PRELOADED = ("boolbert.cli.main", "boolbert.search", "boolbert.sentence_boolbert", "boolbert.train.quest")
 
 
 class Result(NamedTuple):
@@ -74,26 +73,20 @@ class Commands:
 
 
 class Server:
-    """The process that all commands are forked from."""
+    """The process that all commands are forked from; `start` is the fixture of that name."""
 
-    def __init__(self):
-        environment = {**os.environ, "ACCELERATE_USE_CPU": "true", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-        self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("server.py")), *PRELOADED],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
+    def __init__(self, start):
+        self.connection, theirs = multiprocessing.Pipe()
+        self.process = start(serve, theirs)
+        theirs.close()
 
     def ask(self, request):
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        self.connection.send(request)
+        return self.connection.recv()
 
     def close(self):
-        self.process.stdin.close()
-        self.process.wait(60)
+        self.connection.send(None)
+        assert finish(self.process) == [0]
 
 
 def snapshot(folder):

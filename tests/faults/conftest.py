@@ -13,8 +13,8 @@ ROWS = []
 
 
 @pytest.fixture(scope="session")
-def server():
-    server = Server()
+def server(start):
+    server = Server(start)
     yield server
     server.close()
 

@@ -1,13 +1,11 @@
 """Runs commands as processes of their own, with a fault in each; started by `commands.py`, which see.
 
-It imports what the commands need once and then forks, so a command starts in a few hundredths of a second. Requests
-and answers are lines of JSON on standard input and output.
+It is forked from a process that has imported what the commands need, and forks itself for each of them, so a command
+starts in a few hundredths of a second.
 """
 
 import atexit
 import ctypes
-import importlib
-import json
 import os
 import resource
 import runpy
@@ -21,11 +19,9 @@ CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.syml
 CAPABILITY_VERSION_3, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 0x20080522, 1, 2
 
 
-def main(modules):
-    for module in modules:
-        importlib.import_module(module)
-    for line in sys.stdin:
-        request = json.loads(line)
+def serve(connection):
+    """Answer requests until one is None."""
+    while (request := connection.recv()) is not None:
         pipes = {name: os.pipe() for name in ("out", "err")}
         child = os.fork()
         if child == 0:
@@ -37,7 +33,7 @@ def main(modules):
             os.close(end)
         shown = read_all({name: start for name, (start, _) in pipes.items()})
         _, status = os.waitpid(child, 0)
-        print(json.dumps({"status": os.waitstatus_to_exitcode(status), **shown}), flush=True)
+        connection.send({"status": os.waitstatus_to_exitcode(status), **shown})
 
 
 def read_all(descriptors):
@@ -136,7 +132,3 @@ def obey_permissions():
     for place in range(3):
         sets[place] &= ~(1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH)
     assert libc.capset(header, sets) == 0, os.strerror(ctypes.get_errno())
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

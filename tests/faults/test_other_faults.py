@@ -73,12 +73,12 @@ def test_publishing_leaves_nothing_behind(commands, model, record):
 
 
 @pytest.mark.nightly
-def test_two_processes_that_make_the_same_index(commands, documents, model, record):
+def test_two_processes_that_make_the_same_index(commands, documents, model, record, start):
     """At the same time, in the same folder; a second server, as one answers one call at a time."""
     command = ("boolbert", "index", documents, "--output", "index", "--model", model)
     commands.good(*command)
     whole = snapshot(commands.folder / "index")
-    second = Server()
+    second = Server(start)
     runners = (commands, Commands(commands.folder, second))
     times = 30
     try:

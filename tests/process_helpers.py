@@ -1,0 +1,73 @@
+"""What the tests run in processes of their own; the process that these are forked from imports this module once."""
+
+import os
+import signal
+import socket
+import sys
+
+import numpy as np
+
+PRELOADED = [
+    *("process_helpers", "training_helpers", "boolbert.cli.main", "boolbert.search", "boolbert.sentence_boolbert"),
+    *("boolbert.retrieval.stores.milvus_store", "boolbert.train.pretrain", "boolbert.train.quest"),
+]
+
+
+def finish(*processes):
+    """The exit codes of processes; negative is the signal that ended one."""
+    for process in processes:
+        process.join(120)
+        assert not process.is_alive()
+    return [process.exitcode for process in processes]
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def write_records(place, count, name, told):
+    """Write records into a store one by one, and tell each."""
+    from boolbert.retrieval.stores import About, Record, open_store
+
+    store = open_store(place)
+    with store.writing():
+        store.create(About("e" * 16, 4))
+        told.send("writing")
+        for number in range(count):
+            store.add([Record(f"{name}{number}", "t", "x" * 1000)], np.ones((1, 4), np.float32))
+            told.send(number)
+
+
+def index_as_rank(rank, port, folder, arguments):
+    """Run a command as one of two processes, as `accelerate launch` or torchrun start them."""
+    from boolbert.cli.main import main
+    from boolbert.retrieval import encode
+
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    os.chdir(folder)
+    encode.encode_corpus.__kwdefaults__["shard_size"] = 16
+    with open(f"out-{rank}.txt", "w") as sys.stdout:
+        sys.exit(main(arguments))
+
+
+def encode_shards(model, data, *outputs, dies_at=None):
+    """Encode documents in shards of 8; killed, if asked for, before a file gets its name."""
+    from boolbert.data import Quest
+    from boolbert.retrieval.encode import encode_corpus
+    from boolbert.retrieval.models import load_encoder
+
+    encoder = load_encoder(str(model), device="cpu", quiet=True)
+    replace, done = os.replace, []
+
+    def counted(aside, path):
+        if len(done) == dies_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        done.append(path)
+        replace(aside, path)
+
+    os.replace = counted
+    for output in outputs:
+        encode_corpus(encoder, Quest(data).corpus, output, shard_size=8)
