@@ -33,8 +33,8 @@ UPGRADED: dict[str, Any] = {
     "not_reach": "outside",
     "exclusion": "scalar",
     "exclusion_weight": 0.3,
-    "penalty": 0.45,
-    "penalty_above": 0.37,
+    "penalty": 0.35,
+    "penalty_above": 0.45,
 }
 # At most 1.5% more parameters than BERT: a bias of rank 8, a narrow reader, and layers that correct it token by token.
 # `BoolBertConfig(**LITE)`; what it costs in quality has not been measured.
@@ -111,7 +111,7 @@ class BoolBertConfig(BertConfig):
     exclusion: str = "scalar"
     exclusion_weight: float = 0.3
     penalty: float = 0.0
-    penalty_above: float = 0.37
+    penalty_above: float = 0.45
     branches: int = 0
     gate: str = "learned"
     gate_temperature: float = 0.1

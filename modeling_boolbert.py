@@ -57,6 +57,8 @@ BOOLEAN_PARTS = frozenset(
 )
 # Those that read cues, scopes and operators off the embeddings; the others act on what they read.
 READING_PARTS = ("operator_embeddings", "cue_predictor", "scope_reader", "gate")
+# Where a penalty does the rest, so much of the strength of exclusion is left for the vectors themselves.
+PENALISED_SHARE = 2 / 3
 # In `operators` and `not_scope`: the model decides.
 UNKNOWN = -1
 # The scope logit of a token of which the caller has said what it is; no layer's own predictor outweighs it.
@@ -86,8 +88,8 @@ class BoolBertOutput(ModelOutput):
     query_vectors (B, 1 + branches, D), it and one for each alternative of OR, and query_mask, which of them exist (the
     others repeat the first: a document's score is its largest dot product with them);
     wanted_embedding and excluded_embedding (B, D), what it was composed of (the latter 0 where nothing is excluded);
-    wanted_vectors (B, 1 + branches, D), query_vectors from which nothing is taken away, and penalty (B, 2), what to do
-    with what is excluded instead: a document's score is its largest cosine a with wanted_vectors, less w max(0, b - t)
+    search_vectors (B, 1 + branches, D), query_vectors from which less is taken away, and penalty (B, 2), what to do
+    with what is excluded instead: a document's score is its largest cosine a with search_vectors, less w max(0, b - t)
     for its cosine b with excluded_embedding (None without a penalty; w is 0 where nothing is excluded);
     and the fields of [`BooleanReading`]. With `output_scopes=True`, `output_biases=True` or
     `output_layer_scope_logits=True` these for each Boolean layer, (B, E, heads, L). With `output_hidden_states` and
@@ -101,7 +103,7 @@ class BoolBertOutput(ModelOutput):
     query_mask: Tensor | None = None
     wanted_embedding: Tensor | None = None
     excluded_embedding: Tensor | None = None
-    wanted_vectors: Tensor | None = None
+    search_vectors: Tensor | None = None
     penalty: Tensor | None = None
     cue_logits: Tensor | None = None
     gate_logits: Tensor | None = None
@@ -131,7 +133,7 @@ class BoolBertForPreTrainingOutput(ModelOutput):
     query_mask: Tensor | None = None
     wanted_embedding: Tensor | None = None
     excluded_embedding: Tensor | None = None
-    wanted_vectors: Tensor | None = None
+    search_vectors: Tensor | None = None
     penalty: Tensor | None = None
     cue_logits: Tensor | None = None
     gate_logits: Tensor | None = None
@@ -634,8 +636,8 @@ class QueryComposer(nn.Module):
     vector is A - l (B - (A.B) A), as long as A was: what B has in common with A stays, the rest is taken away. Where
     nothing is excluded it is the pooling of the sentence, to the bit.
 
-    One vector has to take B from every document alike. Who keeps A and B apart can spare the documents that are only
-    a little like B: with a penalty, a document scores max_k A_k.d - w max(0, B.d - t), w and t being learned.
+    One vector has to take B from every document alike. Who keeps B apart can spare the documents that are only a little
+    like it: with a penalty, a document scores max_k v_k.d - w max(0, B.d - t), less being taken from v; w and t learn.
     """
 
     def __init__(self, config: BoolBertConfig):
@@ -687,7 +689,8 @@ class QueryComposer(nn.Module):
         if self.penalises:
             weight = F.softplus(self.penalty.float()) * has_excluded
             penalty = torch.cat([weight, self.penalty_above.float().expand_as(weight)], 1)
-            composed |= {"wanted_vectors": self.filled(alternatives, query_mask), "penalty": penalty}
+            less = [self.exclude(one, excluded, has_excluded, not_weight, PENALISED_SHARE) for one in alternatives]
+            composed |= {"search_vectors": self.filled(less, query_mask), "penalty": penalty}
         return composed
 
     def filled(self, vectors: list[Tensor], exists: Tensor) -> Tensor:
@@ -698,7 +701,12 @@ class QueryComposer(nn.Module):
         return hidden_states[:, 0] if self.pooling == "cls" else masked_mean(hidden_states, token_mask)
 
     def exclude(
-        self, wanted: Tensor, excluded: Tensor, has_excluded: Tensor, not_weight: Tensor | float | None = None
+        self,
+        wanted: Tensor,
+        excluded: Tensor,
+        has_excluded: Tensor,
+        not_weight: Tensor | float | None = None,
+        share: float = 1.0,
     ) -> Tensor:
         if not self.excludes:
             return wanted
@@ -709,7 +717,7 @@ class QueryComposer(nn.Module):
             weight = torch.where(not_weight.isnan(), weight.squeeze(-1), not_weight.to(a.device)).unsqueeze(-1)
         elif not_weight is not None:
             weight = torch.full_like(weight, not_weight)
-        vector = F.normalize(a - weight * foreign, dim=-1) * wanted.float().norm(dim=-1, keepdim=True)
+        vector = F.normalize(a - share * weight * foreign, dim=-1) * wanted.float().norm(dim=-1, keepdim=True)
         return torch.where(has_excluded, vector.to(wanted.dtype), wanted)
 
     def weight(self, wanted: Tensor, excluded: Tensor) -> Tensor:

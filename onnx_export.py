@@ -56,7 +56,7 @@ class QueryEncoder(nn.Module):
         if not self.keeps_apart:
             return found
         excluded = self.passed(output.excluded_embedding.unsqueeze(1))[:, 0]
-        return *found, two_sided(self.passed(output.wanted_vectors), excluded, output.penalty)
+        return *found, two_sided(self.passed(output.search_vectors), excluded, output.penalty)
 
     def passed(self, vectors: Tensor) -> Tensor:
         """Vectors (batch, count, size) through what comes after the pooling."""

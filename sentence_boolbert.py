@@ -37,7 +37,7 @@ REQUIREMENTS = {"sentence-transformers": ">=6.0", "transformers": ">=5.14", "tor
 # From this version on Router loads a model that serves both routes once, and tells it which route it serves.
 REQUIREMENTS_SHARED = {**REQUIREMENTS, "sentence-transformers": ">=6.2"}
 # What the model composes besides the tokens' states; each passes through the modules after the pooling.
-COMPOSED = ("sentence_embedding", "query_vectors", "wanted_embedding", "excluded_embedding", "wanted_vectors")
+COMPOSED = ("sentence_embedding", "query_vectors", "wanted_embedding", "excluded_embedding", "search_vectors")
 # What it says of them.
 SAID = ("query_mask", "penalty")
 
@@ -45,27 +45,26 @@ SAID = ("query_mask", "penalty")
 class QueryParts(NamedTuple):
     """A query as vectors: its own and one for each alternative (K, D), what it wants, and what it excludes, if any.
 
-    wanted_vectors: the same K from which nothing is taken away, and penalty: how much of a document's cosine with
-    `excluded`, above which threshold, is taken from its score instead; None for a model without.
+    search_vectors: those to ask an index or a vector database with; without a penalty they are the same. penalty: how
+    much of a document's cosine with `excluded`, above which threshold, is taken from its score.
     """
 
     vectors: npt.NDArray[np.float32]
     wanted: npt.NDArray[np.float32]
     excluded: npt.NDArray[np.float32] | None
-    wanted_vectors: npt.NDArray[np.float32] | None = None
+    search_vectors: npt.NDArray[np.float32]
     penalty: tuple[float, float] | None = None
 
     def scores(self, documents: Any) -> npt.NDArray[np.float32]:
-        """The scores of documents, (N, D), as search has them: (N,).
+        """The scores of documents' vectors, (N, D), as search has them: (N,).
 
         With a penalty, documents that are near to what is excluded lose, and others do not; no one vector can do that.
-        To search with any vector database, ask it for more than is needed by `wanted_vectors`, and sort by this.
         """
-        documents = np.asarray(documents, dtype=np.float32)
-        if self.penalty is None or self.wanted_vectors is None:
+        documents = np.asarray(documents, dtype=np.float32).reshape(-1, self.vectors.shape[-1])
+        if self.penalty is None:
             return (documents @ self.vectors.T).max(1)
         documents = _unit(documents)
-        scores = (documents @ _unit(self.wanted_vectors).T).max(1)
+        scores = (documents @ _unit(self.search_vectors).T).max(1)
         if self.excluded is None:
             return scores
         weight, above = self.penalty
@@ -321,15 +320,12 @@ def _parts_of(row: dict[str, Any], with_penalty: bool) -> QueryParts:
     """One query's row of what the model gives."""
     found = {name: row[name].float().cpu().numpy() for name in (*COMPOSED, "penalty") if name in row}
     exists = row["query_mask"].cpu().numpy()
-    parts = QueryParts(
-        found["query_vectors"][exists],
-        found["wanted_embedding"],
-        found["excluded_embedding"] if found["excluded_embedding"].any() else None,
-    )
+    vectors = found["query_vectors"][exists]
+    excluded = found["excluded_embedding"] if found["excluded_embedding"].any() else None
     if not with_penalty or "penalty" not in found:
-        return parts
+        return QueryParts(vectors, found["wanted_embedding"], excluded, vectors)
     weight, above = map(float, found["penalty"])
-    return parts._replace(wanted_vectors=found["wanted_vectors"][exists], penalty=(weight, above))
+    return QueryParts(vectors, found["wanted_embedding"], excluded, found["search_vectors"][exists], (weight, above))
 
 
 def _unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -101,7 +101,7 @@ def encode_batches(
 def _found(features: dict[str, Any], cosine: bool, one_vector: bool) -> Tensor:
     """What a search needs of a batch. Only vectors of length 1 have a threshold for what is excluded."""
     if "penalty" in features and cosine and not one_vector:
-        return two_sided(features["wanted_vectors"], features["excluded_embedding"], features["penalty"])
+        return two_sided(features["search_vectors"], features["excluded_embedding"], features["penalty"])
     output = features.get("query_vectors", features["sentence_embedding"]).float()
     if output.ndim == 3 and output.shape[1] == 1:
         output = output[:, 0]

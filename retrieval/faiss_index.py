@@ -11,7 +11,7 @@ import torch
 from boolbert.errors import RetrievalError, optional
 from boolbert.files import whole_file
 from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, Ranked, Scores, Vectors, check_shapes, merge_vectors, top_k
-from boolbert.retrieval.two_sided import is_two_sided, two_sided_scores, wanted_rows
+from boolbert.retrieval.two_sided import first_side, is_two_sided, two_sided_scores
 
 TRAINING_VECTORS = 100_000
 LEAST_DEPTH = 200  # documents that are looked at where queries keep what they exclude apart
@@ -74,13 +74,13 @@ class FaissIndex:
     def _search_two_sided(
         self, queries: npt.NDArray[np.float32], k: int, allowed: npt.NDArray[np.bool_] | None
     ) -> tuple[Scores, Ranked]:
-        """The best of more documents than are asked for, found by what is wanted and sorted by what is excluded too.
+        """The best of more documents than are asked for, found by the vectors and sorted by what is excluded too.
 
         More are looked at until no other could be among the best.
         """
         width = min(k, len(self.documents))
         depth = min(max(2 * k, LEAST_DEPTH), len(self.documents))
-        near_scores, near = self.search(wanted_rows(queries), depth, allowed)
+        near_scores, near = self.search(first_side(queries), depth, allowed)
         best_scores, best_rows = np.full((len(queries), width), -np.inf, np.float32), np.full((len(queries), width), -1)
         for number, found in enumerate(near):
             found = found[found >= 0]

@@ -1,8 +1,8 @@
-"""Queries that keep what they want and what they exclude apart, in a form that any search can use.
+"""Queries that keep what they exclude apart, in a form that any search can use.
 
-A document d of length 1 scores max_k a_k.d - w max(0, b.d - t): a_k are the query's alternatives, b what it excludes,
-and only what is nearer to b than t loses. Written with [d; 1], that is the largest product with all rows but the last,
-less the product with the last where it is positive. So w and t are a part of the vectors, and learn through them.
+A document d of length 1 scores max_k v_k.d - w max(0, b.d - t): v_k are the query's vectors, b is what it excludes, and
+what is nearer to b than t loses. Written with [d; 1], that is the largest product with all rows but the last, less the
+product with the last where it is positive. So w and t are a part of the vectors, and learn through them.
 """
 
 from typing import Any
@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
-def two_sided(wanted: Tensor, excluded: Tensor, penalty: Tensor) -> Tensor:
+def two_sided(vectors: Tensor, excluded: Tensor, penalty: Tensor) -> Tensor:
     """The rows of queries: (B, K, D), (B, D) and w and t, (B, 2) -> (B, K + 1, D + 1)."""
     last = torch.cat([F.normalize(excluded.float(), dim=-1), -penalty[:, 1:]], -1) * penalty[:, :1]
-    return torch.cat([F.pad(F.normalize(wanted.float(), dim=-1), (0, 1)), last.unsqueeze(1)], 1)
+    return torch.cat([F.pad(F.normalize(vectors.float(), dim=-1), (0, 1)), last.unsqueeze(1)], 1)
 
 
 def is_two_sided(queries: Any, documents: Any) -> bool:
@@ -23,8 +23,8 @@ def is_two_sided(queries: Any, documents: Any) -> bool:
     return len(queries.shape) == 3 and queries.shape[-1] == documents.shape[-1] + 1
 
 
-def wanted_rows(queries: Any) -> Any:
-    """The vectors of what is wanted alone: (B, K, D)."""
+def first_side(queries: Any) -> Any:
+    """The vectors without what is excluded, with which no document's product is below its score: (B, K, D)."""
     return queries[:, :-1, :-1]
 
 
@@ -36,8 +36,8 @@ def two_sided_scores(queries: Tensor, documents: Tensor) -> Tensor:
     tensor([[ 1.0000,  0.7000, -0.3000]])
     """
     vectors, shift = queries[..., :-1], queries[:, -1, -1:]
-    *wanted, excluded = vectors.unbind(1)
-    scores = torch.stack([rows @ documents.T for rows in wanted]).amax(0)
+    *first, excluded = vectors.unbind(1)
+    scores = torch.stack([rows @ documents.T for rows in first]).amax(0)
     if not torch.is_grad_enabled() and not excluded.any():  # half the work where nothing is excluded
         return scores
     return scores - (excluded @ documents.T + shift).clamp_min(0)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import torch
 
 from boolbert.retrieval.stores import Found, VectorStore
-from boolbert.retrieval.two_sided import two_sided, two_sided_scores, wanted_rows
+from boolbert.retrieval.two_sided import first_side, two_sided, two_sided_scores
 
 DEEPEST = 16_384  # documents of a store that are looked through; Milvus gives no more
 LEAST_DEPTH = 64  # documents that a store is asked for at first where something is excluded
@@ -30,13 +30,13 @@ class QueryVectors(NamedTuple):
         vectors: npt.NDArray[np.float32],
         wanted: npt.NDArray[np.float32],
         excluded: npt.NDArray[np.float32] | None,
-        wanted_vectors: npt.NDArray[np.float32] | None,
+        search_vectors: npt.NDArray[np.float32],
         penalty: tuple[float, float] | None,
     ) -> "QueryVectors":
         """From what a model gives: the fields of its `QueryParts`."""
-        if excluded is None or wanted_vectors is None or penalty is None:
+        if excluded is None or penalty is None:
             return cls(vectors, wanted, excluded)
-        apart = torch.from_numpy(wanted_vectors)[None], torch.from_numpy(excluded)[None]
+        apart = torch.from_numpy(search_vectors)[None], torch.from_numpy(excluded)[None]
         return cls(vectors, wanted, excluded, two_sided(*apart, torch.tensor([penalty]))[0].numpy())
 
     @property
@@ -47,7 +47,7 @@ class QueryVectors(NamedTuple):
     @property
     def fetched_by(self) -> npt.NDArray[np.float32]:
         """Vectors with which no document's dot product is below its score."""
-        return self.vectors if self.rows is None else wanted_rows(self.rows[None])[0]
+        return self.vectors if self.rows is None else first_side(self.rows[None])[0]
 
 
 class Candidate(NamedTuple):

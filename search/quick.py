@@ -119,13 +119,13 @@ class QuickSearcher(BoolSearcher):
     def _vectors(self, reading: QueryReading, not_weight: float | None) -> QueryVectors:
         labels = multi_hot(reading.operators)
         found = self._run(reading.query, labels, reading.not_scope, not_weight)
-        _, _, _, vectors, exists, wanted, excluded, wanted_vectors, penalty = found
+        _, _, _, vectors, exists, wanted, excluded, search_vectors, penalty = found
         keeps_apart = penalty.numel() > 0 and self._is_cosine and not_weight is None
         return QueryVectors.of(
             vectors[0][exists[0]].numpy(),
             wanted[0].numpy(),
             excluded[0].numpy() if bool(excluded.any()) else None,
-            wanted_vectors[0][exists[0]].numpy() if keeps_apart else None,
+            (search_vectors if keeps_apart else vectors)[0][exists[0]].numpy(),
             tuple(penalty[0].tolist()) if keeps_apart else None,
         )
 
@@ -250,7 +250,7 @@ class _Query(nn.Module):
         read = self.bert.read(**inputs)
         scope = ids.new_empty(0) if read.scope is None else read.scope
         out = self.encoder({**inputs, "not_weight": not_weight, "task": "query"}, task="query")
-        names = ("query_vectors", "query_mask", "wanted_embedding", "excluded_embedding", "wanted_vectors", "penalty")
+        names = ("query_vectors", "query_mask", "wanted_embedding", "excluded_embedding", "search_vectors", "penalty")
         return read.cue_logits, read.operators, scope, *(out.get(name, ids.new_empty(0)) for name in names)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import boolbert
+from boolbert.sentence_boolbert import QueryParts
 
 PAGE = (Path(boolbert.__file__).parent / "docs" / "engines.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
@@ -54,11 +55,23 @@ def test_alternatives_are_merged_as_the_recipe_says(tmp_path, monkeypatch, capsy
     documents = found["encoder"].encode_document(found["texts"])
 
     class Several:
-        def encode_query(self, query, branches):
-            return vectors
+        def encode_query_parts(self, query):
+            return QueryParts(vectors, vectors[0], None, vectors)
 
     found["encoder"] = Several()
     expected = (documents @ vectors.T).max(axis=1)
     points = found["search"]("a or b", k=3)
     assert [point.id for point in points] == np.argsort(-expected).tolist()
-    np.testing.assert_allclose([point.score for point in points], np.sort(expected)[::-1], atol=1e-5)
+
+
+def test_the_recipe_keeps_what_is_excluded_apart():
+    """Sorted as a search sorts, and not as the vectors alone."""
+    pytest.importorskip("qdrant_client", reason="NOT TESTED: Qdrant with an exclusion; qdrant-client is not installed")
+    (block,) = (block for block in BLOCKS if "qdrant_client" in block)
+    found: dict = {}
+    exec(block, found)
+    parts = found["encoder"].encode_query_parts("a western that is not about an outlaw")
+    scores = parts.scores(found["encoder"].encode_document(found["texts"]))
+    assert parts.penalty is not None
+    points = found["search"]("a western that is not about an outlaw", k=3)
+    assert [point.id for point in points] == (-scores).argsort().tolist()

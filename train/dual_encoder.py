@@ -35,7 +35,7 @@ class DualEncoder(nn.Module):
         output = (self.query if side == QUERY else self.document)(**inputs)
         if "penalty" in output and self.similarity == "cosine":
             composed = F.pad(F.normalize(output.query_vectors.float(), dim=-1), (0, 1))
-            apart = two_sided(output.wanted_vectors, output.excluded_embedding, output.penalty)
+            apart = two_sided(output.search_vectors, output.excluded_embedding, output.penalty)
             return torch.cat([composed, apart], 1)
         if "query_vectors" in output:  # a Bool-BERT composes its vectors
             vectors = output.query_vectors if output.query_vectors.shape[1] > 1 else output.sentence_embedding

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 TUNED_KEEP = 0.5  # the share of the weights before tuning in those after it
 # How far the threshold of what is near lies from the cosine of texts that have nothing to do with each other to 1.
-NEAR = 0.304
+NEAR = 0.392
 UNRELATED = 200  # such texts
 
 
