@@ -180,9 +180,10 @@ def keep(searcher: BoolSearcher) -> None:
             file.write(_program_of(model))
         with whole_file(home / TOKENIZER) as aside:
             aside.write_text(_tokenizer_of(model), encoding="utf-8")
+        folder = Path(model.path).resolve()
         settings = {
-            "path": str(Path(model.path).resolve()),
-            "made_with": _made_with(Path(model.path)),
+            "path": str(folder),
+            "made_with": _made_with(folder),
             "note": model.note,
             "trained": model.trained,
             "document_encoder": document_encoder_of(model),

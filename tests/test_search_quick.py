@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import pytest
 from search_fixtures import write_documents, write_run
 
 from boolbert.cli import main
-from boolbert.search import BoolSearcher, build_index, load_model
+from boolbert.search import BoolSearcher, Index, build_index, load_model
 from boolbert.search.quick import PROGRAM, SETTINGS, QuickSearcher, keep, quick_searcher
 
 QUERIES = ["films but not about war", "books or films", "a", "films about war " * 30]
@@ -89,6 +90,15 @@ def test_only_a_stored_model_in_a_folder_on_the_cpu(stored, tmp_path):
     assert quick_searcher(model, index, "cuda") is None
     assert quick_searcher("org/name", index, None) is None
     assert quick_searcher(None, index, "cpu") is not None  # the index knows its model
+
+
+def test_a_model_by_a_relative_name(stored, tmp_path, monkeypatch):
+    _, _, index = stored
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(tmp_path / "run", tmp_path / "other")
+    assert quick_searcher("other", index, None) is None
+    keep(BoolSearcher(load_model("other", device="cpu"), Index(index)))
+    assert quick_searcher("other", index, None) is not None
 
 
 def test_the_command_gives_the_same_json_without_the_large_libraries(stored, tmp_path, capsys):

@@ -141,17 +141,15 @@ def test_gradient_checkpointing_gives_the_same_gradients(lively, batch, reentran
         assert_close(checkpointed[name], gradient, atol=1e-6, rtol=1e-4, msg=name)
 
 
-@pytest.mark.parametrize("gate", ["learned", "cue"])
+@pytest.mark.parametrize("gate", ["learned", "cue", "given"])
 def test_torch_compile_in_one_graph(lively, batch, gate):
-    model = lively(gate=gate, num_hidden_layers=1, boolean_layers=[0])
-    expected = model(**batch, output_scopes=True, output_biases=True)
-    given = states(model, batch)
+    model = lively(num_hidden_layers=1, boolean_layers=[0], **({} if gate == "given" else {"gate": gate}))
+    inputs = {**batch, **({"operators": OPERATORS} if gate == "given" else {})}
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
     with torch.no_grad():
-        got = compiled(**batch, output_scopes=True, output_biases=True)
-    assert_close(got.last_hidden_state, expected.last_hidden_state.detach(), atol=1e-5, rtol=1e-4)
-    assert_close(got.scopes[0], expected.scopes[0].detach())
-    assert_close(states(compiled, batch), given, atol=1e-5, rtol=1e-4)
+        expected, got = (act(**inputs, output_scopes=True, output_biases=True) for act in (model, compiled))
+    assert_close(got.last_hidden_state, expected.last_hidden_state, atol=1e-5, rtol=1e-4)
+    assert_close(got.scopes[0], expected.scopes[0])
 
 
 def test_meta_device(tiny_config):
