@@ -5,6 +5,7 @@
 with gradients, in training, in a compiled or traced graph, and for layers that somebody has changed.
 """
 
+import contextlib
 import os
 import weakref
 import zlib
@@ -20,6 +21,8 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 # Tensor cores take no less than this many rows and columns.
 SMALLEST_DOT = 16
+# The kernel holds the weights of one of the reader's taps at once.
+LARGEST_READER = 128
 # The first of some neighbouring operators, and the one after the last.
 OperatorRange = tuple[int, int]
 # The rows of [`join`]'s constants for each operator. The convolution's weights for the cue follow, one per tap.
@@ -30,7 +33,7 @@ RECORDER = "transformers.utils.output_capturing"
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 HAS_TRITON = find_spec("triton") is not None
-# Bound by `triton_kernel`: Triton looks the name up among the globals of a kernel's file.
+# Bound by `triton_kernels`: Triton looks the name up among the globals of a kernel's file.
 tl: Any = None
 
 
@@ -40,14 +43,14 @@ def is_interpreted() -> bool:
 
 
 def is_usable(layer_input: Tensor, is_training: bool) -> bool:
-    """Whether the kernel may stand in for the plain version: on these states, at this moment."""
+    """Whether the kernels may stand in for the plain version: on these states, at this moment."""
     if is_training or torch.is_grad_enabled() or not (layer_input.is_cuda or is_interpreted()):
         return False
     if torch.jit.is_tracing() or torch.compiler.is_exporting():
         return False
     if torch.compiler.is_compiling():
         return HAS_TRITON
-    return type(layer_input) is Tensor and HAS_TRITON and triton_kernel() is not None
+    return type(layer_input) is Tensor and HAS_TRITON and bool(triton_kernels())
 
 
 class Kept:
@@ -117,9 +120,23 @@ def joined_weights(
     return keep(weights, setting, lambda: join(weights, embeddings, operators, dtype, width))
 
 
+def are_untouched(modules: Sequence[nn.Module], kinds: Sequence[type[nn.Module]]) -> bool:
+    """Whether modules are what their classes say, the first ones exactly of these kinds: no adapter, no quantised
+    weight, nobody's hook."""
+    for module, kind in zip(modules, kinds, strict=False):
+        if type(module) is not kind:
+            return False
+    for module in modules:
+        if module._forward_pre_hooks or module._forward_hooks or "forward" in module.__dict__:
+            # transformers leaves its recording hooks behind; where something is recorded nobody asks here.
+            hooks = [getattr(hook, "__module__", "") for hook in module._forward_hooks.values()]
+            if module._forward_pre_hooks or "forward" in module.__dict__ or set(hooks) != {RECORDER}:
+                return False
+    return True
+
+
 def weights_of(layer: Any) -> list[Tensor] | None:
-    """All that [`join`] reads, in its order; None where the layer is not what its classes say: an adapter, a quantised
-    weight or somebody's hook stands in between.
+    """All that [`join`] reads, in its order; None where somebody has changed the layer.
 
     This is asked of every layer in every call, so it looks things up where `nn.Module` keeps them.
     """
@@ -130,15 +147,8 @@ def weights_of(layer: Any) -> list[Tensor] | None:
         *(modules["query"], modules["key"], modules["value"], inner["dense"], scope._modules["context"]),
         *(film._modules["modulation"], inner["operator_gate"]),
     )
-    for linear in linears:
-        if type(linear) is not nn.Linear:
-            return None
-    for module in (*linears, scope, bias, film):
-        if module._forward_pre_hooks or module._forward_hooks or "forward" in module.__dict__:
-            # transformers leaves its recording hooks behind; where something is recorded nobody asks here.
-            hooks = [getattr(hook, "__module__", "") for hook in module._forward_hooks.values()]
-            if module._forward_pre_hooks or "forward" in module.__dict__ or set(hooks) != {RECORDER}:
-                return None
+    if not are_untouched((*linears, scope, bias, film), [nn.Linear] * len(linears)):
+        return None
     own = [linear._parameters for linear in linears]
     weights = [
         *(part[name] for part in own[:4] for name in ("weight", "bias")),
@@ -212,6 +222,101 @@ def pack(cue_probs: Tensor, exponent: Tensor, reader_logits: Tensor | None, toke
     return torch.cat([cue_probs, exponent, reader_logits, token_mask.unsqueeze(1)], 1)
 
 
+def pack_with_distances(
+    cue_probs: Tensor,
+    reader_logits: Tensor | None,
+    token_mask: Tensor,
+    *,
+    has_not: bool,
+    window: int,
+    decision: float,
+    unreached: float,
+) -> Tensor:
+    """The same, the Gaussian's exponents included: one kernel for the forty steps of `gaussian_exponent`."""
+    batch, operators, length = cue_probs.shape
+    packed = cue_probs.new_empty(batch, 3 * operators + 1, length)
+    reader = cue_probs if reader_logits is None else reader_logits
+    triton_kernels()["distances"][(batch * operators, -(-length // 64))](
+        cue_probs,
+        reader,
+        token_mask,
+        packed,
+        length,
+        window,
+        *cue_probs.stride(),
+        *reader.stride(),
+        *token_mask.stride(),
+        OPERATORS=operators,
+        HAS_NOT=has_not,
+        HAS_READER=reader_logits is not None,
+        DECISION=decision,
+        UNREACHED=unreached,
+        BLOCK=64,
+        num_warps=4,
+    )
+    return packed
+
+
+def scope_logits(reader: Any, hidden_states: Tensor, cue_probs: Tensor, token_mask: Tensor) -> Tensor | None:
+    """What the `ScopeReader` gives, (B, E, L), with one kernel for each of its layers; None where it was changed."""
+    dtype = working_dtype(hidden_states, reader.dense.weight)
+    depth, size = len(reader.convolutions), reader.dense.out_features
+    linears = (reader.dense, reader.output)
+    modules = (*linears, *reader.norms, *reader.convolutions)
+    kinds = [nn.Linear] * 2 + [nn.LayerNorm] * depth + [nn.Conv1d] * depth
+    # Without tensor cores a product of this size does not fit into a block's registers.
+    is_slow = dtype == torch.float32 and hidden_states.is_cuda
+    if is_slow or dtype not in DTYPES or size > LARGEST_READER or not are_untouched(modules, kinds):
+        return None
+    parts = [
+        *(part for module in modules[2:] for part in (module.weight, module.bias)),
+        *(reader.dense.weight, reader.dense.bias, reader.cue_weight, reader.output.weight, reader.output_bias),
+    ]
+
+    def prepare() -> tuple[Tensor, ...]:
+        convolutions = [part.weight.permute(2, 1, 0) for part in reader.convolutions]  # (3, in, out)
+        norms = [(norm.weight, norm.bias) for norm in reader.norms]
+        vectors = [torch.stack([*norm, part.bias]) for norm, part in zip(norms, reader.convolutions, strict=True)]
+        others = (part.to(dtype, copy=True) for part in parts[-5:])
+        return torch.stack(convolutions).to(dtype), torch.stack(vectors).float(), *others
+
+    weights, vectors, dense, dense_bias, cue_weight, output, output_bias = keep(parts, dtype, prepare)
+    (batch, length, _), device = hidden_states.shape, hidden_states.device.type
+    tokens = batch * length
+    block = SMALLEST_DOT if tokens <= 8192 else 2 * SMALLEST_DOT
+    with torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else contextlib.nullcontext():
+        features = F.linear(hidden_states.to(dtype), dense, dense_bias).view(tokens, size)
+        cues = cue_probs.transpose(1, 2).to(dtype).reshape(tokens, -1)
+        features = torch.addmm(features, cues, cue_weight)
+        for layer, norm in enumerate(reader.norms):
+            after = torch.empty_like(features)
+            triton_kernels()["reader"][(-(-tokens // block),)](
+                features,
+                after,
+                token_mask,
+                weights[layer],
+                vectors[layer],
+                tokens,
+                length,
+                2**layer,
+                token_mask.stride(0),
+                token_mask.stride(1),
+                EPSILON=norm.eps,
+                SIZE=size,
+                BLOCK=block,
+                BLOCK_SIZE=block_of(size),
+                num_warps=4,
+            )
+            features = after
+        logits = F.linear(features, output, output_bias)
+    return logits.view(batch, length, -1).transpose(1, 2).float()
+
+
+def working_dtype(hidden_states: Tensor, weight: Tensor) -> torch.dtype:
+    device = hidden_states.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+
+
 def attention_inputs(
     layer: Any,
     hidden_states: Tensor,
@@ -228,8 +333,7 @@ def attention_inputs(
     weights = weights_of(layer) if layer.config.hidden_act == "gelu" else None
     if weights is None:
         return None
-    device = hidden_states.device.type
-    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weights[0].dtype
+    dtype = working_dtype(hidden_states, weights[0])
     if dtype not in DTYPES:
         return None
     heads, size = layer.num_attention_heads, layer.attention_head_size
@@ -289,7 +393,7 @@ def boolean_product(
     # Small blocks keep all of the GPU busy, larger ones read the weights less often.
     block = SMALLEST_DOT if tokens <= 8192 else 2 * SMALLEST_DOT
     hidden = position_weight.shape[1]
-    triton_kernel()[(-(-tokens // block),)](
+    triton_kernels()["experts"][(-(-tokens // block),)](
         product,
         packed,
         gate,
@@ -351,14 +455,14 @@ def _(
 
 
 @cache
-def triton_kernel() -> Any:
-    """The kernel, made when it is first needed; None without Triton."""
+def triton_kernels() -> dict[str, Any]:
+    """The kernels, made when they are first needed; none without Triton."""
     global tl
     try:
         import triton
         import triton.language as tl
     except ImportError:
-        return None
+        return {}
 
     # Whatever the length, one compiled kernel: a CUDA graph could not be recorded while another is compiled.
     @triton.jit(do_not_specialize=["tokens", "length"])
@@ -472,4 +576,110 @@ def triton_kernel() -> Any:
         tl.store(where, query_side.to(product.dtype.element_ty), mask=is_column)
         tl.store(where + HEADS * WIDTH, key_side.to(product.dtype.element_ty), mask=is_column)
 
-    return experts
+    strides = [f"{name}_{axis}" for name in ("cue", "reader") for axis in ("batch", "operator", "token")]
+    mask_strides = ["mask_batch", "mask_token"]
+
+    @triton.jit(do_not_specialize=["length", "window", *strides, *mask_strides])
+    def distances(
+        cue_probs,
+        reader,
+        mask,
+        packed,
+        length,
+        window,
+        cue_batch,
+        cue_operator,
+        cue_token,
+        reader_batch,
+        reader_operator,
+        reader_token,
+        mask_batch,
+        mask_token,
+        OPERATORS: tl.constexpr,
+        HAS_NOT: tl.constexpr,
+        HAS_READER: tl.constexpr,
+        DECISION: tl.constexpr,
+        UNREACHED: tl.constexpr,
+        BLOCK: tl.constexpr,
+    ):
+        """A block of tokens of one sentence and operator: each of them is compared with all that may be cues."""
+        sentence, operator = tl.program_id(0) // OPERATORS, tl.program_id(0) % OPERATORS
+        place = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+        is_token = place < length
+        FAR: tl.constexpr = 1 << 30
+        since = tl.full((BLOCK,), FAR, tl.int32)
+        until = tl.full((BLOCK,), FAR, tl.int32)
+        cues = cue_probs + sentence * cue_batch + operator * cue_operator
+        for first in range(0, length, BLOCK):
+            other = first + tl.arange(0, BLOCK)
+            is_cue = tl.load(cues + other * cue_token, mask=other < length, other=0.0) > DECISION
+            distance = place[:, None] - other[None, :]
+            before = tl.where(is_cue[None, :] & (distance >= 0), distance, FAR)
+            after = tl.where(is_cue[None, :] & (distance <= 0), -distance, FAR)
+            since = tl.minimum(since, tl.min(before, 1))
+            until = tl.minimum(until, tl.min(after, 1))
+        is_not = HAS_NOT & (operator == OPERATORS - 1)
+        nearest = tl.where(is_not, since, tl.minimum(since, until))
+        clipped = tl.where(is_not, nearest, tl.minimum(nearest, window)).to(tl.float32)
+        exponent = tl.where(nearest < FAR, -0.5 * clipped * clipped, UNREACHED)
+
+        out = packed + sentence * (3 * OPERATORS + 1) * length + place
+        tl.store(out + operator * length, tl.load(cues + place * cue_token, mask=is_token, other=0.0), mask=is_token)
+        tl.store(out + (OPERATORS + operator) * length, exponent, mask=is_token)
+        logits = tl.zeros((BLOCK,), tl.float32)
+        if HAS_READER:
+            where = reader + sentence * reader_batch + operator * reader_operator + place * reader_token
+            logits = tl.load(where, mask=is_token, other=0.0)
+        tl.store(out + (2 * OPERATORS + operator) * length, logits, mask=is_token)
+        seen = tl.load(mask + sentence * mask_batch + place * mask_token, mask=is_token, other=0.0)
+        tl.store(out + 3 * OPERATORS * length, seen, mask=is_token & (place * 0 + operator == 0))
+
+    @triton.jit(do_not_specialize=["tokens", "length", "dilation", "mask_batch", "mask_token"])
+    def reader(
+        features,
+        after,
+        mask,
+        weight,
+        vectors,
+        tokens,
+        length,
+        dilation,
+        mask_batch,
+        mask_token,
+        EPSILON: tl.constexpr,
+        SIZE: tl.constexpr,
+        BLOCK: tl.constexpr,
+        BLOCK_SIZE: tl.constexpr,
+    ):
+        """A block of tokens through one layer of the reader: normalised neighbours, their product, GELU, and itself."""
+        token = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        is_token = token < tokens
+        sentence, place = token // length, token % length
+        unit = tl.arange(0, BLOCK_SIZE)
+        is_unit = unit < SIZE
+        scale = tl.load(vectors + unit, mask=is_unit, other=0.0)
+        shift = tl.load(vectors + SIZE + unit, mask=is_unit, other=0.0)
+        total = tl.zeros((BLOCK, BLOCK_SIZE), tl.float32)
+        for k in tl.static_range(3):
+            step = (k - 1) * dilation
+            is_there = is_token & (place + step >= 0) & (place + step < length)
+            where = features + (token + step)[:, None].to(tl.int64) * SIZE + unit[None, :]
+            own = tl.load(where, mask=is_there[:, None] & is_unit[None, :], other=0.0).to(tl.float32)
+            centred = tl.where(is_unit[None, :], own - (tl.sum(own, 1) / SIZE)[:, None], 0.0)
+            spread = tl.sum(centred * centred, 1) / SIZE
+            normal = centred * (1 / tl.sqrt(spread + EPSILON))[:, None] * scale[None, :] + shift[None, :]
+            seen = tl.load(mask + sentence * mask_batch + (place + step) * mask_token, mask=is_there, other=0.0)
+            taps = tl.load(
+                weight + k * SIZE * SIZE + unit[:, None] * SIZE + unit[None, :],
+                mask=is_unit[:, None] & is_unit[None, :],
+                other=0.0,
+            )
+            total += tl.dot((normal * seen[:, None]).to(taps.dtype), taps, input_precision="ieee")
+        total += tl.load(vectors + 2 * SIZE + unit, mask=is_unit, other=0.0)[None, :]
+        place_in_memory = token[:, None].to(tl.int64) * SIZE + unit[None, :]
+        is_own = is_token[:, None] & is_unit[None, :]
+        own = tl.load(features + place_in_memory, mask=is_own, other=0.0).to(tl.float32)
+        own += 0.5 * total * (1 + tl.erf(total * 0.7071067811865476))
+        tl.store(after + place_in_memory, own.to(after.dtype.element_ty), mask=is_own)
+
+    return {"experts": experts, "distances": distances, "reader": reader}

@@ -31,7 +31,8 @@ from transformers.utils.generic import can_return_tuple
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_boolbert import OPERATORS, BoolBertConfig
-from .kernels_boolbert import attention_inputs, forget, is_usable, pack
+from .kernels_boolbert import attention_inputs, forget, is_usable, pack, pack_with_distances
+from .kernels_boolbert import scope_logits as fused_scope_logits
 
 NUM_OPERATORS = len(OPERATORS)
 OR, NOT = OPERATORS.index("or"), OPERATORS.index("not")
@@ -269,7 +270,16 @@ class ScopeReader(nn.Module):
         self.output = nn.Linear(size, NUM_OPERATORS, bias=False)
         self.output_bias = nn.Parameter(torch.empty(NUM_OPERATORS))
 
+    def train(self, mode: bool = True) -> "ScopeReader":
+        if mode:  # as in `BoolBertSelfAttention`
+            forget(getattr(self.norms[0], "weight", None))
+        return super().train(mode)
+
     def forward(self, hidden_states: Tensor, cue_probs: Tensor, token_mask: Tensor) -> Tensor:
+        if is_usable(hidden_states, self.training) and not torch.compiler.is_compiling():
+            logits = fused_scope_logits(self, hidden_states, cue_probs, token_mask)
+            if logits is not None:
+                return logits
         visible = token_mask.unsqueeze(-1).to(hidden_states.dtype)  # (B, L, 1); padding looks like the sentence's end
         cues = cue_probs.transpose(1, 2).to(hidden_states.dtype)
         features = self.dense(hidden_states) + cues @ self.cue_weight
@@ -978,13 +988,27 @@ class BoolBertModel(BoolBertPreTrainedModel):
             return ()
         first, last = used.index(True), NUM_OPERATORS - used[::-1].index(True)
         chosen = slice(first, last)
-        exponent = gaussian_exponent(cue_probs > DECISION, self.config.window)[:, chosen]
         embeddings = self.operator_embeddings[chosen]
-        cue_probs, gate = cue_probs[:, chosen], gate[:, chosen]
         reader = None if scope_logits is None else scope_logits[:, chosen]
+        is_fused = not are_recorded and is_usable(states, self.training)
         packed = None
-        if not are_recorded and is_usable(states, self.training):
-            packed, gate = pack(cue_probs, exponent, reader, token_mask), gate.contiguous()
+        if is_fused and not torch.compiler.is_compiling():
+            packed = pack_with_distances(
+                cue_probs[:, chosen],
+                reader,
+                token_mask,
+                has_not=last == NUM_OPERATORS,
+                window=self.config.window,
+                decision=DECISION,
+                unreached=UNREACHED,
+            )
+            exponent = packed[:, last - first : 2 * (last - first)]
+        else:
+            exponent = gaussian_exponent(cue_probs > DECISION, self.config.window)[:, chosen]
+            if is_fused:
+                packed = pack(cue_probs[:, chosen], exponent, reader, token_mask)
+        cue_probs, gate = cue_probs[:, chosen], gate[:, chosen]
+        gate = gate.contiguous() if is_fused else gate
         return (first, last), cue_probs, exponent, gate, embeddings, token_mask, reader, packed
 
     def _are_recorded(self, kwargs: dict[str, Any]) -> bool:

@@ -7,6 +7,7 @@ TRITON_INTERPRET=1, which runs it as Python on the CPU.
 import copy
 import gc
 import pickle
+import weakref
 
 import pytest
 import slow_reference as slow
@@ -20,6 +21,12 @@ from boolbert import modeling_boolbert as modeling
 ALL = (0, 3)
 OPERATORS = [[1, 0, 1], [0, 1, 0], [1, 1, 1]]
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@pytest.fixture
+def lively(lively):
+    """With a narrow reader: Triton's interpreter takes its time."""
+    return lambda *args, **changes: lively(*args, **{"scope_reader_size": 16, **changes})
 
 
 def layer_of(model, index=0):
@@ -111,6 +118,14 @@ def test_every_change_of_a_weight_is_noticed(lively, change):
     assert change == "to" or any(not torch.equal(old, new) for old, new in zip(first, second, strict=True))
 
 
+def test_the_reader_notices_writes_that_leave_no_trace_after_train(lively, batch, fused):
+    model = lively()
+    fused(model, batch, operators=given())
+    model.scope_reader.output_bias.data.add_(1)
+    expected, got, _ = fused(model.train().eval(), batch, operators=given())
+    assert_close(got.scope_logits, expected.scope_logits, atol=1e-4, rtol=1e-4)
+
+
 @pytest.mark.parametrize("index", range(19))
 def test_every_weight_counts(lively, index):
     model = lively()
@@ -140,19 +155,17 @@ def test_weights_made_in_inference_mode_are_not_kept(lively):
 def test_the_memory_is_no_part_of_the_model(lively, batch):
     model = lively()
     names = set(model.state_dict())
-    known = len(kernels._kept)
-    joined(model)
-    assert len(kernels._kept) == known + 1
+    made = weakref.ref(joined(model)[0])
+    assert layer_of(model).query.weight in kernels._kept
     assert set(model.state_dict()) == names
-    twin, pickled = copy.deepcopy(model), pickle.loads(pickle.dumps(model))
-    assert len(kernels._kept) == known + 1
-    for other in (twin, pickled):
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert layer_of(other).query.weight not in kernels._kept
         with torch.no_grad():
             layer_of(other).query.weight.zero_()
             assert not torch.equal(joined(other)[0], joined(model)[0])
-    del model, twin, pickled, other
+    del model, other
     gc.collect()
-    assert len(kernels._kept) == known
+    assert made() is None
 
 
 def test_a_changed_layer_keeps_the_plain_way(lively):
@@ -296,6 +309,47 @@ def test_the_kernels_columns_are_the_slow_bias(lively, batch, fused, not_reach):
     real = mask.bool()[:, None, :, None].expand_as(dense)
     assert_close(dense[real], expected[real], rtol=1e-4, atol=1e-4)
     assert (value[..., 8:] == 0).all()
+
+
+@pytest.mark.parametrize("operators", [(0, 3), (2, 3), (0, 1), (1, 3)])
+@pytest.mark.parametrize(("sentences", "length"), [(3, 1), (4, 40), (2, 130)])
+def test_distances(fused, operators, sentences, length):
+    """Few cues, so that some sentences have none, at either end and in the middle."""
+    chosen, mask = slice(*operators), random_batch(sentences, length)["attention_mask"].float()
+    cue_probs = torch.rand(sentences, 3, length).pow(8)
+    logits = torch.randn(sentences, length, 3).transpose(1, 2)  # as the reader gives them
+    for reader in (logits[:, chosen], None):
+        got = kernels.pack_with_distances(
+            cue_probs[:, chosen].to(DEVICE),
+            None if reader is None else reader.to(DEVICE),
+            mask.to(DEVICE),
+            has_not=operators[1] == 3,
+            window=4,
+            decision=0.5,
+            unreached=modeling.UNREACHED,
+        )
+        exponent = modeling.gaussian_exponent(cue_probs > 0.5, 4)
+        assert torch.equal(got.cpu(), kernels.pack(cue_probs[:, chosen], exponent[:, chosen], reader, mask))
+
+
+@pytest.mark.parametrize("size", [16, 20, 128])
+def test_the_reader_in_kernels_is_the_slow_reader(lively, batch, fused, size):
+    model = lively(scope_reader_size=size)
+    mask = batch["attention_mask"].float()
+    with torch.no_grad():
+        hidden = model.embeddings(batch["input_ids"])
+    cue_probs = torch.rand(3, 3, 7) * mask[:, None]
+    expected = slow.reader_logits(model.scope_reader, hidden, cue_probs, mask).float()
+    # In full precision a GPU keeps the plain way.
+    dtype, error = (torch.float32, 1e-4) if DEVICE == "cpu" else (torch.float16, 2e-2)
+    model.to(DEVICE, dtype)
+    hidden, cue_probs, mask = hidden.to(DEVICE, dtype), cue_probs.to(DEVICE), mask.to(DEVICE)
+    with torch.inference_mode():
+        got = kernels.scope_logits(model.scope_reader, hidden, cue_probs, mask).cpu()
+    real = mask.bool().cpu()[:, None].expand_as(got)
+    assert_close(got[real], expected[real], atol=error * expected.abs().max().item(), rtol=0)
+    model.scope_reader.norms[0].register_forward_hook(lambda *_: None)
+    assert kernels.scope_logits(model.scope_reader, hidden, cue_probs, mask) is None
 
 
 # Triton's interpreter multiplies matrices of bfloat16 as if they were whole numbers.
