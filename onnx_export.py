@@ -136,8 +136,9 @@ def encode_onnx(
 def measure(model: SentenceTransformer, file: str | Path) -> dict[str, float]:
     """The file against torch on the dev split of the embedded countries: its vectors, and what they find."""
     quest = Quest(progress=False)
-    queries = [query.query for query in quest.queries("dev")]
-    gold = [quest.gold("dev")[index] for index in range(len(queries))]
+    asked = quest.queries("dev")
+    queries, linked = [query.query for query in asked], quest.gold(asked)
+    gold = [linked[index] for index in range(len(asked))]
     documents = model.encode_document([document.text for document in quest.corpus])
     expected = model.encode_query(queries)
     found = encode_onnx(file, query_module(model).tokenizer, queries)

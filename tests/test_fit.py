@@ -34,7 +34,7 @@ def tiny(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shop():
-    return [dict(zip(COLUMNS, row, strict=True)) for row in products(120)]
+    return [dict(zip(COLUMNS, row, strict=True)) for row in products(80)]
 
 
 def quiet(*lines):
@@ -106,7 +106,7 @@ def test_fixed_documents_keep_their_vectors_and_learned_ones_do_not(tmp_path, ti
     start = load_encoder(str(tiny), quiet=True)
     learned = fit(shop, tmp_path / "learned", model=tiny, say=quiet, **{**SHORT, "document_side": "learned"})
     for found, same in ((fitted, True), (learned, False)):
-        texts = [found.searcher.index[row].text for row in range(120)]
+        texts = [found.searcher.index[row].text for row in range(len(shop))]
         before = encode_inputs(start, texts, "document", 32)
         now = encode_inputs(found.model.encoder, texts, "document", 32)
         assert np.allclose(found.searcher.index.vectors[:], now, atol=1e-5)
@@ -122,7 +122,7 @@ def test_says_how_long_it_will_take_before_it_trains(tmp_path, tiny, shop, monke
     monkeypatch.setattr("boolbert.train.retrieval_run.train_on_made", train)
     with pytest.raises(KeyboardInterrupt):
         fit(shop, tmp_path / "fitted", model=tiny, say=lines.append, **SHORT)
-    assert re.search(r"2 steps on \d+ queries, .* 120 documents are encoded once. About \d+ minutes? on", lines[-1])
+    assert re.search(r"2 steps on \d+ queries, .* 80 documents are encoded once. About \d+ minutes? on", lines[-1])
 
 
 def test_a_plain_encoder_is_upgraded_first(tmp_path, tiny, monkeypatch):
