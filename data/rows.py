@@ -62,7 +62,7 @@ class Row:
             raise self.error(field, f"must be a text, got {_kind(value)}")
         if not empty and not value.strip():
             raise self.error(field, "is empty")
-        return self._encodable(field, value)
+        return self.encodable(field, value)
 
     @overload
     def identifier(self, field: str) -> str: ...
@@ -90,7 +90,7 @@ class Row:
                 raise self.error(f"{field}[{index}]", f"must be a text, got {_kind(item)}")
             if not item.strip():
                 raise self.error(f"{field}[{index}]", "is empty")
-            self._encodable(f"{field}[{index}]", item)
+            self.encodable(f"{field}[{index}]", item)
         return tuple(value)
 
     def objects(self, field: str) -> "list[Row]":
@@ -111,7 +111,8 @@ class Row:
         problem = "is null" if top in self.values and "." not in field else "is missing"
         return self.error(field, f"{problem}; expected {expected} (fields here: {shorten_list(present)})")
 
-    def _encodable(self, field: str, value: str) -> str:
+    def encodable(self, field: str, value: str) -> str:
+        """The value; one that no file could hold is an error."""
         if not value.isascii():
             try:
                 value.encode()

@@ -165,6 +165,16 @@ def test_passages_overlap_and_hold_every_word():
         ("not.parquet", b"hello", r"not.parquet: cannot be read as parquet"),
         ("image.png", b"\x89PNG", r"image.png: unknown file type '.png'; expected a .jsonl"),
         ("blank.jsonl", b'{"text": " "}\n', r"blank.jsonl:1: no field holds text"),
+        (
+            "half.jsonl",
+            b'{"text": "a b c", "\\ud800x": "q"}\n' * 3,
+            r"half.jsonl:1: field '\\ud800x' holds half a surrogate pair",
+        ),
+        (
+            "half.jsonl",
+            b'{"text": "a b c", "genre": "y"}\n' * 3 + b'{"text": "d e f", "genre": "\\ud800"}\n' * 3,
+            "half.jsonl:4: field 'genre' holds half a surrogate pair",
+        ),
     ],
 )
 def test_bad_input_is_one_line(tmp_path, name, content, problem):

@@ -49,7 +49,7 @@ class Layout:
         """The values of a row's structured fields."""
         separators = self.separators or {}
         found = {name: tuple(field_values(row.get(name), separators.get(name))) for name in self.atoms}
-        return {name: values for name, values in found.items() if values}
+        return {name: tuple(row.encodable(name, value) for value in values) for name, values in found.items() if values}
 
 
 def find_layout(
@@ -62,7 +62,7 @@ def find_layout(
 ) -> Layout:
     """The layout of these rows: as named, else guessed. `text` and `atoms` may be several ("body,notes"), or "none"."""
     first = rows[0]
-    names = list(dict.fromkeys(name for row in rows for name in row.values))
+    names = list(dict.fromkeys(row.encodable(name, name) for row in rows for name in row.values))
     for flag, given in (("text", text), ("title", title), ("id", id), ("atoms", atoms)):
         for name in _listed(given):
             if not any(row.get(name) is not None for row in rows):
