@@ -268,7 +268,7 @@ def as_mode(mode: str, models: dict[str, Any], steps: dict[str, Callable[[], Any
     """The steps, made to run in this mode."""
     with contextlib.ExitStack() as stack:
         if mode.startswith("compiled"):
-            stack.enter_context(compiled_layers([model for model, _ in models.values()]))
+            stack.enter_context(compiled_parts([model for model, _ in models.values()]))
         if mode.endswith("graph"):
             yield {name: as_graph(step) for name, step in steps.items()}
         else:
@@ -333,19 +333,24 @@ def make_step(
 
 
 @contextlib.contextmanager
-def compiled_layers(models: list[Any]) -> Iterator[None]:
-    """torch.compile of the layers, which share their code; what was compiled stays for the next time."""
+def compiled_parts(models: list[Any]) -> Iterator[None]:
+    """torch.compile of the layers, which share their code, and of what a Bool-BERT has before and after them.
+
+    What was compiled stays for the next time.
+    """
     import torch
 
     torch._dynamo.config.cache_size_limit = 64
-    layers = [layer for model in models for layer in model.encoder.layer]
-    for layer in layers:
-        layer.compile(dynamic=False)
+    parts = [layer for model in models for layer in model.encoder.layer]
+    names = ("cue_predictor", "gate", "composer")
+    parts += [getattr(model, name) for model in models for name in names if hasattr(model, name)]
+    for part in parts:
+        part.compile(dynamic=False)
     try:
         yield
     finally:
-        for layer in layers:
-            layer._compiled_call_impl = None
+        for part in parts:
+            part._compiled_call_impl = None
 
 
 def as_graph(step: Callable[[], Any]) -> Callable[[], Any]:
