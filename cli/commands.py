@@ -118,13 +118,13 @@ def search(options: Namespace) -> None:
 
     from boolbert.search.quick import keep, quick_searcher
 
-    # A store, a filter or a hybrid needs more than the stored program.
-    is_simple = not (options.store or options.collection or options.where or options.hybrid)
+    # A store, a filter, a hybrid or sentences need more than the stored program.
+    is_simple = not (options.store or options.collection or options.where or options.hybrid or options.look_into)
     quick = quick_searcher(options.model, options.index, options.device) if is_simple else None
     if quick is not None:
         _say(quick.model.note)
     searcher = quick or _searcher(options)
-    limits = {**_limits(options), "where": options.where, "hybrid": options.hybrid}
+    limits = {**_limits(options), "where": options.where, "hybrid": options.hybrid, "look_into": options.look_into}
     answer = searcher.search(options.query, options.k, operators, **limits)
     if options.json:
         print_json({"model": searcher.model.name, **answer.as_json()})

@@ -104,12 +104,20 @@ def _add_search(add) -> None:
   boolbert search "films that are not westerns" --index my_index --operators not
   boolbert search "island monarchies" --operators none       # every gate off: plain BERT
   boolbert search "films that are not westerns" --index my_index --not-weight 0.8 --exclude-above 0.4
+  boolbert search "monarchies that are not islands" --look-into 50           # documents of many facts
   boolbert search "films that are not westerns" --index my_index --hybrid    # and BM25; pip install 'boolbert[eval]'
   boolbert search "films that are not westerns" --store films.db --where "year > 1990 and country in (France, Italy)"
 """
     command = _command(add, "search", text, examples, commands.search)
     _add_query(command)
     command.add_argument("--hybrid", action="store_true", help="fuse with BM25 over the words that are wanted")
+    command.add_argument(
+        "--look-into",
+        type=int,
+        default=0,
+        metavar="N",
+        help="read the N best documents sentence by sentence; one near to what NOT excludes moves them down",
+    )
     command.add_argument("--where", metavar="FILTER", help='a filter on the documents\' fields: "year > 1990"')
     _add_model(command)
 

@@ -16,13 +16,14 @@ LEAST_DEPTH = 64  # documents that a store is asked for at first where something
 class QueryVectors(NamedTuple):
     """A query's own vector and one for each alternative (K, D), what it wants, and what it excludes, if any.
 
-    rows: what `two_sided` gives, where both are kept apart; else the vectors are searched with.
+    rows: what `two_sided` gives, where both are kept apart; else the vectors are searched with. penalty: the model's.
     """
 
     vectors: npt.NDArray[np.float32]
     wanted: npt.NDArray[np.float32]
     excluded: npt.NDArray[np.float32] | None
     rows: npt.NDArray[np.float32] | None = None
+    penalty: tuple[float, float] | None = None
 
     @classmethod
     def of(
@@ -37,7 +38,7 @@ class QueryVectors(NamedTuple):
         if excluded is None or penalty is None:
             return cls(vectors, wanted, excluded)
         apart = torch.from_numpy(search_vectors)[None], torch.from_numpy(excluded)[None]
-        return cls(vectors, wanted, excluded, two_sided(*apart, torch.tensor([penalty]))[0].numpy())
+        return cls(vectors, wanted, excluded, two_sided(*apart, torch.tensor([penalty]))[0].numpy(), penalty)
 
     @property
     def asked(self) -> npt.NDArray[np.float32]:
@@ -59,6 +60,7 @@ class Candidate(NamedTuple):
     title: str
     text: str
     vector: npt.NDArray[np.float32]
+    nearest: str | None = None  # its sentence that is nearest to what is excluded, where it was looked into
 
 
 def in_store(

@@ -14,7 +14,7 @@ import torch
 
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
 from boolbert.errors import RetrievalError
-from boolbert.retrieval.batches import encode_queries
+from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.hybrid import DEPTH, WordSearch, fuse_scored
 from boolbert.retrieval.index import STORE, Index, default_index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
@@ -26,7 +26,9 @@ from boolbert.retrieval.stores.where import fitted_filter
 from .closest import Candidate, QueryVectors, closest, far_enough, in_store
 from .known import named_rows
 from .reading import QueryReading, Span, Word, with_lexicon_cues, with_roles, word_at, words_of
+from .sentences import looked_into
 
+SENTENCE_BATCH = 64
 # Who decides which operators are on.
 CALLER, MODEL, LEXICON, NOBODY = "the caller", "the model's gate", "the cue lexicon", "nobody: a plain encoder"
 
@@ -45,6 +47,7 @@ class Hit:
 
     wanted, excluded: its dot products with what the query wants and with what it excludes, both as long as the query's
     vector; excluded is None where nothing is. violates: whether it is excluded, None where the data does not know.
+    nearest: its sentence that is nearest to what is excluded, where `look_into` asked for it.
     """
 
     rank: int
@@ -56,6 +59,7 @@ class Hit:
     excluded: float | None = None
     violates: bool | None = None
     id: str | None = None
+    nearest: str | None = None
 
     @property
     def key(self) -> int | str | None:
@@ -149,6 +153,7 @@ class BoolSearcher:
         excluded: Collection[int] | None = None,
         where: str | None = None,
         hybrid: bool = False,
+        look_into: int = 0,
     ) -> Answer:
         """The k best documents.
 
@@ -158,13 +163,20 @@ class BoolSearcher:
         `excluded` is above it are left out, and others move up. excluded: the numbers of the words that NOT excludes,
         instead of those that the model finds; they count from 0 in `read(query).words`. where: a filter on the
         documents' fields, such as "year > 1990 and genre = western". hybrid: fuse the ranking with BM25's over the
-        words that are neither excluded nor cues; `score` is then the sum of both reciprocal ranks.
+        words that are neither excluded nor cues; `score` is then the sum of both reciprocal ranks. look_into: the best
+        documents, so many, are read sentence by sentence, and one near to what is excluded moves its document down; for
+        documents of many facts, at the price of encoding their sentences.
         """
         self._check_limits(not_weight, exclude_above)
+        self._check_look_into(look_into, not_weight, hybrid)
         reading = self.read(query, operators, excluded)
         parts = self._encode(reading, not_weight)
         words = reading.wanted_words if hybrid else None
-        found = self._find(parts, k, exclude_above, where, words)
+        found = self._find(parts, max(k, look_into), exclude_above, where, words)
+        if look_into and parts.penalty is not None:
+            found = [*looked_into(found[:look_into], parts, self._encode_sentences), *found[look_into:]]
+            found.sort(key=lambda candidate: -candidate.score)
+        found = found[:k]
         violating = self.violating(reading)
         hits = [
             Hit(
@@ -177,6 +189,7 @@ class BoolSearcher:
                 excluded=None if parts.excluded is None else float(candidate.vector @ parts.excluded),
                 violates=None if violating is None else candidate.row in violating,
                 id=candidate.id,
+                nearest=candidate.nearest,
             )
             for rank, candidate in enumerate(found, start=1)
         ]
@@ -315,6 +328,20 @@ class BoolSearcher:
             if not math.isfinite(value) or (name == "not_weight" and value < 0):
                 least = " of at least 0" if name == "not_weight" else ""
                 raise RetrievalError(f"{name} must be a number{least}, got {value}")
+
+    def _check_look_into(self, look_into: int, not_weight: float | None, hybrid: bool) -> None:
+        if look_into < 0:
+            raise RetrievalError(f"look_into must be at least 0, got {look_into}")
+        if not look_into:
+            return
+        for name, is_given in (("hybrid", hybrid), ("not_weight", not_weight is not None)):
+            if is_given:
+                raise RetrievalError(f"look_into cannot be given with {name}: its scores are of another kind")
+        if not (self._excludes and self._is_cosine and self.model.bert.composer.penalises):  # type: ignore[union-attr]
+            raise RetrievalError(f"look_into cannot be given: {self.model.name} has no penalty for what is excluded")
+
+    def _encode_sentences(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        return _scaled(encode_inputs(self.model.encoder, texts, "document", SENTENCE_BATCH))
 
     def _vectors(self, reading: QueryReading, not_weight: float | None) -> QueryVectors:
         """The vectors of a query as it was read, as the model gives them."""
