@@ -82,6 +82,7 @@ def fit(
     epochs: int = EPOCHS,
     seed: int = 0,
     kind: str | None = None,
+    keep: float | None = None,
     say: Callable[[str], None] = print,
 ) -> Fitted:
     """Train on Boolean queries made from documents; `fit(...).searcher.search("cakes without chocolate")` then asks.
@@ -89,13 +90,14 @@ def fit(
     documents: a file, a folder, a Hub data set, documents in memory, or `OwnDocuments` where fields need names.
     output_dir: a new folder; without it one beside the working folder's files, NAME_fitted. model: what to start from,
     the upgraded default encoder if not given. document_side: "fixed" trains the query side only, so an index of this
-    model stays valid (the default on a CPU); "learned" trains both (the default on a GPU).
+    model stays valid (the default on a CPU); "learned" trains both (the default on a GPU). keep: the share of the model
+    as it was in the one that is saved; less is better on your documents, more on others.
     """
     began = time.perf_counter()
     own = documents if isinstance(documents, OwnDocuments) else OwnDocuments(documents)
     folder = Path(output_dir) if output_dir is not None else Path(default_folder(own.name))
     settings: dict[str, Any] = {"queries": queries, "epochs": epochs, "seed": seed, "kind": kind}
-    settings |= {"model": None if model is None else str(model), "document_side": document_side}
+    settings |= {"model": None if model is None else str(model), "document_side": document_side, "keep": keep}
     settings |= {"documents": own.name, "layout": str(own.layout), "passages": own.passages is not None}
     check_arguments(settings)
     begun = is_begun(folder, settings)
@@ -127,6 +129,7 @@ def fit(
         folder / MODEL,
         folder / START,
         documents=side,
+        keep=keep,
         vectors=torch.from_numpy(vectors) if side == "fixed" else None,
         report=False,
         resume=begun,
@@ -162,6 +165,8 @@ def check_arguments(settings: dict[str, Any]) -> None:
         raise TrainingError(f"--documents must be fixed or learned, got {settings['document_side']!r}")
     if settings["epochs"] < 1:
         raise TrainingError(f"--epochs must be at least 1, got {settings['epochs']}")
+    if settings["keep"] is not None and not 0 <= settings["keep"] < 1:
+        raise TrainingError(f"--keep must be at least 0 and below 1, got {settings['keep']}")
 
 
 def is_begun(folder: Path, settings: dict[str, Any]) -> bool:
@@ -309,8 +314,14 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--queries", type=int, default=QUERIES, help="how many to make (%(default)s)")
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over them (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same model")
+    parser.add_argument(
+        "--keep",
+        type=float,
+        metavar="SHARE",
+        help="of the model as it was; 0.3 where documents are fixed and 0.7 where they are learned if not given",
+    )
     options = parser.parse_args(words)
-    names = ("model", "document_side", "queries", "epochs", "seed", "kind")
+    names = ("model", "document_side", "queries", "epochs", "seed", "kind", "keep")
     try:
         fitted = fit(documents_of(options), options.output_dir, **{name: getattr(options, name) for name in names})
     except Interrupted:

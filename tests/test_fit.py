@@ -183,6 +183,7 @@ def test_small_and_repeated_one_line_documents_work(tmp_path, tiny):
     [
         (["--documents", "frozen"], "--documents must be fixed or learned, got 'frozen'"),
         (["--epochs", "0"], "--epochs must be at least 1, got 0"),
+        (["--keep", "1.5"], "--keep must be at least 0 and below 1, got 1.5"),
         (["--output_dir", "."], "holds files already; give a new folder"),
     ],
 )
