@@ -697,9 +697,14 @@ class QueryComposer(nn.Module):
             "excluded_embedding": excluded * has_excluded,
         }
         if self.penalises:
-            weight = F.softplus(self.penalty.float()) * has_excluded
-            penalty = torch.cat([weight, self.penalty_above.float().expand_as(weight)], 1)
             less = [self.exclude(one, excluded, has_excluded, not_weight, PENALISED_SHARE) for one in alternatives]
+            weight = F.softplus(self.penalty.float()) * has_excluded
+            if isinstance(not_weight, Tensor):  # who gives a strength asks for one vector
+                given = ~not_weight.to(weight.device).isnan().unsqueeze(1)
+                weight, less = weight * ~given, [torch.where(given, *pair) for pair in zip(vectors, less, strict=True)]
+            elif not_weight is not None:
+                weight, less = torch.zeros_like(weight), vectors
+            penalty = torch.cat([weight, self.penalty_above.float().expand_as(weight)], 1)
             composed |= {"search_vectors": self.filled(less, query_mask), "penalty": penalty}
         return composed
 
@@ -729,6 +734,10 @@ class QueryComposer(nn.Module):
             weight = torch.full_like(weight, not_weight)
         vector = F.normalize(a - share * weight * foreign, dim=-1) * wanted.float().norm(dim=-1, keepdim=True)
         return torch.where(has_excluded, vector.to(wanted.dtype), wanted)
+
+    def searched_weight(self, wanted: Tensor, excluded: Tensor) -> Tensor:
+        """How strongly B is taken away from the vectors to search with: (B, 1)."""
+        return self.weight(wanted, excluded) * (PENALISED_SHARE if self.penalises else 1.0)
 
     def weight(self, wanted: Tensor, excluded: Tensor) -> Tensor:
         """How strongly B is taken away: (B, 1)."""

@@ -46,7 +46,8 @@ class QueryParts(NamedTuple):
     """A query as vectors: its own and one for each alternative (K, D), what it wants, and what it excludes, if any.
 
     search_vectors: those to ask an index or a vector database with; without a penalty they are the same. penalty: how
-    much of a document's cosine with `excluded`, above which threshold, is taken from its score.
+    much of a document's cosine with `excluded`, above which threshold, is taken from its score. cosine: whether vectors
+    are compared whatever their lengths.
     """
 
     vectors: npt.NDArray[np.float32]
@@ -54,6 +55,7 @@ class QueryParts(NamedTuple):
     excluded: npt.NDArray[np.float32] | None
     search_vectors: npt.NDArray[np.float32]
     penalty: tuple[float, float] | None = None
+    cosine: bool = False
 
     def scores(self, documents: Any) -> npt.NDArray[np.float32]:
         """The scores of documents' vectors, (N, D), as search has them: (N,).
@@ -61,11 +63,11 @@ class QueryParts(NamedTuple):
         With a penalty, documents that are near to what is excluded lose, and others do not; no one vector can do that.
         """
         documents = np.asarray(documents, dtype=np.float32).reshape(-1, self.vectors.shape[-1])
-        if self.penalty is None:
-            return (documents @ self.vectors.T).max(1)
-        documents = _unit(documents)
-        scores = (documents @ _unit(self.search_vectors).T).max(1)
-        if self.excluded is None:
+        vectors = self.search_vectors
+        if self.cosine:
+            documents, vectors = _unit(documents), _unit(vectors)
+        scores = (documents @ vectors.T).max(1)
+        if self.excluded is None or self.penalty is None:
             return scores
         weight, above = self.penalty
         return scores - weight * np.maximum(documents @ _unit(self.excluded) - above, 0)
@@ -290,8 +292,7 @@ class BoolBertSentenceTransformer(SentenceTransformer):
         if given:
             queries = [{**(query if isinstance(query, dict) else {"text": query}), **given} for query in queries]
         rows = self.encode(queries, output_value=None, batch_size=batch_size, show_progress_bar=False, **options)
-        cosine = str(self.similarity_fn_name) == "cosine"  # other similarities have no threshold
-        parts = [_parts_of(row, cosine and not_weight is None) for row in rows]
+        parts = [_parts_of(row, str(self.similarity_fn_name) == "cosine") for row in rows]
         return parts[0] if is_single else parts
 
     def forward(self, input: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
@@ -316,16 +317,17 @@ class BoolBertSentenceTransformer(SentenceTransformer):
             _open_both_doors(Path(path))
 
 
-def _parts_of(row: dict[str, Any], with_penalty: bool) -> QueryParts:
-    """One query's row of what the model gives."""
+def _parts_of(row: dict[str, Any], cosine: bool) -> QueryParts:
+    """One query's row of what the model gives. Only cosines have a threshold."""
     found = {name: row[name].float().cpu().numpy() for name in (*COMPOSED, "penalty") if name in row}
     exists = row["query_mask"].cpu().numpy()
     vectors = found["query_vectors"][exists]
     excluded = found["excluded_embedding"] if found["excluded_embedding"].any() else None
-    if not with_penalty or "penalty" not in found:
-        return QueryParts(vectors, found["wanted_embedding"], excluded, vectors)
+    if not cosine or "penalty" not in found:
+        return QueryParts(vectors, found["wanted_embedding"], excluded, vectors, cosine=cosine)
     weight, above = map(float, found["penalty"])
-    return QueryParts(vectors, found["wanted_embedding"], excluded, found["search_vectors"][exists], (weight, above))
+    searched = found["search_vectors"][exists]
+    return QueryParts(vectors, found["wanted_embedding"], excluded, searched, (weight, above), cosine)
 
 
 def _unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -499,7 +501,7 @@ def _open_both_doors(path: Path) -> None:
 
 
 def _copy_code(path: Path, query_type: str) -> None:
-    """The code that loading needs; the model's own two files were written with its weights."""
+    """The code that loading needs; the model's own files were written with its weights."""
     if query_type == QUERY_MODULE:
         target = path / f"{QUERY_MODULE.partition('.')[0]}.py"
         if not target.exists() or not target.samefile(__file__):

@@ -179,7 +179,7 @@ def is_begun(folder: Path, settings: dict[str, Any]) -> bool:
     report = read_object(folder / REPORT, TrainingError)
     if "after" in report:
         raise TrainingError(f"--output_dir {folder}: holds a finished fit; give a new folder, or delete this one")
-    if report.get("settings") != settings:
+    if {"keep": None, **report.get("settings", {})} != settings:  # it is newer than some folders
         raise TrainingError(
             f"--output_dir {folder}: holds a fit that was cut off, with other flags; give those, or a new folder"
         )

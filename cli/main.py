@@ -200,7 +200,7 @@ def _add_query(command: argparse.ArgumentParser) -> None:
         "--not-weight",
         type=float,
         metavar="L",
-        help="how strongly what NOT excludes is taken away, 0 and up; as the model has learned if not given",
+        help="ask with one vector, from which so much of what NOT excludes is taken, 0 and up",
     )
     command.add_argument(
         "--exclude-above",

@@ -178,7 +178,9 @@ def card_text(run: Path, repo: str) -> str:
     )
     operators = (
         "\n# The model finds a query's operators; where you know them, you can give them.\n"
-        'queries = model.encode_query(["islands that are not monarchies"], operators=[["not"]])'
+        'queries = model.encode_query(["islands that are not monarchies"], operators=[["not"]])\n'
+        "# One vector excludes; by these scores, which keep what is excluded apart, the model was measured.\n"
+        'print(model.encode_query_parts("islands that are not monarchies").scores(documents))'
         if boolean
         else ""
     )

@@ -34,8 +34,8 @@ class QueryVectors(NamedTuple):
         search_vectors: npt.NDArray[np.float32],
         penalty: tuple[float, float] | None,
     ) -> "QueryVectors":
-        """From what a model gives: the fields of its `QueryParts`."""
-        if excluded is None or penalty is None:
+        """From what a model gives: the first fields of its `QueryParts`."""
+        if excluded is None or penalty is None or not penalty[0]:
             return cls(vectors, wanted, excluded)
         apart = torch.from_numpy(search_vectors)[None], torch.from_numpy(excluded)[None]
         return cls(vectors, wanted, excluded, two_sided(*apart, torch.tensor([penalty]))[0].numpy(), penalty)
@@ -80,7 +80,7 @@ def closest(
 
     It is asked for more until no document that it has not given could be among them.
     """
-    depth = k if parts.excluded is None else max(4 * k, LEAST_DEPTH)
+    depth = k if parts.excluded is None else max(k, min(max(4 * k, LEAST_DEPTH), DEEPEST))
     while True:
         found = store.search(parts.fetched_by[None], depth, where)[0]
         kept = [hit for hit in found if not _is_near(hit.vector, parts, exclude_above)]

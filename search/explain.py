@@ -59,12 +59,14 @@ class Change(NamedTuple):
 class Explanation:
     """A query as it was read, what its vector is made of, and the results with its operators and without them.
 
-    not_weight: the l of A - l B, None where nothing is excluded. vectors: how many the query is searched with.
+    not_weight: the l of A - l B, None where nothing is excluded. penalty: what documents near to B lose besides, where
+    they do: a weight, and from which cosine on. vectors: how many the query is searched with.
     """
 
     reading: QueryReading
     trained: bool
     not_weight: float | None
+    penalty: tuple[float, float] | None
     vectors: int
     attention: list[OperatorAttention]
     before: list[Change]
@@ -88,6 +90,16 @@ class Explanation:
         return f"{quoted(reading.wanted_text)} − {self.not_weight:.2f} × {quoted(reading.excluded_text)}"
 
     @property
+    def penalised(self) -> str:
+        """What documents near to what is excluded lose besides, in words; "" where they do not."""
+        if self.penalty is None:
+            return ""
+        weight, above = self.penalty
+        return (
+            f"{weight:.2f} × what exceeds {above:.2f} of a document's cosine with {quoted(self.reading.excluded_text)}"
+        )
+
+    @property
     def notes(self) -> list[str]:
         """What a reader has to know besides."""
         notes = []
@@ -99,6 +111,8 @@ class Explanation:
             notes.append("No operator is on: this is plain BERT.")
         elif "not" in self.operators and not self.reading.excluded and self.trained:
             notes.append("NOT is on, but the model finds nothing that it excludes.")
+        if self.penalised:
+            notes.append(f"Documents lose {self.penalised}.")
         if self.reading.alternatives:
             how = "each has a vector of its own" if self.vectors > 1 else "this model asks for all with one vector"
             notes.append(f"OR offers {listed(self.reading.alternatives, 'or')}; {how}.")
@@ -126,6 +140,7 @@ class Explanation:
             **self.reading.as_json(),
             "trained": self.trained,
             "not_weight": self.not_weight,
+            "penalty": self.penalty,
             "vectors": self.vectors,
             "words": [word._asdict() for word in self.reading.words],
             "attention": [asdict(part) for part in self.attention],
@@ -192,6 +207,7 @@ def explain(
         reading=reading,
         trained=searcher.model.trained,
         not_weight=_strength(bert, output, not_weight),
+        penalty=_penalty(output, searcher, not_weight),
         vectors=int(output.query_mask[0].sum()),
         attention=_attention(bert, output, searcher, reading),
         before=_compared(plain, answer, k),
@@ -220,7 +236,15 @@ def _strength(bert: Any, output: Any, not_weight: float | None) -> float | None:
         return not_weight
     parts = (output.wanted_embedding.float(), output.excluded_embedding.float())
     with torch.inference_mode():
-        return float(bert.composer.weight(*(torch.nn.functional.normalize(part, dim=-1) for part in parts)))
+        return float(bert.composer.searched_weight(*(torch.nn.functional.normalize(part, dim=-1) for part in parts)))
+
+
+def _penalty(output: Any, searcher: BoolSearcher, not_weight: float | None) -> tuple[float, float] | None:
+    """The weight and the threshold by which documents near to what is excluded lose, where they do."""
+    if output.penalty is None or not_weight is not None or not searcher._is_cosine:
+        return None
+    weight, above = output.penalty[0].tolist()
+    return (weight, above) if weight else None
 
 
 def _attention(bert: Any, output: Any, searcher: BoolSearcher, reading: QueryReading) -> list[OperatorAttention]:

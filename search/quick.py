@@ -120,7 +120,7 @@ class QuickSearcher(BoolSearcher):
         labels = multi_hot(reading.operators)
         found = self._run(reading.query, labels, reading.not_scope, not_weight)
         _, _, _, vectors, exists, wanted, excluded, search_vectors, penalty = found
-        keeps_apart = penalty.numel() > 0 and self._is_cosine and not_weight is None
+        keeps_apart = penalty.numel() > 0 and self._is_cosine
         return QueryVectors.of(
             vectors[0][exists[0]].numpy(),
             wanted[0].numpy(),

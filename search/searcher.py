@@ -164,8 +164,8 @@ class BoolSearcher:
         instead of those that the model finds; they count from 0 in `read(query).words`. where: a filter on the
         documents' fields, such as "year > 1990 and genre = western". hybrid: fuse the ranking with BM25's over the
         words that are neither excluded nor cues; `score` is then the sum of both reciprocal ranks. look_into: the best
-        documents, so many, are read sentence by sentence, and one near to what is excluded moves its document down; for
-        documents of many facts, at the price of encoding their sentences.
+        documents, so many and at least k, are read sentence by sentence, and one near to what is excluded moves its
+        document down; for documents of many facts, at the price of encoding their sentences.
         """
         self._check_limits(not_weight, exclude_above)
         self._check_look_into(look_into, not_weight, hybrid)
@@ -173,10 +173,8 @@ class BoolSearcher:
         parts = self._encode(reading, not_weight)
         words = reading.wanted_words if hybrid else None
         found = self._find(parts, max(k, look_into), exclude_above, where, words)
-        if look_into and parts.penalty is not None:
-            found = [*looked_into(found[:look_into], parts, self._encode_sentences), *found[look_into:]]
-            found.sort(key=lambda candidate: -candidate.score)
-        found = found[:k]
+        if look_into:
+            found = looked_into(found, parts, self._encode_sentences)[:k]
         violating = self.violating(reading)
         hits = [
             Hit(
@@ -350,7 +348,7 @@ class BoolSearcher:
             vectors = encode_queries(encoder, [reading.query])
             return QueryVectors(vectors, vectors[0], None)
         given = {"operators": list(reading.operators), "not_weight": not_weight, "not_scope": reading.not_scope}
-        return QueryVectors.of(*encoder.encode_query_parts(reading.query, **given))
+        return QueryVectors.of(*encoder.encode_query_parts(reading.query, **given)[:5])
 
     @property
     def _is_cosine(self) -> bool:

@@ -31,10 +31,10 @@ def sentences_of(text: str) -> list[str]:
 def looked_into(candidates: Sequence[Candidate], parts: QueryVectors, encode: Encode) -> list[Candidate]:
     """The candidates, sorted anew: those with a sentence near to what is excluded have lost by it.
 
-    Each then knows its sentence that is nearest.
+    Each then knows its sentence that is nearest. Where nothing is excluded they stay as they are.
     """
-    assert parts.excluded is not None
-    assert parts.penalty is not None
+    if parts.excluded is None or parts.penalty is None:
+        return list(candidates)
     texts = [sentences_of(candidate.text) for candidate in candidates]
     cosines = encode([text for several in texts for text in several]) @ parts.excluded / np.linalg.norm(parts.excluded)
     found, start = [], 0

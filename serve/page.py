@@ -13,6 +13,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from boolbert.errors import BoolBertError
+from boolbert.modeling_boolbert import PENALISED_SHARE
 from boolbert.terminal import fitted, printable
 
 from .engine import LONGEST, Engine
@@ -86,7 +87,8 @@ def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
         return show(Shown(shown.query, words, True, shown.strength), request)
 
     def set_strength(strength: float, shown: Shown, request: gr.Request) -> tuple[Any, ...]:
-        changed = Shown(shown.query, shown.excluded, shown.by_hand, strength)
+        # Back where it stood, the model does it its own way again, with what is excluded kept apart.
+        changed = Shown(shown.query, shown.excluded, shown.by_hand, None if strength == _learned(engine) else strength)
         return show(changed, request) if shown.query else (gr.skip(), gr.skip(), gr.skip(), changed)
 
     def search(
@@ -187,7 +189,9 @@ def _learned(engine: Engine) -> float:
         bert = engine.open()[0].model.bert
     except (BoolBertError, OSError):
         return 0.0
-    return 0.0 if bert is None else round(float(bert.config.exclusion_weight), 2)
+    if bert is None:
+        return 0.0
+    return round(bert.config.exclusion_weight * (PENALISED_SHARE if bert.composer.penalises else 1.0), 2)
 
 
 def _told(error: Exception) -> str:

@@ -63,9 +63,18 @@ def test_a_query_by_hand_scores_as_a_search_does(model):
         np.testing.assert_allclose(one.scores(3 * documents), found[row], atol=1e-5)  # lengths do not count
     assert any(one.excluded is not None for one in parts)
     assert any(one.excluded is None for one in parts)
-    # A strength by hand is that of the one vector, and asks for it.
-    one = model.encode_query_parts(QUERIES[0], not_weight=0.7)
-    np.testing.assert_allclose(one.scores(documents), (documents @ one.vectors.T).max(1), atol=1e-6)
+    # A strength by hand is that of the one vector, and asks for it, also for one query of several.
+    alone = model.encode_query_parts(QUERIES[0], not_weight=0.7)
+    np.testing.assert_allclose(alone.scores(documents), (documents @ alone.vectors.T).max(1), atol=1e-6)
+    some = [{"text": QUERIES[0], "not_weight": 0.7}, QUERIES[0]]
+    found = model.encode_query_parts(some)
+    np.testing.assert_allclose(found[0].scores(documents), alone.scores(documents), atol=1e-5)
+    np.testing.assert_allclose(
+        found[1].scores(documents), model.encode_query_parts(QUERIES[0]).scores(documents), atol=1e-5
+    )
+    rows = torch.from_numpy(encode_inputs(model, some, "query", 8))
+    expected = np.stack([one.scores(documents) for one in found])
+    np.testing.assert_allclose(two_sided_scores(rows, torch.from_numpy(documents)).numpy(), expected, atol=1e-5)
 
 
 def test_a_query_that_excludes_nothing_scores_as_its_vector_to_the_bit(model):
@@ -127,6 +136,11 @@ def test_dot_products_have_no_threshold(tmp_path, lively, tiny_config, tokenizer
     assert not build_model(start, RetrievalArguments(penalty=0.0)).query.composer.penalises
     with pytest.raises(BoolBertError, match="--penalty needs vectors of one length"):
         build_model(start, RetrievalArguments(similarity="dot", penalty=0.5))
+    for change in ({"exclusion": "none"}, {"baseline": True}, {"recipe": "paper"}):
+        with pytest.raises(BoolBertError, match="--penalty needs a Bool-BERT that excludes"):
+            build_model(start, RetrievalArguments(penalty=0.5, **change))
+    given = build_model(start, RetrievalArguments(penalty=0.7)).query  # the start has another one
+    assert torch.nn.functional.softplus(given.composer.penalty).item() == pytest.approx(0.7)
     write_dual(tmp_path / "dot", lively, tiny_config, tokenizer, similarity="dot", penalty=0.5)
     dot = load_dual_encoder(tmp_path / "dot", device="cpu")
     np.testing.assert_allclose(encode_inputs(dot, QUERIES, "query", 8), dot.encode_query(QUERIES), atol=1e-5)
@@ -146,3 +160,21 @@ def test_an_approximate_index_sorts_anew(model):
     np.testing.assert_allclose(scores, expected_scores, atol=1e-5)
     plain = top_k(encode_inputs(model, QUERIES, "query", 8, one_vector=True), documents, 10)[1]
     assert (plain != expected).any()  # the penalty is felt
+
+
+def test_a_store_is_never_asked_for_more_than_it_gives():
+    """Milvus gives 16,384 documents at most; with something excluded a search looks deeper than k."""
+    from boolbert.search.closest import DEEPEST, QueryVectors, closest
+
+    vector = np.array([1.0, 0.0], np.float32)
+    parts = QueryVectors.of(vector[None], vector, np.array([0.0, 1.0], np.float32), vector[None], (0.5, 0.4))
+    asked = []
+
+    class Store:
+        def search(self, vectors, depth, where):
+            asked.append(depth)
+            return [[]]
+
+    for k in (1, 10, 5000, DEEPEST):
+        assert closest(Store(), parts, k, None, None) == []
+    assert asked == [64, 64, DEEPEST, DEEPEST]

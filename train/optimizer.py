@@ -12,8 +12,8 @@ from boolbert.modeling_boolbert import is_boolean
 SCHEDULES = ("linear", "cosine", "constant")
 # The strength of exclusion and the penalty are single numbers that have to move by tenths. At a rate that suits
 # matrices they would stay where they started.
-STRENGTH = "composer.strength"
-SINGLE_NUMBERS = (STRENGTH, "composer.penalty", "composer.penalty_above")
+STRENGTH, PENALTY = "composer.strength", "composer.penalty"
+SINGLE_NUMBERS = (STRENGTH, PENALTY, "composer.penalty_above")
 STRENGTH_RATE = 1e-2
 
 

@@ -19,7 +19,7 @@ from boolbert.train.checkpoints import full_weights
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import print_summary
 from boolbert.train.loop import Progress, Trainer
-from boolbert.train.optimizer import STRENGTH
+from boolbert.train.optimizer import PENALTY, STRENGTH
 from boolbert.train.outputs import (
     compile_options,
     fingerprint,
@@ -86,6 +86,8 @@ def build_model(start: Start, args: RetrievalArguments) -> DualEncoder:
     gate = None if args.gate == "given" else args.gate
     similarity = args.similarity or start.encoder.similarity
     settings = args.model_settings()
+    if args.penalty and (args.baseline or args.exclusion == "none" or args.recipe == "paper"):
+        raise TrainingError("--penalty needs a Bool-BERT that excludes: without --baseline, --recipe, --exclusion none")
     if similarity != "cosine":
         if args.penalty:
             raise TrainingError(f"--penalty needs vectors of one length: --similarity cosine, got {similarity}")
@@ -96,10 +98,11 @@ def build_model(start: Start, args: RetrievalArguments) -> DualEncoder:
         pooling=args.pooling or start.encoder.pooling,
         similarity=similarity,
     )
-    if args.exclusion_weight is not None:  # the start may have learned another one
+    # The start may have learned others.
+    for wanted, value in ((STRENGTH, args.exclusion_weight), (PENALTY, args.penalty)):
         for name, parameter in model.query.named_parameters():
-            if name.endswith(STRENGTH):
-                parameter.data.fill_(math.log(math.expm1(args.exclusion_weight)))
+            if value and name.endswith(wanted):
+                parameter.data.fill_(math.log(math.expm1(value)))
     if args.gradient_checkpointing:
         for encoder in (model.query, model.document):
             encoder.gradient_checkpointing_enable()
@@ -173,6 +176,8 @@ def train_on_made(
         "negatives": "violating",
         "gate": "cue",  # users' queries come without labels
         "branches": 4,
+        # Against fixed documents the exclusion would sink to what made queries need.
+        "learn_exclusion": documents == "learned",
         "mixed_precision": "bf16" if torch.cuda.is_available() else "no",
         "tracker": "none",
         "keep_last": 1,
