@@ -95,9 +95,7 @@ class Explanation:
         if self.penalty is None:
             return ""
         weight, above = self.penalty
-        return (
-            f"{weight:.2f} × what exceeds {above:.2f} of a document's cosine with {quoted(self.reading.excluded_text)}"
-        )
+        return f"{weight:.2f} × what their cosine with {quoted(self.reading.excluded_text)} has above {above:.2f}"
 
     @property
     def notes(self) -> list[str]:

@@ -11,6 +11,7 @@ import importlib.metadata
 import io
 import json
 import math
+import shutil
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
@@ -43,6 +44,7 @@ from .reading import QueryReading
 from .searcher import BoolSearcher, Found, QueryVectors, is_store
 
 PROGRAM, TOKENIZER, SETTINGS = "query.pt", "tokenizer.json", "quick.json"
+KEPT = 4  # models
 MODEL_DECIDES = -1  # in `operators` and `not_scope`
 # What is asked before a file is kept: answers to these have to be those of the model that it was made from.
 CHECKED = ("islands", "films set in Vietnam but not about war", "a or b", "words " * 600)
@@ -194,6 +196,14 @@ def keep(searcher: BoolSearcher) -> None:
         stored = _as_model(model.name, settings, home)
         if _agree(QuickSearcher(stored, index), searcher):
             write_json(home / SETTINGS, settings)
+        _forget_the_oldest(home.parent)
+
+
+def _forget_the_oldest(root: Path) -> None:
+    """A program is as large as its model: only those that were made last are kept."""
+    made = sorted(root.iterdir(), key=lambda home: home.stat().st_mtime_ns)
+    for home in made[:-KEPT]:
+        shutil.rmtree(home, ignore_errors=True)
 
 
 def _stored(name: str | None) -> QuickModel | None:

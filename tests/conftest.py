@@ -1,8 +1,14 @@
 """What most tests need: a tiny Bool-BERT with fixed weights, a batch with padding, and a tokenizer made on the spot."""
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 
+if "BOOLBERT_CACHE" not in os.environ:  # nothing of a test is left in its user's home; workers have their parent's
+    os.environ["BOOLBERT_CACHE"] = tempfile.mkdtemp(prefix="boolbert-tests-")
+    atexit.register(shutil.rmtree, os.environ["BOOLBERT_CACHE"], ignore_errors=True)
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # The suite has a process per core: more threads would wait for one another.

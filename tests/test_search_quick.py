@@ -12,7 +12,7 @@ from search_fixtures import write_documents, write_run
 
 from boolbert.cli import main
 from boolbert.search import BoolSearcher, Index, build_index, load_model
-from boolbert.search.quick import PROGRAM, SETTINGS, QuickSearcher, keep, quick_searcher
+from boolbert.search.quick import KEPT, PROGRAM, SETTINGS, QuickSearcher, keep, quick_searcher
 
 QUERIES = ["films but not about war", "books or films", "a", "films about war " * 30]
 
@@ -60,6 +60,20 @@ def test_it_is_out_of_date_when_the_model_changes(stored, tmp_path):
     weights = tmp_path / "run/model.safetensors"
     os.utime(weights, ns=(1, 1))
     assert quick_searcher(model, index, None) is None
+
+
+def test_only_the_programs_that_were_made_last_are_kept(stored, tmp_path):
+    searcher, _, _ = stored
+    quick_home, root = home(tmp_path), tmp_path / "cache/quick"
+    old = [root / f"old{number}" for number in range(KEPT + 2)]
+    for age, folder in enumerate(old):
+        folder.mkdir()
+        (folder / PROGRAM).write_bytes(b"x")
+        os.utime(folder, (age, age))
+    keep(searcher)
+    assert sorted(folder.name for folder in root.iterdir()) == sorted(
+        [quick_home.name, *(folder.name for folder in old[-KEPT + 1 :])]
+    )
 
 
 @pytest.mark.parametrize("name", [PROGRAM, SETTINGS])
