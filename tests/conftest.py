@@ -40,6 +40,27 @@ def _fixed_seed():
         torch.manual_seed(0)
 
 
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory):
+    """A function that gives the folder which another one has filled, once for all processes of a run."""
+    from filelock import FileLock
+
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+
+    def made(name, make):
+        folder = root / name
+        with FileLock(root / f"{name}.lock"):
+            if not folder.exists():
+                aside = root / f"{name}-unfinished"
+                aside.mkdir()
+                make(aside)
+                aside.rename(folder)
+        return folder
+
+    return made
+
+
 @pytest.fixture
 def tiny_config():
     from boolbert import BoolBertConfig

@@ -133,6 +133,7 @@ def test_the_last_resort_is_loud_and_works(monkeypatch, tmp_path):
     """Without the Hub and the package: a random BERT that knows the words of the embedded data, made once."""
     from transformers import AutoModel, AutoTokenizer
 
+    monkeypatch.delenv("BOOLBERT_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(encoders, "find_spec", lambda name: None)

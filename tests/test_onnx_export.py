@@ -18,16 +18,17 @@ EXPORTED = []
 
 
 @pytest.fixture
-def exported(tmp_path_factory, lively, tiny_config, tokenizer):
+def exported(made_once, lively, tiny_config, tokenizer):
     """A tiny model, its tokenizer and its ONNX file; exporting takes seconds, so it is done once."""
+
+    def make(folder):
+        settings = {"num_hidden_layers": 1, "boolean_layers": [0], "penalty": 0.5}
+        write_dual(folder / "dual", lively, tiny_config, tokenizer, **settings)
+        export_onnx(load_dual_encoder(folder / "dual", device="cpu"), folder / "query.onnx")
+
     if not EXPORTED:
-        folder = tmp_path_factory.mktemp("onnx")
-        write_dual(
-            folder / "dual", lively, tiny_config, tokenizer, num_hidden_layers=1, boolean_layers=[0], penalty=0.5
-        )
-        model = load_dual_encoder(folder / "dual", device="cpu")
-        export_onnx(model, folder / "query.onnx")
-        EXPORTED.extend([model, tokenizer, folder / "query.onnx"])
+        folder = made_once("onnx", make)
+        EXPORTED.extend([load_dual_encoder(folder / "dual", device="cpu"), tokenizer, folder / "query.onnx"])
     return EXPORTED
 
 
@@ -54,9 +55,9 @@ def test_what_a_search_needs_is_as_in_torch(exported):
     assert np.abs(found[:, -1]).max() > 0.1  # something is excluded
 
 
-def test_int8_and_its_loss(exported, capsys):
+def test_int8_and_its_loss(exported, tmp_path, capsys):
     model, _, file = exported
-    target = file.with_suffix(".int8.onnx")
+    target = tmp_path / "query.int8.onnx"
     quantize(file, target)
     assert target.stat().st_size < file.stat().st_size
     exact, rough = measure(model, file), measure(model, target)

@@ -51,7 +51,7 @@ def explanation(query, found, plain_name, numbers):
         Change(Hit(rank, 0.5, rank, title, title, 0.5, 0.1, rank == 1), rank, None)
         for rank, title in enumerate(found, start=1)
     ]
-    return Explanation(reading, True, 0.3, 1, attention, changes, changes, plain_name)
+    return Explanation(reading, True, 0.3, (0.35, 0.45), 1, attention, changes, changes, plain_name)
 
 
 numbers = st.lists(st.floats(0, 9), min_size=1, max_size=5)
