@@ -21,8 +21,17 @@ DAY = 86_400  # seconds
 def cache_root() -> Path:
     """Where this package keeps what it can make again: $BOOLBERT_CACHE, else boolbert/ in the user's cache."""
     if chosen := os.environ.get("BOOLBERT_CACHE"):
-        return Path(chosen).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "boolbert"
+        return user_path(chosen)
+    return user_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "boolbert"
+
+
+def user_path(name: str | os.PathLike[str]) -> Path:
+    """A path as a user writes it, "~/films" too. Where there is no such home it is a name like any other.
+
+    >>> user_path("~nobody-of-this-name/films").name
+    'films'
+    """
+    return Path(os.path.expanduser(name))  # pathlib raises for a user that there is not
 
 
 @contextmanager

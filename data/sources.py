@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..boolean import OPERATORS
 from ..errors import DataError
+from ..files import user_path
 from .hub import HubSource
 from .rows import Row, json_rows
 from .tables import Source
@@ -73,7 +74,7 @@ def open_source(source: str | Path | None = None) -> Source:
         return LocalSource(countries_folder(), name="countries (embedded)")
     if source == "sentences":
         return SentenceSource()
-    path = Path(source).expanduser()
+    path = user_path(source)
     if path.exists():
         local = LocalSource(path)
         if local.tables() or local.tsv_files():

@@ -192,6 +192,8 @@ def test_a_name_that_is_not_there_is_told_at_once(tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"recipes: no such file or folder; expected a \.jsonl"):
         OwnDocuments("recipes")
     (tmp_path / "data").mkdir()
+    with pytest.raises(DataError, match="~nobody-of-this-name: no such file or folder"):
+        OwnDocuments("~nobody-of-this-name")
     with pytest.raises(DataError, match="data/recipes: no such file or folder"):
         OwnDocuments("data/recipes")
     with pytest.raises(DataError, match="data: holds no documents"):

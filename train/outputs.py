@@ -21,7 +21,7 @@ from accelerate.utils.environment import get_int_from_env
 
 import boolbert
 from boolbert.errors import TrainingError
-from boolbert.files import read_json, write_json, write_text
+from boolbert.files import read_json, user_path, write_json, write_text
 from boolbert.runs import ARGUMENTS, CONFIG, METRICS, Run
 from boolbert.tables import number
 from boolbert.train.arguments import RunArguments
@@ -255,7 +255,7 @@ def data_source(data: str | None) -> str:
     """
     if data is None or data in ("countries", "sentences"):
         return "embedded"
-    return "local" if Path(data).expanduser().exists() else "hub"
+    return "local" if user_path(data).exists() else "hub"
 
 
 def _difference(before: dict[str, Any], now: dict[str, Any], but: tuple[str, ...] = ()) -> str | None:

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from ...errors import DataError
+from ...files import user_path
 from ..lines import is_gzip
 from ..rows import Row, json_rows
 from ..sources import open_source
@@ -51,7 +52,7 @@ def find_rows(source: str | Path, names: Collection[str] = ()) -> RowFile:
 
     A folder is a data folder (documents.jsonl), holds one table, or holds .txt and .md files, a document each.
     """
-    path = Path(source).expanduser()
+    path = user_path(source)
     wanted = frozenset(names)
     if path.is_file():
         if suffix_of(path) not in (*TABLES, *TEXTS):
