@@ -7,16 +7,16 @@ python bench/kernel_check.py --graphs         # also as CUDA graphs
 import argparse
 import contextlib
 import json
-import statistics
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from transformers import BertConfig, BertModel
+
+from speed.made_up import make_batch
+from speed.timing import as_graph, find_package, in_turn
 
 SHAPES = ("1x64", "32x64", "256x64", "192x256", "32x512")
 
@@ -28,6 +28,7 @@ def main() -> None:
     parser.add_argument("--graphs", action="store_true", help="time CUDA graphs too")
     parser.add_argument("--json", metavar="FILE", help="write all figures there")
     options = parser.parse_args()
+    options.gpu = True
     find_package()
     if not torch.cuda.is_available():
         raise SystemExit("bench/kernel_check.py needs a CUDA device")
@@ -38,13 +39,6 @@ def main() -> None:
     figures["times"] = times(options)
     if options.json:
         Path(options.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-
-
-def find_package() -> None:
-    """Make this checkout importable as `boolbert`."""
-    folder = Path(tempfile.mkdtemp())
-    (folder / "boolbert").symlink_to(Path(__file__).resolve().parent.parent)
-    sys.path.insert(0, str(folder))
 
 
 @contextlib.contextmanager
@@ -58,15 +52,6 @@ def plain() -> Iterator[None]:
         yield
     finally:
         modeling_boolbert.is_usable = usable
-
-
-def make_batch(shape: str) -> dict[str, Tensor]:
-    """Rows from half to all of the length, all operators on."""
-    batch, length = (int(number) for number in shape.split("x"))
-    lengths = torch.linspace(length if batch == 1 else length // 2, length, batch).long()
-    mask = (torch.arange(length) < lengths[:, None]).long()
-    ids = torch.randint(1000, 30000, (batch, length))
-    return {"input_ids": ids.cuda(), "attention_mask": mask.cuda()}
 
 
 def check(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -103,7 +88,7 @@ def check(options: argparse.Namespace) -> list[dict[str, Any]]:
             for layer in model.encoder.layer:
                 layer.attention.self.bias_predictor.output_bias.fill_(3.0)
             model.scope_reader.output_bias.zero_()
-        batch = make_batch("8x48")
+        batch = make_batch("8x48", "cuda")
         on = torch.ones(len(batch["input_ids"]), 3, device="cuda")
         real = batch["attention_mask"].bool()
 
@@ -138,8 +123,6 @@ def check(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def times(options: argparse.Namespace) -> list[dict[str, Any]]:
-    from transformers import BertConfig, BertModel
-
     from boolbert import BoolBertConfig, BoolBertModel
 
     bert = BertModel(BertConfig()).to("cuda", torch.bfloat16).eval()
@@ -147,7 +130,7 @@ def times(options: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
     print(f"\n{'shape':<9}{'mode':<8}{'BERT ms':>9}{'plain':>9}{'kernel':>9}{'plain/BERT':>12}{'kernel/BERT':>13}")
     for shape in options.shapes:
-        batch = make_batch(shape)
+        batch = make_batch(shape, "cuda")
         operators = torch.ones(len(batch["input_ids"]), 3, device="cuda")
 
         def run_bert(batch: Any = batch) -> None:
@@ -166,7 +149,7 @@ def times(options: argparse.Namespace) -> list[dict[str, Any]]:
             if options.graphs:
                 modes["graph"] = {name: as_graph(work) for name, work in works.items()}
             for mode, steps in modes.items():
-                took = in_turn(steps, options.rounds)
+                took = {name: values["median"] for name, values in in_turn(steps, options).items()}
                 ratios = {name: took[name] / took["BERT"] for name in ("plain", "kernel")}
                 rows.append({"shape": shape, "mode": mode, "ms": took, "ratios": ratios})
                 print(
@@ -175,34 +158,6 @@ def times(options: argparse.Namespace) -> list[dict[str, Any]]:
                     flush=True,
                 )
     return rows
-
-
-def in_turn(steps: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
-    """Median milliseconds of each."""
-    taken: dict[str, list[float]] = {name: [] for name in steps}
-    for count in range(rounds + 3):
-        for name, step in steps.items():
-            torch.cuda.synchronize()
-            began = time.perf_counter()
-            step()
-            torch.cuda.synchronize()
-            if count >= 3:
-                taken[name].append(1000 * (time.perf_counter() - began))
-    return {name: statistics.median(values) for name, values in taken.items()}
-
-
-def as_graph(step: Callable[[], None]) -> Callable[[], None]:
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(stream)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return graph.replay
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@ python bench/many_documents.py --documents 1000000   # 0.7 GB of text, a quarter
 
 import argparse
 import json
-import resource
 import tempfile
 import time
 from itertools import accumulate
 from pathlib import Path
 from random import Random
+
+from read_documents import peak_memory
 
 from boolbert.data.own import OwnDocuments, make_queries
 
@@ -26,13 +27,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "reports.jsonl"
         write_documents(path, options.documents)
-        start, used = time.process_time(), peak()
+        start, used = time.process_time(), peak_memory()
         print(make_queries(OwnDocuments(path), Path(folder) / "made", queries=options.queries))
         seconds = time.process_time() - start
-        print(
-            f"{path.stat().st_size / 1e6:,.0f} MB of documents: {seconds:,.0f} s of CPU, {peak():,.0f} MB at the peak"
-        )
-        print(f"(of which {used:,.0f} MB were used before)")
+        size, peak = path.stat().st_size / 1e6, peak_memory() / 2**20
+        print(f"{size:,.0f} MB of documents: {seconds:,.0f} s of CPU, {peak:,.0f} MB at the peak")
+        print(f"(of which {used / 2**20:,.0f} MB were used before)")
 
 
 def write_documents(path: Path, count: int) -> None:
@@ -59,11 +59,6 @@ def write_documents(path: Path, count: int) -> None:
                 "country": rng.choice(["France", "Spain", "Chad", "Peru"]),
             }
             file.write(json.dumps(row) + "\n")
-
-
-def peak() -> float:
-    """The most memory that this process ever had, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

@@ -1,0 +1,64 @@
+"""What is measured on: sizes of models, batches of ids, texts of the countries' words, encoders with random weights."""
+
+import contextlib
+import json
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from transformers import BertConfig, BertModel, BertTokenizer
+
+SIZES: dict[str, dict[str, int]] = {
+    "base": {},
+    "small": {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 512},
+    "minilm": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
+}
+
+
+def make_batch(shape: str, device: str) -> dict[str, Tensor]:
+    """Rows from half to all of the length, padded, as queries come."""
+    batch, length = (int(number) for number in shape.split("x"))
+    lengths = torch.linspace(length if batch == 1 else length // 2, length, batch).long()
+    mask = (torch.arange(length) < lengths[:, None]).long()
+    ids = torch.randint(1000, 30000, (batch, length))
+    return {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
+
+
+def sentences() -> list[str]:
+    """The sentences of the countries' descriptions."""
+    from boolbert.data.countries import country_documents
+
+    return [part for row in country_documents() for part in row["text"].split(". ") if part]
+
+
+def made_texts(count: int, seed: int = 0) -> list[str]:
+    """Texts from 1 to 12 sentences, most of them short, no two alike: 20 to 300 tokens."""
+    rng = random.Random(seed)
+    known = sentences()
+    sizes = (min(12, 1 + int(rng.expovariate(1 / 3.5))) for _ in range(count))
+    return [f"Document {row}. " + ". ".join(rng.choices(known, k=size)) for row, size in enumerate(sizes)]
+
+
+def write_encoder(folder: Path, size: str = "minilm") -> Path:
+    """A BERT of this size with random weights, for mean pooling and cosine, and a tokenizer of the countries' words."""
+    from boolbert.retrieval.encoders import _vocabulary
+
+    vocab = {token: row for row, token in enumerate(_vocabulary())}
+    BertModel(BertConfig(**{**SIZES[size], "vocab_size": len(vocab)})).save_pretrained(folder)
+    BertTokenizer(vocab=vocab, model_max_length=256).save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "pooling": "mean"}))
+    return folder
+
+
+@contextlib.contextmanager
+def cache_in(folder: Path) -> Iterator[None]:
+    before = os.environ.get("BOOLBERT_CACHE")
+    os.environ["BOOLBERT_CACHE"] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ.pop("BOOLBERT_CACHE") if before is None else os.environ.update(BOOLBERT_CACHE=before)

@@ -1,0 +1,169 @@
+"""Training steps against those of sentence-transformers' trainer."""
+
+import argparse
+import json
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentence_transformers import SentenceTransformer, util
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+from boolbert.data.tasks import quest_splits
+from boolbert.train.loop import Trainer
+from boolbert.train.outputs import compile_options, make_accelerator
+from boolbert.train.quest import QuestArguments
+from boolbert.train.retrieval import RetrievalStage
+from boolbert.train.retrieval_run import build_model
+from boolbert.train.start import find_start
+from speed.made_up import cache_in, made_texts, sentences, write_encoder
+from speed.timing import busy_share, in_turn, timed
+
+THEIRS = "sentence-transformers, BERT"
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """A step of stage 2 against what sentence-transformers' trainer does, on documents that do not repeat.
+
+    Theirs, by hand, since their trainer needs `datasets`: texts tokenized in the loop, MultipleNegativesRankingLoss,
+    AdamW, clipped gradients. Batch 32 and 5 negatives for each query: 192 documents.
+    """
+    batch, negatives, length, steps = (32, 5, 256, 10) if options.gpu else (8, 2, 64, 2)
+    result: dict[str, Any] = {"batch": batch, "negatives": negatives, "document_length": length}
+    print(f"{'size':<8}{'trainer':<32}{'steps/s':>9}{'ratio':>8}{'waiting':>9}{'GPU busy':>10}")
+    for size in ["minilm", "base"] if options.gpu else ["minilm"]:
+        with tempfile.TemporaryDirectory() as scratch, cache_in(Path(scratch, "cache")):
+            encoder = write_encoder(Path(scratch, "encoder"), size)
+            data = quest_splits(str(write_data(Path(scratch, "data"), batch * 64, batch * 64 * (1 + negatives))))
+            flags = {"batch_size": batch, "num_negatives": negatives, "document_length": length}
+            runs: dict[str, Any] = {
+                "Bool-BERT": Ours(encoder, data, Path(scratch, "b"), steps, options, **flags),
+                "BERT": Ours(encoder, data, Path(scratch, "p"), steps, options, baseline=True, **flags),
+            }
+            if options.gpu:
+                runs["Bool-BERT, compiled"] = Ours(
+                    encoder, data, Path(scratch, "c"), steps, options, compile=True, **flags
+                )
+                runs["BERT, compiled"] = Ours(
+                    encoder, data, Path(scratch, "d"), steps, options, compile=True, baseline=True, **flags
+                )
+            runs[THEIRS] = Theirs(encoder, data, steps, options, **flags)
+            times = in_turn(runs, options, rounds=5 if options.gpu else 3, warm=1)
+            for name, run in runs.items():
+                seconds = timed(run, options) / 1000
+                row = {
+                    **times[name],
+                    "steps_per_second": round(1000 * steps / times[name]["median"], 3),
+                    "ratio": round(times[THEIRS]["median"] / times[name]["median"], 3),
+                    "waiting": None if name == THEIRS else round(run.trainer.waited / seconds, 3),
+                    "gpu_busy": busy_share(run, options),
+                }
+                result.setdefault(size, {})[name] = row
+                shown = ["-" if row[key] is None else f"{row[key]:.0%}" for key in ("waiting", "gpu_busy")]
+                print(
+                    f"{size:<8}{name:<32}{row['steps_per_second']:>9.2f}{row['ratio']:>8.2f}{shown[0]:>9}{shown[1]:>10}",
+                    flush=True,
+                )
+            for run in runs.values():
+                run.close()
+            del runs
+    return result
+
+
+class Ours:
+    """Some steps of this project's loop."""
+
+    def __init__(
+        self, encoder: Path, data: Any, folder: Path, steps: int, options: argparse.Namespace, **flags: Any
+    ) -> None:
+        precision = "bf16" if options.gpu else "no"
+        common = {"mixed_precision": precision, "tracker": "none", "epochs": 1000, "threads": options.threads}
+        args = QuestArguments(output_dir=str(folder), **common, **flags)
+        accelerator = make_accelerator(args)
+        start = find_start(str(encoder))
+        stage = RetrievalStage(build_model(start, args), data, start.tokenizer(), accelerator, args)
+        self.trainer = Trainer(stage, args, accelerator, compile_options=compile_options(args, accelerator))
+        self.trainer.log = Silent()  # type: ignore[assignment]
+        self.batches: Any = self.trainer.batches()
+        self.steps = steps
+
+    def __call__(self) -> None:
+        self.trainer.model.train()
+        self.trainer.waited = 0.0
+        for _ in range(self.steps):
+            self.trainer._step(self.batches)
+
+    def close(self) -> None:
+        self.batches.close()
+
+
+class Silent:
+    """A log that says nothing."""
+
+    def losses(self, step: int, values: dict[str, Any]) -> None: ...
+    def advance(self) -> None: ...
+
+
+def write_data(folder: Path, queries: int, documents: int) -> Path:
+    """QUEST-format data, each document an answer at most once."""
+    folder.mkdir()
+    lines = [json.dumps({"title": f"d{row}", "text": text}) for row, text in enumerate(made_texts(documents, seed=1))]
+    (folder / "documents.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    known = sentences()
+    rows = [
+        {
+            "query": f"{known[row % len(known)][:60]} that are not {known[(7 * row + 1) % len(known)][:40]}",
+            "original_query": f"<mark>{known[row % len(known)][:60]}</mark> that are not <mark>x</mark>",
+            "docs": [f"d{row}"],
+            "metadata": {"template": "_ that are not _", "domain": "films"},
+        }
+        for row in range(queries)
+    ]
+    for name, part in (("train", rows), ("dev", rows[:8])):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part), encoding="utf-8")
+    return folder
+
+
+class Theirs:
+    """sentence-transformers' loss and tokenizing, a step at a time, as its trainer does them."""
+
+    def __init__(self, encoder: Path, data: Any, steps: int, options: argparse.Namespace, **flags: int) -> None:
+        first = Transformer(str(encoder))
+        first.max_seq_length = flags["document_length"]
+        pooling = Pooling(first.get_embedding_dimension(), pooling_mode="mean")
+        self.model = SentenceTransformer(modules=[first, pooling], device=options.device)
+        self.loss = MultipleNegativesRankingLoss(self.model, scale=20.0, similarity_fct=util.cos_sim)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=5e-5)
+        self.data, self.steps, self.options, self.rng = data, steps, options, random.Random(0)
+        self.batch, self.negatives = flags["batch_size"], flags["num_negatives"]
+
+    def __call__(self) -> None:
+        for _ in range(self.steps):
+            self.step()
+
+    def close(self) -> None: ...
+
+    def step(self) -> None:
+        corpus, train = self.data.train.corpus, self.data.train
+        queries = [self.rng.randrange(len(train.texts)) for _ in range(self.batch)]
+        columns = [[train.texts[query] for query in queries], [corpus.text(query) for query in queries]]
+        columns += [
+            [corpus.text(self.rng.randrange(len(corpus))) for _ in range(self.batch)] for _ in range(self.negatives)
+        ]
+        features = [
+            {
+                name: value.to(self.options.device) if isinstance(value, torch.Tensor) else value
+                for name, value in self.model.preprocess(column).items()
+            }
+            for column in columns
+        ]
+        device = self.options.device.split(":")[0]
+        with torch.autocast(device, torch.bfloat16, enabled=self.options.gpu):
+            loss = self.loss(features, torch.zeros(self.batch))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
