@@ -1,5 +1,6 @@
 """Approximate nearest neighbours with FAISS, and how much of the exact result they are."""
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from boolbert.errors import RetrievalError, optional
 from boolbert.files import whole_file
 from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, Ranked, Scores, Vectors, check_shapes, merge_vectors, top_k
-from boolbert.retrieval.two_sided import first_side, is_two_sided, two_sided_scores
+from boolbert.retrieval.two_sided import ask_deeper, first_side, is_two_sided, two_sided_scores
 
 TRAINING_VECTORS = 100_000
 LEAST_DEPTH = 200  # documents that are looked at where queries keep what they exclude apart
@@ -74,28 +75,27 @@ class FaissIndex:
     def _search_two_sided(
         self, queries: npt.NDArray[np.float32], k: int, allowed: npt.NDArray[np.bool_] | None
     ) -> tuple[Scores, Ranked]:
-        """The best of more documents than are asked for, found by the vectors and sorted by what is excluded too.
+        """Found by the vectors, sorted by what is excluded too."""
 
-        More are looked at until no other could be among the best.
-        """
-        width = min(k, len(self.documents))
-        depth = min(max(2 * k, LEAST_DEPTH), len(self.documents))
-        near_scores, near = self.search(first_side(queries), depth, allowed)
-        best_scores, best_rows = np.full((len(queries), width), -np.inf, np.float32), np.full((len(queries), width), -1)
-        for number, found in enumerate(near):
-            found = found[found >= 0]
-            if not len(found):
-                continue
-            vectors = np.concatenate([self.documents[row : row + 1] for row in found.tolist()]).astype(np.float32)
-            scores = two_sided_scores(torch.from_numpy(queries[number : number + 1]), torch.from_numpy(vectors))[0]
-            scores, order = scores.sort(descending=True, stable=True)
-            count = min(width, len(found))
-            best_scores[number, :count], best_rows[number, :count] = scores[:count], found[order[:count].numpy()]
-        unsure = (best_scores[:, -1] < near_scores[:, -1]) & (depth < len(self.documents))
-        if unsure.any():
-            deeper = self._search_two_sided(queries[unsure], 4 * k, allowed)
-            best_scores[unsure], best_rows[unsure] = (part[:, :width] for part in deeper)
-        return best_scores, best_rows
+        def look(numbers: Sequence[int], depth: int) -> list[tuple[list[int], list[float], float | None]]:
+            asked = queries[list(numbers)]
+            looks: list[tuple[list[int], list[float], float | None]] = []
+            for query, bounds, rows in zip(asked, *self.search(first_side(asked), depth, allowed), strict=True):
+                found = rows[rows >= 0].tolist()
+                scores: list[float] = []
+                if found:
+                    vectors = np.concatenate([self.documents[row : row + 1] for row in found]).astype(np.float32)
+                    scores = two_sided_scores(torch.from_numpy(query[None]), torch.from_numpy(vectors))[0].tolist()
+                looks.append((found, scores, None if len(found) < depth else float(bounds[-1])))
+            return looks
+
+        width, deepest = min(k, len(self.documents)), len(self.documents)
+        best = ask_deeper(look, len(queries), width, min(max(2 * k, LEAST_DEPTH), deepest), deepest)
+        scores, rows = np.full((len(queries), width), -np.inf, np.float32), np.full((len(queries), width), -1)
+        for number, pairs in enumerate(best):
+            if pairs:
+                scores[number, : len(pairs)], rows[number, : len(pairs)] = zip(*pairs, strict=True)
+        return scores, rows
 
 
 def _only(index: Any, allowed: npt.NDArray[np.bool_]) -> Any:

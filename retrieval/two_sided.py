@@ -5,6 +5,7 @@ what is nearer to b than t loses. Written with [d; 1], that is the largest produ
 product with the last where it is positive. So w and t are a part of the vectors, and learn through them.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -41,3 +42,34 @@ def two_sided_scores(queries: Tensor, documents: Tensor) -> Tensor:
     if not torch.is_grad_enabled() and not excluded.any():  # half the work where nothing is excluded
         return scores
     return scores - (excluded @ documents.T + shift).clamp_min(0)
+
+
+def ask_deeper(
+    look: Callable[[Sequence[int], int], Sequence[tuple[Sequence[Any], Sequence[float], float | None]]],
+    queries: int,
+    k: int,
+    depth: int,
+    deepest: int,
+) -> list[list[tuple[float, Any]]]:
+    """The k best documents of each query, with their scores, from a search that sorts by something else.
+
+    look(numbers, depth) searches for these queries. For each it gives the documents, their scores, and a bound: no
+    document that is not among them scores more; None if there are no others. More are looked at until none of the
+    others could be among the best.
+
+    >>> bounds, scores = [0.9, 0.8, 0.7, 0.6], [0.1, 0.2, 0.7, 0.6]
+    >>> ask_deeper(lambda numbers, depth: [(range(depth), scores[:depth], bounds[depth - 1])], 1, 1, 1, 4)
+    [[(0.7, 2)]]
+    """
+    best: list[list[tuple[float, Any]]] = [[] for _ in range(queries)]
+    unsure = list(range(queries))
+    while True:
+        looks = zip(unsure, look(unsure, depth), strict=True)
+        unsure = []
+        for number, (found, scores, bound) in looks:
+            best[number] = sorted(zip(scores, found, strict=True), key=lambda pair: -pair[0])[:k]
+            if bound is not None and (len(best[number]) < k or best[number][-1][0] < bound):
+                unsure.append(number)
+        if not unsure or depth >= deepest:
+            return best
+        depth = min(4 * depth, deepest)

@@ -1,5 +1,6 @@
 """A query as vectors, and the documents of a store that are closest to it."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy.typing as npt
 import torch
 
 from boolbert.retrieval.stores import Found, VectorStore
-from boolbert.retrieval.two_sided import first_side, two_sided, two_sided_scores
+from boolbert.retrieval.two_sided import ask_deeper, first_side, two_sided, two_sided_scores
 
 DEEPEST = 16_384  # documents of a store that are looked through; Milvus gives no more
 LEAST_DEPTH = 64  # documents that a store is asked for at first where something is excluded
@@ -76,23 +77,19 @@ def in_store(
 def closest(
     store: VectorStore, parts: QueryVectors, k: int, exclude_above: float | None, where: str | None
 ) -> list[tuple[float, Found]]:
-    """The k best documents of a store, which knows nothing of what is excluded, with their scores.
+    """The k best documents of a store, which knows nothing of what is excluded, with their scores."""
 
-    It is asked for more until no document that it has not given could be among them.
-    """
-    depth = k if parts.excluded is None else max(k, min(max(4 * k, LEAST_DEPTH), DEEPEST))
-    while True:
+    def look(_: Sequence[int], depth: int) -> list[tuple[list[Found], list[float], float | None]]:
         found = store.search(parts.fetched_by[None], depth, where)[0]
         kept = [hit for hit in found if not _is_near(hit.vector, parts, exclude_above)]
         scores = [hit.score for hit in kept]
         if parts.rows is not None and kept:
             vectors = torch.from_numpy(np.stack([hit.vector for hit in kept]))
             scores = two_sided_scores(torch.from_numpy(parts.rows)[None], vectors)[0].tolist()
-        order = sorted(range(len(kept)), key=lambda number: -scores[number])[:k]
-        is_sure = len(order) == k and scores[order[-1]] >= found[-1].score
-        if is_sure or len(found) < depth or depth >= DEEPEST:
-            return [(scores[number], kept[number]) for number in order]
-        depth = min(4 * depth, DEEPEST)
+        return [(kept, scores, None if len(found) < depth else found[-1].score)]
+
+    depth = k if parts.excluded is None else max(k, min(max(4 * k, LEAST_DEPTH), DEEPEST))
+    return ask_deeper(look, 1, k, depth, DEEPEST)[0]
 
 
 def far_enough(rows: list[int], vectors: Any, parts: QueryVectors, exclude_above: float | None) -> list[int]:

@@ -1,5 +1,7 @@
 """What a query wants and what it excludes, kept apart: the score from loops, in training, in a search and by hand."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from sentence_helpers import DOCUMENTS, OPERATORS, QUERIES, write_dual
 
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.neighbours import top_k
-from boolbert.retrieval.two_sided import two_sided, two_sided_scores
+from boolbert.retrieval.two_sided import ask_deeper, two_sided, two_sided_scores
 from boolbert.sentence_boolbert import load_dual_encoder, with_operators
 from boolbert.train.dual_encoder import DualEncoder, both_forms, contrastive_loss, searched_with
 from boolbert.train.retrieval import RetrievalArguments
@@ -160,6 +162,29 @@ def test_an_approximate_index_sorts_anew(model):
     np.testing.assert_allclose(scores, expected_scores, atol=1e-5)
     plain = top_k(encode_inputs(model, QUERIES, "query", 8, one_vector=True), documents, 10)[1]
     assert (plain != expected).any()  # the penalty is felt
+
+
+def test_more_is_looked_at_only_until_the_best_are_sure():
+    random = np.random.default_rng(2)
+    bounds = -np.sort(-random.uniform(size=(6, 300)), axis=1)
+    scores = bounds - random.uniform(0, 0.5, size=bounds.shape) * (np.arange(6) > 0)[:, None]  # query 0 loses nothing
+    asked = []
+
+    def look(numbers, depth):
+        asked.append((list(numbers), depth))
+        rest = depth < 300
+        return [
+            (range(depth), scores[row, :depth].tolist(), bounds[row, depth - 1] if rest else None) for row in numbers
+        ]
+
+    found = ask_deeper(look, 6, k=5, depth=8, deepest=300)
+    assert [[row for _, row in best] for best in found] == np.argsort(-scores, axis=1)[:, :5].tolist()
+    assert asked[0] == ([0, 1, 2, 3, 4, 5], 8)
+    for (before, less), (numbers, depth) in pairwise(asked):
+        assert depth == min(4 * less, 300)
+        fifth = [sorted(scores[row, :less], reverse=True)[4] for row in before]
+        assert numbers == [row for row, score in zip(before, fifth, strict=True) if score < bounds[row, less - 1]]
+    assert 1 < len(asked) < 4  # some were unsure, and not all documents were needed
 
 
 def test_a_store_is_never_asked_for_more_than_it_gives():
