@@ -10,12 +10,14 @@ import argparse
 import gzip
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from .cues import operators_of
 from .operators import OPERATORS, template_operators
+
+Taken = TypeVar("Taken")
 
 
 class Score(NamedTuple):
@@ -54,16 +56,22 @@ def score(found: Iterable[set[str]], meant: Iterable[set[str]], operator: str) -
 
 def read_queries(path: Path) -> Iterator[tuple[str, set[str]]]:
     """The queries of a file with the operators of their templates."""
+    yield from read_rows(
+        path,
+        lambda row: (row["query"], set(template_operators(row["metadata"]["template"]))),
+        "`query` and `metadata.template`",
+    )
+
+
+def read_rows(path: Path, take: Callable[[Any], Taken], needs: str) -> Iterator[Taken]:
+    """What is taken of each row of a JSON Lines file, gzipped or not. `needs`: what a row must have, for the error."""
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                row = json.loads(line)
-                yield row["query"], set(template_operators(row["metadata"]["template"]))
-            except (ValueError, KeyError, TypeError) as error:
+                yield take(json.loads(line))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
                 reason = f"no field {error}" if isinstance(error, KeyError) else str(error)
-                raise ValueError(
-                    f"{path}, line {number}: {reason}; a row needs `query` and `metadata.template`"
-                ) from error
+                raise ValueError(f"{path}, line {number}: {reason}; a row needs {needs}") from error
 
 
 def table(queries: list[str], meant: list[set[str]], weak: bool) -> str:

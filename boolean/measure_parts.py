@@ -8,15 +8,14 @@ tell which words, where they can be found again in the query.
 """
 
 import argparse
-import gzip
-import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from .decompose import gold_parts
 from .marks import marked_scopes
-from .measure import Score
+from .measure import Score, read_rows
 from .parts import Span, read_parts
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
@@ -45,15 +44,9 @@ def compare(pairs: Iterable[tuple[set[int], set[int]]]) -> Score:
     return Score(hits, wrong, missed)
 
 
-def read_rows(path: Path) -> Iterator[tuple[str, str | None]]:
-    """The queries of a file, each with its marked original if it has one."""
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            try:
-                row = json.loads(line)
-                yield row["query"] if "query" in row else row["text"], row.get("original_query")
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise ValueError(f"{path}, line {number}: {error}; a row needs `query` or `text`") from error
+def query_and_original(row: dict[str, Any]) -> tuple[str, str | None]:
+    """A query and its marked original, if it has one."""
+    return row["query"] if "query" in row else row["text"], row.get("original_query")
 
 
 def summary(rows: list[tuple[str, str | None]]) -> str:
@@ -91,7 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     try:
         for path in options.paths:
-            rows = list(read_rows(path))
+            rows = list(read_rows(path, query_and_original, "`query` or `text`"))
             print(f"{path}\n{summary(rows)}")
             none = [query for query, _ in rows if not read_parts(query).excluded]
             print("".join(f"  {query}\n" for query in none[: options.show]))
