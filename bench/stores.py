@@ -30,7 +30,7 @@ K = 10
 SIZE = 384
 KINDS = ("plain", "NOT", "OR")
 TOPICS, LATENT = 2000, 48
-NOT_WEIGHT = 0.35  # of the upgraded default encoder
+NOT_WEIGHT = 0.35  # how strongly NOT excludes
 
 
 class World:

@@ -115,3 +115,16 @@ def test_lite_adds_at_most_one_and_a_half_percent(layers, size, heads):
     with torch.device("meta"):  # names and sizes alone
         plain, lite = BertModel(BertConfig(**shape)), BoolBertModel(BoolBertConfig(**shape, **LITE))
     assert plain.num_parameters() < lite.num_parameters() <= 1.015 * plain.num_parameters()
+
+
+def test_an_upgraded_minilm_has_six_percent_more_parameters():
+    import torch
+    from transformers import BertConfig, BertModel
+
+    from boolbert import BoolBertModel
+    from boolbert.configuration_boolbert import UPGRADED
+
+    minilm = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
+    with torch.device("meta"):
+        plain, upgraded = BertModel(BertConfig(**minilm)), BoolBertModel(BoolBertConfig(**minilm, **UPGRADED))
+    assert upgraded.num_parameters() / plain.num_parameters() == pytest.approx(1.06, abs=0.005)
