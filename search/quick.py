@@ -236,8 +236,7 @@ def _home(name: str | None) -> Path:
 def _made_with(folder: Path) -> str:
     """Changes with any file of the model, of this package's that compute, and with torch and transformers."""
     package = Path(__file__).parent.parent
-    code = [package / f"{name}_boolbert.py" for name in ("kernels", "modeling", "sentence")]
-    files = [*code, Path(__file__), READING_FILE]
+    files = [*sorted(package.glob("*_boolbert.py")), Path(__file__), READING_FILE]
     for part in encoder_parts(folder):
         files += sorted(file for file in part.iterdir() if file.suffix in (".json", ".txt", ".model", ".safetensors"))
     stamps = [[str(file), (status := file.stat()).st_size, status.st_mtime_ns] for file in files]

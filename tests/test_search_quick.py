@@ -6,14 +6,17 @@ import pickle
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from search_fixtures import write_documents, write_run
 
+import boolbert
 from boolbert.cli import main
-from boolbert.search import BoolSearcher, Index, build_index, load_model
+from boolbert.search import BoolSearcher, Index, build_index, load_model, quick
 from boolbert.search.quick import KEPT, PROGRAM, SETTINGS, QuickSearcher, keep, quick_searcher
 
+ROOT = Path(boolbert.__file__).parent
 QUERIES = ["films but not about war", "books or films", "a", "films about war " * 30]
 
 
@@ -60,6 +63,26 @@ def test_it_is_out_of_date_when_the_model_changes(stored, tmp_path):
     weights = tmp_path / "run/model.safetensors"
     os.utime(weights, ns=(1, 1))
     assert quick_searcher(model, index, None) is None
+
+
+def test_it_is_out_of_date_when_the_code_changes(stored, tmp_path, monkeypatch):
+    _, model, _ = stored
+    package = tmp_path / "package"
+    shutil.copytree(ROOT / "search", package / "search")
+    code = [Path(shutil.copy(file, package)) for file in ROOT.glob("*_boolbert.py")]
+    assert {file.stem.removesuffix("_boolbert") for file in code} >= {
+        "configuration",
+        "kernels",
+        "modeling",
+        "sentence",
+    }
+    monkeypatch.setattr(quick, "__file__", str(package / "search/quick.py"))
+    seen = {quick._made_with(Path(model))}
+    for file in (*code, package / "search/quick.py"):
+        with file.open("a") as lines:
+            lines.write("# changed\n")
+        seen.add(quick._made_with(Path(model)))
+    assert len(seen) == 2 + len(code)
 
 
 def test_only_the_programs_that_were_made_last_are_kept(stored, tmp_path):
