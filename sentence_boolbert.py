@@ -38,8 +38,8 @@ REQUIREMENTS = {"sentence-transformers": ">=6.0", "transformers": ">=5.14", "tor
 REQUIREMENTS_SHARED = {**REQUIREMENTS, "sentence-transformers": ">=6.2"}
 # What the model composes besides the tokens' states; each passes through the modules after the pooling.
 COMPOSED = ("sentence_embedding", "query_vectors", "wanted_embedding", "excluded_embedding", "search_vectors")
-# What it says of them.
-SAID = ("query_mask", "penalty")
+# What it says of them, and how it has read the sentences.
+SAID = ("query_mask", "penalty", "cue_logits", "operators", "scope")
 
 
 class QueryParts(NamedTuple):
@@ -292,7 +292,7 @@ class BoolBertSentenceTransformer(SentenceTransformer):
         if given:
             queries = [{**(query if isinstance(query, dict) else {"text": query}), **given} for query in queries]
         rows = self.encode(queries, output_value=None, batch_size=batch_size, show_progress_bar=False, **options)
-        parts = [_parts_of(row, str(self.similarity_fn_name) == "cosine") for row in rows]
+        parts = [query_parts(row, str(self.similarity_fn_name) == "cosine") for row in rows]
         return parts[0] if is_single else parts
 
     def forward(self, input: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
@@ -317,7 +317,7 @@ class BoolBertSentenceTransformer(SentenceTransformer):
             _open_both_doors(Path(path))
 
 
-def _parts_of(row: dict[str, Any], cosine: bool) -> QueryParts:
+def query_parts(row: dict[str, Any], cosine: bool) -> QueryParts:
     """One query's row of what the model gives. Only cosines have a threshold."""
     found = {name: row[name].float().cpu().numpy() for name in (*COMPOSED, "penalty") if name in row}
     exists = row["query_mask"].cpu().numpy()

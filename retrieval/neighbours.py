@@ -1,5 +1,6 @@
 """Exact nearest neighbours by blockwise matrix product: queries x documents never exists as a whole."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from boolbert.errors import RetrievalError
 from boolbert.retrieval.shards import SHARD_SIZE
-from boolbert.retrieval.two_sided import is_two_sided, two_sided_scores
+from boolbert.retrieval.two_sided import is_two_sided, products, two_sided_scores
 
 Scores = npt.NDArray[np.float32]
 Ranked = npt.NDArray[np.int64]
@@ -19,6 +20,7 @@ BlockScorer = Callable[[int, int], Tensor]  # (first row, last row + 1) of the d
 
 QUERY_BLOCK = 1024
 DOCUMENT_BLOCK = SHARD_SIZE  # a block that lies in two shards would have to be copied together
+SCORES_AT_ONCE = 1 << 20  # of which the best are chosen; choosing block by block would cost more than the products
 
 
 def top_k(
@@ -77,9 +79,10 @@ def dot_products(queries: Tensor, documents: Vectors) -> BlockScorer:
         elif is_two_sided(queries, block):
             scores = two_sided_scores(queries, block)
         else:
-            scores = torch.stack([vectors @ block.T for vectors in queries.unbind(1)]).amax(0)
+            scores = products(queries, block).amax(1)
         # A vector with NaN or infinity has such a score with any query, and there are far fewer scores than values.
-        if not torch.isfinite(scores).all():
+        # Their sum then is no number either; that it can also overflow costs a look at the vectors, no more.
+        if not math.isfinite(scores.sum()):
             check_finite(block, "document", start)
         return scores
 
@@ -92,17 +95,24 @@ def best_of(score: BlockScorer, documents: int, k: int, *, block: int | None = N
     >>> best_of(lambda start, end: torch.arange(start, end).float()[None] % 3, documents=5, k=3, block=2)[1].tolist()
     [[2, 1, 4]]
     """
+    step, first = block or DOCUMENT_BLOCK, 0
+    waiting: list[Tensor] = []  # scores of blocks of which the best are still to be chosen
     best_scores, best_rows = torch.empty(0), torch.empty(0, dtype=torch.long)
-    for start in range(0, documents, block or DOCUMENT_BLOCK):
-        scores = score(start, min(start + (block or DOCUMENT_BLOCK), documents))
+    for start in range(0, documents, step):
+        end = min(start + step, documents)
+        waiting.append(score(start, end))
+        if end < documents and sum(scores.numel() for scores in waiting) < SCORES_AT_ONCE:
+            continue
+        scores = torch.cat(waiting, dim=1) if len(waiting) > 1 else waiting[0]
         scores, rows = _best_of_block(scores, min(k, scores.shape[1]))
-        rows = rows + start
-        if start:  # earlier documents stand first, so a stable sort keeps ties in the order of the rows
+        rows = rows + first
+        if first:  # earlier documents stand first, so a stable sort keeps ties in the order of the rows
             scores = torch.cat([best_scores, scores], dim=1)
             rows = torch.cat([best_rows, rows], dim=1)
             scores, order = torch.sort(scores, dim=1, descending=True, stable=True)
             scores, rows = scores[:, :k], rows.gather(1, order[:, :k])
-        best_scores, best_rows = scores, rows
+        best_scores, best_rows, first = scores, rows, end
+        waiting.clear()
     return best_scores.float().cpu().numpy(), best_rows.cpu().numpy()
 
 

@@ -37,11 +37,15 @@ def two_sided_scores(queries: Tensor, documents: Tensor) -> Tensor:
     tensor([[ 1.0000,  0.7000, -0.3000]])
     """
     vectors, shift = queries[..., :-1], queries[:, -1, -1:]
-    *first, excluded = vectors.unbind(1)
-    scores = torch.stack([rows @ documents.T for rows in first]).amax(0)
-    if not torch.is_grad_enabled() and not excluded.any():  # half the work where nothing is excluded
-        return scores
-    return scores - (excluded @ documents.T + shift).clamp_min(0)
+    if not torch.is_grad_enabled() and not vectors[:, -1].any():  # less work where nothing is excluded
+        return products(vectors[:, :-1], documents).amax(1)
+    found = products(vectors, documents)
+    return found[:, :-1].amax(1) - (found[:, -1] + shift).clamp_min(0)
+
+
+def products(queries: Tensor, documents: Tensor) -> Tensor:
+    """All dot products, (B, K, D), (N, D) -> (B, K, N), by one product: the documents are read once for all rows."""
+    return (queries.flatten(0, 1) @ documents.T).unflatten(0, queries.shape[:2])
 
 
 def ask_deeper(

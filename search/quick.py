@@ -40,7 +40,6 @@ from boolbert.retrieval.models import (
     twin_of,
 )
 
-from .reading import QueryReading
 from .searcher import BoolSearcher, Found, QueryVectors, is_store
 
 PROGRAM, TOKENIZER, SETTINGS = "query.pt", "tokenizer.json", "quick.json"
@@ -111,40 +110,38 @@ class QuickSearcher(BoolSearcher):
     def _labels(self, operators: Sequence[Any] | None) -> list[int] | None:
         return None if operators is None else list(multi_hot(operators))
 
-    def _length(self, query: str) -> int:
-        return len(self._tokenizer.encode(self.prompt + query).ids)
+    def _tokens(self, query: str) -> Any:
+        return self._tokenizer.encode(self.prompt + query)
 
-    def _look_at(self, query: str, labels: Sequence[int] | None, not_scope: Sequence[int] | None) -> Found:
-        cues, operators, scope, *_ = self._run(query, labels, not_scope)
-        return Found(operators[0].tolist(), torch.sigmoid(cues[0].double()).numpy(), _scope(scope))
+    def _length(self, tokens: Any) -> int:
+        return len(tokens.ids)
 
-    def _vectors(self, reading: QueryReading, not_weight: float | None) -> QueryVectors:
-        labels = multi_hot(reading.operators)
-        found = self._run(reading.query, labels, reading.not_scope, not_weight)
-        _, _, _, vectors, exists, wanted, excluded, search_vectors, penalty = found
+    def _look_at(self, tokens: Any, labels: Sequence[int] | None, not_scope: Sequence[int] | None) -> Found:
+        return self._look_and_encode(tokens, labels, not_scope, None)
+
+    def _look_and_encode(
+        self,
+        tokens: Any,
+        labels: Sequence[int] | None,
+        not_scope: Sequence[int] | None,
+        not_weight: float | None,
+    ) -> Found:
+        inputs = torch.tensor([tokens.ids]), torch.tensor([tokens.attention_mask]), torch.tensor([tokens.type_ids])
+        row = [MODEL_DECIDES] * len(OPERATORS) if labels is None else list(labels)
+        inside = [MODEL_DECIDES] * len(tokens.ids) if not_scope is None else list(not_scope)
+        weight = math.nan if not_weight is None else not_weight
+        with torch.inference_mode(), torch.jit.optimized_execution(False):
+            found = self._program(*inputs, torch.tensor([row]), torch.tensor([inside]), torch.tensor([weight]))
+        cues, operators, scope, vectors, exists, wanted, excluded, search_vectors, penalty = found
         keeps_apart = penalty.numel() > 0 and self._is_cosine
-        return QueryVectors.of(
+        parts = QueryVectors.of(
             vectors[0][exists[0]].numpy(),
             wanted[0].numpy(),
             excluded[0].numpy() if bool(excluded.any()) else None,
             (search_vectors if keeps_apart else vectors)[0][exists[0]].numpy(),
             tuple(penalty[0].tolist()) if keeps_apart else None,
         )
-
-    def _run(
-        self,
-        query: str,
-        labels: Sequence[int] | None,
-        not_scope: Sequence[int] | None,
-        not_weight: float | None = None,
-    ) -> Any:
-        found = self._tokenizer.encode(self.prompt + query)
-        inputs = torch.tensor([found.ids]), torch.tensor([found.attention_mask]), torch.tensor([found.type_ids])
-        row = [MODEL_DECIDES] * len(OPERATORS) if labels is None else list(labels)
-        inside = [MODEL_DECIDES] * len(found.ids) if not_scope is None else list(not_scope)
-        weight = math.nan if not_weight is None else not_weight
-        with torch.inference_mode(), torch.jit.optimized_execution(False):
-            return self._program(*inputs, torch.tensor([row]), torch.tensor([inside]), torch.tensor([weight]))
+        return Found(operators[0].tolist(), torch.sigmoid(cues[0].double()).numpy(), _scope(scope), parts)
 
 
 def quick_searcher(name: str | None, index: str | None, device: str | None) -> QuickSearcher | None:
@@ -258,11 +255,10 @@ class _Query(nn.Module):
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types, "operators": operators}
         if self.bert.scope_reader is not None:
             inputs["not_scope"] = not_scope
-        read = self.bert.read(**inputs)
-        scope = ids.new_empty(0) if read.scope is None else read.scope
         out = self.encoder({**inputs, "not_weight": not_weight, "task": "query"}, task="query")
+        reading = ("cue_logits", "operators", "scope")
         names = ("query_vectors", "query_mask", "wanted_embedding", "excluded_embedding", "search_vectors", "penalty")
-        return read.cue_logits, read.operators, scope, *(out.get(name, ids.new_empty(0)) for name in names)
+        return tuple(out.get(name, ids.new_empty(0)) for name in (*reading, *names))
 
 
 def _program_of(model: SearchModel) -> bytes:

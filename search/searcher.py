@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
 from boolbert.errors import RetrievalError
@@ -34,11 +35,15 @@ CALLER, MODEL, LEXICON, NOBODY = "the caller", "the model's gate", "the cue lexi
 
 
 class Found(NamedTuple):
-    """What the model finds in a query's tokens: 0/1 per operator, cue probabilities and scopes (E, L) each."""
+    """What the model finds in a query's tokens: 0/1 per operator, cue probabilities and scopes (E, L) each, vectors.
+
+    vectors: None where the query was only read.
+    """
 
     operators: list[int]
     cues: npt.NDArray[np.float64]
     scope: npt.NDArray[np.float64] | None
+    vectors: QueryVectors | None = None
 
 
 @dataclass(frozen=True)
@@ -169,8 +174,8 @@ class BoolSearcher:
         """
         self._check_limits(not_weight, exclude_above)
         self._check_look_into(look_into, not_weight, hybrid)
-        reading = self.read(query, operators, excluded)
-        parts = self._encode(reading, not_weight)
+        reading, encoded = self._read(query, operators, excluded, not_weight, encodes=True)
+        parts = self._scaled_parts(self._vectors(reading, not_weight) if encoded is None else encoded)
         words = reading.wanted_words if hybrid else None
         found = self._find(parts, max(k, look_into), exclude_above, where, words)
         if look_into:
@@ -197,6 +202,18 @@ class BoolSearcher:
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
     ) -> QueryReading:
         """How a query is read: its cues, which operators are on and who says so, what is excluded or alternative."""
+        return self._read(query, operators, excluded)[0]
+
+    def _read(
+        self,
+        query: str,
+        operators: Sequence[Any] | None,
+        excluded: Collection[int] | None,
+        not_weight: float | None = None,
+        *,
+        encodes: bool = False,
+    ) -> tuple[QueryReading, QueryVectors | None]:
+        """How a query is read, and with `encodes` a Bool-BERT's vectors for it, from the same pass."""
         if not query.strip():
             raise RetrievalError("the query is empty; give some words to search for")
         if any("\ud800" <= letter <= "\udfff" for letter in query):
@@ -211,14 +228,18 @@ class BoolSearcher:
                 raise RetrievalError(
                     f"excluded cannot be given: the query encoder of {self.model.name} is no Bool-BERT"
                 )
-            return QueryReading(query, (), NOBODY, tuple(words_of(query)))
+            return QueryReading(query, (), NOBODY, tuple(words_of(query))), None
         decided_by = CALLER if labels is not None else MODEL
         if labels is None and not self.model.trained:
             labels, decided_by = multi_hot(operators_of(query)), LEXICON
         words = words_of(query)
-        tokens = token_words(self, query, words, self._length(query))
+        inputs = self._tokens(query)
+        tokens = token_words(self, query, words, self._length(inputs))
         not_scope = self._not_scope(tokens, words, excluded)
-        found = self._look_at(query, labels, not_scope)
+        if encodes:
+            found = self._look_and_encode(inputs, labels, not_scope, not_weight)
+        else:
+            found = self._look_at(inputs, labels, not_scope)
         names = from_multi_hot(found.operators)
 
         read = words[: max(tokens) + 1]
@@ -228,9 +249,10 @@ class BoolSearcher:
             roles = with_lexicon_cues(read, query, names)
         if not_scope is not None:
             roles = [word._replace(excluded=number in (excluded or ())) for number, word in enumerate(roles)]
-        return QueryReading(
+        reading = QueryReading(
             query, names, decided_by, tuple(roles), truncated=len(read) < len(words), not_scope=not_scope
         )
+        return reading, found.vectors
 
     def _not_scope(
         self, tokens: Sequence[int], words: Sequence[Word], excluded: Collection[int] | None
@@ -276,9 +298,16 @@ class BoolSearcher:
         """Where each token of a text begins and ends, however long the text is."""
         return self._offset_tokenizer(text, return_offsets_mapping=True, verbose=False)["offset_mapping"]
 
-    def _length(self, query: str) -> int:
+    def _tokens(self, query: str) -> Any:
+        """A query as the encoder takes it."""
+        encoder = self.model.encoder
+        features = encoder.preprocess([query], prompt=prompt_of(encoder, "query"), task="query")
+        device = encoder.device
+        return {name: value.to(device) if isinstance(value, Tensor) else value for name, value in features.items()}
+
+    def _length(self, tokens: Any) -> int:
         """How many tokens of a query the model sees."""
-        return self.features(query)["input_ids"].shape[1]
+        return tokens["input_ids"].shape[1]
 
     def _labels(self, operators: Sequence[Any] | None) -> list[int] | None:
         """Operators as the caller gave them, as 0/1 for and, or, not."""
@@ -287,18 +316,32 @@ class BoolSearcher:
         return operator_row(operators)
 
     @torch.inference_mode()
-    def _look_at(self, query: str, labels: Sequence[int] | None, not_scope: Sequence[int] | None) -> Found:
+    def _look_at(self, tokens: Any, labels: Sequence[int] | None, not_scope: Sequence[int] | None) -> Found:
         """What the model reads off a query; None for labels (the operators that are on) or a scope: it decides."""
         bert: Any = self.model.bert
         if bert.training:
             bert.eval()
-        names = ("operators", "not_scope")
-        rows = zip(names, (labels, not_scope), strict=True)
-        given = {name: None if row is None else torch.tensor([list(row)]) for name, row in rows}
-        found = bert.read(**self.features(query), **given)
-        cues = torch.sigmoid(found.cue_logits[0].double()).cpu().numpy()
-        scope = None if found.scope is None else found.scope[0].double().cpu().numpy()
-        return Found(found.operators[0].tolist(), cues, scope)
+        found = bert.read(**_of_bert(tokens), **_given(labels, not_scope))
+        return _found(found.operators, found.cue_logits, found.scope)
+
+    @torch.inference_mode()
+    def _look_and_encode(
+        self,
+        tokens: Any,
+        labels: Sequence[int] | None,
+        not_scope: Sequence[int] | None,
+        not_weight: float | None,
+    ) -> Found:
+        """The same, with the vectors that come of it."""
+        from boolbert.sentence_boolbert import query_parts
+
+        encoder: Any = self.model.encoder
+        if encoder.training:
+            encoder.eval()
+        output = encoder({**tokens, **_given(labels, not_scope, not_weight)}, task="query")
+        row = {name: value[0] for name, value in output.items() if isinstance(value, Tensor)}
+        vectors = QueryVectors.of(*query_parts(row, self._is_cosine)[:5])
+        return _found(output["operators"], output["cue_logits"], output.get("scope"))._replace(vectors=vectors)
 
     @cached_property
     def _offset_tokenizer(self) -> Any:
@@ -312,10 +355,7 @@ class BoolSearcher:
 
     def features(self, query: str) -> dict[str, Any]:
         """The query's tokens as its BERT takes them."""
-        prompt = prompt_of(self.model.encoder, "query")
-        features = self.model.encoder.preprocess([query], prompt=prompt, task="query")
-        names = ("input_ids", "attention_mask", "token_type_ids")
-        return {name: features[name].to(self.model.encoder.device) for name in names if name in features}
+        return _of_bert(self._tokens(query))
 
     def _check_limits(self, not_weight: float | None, exclude_above: float | None) -> None:
         for name, value in (("not_weight", not_weight), ("exclude_above", exclude_above)):
@@ -343,12 +383,13 @@ class BoolSearcher:
 
     def _vectors(self, reading: QueryReading, not_weight: float | None) -> QueryVectors:
         """The vectors of a query as it was read, as the model gives them."""
-        encoder: Any = self.model.encoder
         if not self.is_boolean:
-            vectors = encode_queries(encoder, [reading.query])
+            vectors = encode_queries(self.model.encoder, [reading.query])
             return QueryVectors(vectors, vectors[0], None)
-        given = {"operators": list(reading.operators), "not_weight": not_weight, "not_scope": reading.not_scope}
-        return QueryVectors.of(*encoder.encode_query_parts(reading.query, **given)[:5])
+        labels, tokens = multi_hot(reading.operators), self._tokens(reading.query)
+        encoded = self._look_and_encode(tokens, labels, reading.not_scope, not_weight).vectors
+        assert encoded is not None
+        return encoded
 
     @property
     def _is_cosine(self) -> bool:
@@ -359,8 +400,11 @@ class BoolSearcher:
         return self.model.encoder.device
 
     def _encode(self, reading: QueryReading, not_weight: float | None) -> QueryVectors:
+        """The vectors of a query as it was read."""
+        return self._scaled_parts(self._vectors(reading, not_weight))
+
+    def _scaled_parts(self, parts: QueryVectors) -> QueryVectors:
         """The query's vectors, what it wants and what it excludes, all of one length."""
-        parts = self._vectors(reading, not_weight)
         if self._is_cosine:
             parts = parts._replace(vectors=_scaled(parts.vectors), wanted=_scaled(parts.wanted))
         if parts.excluded is None:
@@ -442,7 +486,7 @@ class BoolSearcher:
             for asked in (parts.asked[None], parts.excluded[None])
         )
 
-        def allowed(start: int, end: int) -> torch.Tensor:
+        def allowed(start: int, end: int) -> Tensor:
             return score(start, end).masked_fill(excluded(start, end) > exclude_above, -math.inf)
 
         scores, rows = best_of(allowed, len(index), k)
@@ -473,6 +517,24 @@ def token_words(searcher: BoolSearcher, query: str, words: Sequence[Word], lengt
     if len(spans) > length:
         spans = [*spans[: length - 1], (0, 0)]  # the model's copy of the query ends with [SEP] there
     return [word_at(start - len(prompt), end - len(prompt), words) for start, end in spans]
+
+
+def _of_bert(tokens: dict[str, Any]) -> dict[str, Any]:
+    return {name: tokens[name] for name in ("input_ids", "attention_mask", "token_type_ids") if name in tokens}
+
+
+def _given(
+    labels: Sequence[int] | None, not_scope: Sequence[int] | None, not_weight: float | None = None
+) -> dict[str, Tensor]:
+    """What a caller has decided of one query, as the model takes it."""
+    rows = {"operators": labels, "not_scope": not_scope}
+    given = {name: torch.tensor([list(row)]) for name, row in rows.items() if row is not None}
+    return given if not_weight is None else {**given, "not_weight": torch.tensor([not_weight])}
+
+
+def _found(operators: Tensor, cue_logits: Tensor, scope: Tensor | None) -> Found:
+    cues = torch.sigmoid(cue_logits[0].double()).cpu().numpy()
+    return Found(operators[0].tolist(), cues, None if scope is None else scope[0].double().cpu().numpy())
 
 
 def _scaled(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
