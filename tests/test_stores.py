@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from store_fixtures import KINDS, skip_without
 
 from boolbert.errors import RetrievalError
 from boolbert.retrieval.stores import About, Record, open_store
@@ -17,7 +18,7 @@ REPLACE = os.replace
 GENRES = ["western", "drama", "science fiction", 'a "quoted" \\ one', "été", "it's"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def films():
     """60 records and their vectors. Some have no year, some several genres, some none."""
     random = np.random.default_rng(0)
@@ -35,12 +36,36 @@ def films():
 
 @pytest.fixture
 def store(place, opened, films):
-    store = opened(place)
+    return filled(opened(place), films)
+
+
+def filled(store, films):
     store.create(ABOUT)
     records, vectors = films
     for start in range(0, 60, 25):  # three batches
         store.add(records[start : start + 25], vectors[start : start + 25])
     return store
+
+
+@pytest.fixture(scope="module")
+def unchanged_stores(tmp_path_factory, films):
+    """A function that gives a store of a kind, made once: for tests that leave it as it is."""
+    folder, stores = tmp_path_factory.mktemp("unchanged"), {}
+
+    def of_kind(kind):
+        if kind not in stores:
+            stores[kind] = filled(open_store(str(folder / KINDS[kind])), films)
+        return stores[kind]
+
+    yield of_kind
+    for store in stores.values():
+        store.close()
+
+
+@pytest.fixture(params=list(KINDS))
+def unchanged(request, unchanged_stores):
+    skip_without(request.param)
+    return unchanged_stores(request.param)
 
 
 def slow(films, queries, k, passes=lambda record: True):
@@ -60,21 +85,21 @@ def check(found, expected):
         np.testing.assert_allclose([hit.score for hit in hits], [score for _, score in others], atol=1e-5)
 
 
-def test_finds_what_a_slow_search_finds(store, films):
+def test_finds_what_a_slow_search_finds(unchanged, films):
     queries = np.random.default_rng(1).normal(size=(5, 8)).astype(np.float32)
-    found = store.search(queries, 10)
+    found = unchanged.search(queries, 10)
     check(found, slow(films, queries, 10))
     records, vectors = films
     hit = found[0][0]
     row = int(hit.record.id[2:])
     assert hit.record == records[row]
     np.testing.assert_allclose(hit.vector, vectors[row], rtol=1e-6)
-    assert store.count() == 60
+    assert unchanged.count() == 60
 
 
-def test_alternatives_are_merged_by_the_largest_score(store, films):
+def test_alternatives_are_merged_by_the_largest_score(unchanged, films):
     queries = np.random.default_rng(2).normal(size=(3, 4, 8)).astype(np.float32)
-    found = store.search(queries, 12)
+    found = unchanged.search(queries, 12)
     check(found, slow(films, queries, 12))
     assert len({hit.record.id for hit in found[0]}) == 12
 
@@ -105,11 +130,11 @@ FILTERS = {
 
 
 @pytest.mark.parametrize("text", FILTERS)
-def test_filters(store, films, text):
+def test_filters(unchanged, films, text):
     queries = np.random.default_rng(3).normal(size=(2, 3, 8)).astype(np.float32)
     expected = slow(films, queries, 10, lambda record: FILTERS[text](record.fields))
-    check(store.search(queries, 10, where=text), expected)
-    assert store.count(text) == sum(bool(FILTERS[text](record.fields)) for record in films[0])
+    check(unchanged.search(queries, 10, where=text), expected)
+    assert unchanged.count(text) == sum(bool(FILTERS[text](record.fields)) for record in films[0])
 
 
 def test_an_id_that_is_there_is_replaced(store, films):
@@ -190,10 +215,10 @@ def test_a_column_that_comes_later_filters_as_well(store, films):
         (lambda store: store.add([Record("a", "a", "a")], np.full((1, 8), np.inf, np.float32)), "NaN or infinity"),
     ],
 )
-def test_what_cannot_be_is_told(store, call, message):
+def test_what_cannot_be_is_told(unchanged, call, message):
     with pytest.raises(RetrievalError, match=message):
-        call(store)
-    assert store.count() == 60
+        call(unchanged)
+    assert unchanged.count() == 60
 
 
 def test_a_store_that_is_not_there(place, opened):
