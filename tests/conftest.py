@@ -142,11 +142,11 @@ def start():
     """A function that runs another in a process of its own, forked from one that has paid for the imports."""
     from multiprocessing import forkserver, get_context
 
-    from process_helpers import PRELOADED
-
     context = get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
-    forkserver.ensure_running()  # now, and not with what a test has changed in the environment
+    context.set_forkserver_preload(["forked_from"])
+    with pytest.MonkeyPatch.context() as patch:  # it would pass over a module that it does not find
+        patch.setenv("PYTHONPATH", os.path.dirname(__file__), prepend=os.pathsep)
+        forkserver.ensure_running()  # now, and not with what a test has changed in the environment
 
     def run(function, *args, **kwargs):
         process = context.Process(target=function, args=args, kwargs=kwargs)

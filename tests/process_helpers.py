@@ -7,11 +7,6 @@ import sys
 
 import numpy as np
 
-PRELOADED = [
-    *("process_helpers", "training_helpers", "boolbert.cli.main", "boolbert.search", "boolbert.sentence_boolbert"),
-    *("boolbert.retrieval.stores.milvus_store", "boolbert.train.pretrain", "boolbert.train.quest"),
-]
-
 
 def finish(*processes):
     """The exit codes of processes; negative is the signal that ended one."""

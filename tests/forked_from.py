@@ -1,0 +1,19 @@
+"""Imported once by the process that others are forked from: what each of them would do first is done already."""
+
+from importlib import import_module
+
+from transformers.conversion_mapping import get_checkpoint_conversion_mapping
+
+from boolbert.data.countries import country_queries
+
+MODULES = [
+    *("accelerate.commands.launch", "matplotlib.pyplot", "matplotlib.backends.backend_agg", "PIL.PngImagePlugin"),
+    *("tabulate", "torch.distributed.fsdp", "torch.profiler", "transformers.models.bert.tokenization_bert"),
+    *("boolbert.cli.commands", "boolbert.cli.main", "boolbert.retrieval.encoders", "boolbert.search"),
+    *("boolbert.retrieval.stores.milvus_store", "boolbert.sentence_boolbert", "boolbert.train.pretrain"),
+    *("boolbert.train.quest", "process_helpers", "training_helpers", "faults.server"),
+]
+for name in MODULES:
+    import_module(name)
+get_checkpoint_conversion_mapping("bert")  # transformers compiles the patterns of all models for the first one
+country_queries("dev")  # which the first command without data of its own makes
