@@ -4,6 +4,7 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import boolbert
@@ -26,6 +27,7 @@ RECIPES = {
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_runs_and_obeys(name, tmp_path, monkeypatch, capsys):
+    """Qdrant's goes on with a query of several vectors, and with what a query excludes."""
     mark, packages, expected = RECIPES[name]
     (block,) = (block for block in BLOCKS if mark in block)
     missing = [package for package in packages if find_spec(package) is None]
@@ -37,20 +39,17 @@ def test_a_recipe_runs_and_obeys(name, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == expected
     if name == "Milvus":
         found["store"].close()
+    if name == "Qdrant":
+        excluded_is_kept_apart(found)
+        alternatives_are_merged(found)
 
 
 def test_every_block_is_tested():
     assert len(BLOCKS) == len(RECIPES)
 
 
-def test_alternatives_are_merged_as_the_recipe_says(tmp_path, monkeypatch, capsys):
-    """With a query of several vectors, Qdrant's recipe ranks as the largest dot product does."""
-    pytest.importorskip("qdrant_client", reason="NOT TESTED: Qdrant with alternatives; qdrant-client is not installed")
-    import numpy as np
-
-    (block,) = (block for block in BLOCKS if "qdrant_client" in block)
-    found: dict = {}
-    exec(block, found)
+def alternatives_are_merged(found):
+    """With a query of several vectors, the recipe ranks as the largest dot product does."""
     vectors = np.random.default_rng(0).normal(size=(3, 384)).astype(np.float32)
     documents = found["encoder"].encode_document(found["texts"])
 
@@ -64,12 +63,8 @@ def test_alternatives_are_merged_as_the_recipe_says(tmp_path, monkeypatch, capsy
     assert [point.id for point in points] == np.argsort(-expected).tolist()
 
 
-def test_the_recipe_keeps_what_is_excluded_apart():
+def excluded_is_kept_apart(found):
     """Sorted as a search sorts, and not as the vectors alone."""
-    pytest.importorskip("qdrant_client", reason="NOT TESTED: Qdrant with an exclusion; qdrant-client is not installed")
-    (block,) = (block for block in BLOCKS if "qdrant_client" in block)
-    found: dict = {}
-    exec(block, found)
     parts = found["encoder"].encode_query_parts("a western that is not about an outlaw")
     scores = parts.scores(found["encoder"].encode_document(found["texts"]))
     assert parts.penalty is not None
