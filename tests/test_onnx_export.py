@@ -22,7 +22,7 @@ def exported(made_once, lively, tiny_config, tokenizer):
     """A tiny model, its tokenizer and its ONNX file; exporting takes seconds, so it is done once."""
 
     def make(folder):
-        settings = {"num_hidden_layers": 1, "boolean_layers": [0], "penalty": 0.5}
+        settings = {"num_hidden_layers": 1, "boolean_layers": [0], "scope_reader_layers": 2, "penalty": 0.5}
         write_dual(folder / "dual", lively, tiny_config, tokenizer, **settings)
         export_onnx(load_dual_encoder(folder / "dual", device="cpu"), folder / "query.onnx")
 

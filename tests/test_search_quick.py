@@ -24,7 +24,9 @@ QUERIES = ["films but not about war", "books or films", "a", "films about war " 
 def stored(tmp_path, monkeypatch, lively, tiny_config, tokenizer):
     """A searcher whose program is stored, its model's folder and its index."""
     monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "cache"))
-    write_run(tmp_path / "run", lively, tiny_config, tokenizer, penalty=0.5, branches=2)
+    # One layer, and a reader of two convolutions: what is traced has every part.
+    small = {"num_hidden_layers": 1, "boolean_layers": [0], "scope_reader_layers": 2}
+    write_run(tmp_path / "run", lively, tiny_config, tokenizer, penalty=0.5, branches=2, **small)
     model = load_model(str(tmp_path / "run"), device="cpu")
     index = build_index(write_documents(tmp_path / "documents.jsonl"), tmp_path / "index", model, progress=False)
     searcher = BoolSearcher(model, index)

@@ -141,9 +141,13 @@ def test_gradient_checkpointing_gives_the_same_gradients(lively, batch, reentran
         assert_close(checkpointed[name], gradient, atol=1e-6, rtol=1e-4, msg=name)
 
 
+# Two convolutions one after the other are as many as it takes; compiling takes the longer the more there are.
+SMALL_GRAPH = {"num_hidden_layers": 1, "boolean_layers": [0], "scope_reader_layers": 2}
+
+
 @pytest.mark.parametrize("gate", ["learned", "cue", "given"])
 def test_torch_compile_in_one_graph(lively, batch, gate):
-    model = lively(num_hidden_layers=1, boolean_layers=[0], **({} if gate == "given" else {"gate": gate}))
+    model = lively(**SMALL_GRAPH, **({} if gate == "given" else {"gate": gate}))
     inputs = {**batch, **({"operators": OPERATORS} if gate == "given" else {})}
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
     with torch.no_grad():
@@ -230,7 +234,7 @@ def test_resizing_the_vocabulary(lively, batch):
 
 def test_export(lively, batch):
     """One graph for any batch and length, the operators an input of it."""
-    model = lively()
+    model = lively(scope_reader_layers=2)
     batch_size, length = torch.export.Dim("batch", max=64), torch.export.Dim("length", max=32)
     program = torch.export.export(
         model,
