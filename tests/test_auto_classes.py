@@ -51,7 +51,11 @@ print(json.dumps({
 
 FORKS = """
 import json, os, sys
-import transformers.models.bert.modeling_bert, transformers.pipelines
+import transformers.models.bert.modeling_bert, transformers.models.bert.tokenization_bert, transformers.pipelines
+from transformers import AutoConfig, AutoModel, AutoModelForPreTraining, AutoTokenizer, pipeline
+from transformers.conversion_mapping import get_checkpoint_conversion_mapping
+
+get_checkpoint_conversion_mapping("bert")  # the patterns of all models are compiled for the first one
 
 for script, *arguments in json.loads(sys.argv[1]):
     if not os.fork():

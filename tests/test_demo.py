@@ -34,8 +34,8 @@ def scripts_in_this_process(monkeypatch):
 def test_demo_runs_and_is_used_again(tmp_path, monkeypatch, capsys):
     output = tmp_path / "demo"
     monkeypatch.chdir(tmp_path)
-    # How well it learns to read is the upgrade's test; a quarter of the sentences is enough to show something.
-    monkeypatch.setattr(upgrade, "training_sentences", lambda *given: training_sentences(*given)[::4])
+    # How well it learns to read is the upgrade's test; an eighth of the sentences is enough to show something.
+    monkeypatch.setattr(upgrade, "training_sentences", lambda *given: training_sentences(*given)[::8])
     assert main(["demo", "--quick", "--output", str(output)]) == 0
     shown = capsys.readouterr().out
     for number in range(1, 9):

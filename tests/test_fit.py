@@ -213,7 +213,7 @@ def readme_commands():
 def test_the_readme_goes_from_a_csv_to_a_search_that_obeys_not(tmp_path, monkeypatch, capsys):
     """With fewer queries than the README's, and with the real encoder."""
     monkeypatch.chdir(tmp_path)
-    write_products(tmp_path / "products.csv", 200)
+    write_products(tmp_path / "products.csv", 100)
     look, train, search = readme_commands()
     few = ["--queries", "70"]
     assert main([*look[1:], *few]) == 0
