@@ -1,6 +1,6 @@
 """Does a model obey NOT? Queries with a document that answers and a trap: a document about what is excluded.
 
-    python eval/exclusion.py --model DIR_OR_HUB_ID --data boolquestions_not excluir_dev
+    python eval/exclusion.py --model DIR_OR_HUB_ID --data boolquestions_not excluir_dev [--hybrid True]
 
 A data folder holds corpus.jsonl(.gz) with `id` and `text`, and queries.jsonl(.gz) with `text`, `gold`, `traps` (ids).
 Such pools are small: the figures are MRR@10, how often the answer stands above its trap, and how often a trap stands
@@ -24,8 +24,9 @@ from boolbert.data.tasks import quest_task
 from boolbert.errors import DataError, run_script
 from boolbert.files import write_json
 from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.hybrid import Obedience, WordSearch, fuse
 from boolbert.retrieval.models import bool_bert, load_encoder, side_modules, twin_of
-from boolbert.retrieval.neighbours import top_k
+from boolbert.retrieval.neighbours import Ranked, top_k
 
 NOT = OPERATORS.index("not")
 OFF = [0] * len(OPERATORS)
@@ -78,6 +79,9 @@ class Arguments:
         default_factory=list,
         metadata={"help": "QUEST-format FOLDER:SPLIT: the model's NOT scopes against the queries' marks", "nargs": "+"},
     )
+    hybrid: bool = field(
+        default=False, metadata={"help": "also rank with BM25 over the words that are not excluded, and fuse both"}
+    )
     plain: str | None = field(default=None, metadata={"help": "the plain encoder; all-MiniLM-L6-v2 if not given"})
     output: str | None = field(default=None, metadata={"help": "also write the figures to this JSON file"})
     device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
@@ -111,7 +115,11 @@ def _rows(folder: Path, name: str, *fields: str) -> Iterator[dict[str, Any]]:
 
 def score(system: str, queries: Any, documents: Any, traps: TrapSet) -> Score:
     """Rank the whole pool for each query."""
-    _, ranked = top_k(queries, documents, len(documents))
+    return score_ranked(system, top_k(queries, documents, len(documents))[1], traps)
+
+
+def score_ranked(system: str, ranked: Ranked, traps: TrapSet) -> Score:
+    """How good a ranking (Q, N) of the whole pool is."""
     positions = np.argsort(ranked, axis=1)  # the rank of each document, from 0
     gold = np.array([positions[row, query.gold].min() for row, query in enumerate(traps.queries)])
     trap = np.array([positions[row, query.traps].min() for row, query in enumerate(traps.queries)])
@@ -119,24 +127,54 @@ def score(system: str, queries: Any, documents: Any, traps: TrapSet) -> Score:
     return Score(system, reciprocal, (gold < trap).astype(float), (trap < 3).astype(float))
 
 
-def scores(model: Any, traps: TrapSet) -> list[Score]:
+def scores(model: Any, traps: TrapSet, *, hybrid: bool = False) -> list[Score]:
     """The plain encoder, then, for a Bool-BERT, its attention alone and the vector that excludes."""
     texts = [query.text for query in traps.queries]
     documents = encode_inputs(model, traps.texts, "document", 32)
     bert: Any = bool_bert(model)
+    words = [] if not hybrid else word_rankings(traps)
     if bert is None:
-        return [score("encoder", encode_inputs(model, texts, "query", 32), documents, traps)]
+        ranked = top_k(encode_inputs(model, texts, "query", 32), documents, len(documents))[1]
+        return [score_ranked("encoder", ranked, traps), *with_words("encoder", ranked, words, traps)]
     plain = encode_inputs(model, [{"text": text, "operators": OFF} for text in texts], "query", 32)
     found = [score("gates off", plain, documents, traps)]
     if bert.config.exclusion != "none":
         alone = encode_inputs(without_exclusion(model), texts, "query", 32)
         found.append(score("attention alone", alone, documents, traps))
-    found.append(score("as the model is", encode_inputs(model, texts, "query", 32), documents, traps))
+    ranked = top_k(encode_inputs(model, texts, "query", 32), documents, len(documents))[1]
+    found.append(score_ranked("as the model is", ranked, traps))
+    found += with_words("as the model is", ranked, words, traps)
     for weight in (None, 0.0, 0.2, 0.4, 0.6):
         inputs = texts if weight is None else [{"text": text, "not_weight": weight} for text in texts]
         name = "one vector" if weight is None else f"one vector, {weight}"
         found.append(score(name, encode_inputs(model, inputs, "query", 32, one_vector=True), documents, traps))
     return found
+
+
+def word_rankings(traps: TrapSet) -> list[tuple[str, Ranked]]:
+    """The whole pool by BM25, with all words of a query and without those that it excludes."""
+    texts = [query.text for query in traps.queries]
+    kinds: dict[str, Obedience] = {"BM25": "none", "BM25, wanted": "wanted"}
+    return [(name, WordSearch(traps.texts, kind).top_k(texts, len(traps.texts))) for name, kind in kinds.items()]
+
+
+def with_words(system: str, ranked: Ranked, words: Sequence[tuple[str, Ranked]], traps: TrapSet) -> list[Score]:
+    """BM25 alone, and fused with a system's ranking."""
+    found = []
+    for name, by_words in words:
+        found.append(score_ranked(name, whole(by_words), traps))
+        found.append(score_ranked(f"{system} + {name}", fuse([ranked, by_words], len(traps.texts)), traps))
+    return found
+
+
+def whole(ranked: Ranked) -> Ranked:
+    """Rankings (Q, N) that end with the rows that were not found, which are -1.
+
+    >>> whole(np.array([[2, -1, -1]]))
+    array([[2, 0, 1]])
+    """
+    rows = np.arange(ranked.shape[1])
+    return np.stack([np.concatenate([row[row >= 0], np.setdiff1d(rows, row)]) for row in ranked])
 
 
 def without_exclusion(model: Any) -> Any:
@@ -203,12 +241,12 @@ def main(words: Sequence[str] | None = None) -> None:
     figures: dict[str, Any] = {"arguments": asdict(args)}
     for folder in args.data:
         traps = read_trap_set(folder)
-        found = scores(model, traps)
+        found = scores(model, traps, hybrid=args.hybrid)
         print(f"\n{traps.name}: {len(traps.queries)} queries, {len(traps.texts)} texts")
-        print(f"{'':20} MRR@10  above trap  trap in top 3")
+        print(f"{'':30} MRR@10  above trap  trap in top 3")
         for row in found:
             values = row.means()
-            print(f"{row.system:20} {values['mrr']:6.3f}  {values['above']:10.3f}  {values['trapped']:13.3f}")
+            print(f"{row.system:30} {values['mrr']:6.3f}  {values['above']:10.3f}  {values['trapped']:13.3f}")
         figures[traps.name] = {"systems": {row.system: row.means() for row in found}}
         if getattr(bool_bert(model), "scope_reader", None) is not None:
             agreement = scope_agreement(model, [query.text for query in traps.queries])

@@ -187,5 +187,18 @@ def test_trap_sets_are_scored_as_by_hand(tmp_path):
         exclusion.read_trap_set(tmp_path)
 
 
+def test_a_ranking_and_the_words_that_are_not_excluded():
+    pytest.importorskip("bm25s")
+    texts = ["trains in winter", "owls of the forest", "owls of the desert"]
+    traps = exclusion.TrapSet("t", texts, [exclusion.TrapQuery("owls but not of the desert", [1], [2])])
+    (_, every), (_, wanted) = exclusion.word_rankings(traps)
+    assert every.tolist() == [[2, 1, -1]]  # "desert" counts for the trap
+    assert wanted.tolist() == [[1, 2, -1]]
+    found = exclusion.with_words("s", np.array([[0, 1, 2]]), [("words", wanted)], traps)
+    # 1/61 for the first by the vectors, 1/61 + 1/62 for the answer, 1/62 + 1/63 for the trap
+    assert [row.system for row in found] == ["words", "s + words"]
+    assert found[1].means() == {"mrr": 1.0, "above": 1.0, "trapped": 1.0}
+
+
 def test_f1():
     assert f1(0, 0, 0) == 0
