@@ -191,7 +191,6 @@ def tune(start: str | Path, output_dir: str | Path, seed: int = 0, max_steps: in
         freeze_documents=True,
         gate="cue",
         stay_close=1.0,
-        learn_exclusion=False,  # the countries are all alike: what is near to what is excluded differs elsewhere
         seed=seed,
         tracker="none",
         keep_last=1,
