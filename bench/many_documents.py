@@ -1,7 +1,7 @@
 """Memory and time of making queries from very many documents: they stream, and the tables are bounded.
 
 python bench/many_documents.py                       # 20,000 made documents
-python bench/many_documents.py --documents 1000000   # 0.7 GB of text, a quarter of an hour of one CPU core
+python bench/many_documents.py --documents 1000000   # 0.7 GB of text, a quarter of an hour of one idle CPU core
 """
 
 import argparse
