@@ -19,6 +19,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.bert.modeling_bert import (
     BertAttention,
     BertEmbeddings,
+    BertIntermediate,
     BertLayer,
     BertPooler,
     BertPreTrainedModel,
@@ -31,7 +32,20 @@ from transformers.utils.generic import can_return_tuple
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_boolbert import OPERATORS, BoolBertConfig
-from .kernels_boolbert import attention_inputs, forget, is_usable, pack, pack_with_distances
+from .kernels_boolbert import (
+    SharedInputs,
+    activated,
+    are_untouched,
+    attention_inputs,
+    forget,
+    is_cheaper,
+    is_usable,
+    near_exponent,
+    pack,
+    pack_with_distances,
+    share,
+    short_inputs,
+)
 from .kernels_boolbert import scope_logits as fused_scope_logits
 
 NUM_OPERATORS = len(OPERATORS)
@@ -520,10 +534,21 @@ class BoolBertSelfAttention(BertSelfAttention):
         )
 
     def _fused_inputs(
-        self, hidden_states: Tensor, has_padding: bool, boolean: tuple[Any, ...], packed: Tensor
+        self, hidden_states: Tensor, has_padding: bool, boolean: tuple[Any, ...], packed: Tensor | SharedInputs
     ) -> tuple[Tensor, Tensor, Tensor] | None:
-        """The same from one matrix product and one kernel; None where the layer has been changed."""
+        """The same in fewer steps, on a GPU one matrix product and one kernel; None where the layer was changed."""
         operators, _, _, gate, operator_embeddings, *_ = boolean
+        if isinstance(packed, SharedInputs):
+            return short_inputs(
+                self,
+                hidden_states,
+                packed,
+                operator_embeddings,
+                operators,
+                multiple=1 if self.config._attn_implementation in ("sdpa", "eager") else HEAD_MULTIPLE,
+                has_padding=has_padding,
+                masked_score=MASKED_SCORE,
+            )
         has_not = operators[1] == NUM_OPERATORS
         columns = operators[1] - operators[0] + (has_not and self.not_reach == "both") + has_padding
         width = self.attention_head_size + columns
@@ -539,11 +564,16 @@ class BoolBertSelfAttention(BertSelfAttention):
             masked_score=MASKED_SCORE,
         )
 
-    # The kernel notices changed weights by itself. Here it makes room, and meets writes that leave no trace.
+    # Changed weights are noticed by themselves. Here what was made of them makes room, and writes that leave no trace
+    # are met.
     def train(self, mode: bool = True) -> "BoolBertSelfAttention":
         if mode:
-            forget(getattr(self.query, "weight", None))
+            self._forget()
         return super().train(mode)
+
+    def _forget(self) -> None:
+        for part in (self.query, self.scope_predictor.context):
+            forget(getattr(part, "weight", None))
 
     def _apply(self, *args: Any, **kwargs: Any) -> "BoolBertSelfAttention":
         before = next(self.parameters(), None)
@@ -551,7 +581,7 @@ class BoolBertSelfAttention(BertSelfAttention):
         super()._apply(*args, **kwargs)
         after = next(self.parameters(), None)
         if after is not before or place != (after is not None and (after.device, after.dtype)):
-            forget(getattr(self.query, "weight", None))
+            self._forget()
         return self
 
     def boolean_columns(
@@ -604,9 +634,17 @@ class BoolBertLayer(BertLayer):
         self, hidden_states: Tensor, attention_mask: Tensor | None, *boolean: Any, **kwargs: Any
     ) -> Tensor:
         attention_output = self.attention(hidden_states, attention_mask, boolean, **kwargs)
+        if not self.chunk_size_feed_forward:  # most often; looking up how the function is called takes its time
+            return self.feed_forward_chunk(attention_output)
         return apply_chunking_to_forward(
             self.feed_forward_chunk, self.chunk_size_feed_forward, self.seq_len_dim, attention_output
         )
+
+    def feed_forward_chunk(self, attention_output: Tensor) -> Tensor:
+        inner = self.intermediate
+        if not is_cheaper(attention_output, self.training) or not are_untouched((inner,), (BertIntermediate,)):
+            return super().feed_forward_chunk(attention_output)
+        return self.output(activated(inner.dense(attention_output), inner.intermediate_act_fn), attention_output)
 
 
 class BoolBertEncoder(nn.Module):
@@ -979,7 +1017,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         are_recorded: bool,
     ) -> tuple[Any, ...]:
         """What every Boolean layer gets: the operators that it has to compute, and what it needs for these. The last
-        entry is the same once more for the kernel, which does not want many tensors; None where it is not used.
+        entry is the same once more in the form that `kernels_boolbert.py` wants; None where that is not used.
 
         Operators that never change attention are left out, except where scopes or biases are recorded. Those that are
         off in the whole batch are left out where looking costs nothing: on a CPU, without gradients, not in a traced
@@ -1000,7 +1038,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         embeddings = self.operator_embeddings[chosen]
         reader = None if scope_logits is None else scope_logits[:, chosen]
         is_fused = not are_recorded and is_usable(states, self.training)
-        packed = None
+        packed: Any = None
         if is_fused and not torch.compiler.is_compiling():
             packed = pack_with_distances(
                 cue_probs[:, chosen],
@@ -1013,11 +1051,15 @@ class BoolBertModel(BoolBertPreTrainedModel):
             )
             exponent = packed[:, last - first : 2 * (last - first)]
         else:
-            exponent = gaussian_exponent(cue_probs > DECISION, self.config.window)[:, chosen]
+            cues, window = cue_probs > DECISION, self.config.window
+            nearby = near_exponent(cues, window, UNREACHED) if is_cheaper(states, self.training) else None
+            exponent = (gaussian_exponent(cues, window) if nearby is None else nearby)[:, chosen]
             if is_fused:
                 packed = pack(cue_probs[:, chosen], exponent, reader, token_mask)
         cue_probs, gate = cue_probs[:, chosen], gate[:, chosen]
         gate = gate.contiguous() if is_fused else gate
+        if not are_recorded and is_cheaper(states, self.training):
+            packed = share(cue_probs, exponent, reader, token_mask, gate, self.config.conv_kernel)
         return (first, last), cue_probs, exponent, gate, embeddings, token_mask, reader, packed
 
     def _are_recorded(self, kwargs: dict[str, Any]) -> bool:

@@ -40,7 +40,7 @@ def test_every_layer_obeys_and_a_sentence_of_unknown_is_left_to_the_model(lively
     model = lively()
     not_scope = torch.full((3, 7), -1)
     not_scope[1] = torch.tensor([0, 1, 1, 0, 0, 1, 1])  # the last two are padding
-    own = model(**batch)
+    own = model(**batch, output_scopes=True)
     given = model(**batch, not_scope=not_scope, output_scopes=True)
     assert given.scope[1, NOT].tolist() == [0, 1, 1, 0, 0, 0, 0]
     assert given.operators[1, NOT] == 1
