@@ -30,6 +30,7 @@ OperatorRange = tuple[int, int]
 # The rows of [`join`]'s constants for each operator. The convolution's weights for the cue follow, one per tap.
 CONV_BIAS, SCALE, SHIFT, OUTPUT_BIAS, OPERATOR_GATE, THRESHOLD, SPREAD, CUE_WEIGHT = range(8)
 REACHES = ("outside", "both", "all")
+NUM_OPERATORS = 3
 # The scope logit of padding.
 NEVER = -1e9
 # Distances of all pairs of tokens are looked at in sentences up to this length, and up to so many pairs in a batch.
@@ -228,8 +229,11 @@ class SharedInputs(NamedTuple):
 
     features: Tensor  # (B L, kernel E + E + 2): the neighbours' cues, the reader's logits, 1, and whether it is padding
     exponent: Tensor  # (B L, E, 1), the Gaussian's
-    gate: Tensor  # (B, 1, 1, E)
-    token_mask: Tensor | None  # (B, L, 1); None without padding
+    gate: Tensor  # (B, 1, 1, E), divided by the scale of the scores
+    token_mask: Tensor | None  # (B, L, 1, 1); None without padding
+    padding: Tensor | None  # (B, L, 1, 1): what is added to the scores of keys
+    ones: Tensor  # (B, L, heads, 1)
+    zeros: Tensor  # (B, L, heads, as many as can be needed)
 
 
 def is_cheaper(layer_input: Tensor, is_training: bool) -> bool:
@@ -261,20 +265,35 @@ def paired_exponents(length: int, window: int, unreached: float) -> Tensor:
 
 
 def share(
-    cue_probs: Tensor, exponent: Tensor, reader_logits: Tensor | None, token_mask: Tensor, gate: Tensor, kernel: int
+    cue_probs: Tensor,
+    exponent: Tensor,
+    reader_logits: Tensor | None,
+    token_mask: Tensor,
+    gate: Tensor,
+    *,
+    kernel: int,
+    heads: int,
+    scaling: float,
+    masked_score: float,
+    multiple: int,
 ) -> SharedInputs:
     """What is the same for all layers, in the form in which one small product gives a layer's scope logits."""
-    _, operators, length = cue_probs.shape
+    batch, operators, length = cue_probs.shape
     visible = token_mask.unsqueeze(-1)  # (B, L, 1)
     reader = torch.zeros_like(cue_probs) if reader_logits is None else reader_logits
     cues = F.pad(cue_probs.transpose(1, 2) * visible, (0, 0, kernel // 2, kernel // 2))
     neighbours = [cues[:, k : k + length] for k in range(kernel)]
-    features = torch.cat([*neighbours, reader.transpose(1, 2), torch.ones_like(visible), 1 - visible], -1)
+    hidden = 1 - visible
+    features = torch.cat([*neighbours, reader.transpose(1, 2), torch.ones_like(visible), hidden], -1)
+    is_padded = not bool(token_mask.all())
     return SharedInputs(
         features.flatten(0, 1),
         exponent.transpose(1, 2).reshape(-1, operators, 1),
-        gate[:, None, None],
-        None if bool(token_mask.all()) else visible,
+        (gate / scaling)[:, None, None],
+        visible.unsqueeze(-1) if is_padded else None,
+        (hidden * masked_score).unsqueeze(-1) if is_padded else None,
+        gate.new_ones(()).expand(batch, length, heads, 1),
+        gate.new_zeros(()).expand(batch, length, heads, operators + 1 + multiple),
     )
 
 
@@ -327,7 +346,6 @@ def short_inputs(
     *,
     multiple: int,
     has_padding: bool,
-    masked_score: float,
 ) -> tuple[Tensor, Tensor, Tensor] | None:
     """Query, key and value with their Boolean columns, (B, heads, L, width) each; None for a layer that was changed.
 
@@ -348,7 +366,7 @@ def short_inputs(
 
     taps = F.linear(hidden_states, context).view(batch, length, kernel, -1)
     if shared.token_mask is not None:
-        taps.mul_(shared.token_mask.unsqueeze(-1))
+        taps.mul_(shared.token_mask)
     logits = (shared.features @ feature_weight).view(batch, length, -1)
     # Tap k of the token at i + k - reach belongs to the token at i.
     reach = kernel // 2
@@ -366,24 +384,24 @@ def short_inputs(
     experts = activated(experts.addmm_(inputs, weights[6][rows].T), layer.bias_predictor.activation)
     experts = experts.view(-1, count, hidden).transpose(0, 1)  # (E, B L, hidden)
     bias = F.softplus(torch.baddbmm(output_bias, experts, output_weight))  # (E, B L, heads)
-    strength = bias.permute(1, 2, 0).view(batch, length, heads, count) * (shared.gate / layer.scaling)
-    key_side = [scope * strength]
-    has_not = operators[1] == 3
-    outside = -key_side[0][..., -1:] if has_not else torch.zeros_like(scope[..., -1:])
-    if has_not and layer.not_reach != "outside":
-        both = key_side[0][..., -1:] - (1 - scope[..., -1:]) * strength[..., -1:]
-        last = both if layer.not_reach == "both" else torch.zeros_like(both)
-        key_side = [key_side[0][..., :-1], last]
-    if has_padding and shared.token_mask is not None:
-        outside = outside + ((1 - shared.token_mask) * masked_score).unsqueeze(-1)
+    strength = bias.permute(1, 2, 0).view(batch, length, heads, count) * shared.gate
+    scoped = scope * strength
+    key_side, padding = [scoped], shared.padding if has_padding else None
+    if operators[1] == NUM_OPERATORS:
+        inside = scoped[..., -1:]
+        outside = -inside if padding is None else padding - inside
+        if layer.not_reach != "outside":
+            both = inside - (1 - scope[..., -1:]) * strength[..., -1:]
+            key_side = [scoped[..., :-1], both if layer.not_reach == "both" else torch.zeros_like(both)]
+    else:
+        outside = shared.zeros[..., :1] if padding is None else padding.expand_as(shared.ones)
 
     shape = (batch, length, heads, layer.attention_head_size)
     spare = -(layer.attention_head_size + count + 1) % multiple
-    zeros = hidden_states.new_zeros(()).expand(batch, length, heads, count + 1 + spare)
-    spares = [zeros[..., :spare]] if spare else []
-    query = torch.cat([layer.query(hidden_states).view(shape), scope, torch.ones_like(outside), *spares], -1)
+    spares = [shared.zeros[..., :spare]] if spare else []
+    query = torch.cat([layer.query(hidden_states).view(shape), scope, shared.ones, *spares], -1)
     key = torch.cat([layer.key(hidden_states).view(shape), *key_side, outside, *spares], -1)
-    value = torch.cat([layer.value(hidden_states).view(shape), zeros], -1)
+    value = torch.cat([layer.value(hidden_states).view(shape), shared.zeros[..., : count + 1 + spare]], -1)
     return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
 
 

@@ -547,7 +547,6 @@ class BoolBertSelfAttention(BertSelfAttention):
                 operators,
                 multiple=1 if self.config._attn_implementation in ("sdpa", "eager") else HEAD_MULTIPLE,
                 has_padding=has_padding,
-                masked_score=MASKED_SCORE,
             )
         has_not = operators[1] == NUM_OPERATORS
         columns = operators[1] - operators[0] + (has_not and self.not_reach == "both") + has_padding
@@ -1059,7 +1058,19 @@ class BoolBertModel(BoolBertPreTrainedModel):
         cue_probs, gate = cue_probs[:, chosen], gate[:, chosen]
         gate = gate.contiguous() if is_fused else gate
         if not are_recorded and is_cheaper(states, self.training):
-            packed = share(cue_probs, exponent, reader, token_mask, gate, self.config.conv_kernel)
+            heads = self.config.num_attention_heads
+            packed = share(
+                cue_probs,
+                exponent,
+                reader,
+                token_mask,
+                gate,
+                kernel=self.config.conv_kernel,
+                heads=heads,
+                scaling=(self.config.hidden_size // heads) ** -0.5,
+                masked_score=MASKED_SCORE,
+                multiple=HEAD_MULTIPLE,
+            )
         return (first, last), cue_probs, exponent, gate, embeddings, token_mask, reader, packed
 
     def _are_recorded(self, kwargs: dict[str, Any]) -> bool:
