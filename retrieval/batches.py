@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,17 +82,14 @@ def encode_batches(
     """The vectors of all batches' rows, in the order of the rows. A GPU is never waited for before the last one."""
     if model.training:
         model.eval()
-    from boolbert.retrieval.in_place import activating_in_place  # it needs transformers, and a quick search does not
-
     cosine = is_cosine(model)
     rows, vectors = [np.empty(0, np.int64)], []
-    with activating_in_place(model) if model.device.type == "cpu" else nullcontext():
-        for batch_rows, features in batches:
-            features = model({name: _sent(value, model.device) for name, value in features.items()}, task=task)
-            vectors.append(_found(features, cosine, one_vector))
-            rows.append(batch_rows)
-            if on_batch is not None:
-                on_batch(len(batch_rows))
+    for batch_rows, features in batches:
+        features = model({name: _sent(value, model.device) for name, value in features.items()}, task=task)
+        vectors.append(_found(features, cosine, one_vector))
+        rows.append(batch_rows)
+        if on_batch is not None:
+            on_batch(len(batch_rows))
     if not vectors:
         return np.empty((0, model.get_embedding_dimension() or 0), np.float32)
     encoded = torch.cat(vectors).cpu().numpy()
