@@ -1,7 +1,9 @@
 """Texts to vectors: batches of texts of similar length, prepared by a thread while the model computes."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +30,7 @@ SIMILAR = 0.9
 SMALLEST = 4
 # Texts that are tokenized together and then sorted by their number of tokens. More would only cost memory.
 CHUNK = 1024
+LANES = 2  # batches that a CPU computes at the same time
 
 # By these is found out whether a model's own preparation is nothing but its tokenizer.
 SAMPLES = ("", "a", "Two  Spaces, ünïcode\nand a line", "words " * 600)
@@ -83,10 +86,15 @@ def encode_batches(
     if model.training:
         model.eval()
     cosine = is_cosine(model)
+
+    @torch.inference_mode()
+    def encode(batch: Batch) -> tuple[Rows, Tensor]:
+        features = model({name: _sent(value, model.device) for name, value in batch[1].items()}, task=task)
+        return batch[0], _found(features, cosine, one_vector)
+
     rows, vectors = [np.empty(0, np.int64)], []
-    for batch_rows, features in batches:
-        features = model({name: _sent(value, model.device) for name, value in features.items()}, task=task)
-        vectors.append(_found(features, cosine, one_vector))
+    for batch_rows, found in (_in_lanes if model.device.type == "cpu" else map)(encode, batches):
+        vectors.append(found)
         rows.append(batch_rows)
         if on_batch is not None:
             on_batch(len(batch_rows))
@@ -96,6 +104,29 @@ def encode_batches(
     result = np.empty_like(encoded)
     result[np.concatenate(rows)] = encoded
     return result
+
+
+def _in_lanes(
+    encode: Callable[[Batch], tuple[Rows, Tensor]], batches: Iterable[Batch]
+) -> Iterator[tuple[Rows, Tensor]]:
+    """encode(batch) for each batch, in their order. Two at a time, each with half of the processor's threads: where all
+    threads share one product, they wait for the slowest at its end.
+    """
+    threads, coming = torch.get_num_threads(), iter(batches)
+    first = list(islice(coming, LANES))
+    if threads < LANES or len(first) < LANES or torch.is_autocast_enabled("cpu"):  # a thread knows nothing of autocast
+        yield from map(encode, chain(first, coming))
+        return
+    try:
+        # What a thread sets counts for itself, and for threads that begin after it.
+        with ThreadPoolExecutor(LANES, initializer=torch.set_num_threads, initargs=(threads // LANES,)) as pool:
+            waiting = deque(pool.submit(encode, batch) for batch in chain(first, islice(coming, LANES)))
+            while waiting:
+                done = waiting.popleft().result()
+                waiting.extend(pool.submit(encode, batch) for batch in islice(coming, 1))
+                yield done
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _found(features: dict[str, Any], cosine: bool, one_vector: bool) -> Tensor:

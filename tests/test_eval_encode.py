@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -49,6 +50,33 @@ def test_the_same_vectors_as_sentence_transformers(model, corpus, tmp_path):
     np.testing.assert_allclose(shards[13:40], wanted[13:40], atol=1e-6)
     assert shards[60:70].shape == (0, 16)
     assert top_k(wanted[:3], shards, 5, block=7)[1].tolist() == top_k(wanted[:3], wanted, 5)[1].tolist()
+
+
+def test_a_cpu_computes_two_batches_at_a_time(model, monkeypatch):
+    texts = [f"a film about {'war and ' * (number % 9)}love" for number in range(80)]
+    alone, at_once, most = encode_inputs(model, texts, "document", 4), 0, 0
+    forward = type(model).forward
+
+    def watched(*given, **names):
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        time.sleep(0.002)
+        at_once -= 1
+        return forward(*given, **names)
+
+    monkeypatch.setattr(type(model), "forward", watched)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    counts = []
+    np.testing.assert_array_equal(encode_inputs(model, texts, "document", 4, on_batch=counts.append), alone)
+    assert (most, sum(counts)) == (2, len(texts))
+
+    def fails(*given, **names):
+        raise ValueError("no memory")
+
+    monkeypatch.setattr(type(model), "forward", fails)
+    with pytest.raises(ValueError, match="no memory"):
+        encode_inputs(model, texts, "document", 4)
 
 
 def test_queries_with_operators_too(model):
