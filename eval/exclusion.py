@@ -24,7 +24,7 @@ from boolbert.data.tasks import quest_task
 from boolbert.errors import DataError, run_script
 from boolbert.files import write_json
 from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.hybrid import Obedience, WordSearch, fuse
+from boolbert.retrieval.hybrid import WordSearch, fuse, wanted_words
 from boolbert.retrieval.models import bool_bert, load_encoder, side_modules, twin_of
 from boolbert.retrieval.neighbours import Ranked, top_k
 
@@ -132,7 +132,7 @@ def scores(model: Any, traps: TrapSet, *, hybrid: bool = False) -> list[Score]:
     texts = [query.text for query in traps.queries]
     documents = encode_inputs(model, traps.texts, "document", 32)
     bert: Any = bool_bert(model)
-    words = [] if not hybrid else word_rankings(traps)
+    words = word_rankings(traps) if hybrid else []
     if bert is None:
         ranked = top_k(encode_inputs(model, texts, "query", 32), documents, len(documents))[1]
         return [score_ranked("encoder", ranked, traps), *with_words("encoder", ranked, words, traps)]
@@ -154,8 +154,9 @@ def scores(model: Any, traps: TrapSet, *, hybrid: bool = False) -> list[Score]:
 def word_rankings(traps: TrapSet) -> list[tuple[str, Ranked]]:
     """The whole pool by BM25, with all words of a query and without those that it excludes."""
     texts = [query.text for query in traps.queries]
-    kinds: dict[str, Obedience] = {"BM25": "none", "BM25, wanted": "wanted"}
-    return [(name, WordSearch(traps.texts, kind).top_k(texts, len(traps.texts))) for name, kind in kinds.items()]
+    asked = {"BM25": texts, "BM25, wanted": [wanted_words(text)[0] for text in texts]}
+    search = WordSearch(traps.texts, "none")
+    return [(name, search.top_k(queries, len(traps.texts))) for name, queries in asked.items()]
 
 
 def with_words(system: str, ranked: Ranked, words: Sequence[tuple[str, Ranked]], traps: TrapSet) -> list[Score]:
