@@ -1,8 +1,10 @@
 """Which BERT a run starts from: the one named, or the best that this machine can reach."""
 
+import json
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -168,22 +170,28 @@ def check_fit(folder: Path) -> None:
                     )
 
 
-def _wanted(part: Path, kind: str) -> set[str]:
+def _wanted(part: Path, kind: str) -> frozenset[str]:
     """The names of the weights that a configuration asks for."""
+    try:
+        return _wanted_by(json.dumps(_read_object(part / "config.json")), kind)
+    except Exception as error:  # a configuration that no model can be made from
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise RetrievalError(f"{part / 'config.json'}: no model can be made from it: {reason}") from error
+
+
+@lru_cache(maxsize=32)
+def _wanted_by(settings: str, kind: str) -> frozenset[str]:
+    """Many models of a comparison, or many calls, have the same configuration."""
     import torch
     from transformers import BertConfig, BertModel
 
     from boolbert.configuration_boolbert import BoolBertConfig
     from boolbert.modeling_boolbert import BoolBertModel
 
-    try:
-        with torch.device("meta"):  # names and sizes alone
-            if kind == "bert":
-                return set(BertModel(BertConfig.from_pretrained(part)).state_dict())
-            return set(BoolBertModel(BoolBertConfig.from_pretrained(part)).state_dict())
-    except Exception as error:  # a configuration that no model can be made from
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise RetrievalError(f"{part / 'config.json'}: no model can be made from it: {reason}") from error
+    with torch.device("meta"):  # names and sizes alone
+        if kind == "bert":
+            return frozenset(BertModel(BertConfig.from_dict(json.loads(settings))).state_dict())
+        return frozenset(BoolBertModel(BoolBertConfig.from_dict(json.loads(settings))).state_dict())
 
 
 def _names(file: Path) -> list[str]:

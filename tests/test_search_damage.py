@@ -17,6 +17,8 @@ from boolbert.retrieval.index import read_corpus
 from boolbert.retrieval.models import load_encoder
 from boolbert.search import BoolSearcher, Index, build_index, explain, load_model
 
+LOADED = []
+
 
 @pytest.fixture
 def model_folder(tmp_path, tmp_path_factory, lively, tiny_config, tokenizer):
@@ -27,8 +29,11 @@ def model_folder(tmp_path, tmp_path_factory, lively, tiny_config, tokenizer):
 
 
 @pytest.fixture
-def model(model_folder):
-    return load_model(model_folder)
+def model(model_folder, tmp_path_factory):
+    """Loaded once: no test changes it."""
+    if not LOADED:
+        LOADED.append(load_model(tmp_path_factory.getbasetemp() / "search-damage-model"))
+    return LOADED[0]
 
 
 @pytest.fixture

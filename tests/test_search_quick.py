@@ -20,22 +20,41 @@ ROOT = Path(boolbert.__file__).parent
 QUERIES = ["films but not about war", "books or films", "a", "films about war " * 30]
 
 
+MADE = []
+
+
 @pytest.fixture
-def stored(tmp_path, monkeypatch, lively, tiny_config, tokenizer):
+def work(tmp_path_factory, lively, tiny_config, tokenizer):
+    """A folder with a model, its index and its program, as they were made: once, because tracing takes a second.
+
+    It has the same name for each test, since a program belongs to a path; the files' times are copied with them.
+    """
+    work, made = (tmp_path_factory.getbasetemp() / name for name in ("quick", "quick-made"))
+    if not MADE:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("BOOLBERT_CACHE", str(work / "cache"))
+            # One layer, and a reader of two convolutions: what is traced has every part.
+            small = {"num_hidden_layers": 1, "boolean_layers": [0], "scope_reader_layers": 2}
+            write_run(work / "run", lively, tiny_config, tokenizer, penalty=0.5, branches=2, **small)
+            model = load_model(str(work / "run"), device="cpu")
+            index = build_index(write_documents(work / "documents.jsonl"), work / "index", model, progress=False)
+            searcher = BoolSearcher(model, index)
+            keep(searcher)
+        shutil.copytree(work, made)
+        MADE.append(searcher)
+    shutil.rmtree(work)
+    return shutil.copytree(made, work)
+
+
+@pytest.fixture
+def stored(work, monkeypatch):
     """A searcher whose program is stored, its model's folder and its index."""
-    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "cache"))
-    # One layer, and a reader of two convolutions: what is traced has every part.
-    small = {"num_hidden_layers": 1, "boolean_layers": [0], "scope_reader_layers": 2}
-    write_run(tmp_path / "run", lively, tiny_config, tokenizer, penalty=0.5, branches=2, **small)
-    model = load_model(str(tmp_path / "run"), device="cpu")
-    index = build_index(write_documents(tmp_path / "documents.jsonl"), tmp_path / "index", model, progress=False)
-    searcher = BoolSearcher(model, index)
-    keep(searcher)
-    return searcher, str(tmp_path / "run"), str(tmp_path / "index")
+    monkeypatch.setenv("BOOLBERT_CACHE", str(work / "cache"))
+    return MADE[0], str(work / "run"), str(work / "index")
 
 
-def home(tmp_path):
-    return next((tmp_path / "cache/quick").iterdir())
+def home(work):
+    return next((work / "cache/quick").iterdir())
 
 
 def test_the_same_answers(stored):
@@ -60,9 +79,9 @@ def test_the_same_answers(stored):
     assert any(searcher.read(query).excluded for query in QUERIES)
 
 
-def test_it_is_out_of_date_when_the_model_changes(stored, tmp_path):
+def test_it_is_out_of_date_when_the_model_changes(stored, work):
     _, model, index = stored
-    weights = tmp_path / "run/model.safetensors"
+    weights = work / "run/model.safetensors"
     os.utime(weights, ns=(1, 1))
     assert quick_searcher(model, index, None) is None
 
@@ -87,9 +106,9 @@ def test_it_is_out_of_date_when_the_code_changes(stored, tmp_path, monkeypatch):
     assert len(seen) == 2 + len(code)
 
 
-def test_only_the_programs_that_were_made_last_are_kept(stored, tmp_path):
+def test_only_the_programs_that_were_made_last_are_kept(stored, work):
     searcher, _, _ = stored
-    quick_home, root = home(tmp_path), tmp_path / "cache/quick"
+    quick_home, root = home(work), work / "cache/quick"
     old = [root / f"old{number}" for number in range(KEPT + 2)]
     for age, folder in enumerate(old):
         folder.mkdir()
@@ -102,16 +121,16 @@ def test_only_the_programs_that_were_made_last_are_kept(stored, tmp_path):
 
 
 @pytest.mark.parametrize("name", [PROGRAM, SETTINGS])
-def test_a_damaged_file_is_not_used(stored, tmp_path, name, capsys):
+def test_a_damaged_file_is_not_used(stored, work, name, capsys):
     _, model, index = stored
-    path = home(tmp_path) / name
+    path = home(work) / name
     path.write_bytes(path.read_bytes()[:-20])
     assert quick_searcher(model, index, None) is None
     assert main(["search", "films", "--model", model, "--index", index]) == 0
     assert quick_searcher(model, index, None) is not None  # that call has made it anew
 
 
-def test_a_pickle_in_its_place_is_not_run(stored, tmp_path):
+def test_a_pickle_in_its_place_is_not_run(stored, work, tmp_path):
     _, model, index = stored
     mark = tmp_path / "made-by-a-pickle"
 
@@ -119,35 +138,35 @@ def test_a_pickle_in_its_place_is_not_run(stored, tmp_path):
         def __reduce__(self):
             return os.mkdir, (str(mark),)
 
-    (home(tmp_path) / PROGRAM).write_bytes(pickle.dumps(Act()))
+    (home(work) / PROGRAM).write_bytes(pickle.dumps(Act()))
     assert quick_searcher(model, index, None) is None
     assert not mark.exists()
 
 
-def test_only_a_stored_model_in_a_folder_on_the_cpu(stored, tmp_path):
+def test_only_a_stored_model_in_a_folder_on_the_cpu(stored):
     _, model, index = stored
     assert quick_searcher(model, index, "cuda") is None
     assert quick_searcher("org/name", index, None) is None
     assert quick_searcher(None, index, "cpu") is not None  # the index knows its model
 
 
-def test_a_model_by_a_relative_name(stored, tmp_path, monkeypatch):
+def test_a_model_by_a_relative_name(stored, work, tmp_path, monkeypatch):
     _, _, index = stored
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(tmp_path / "run", tmp_path / "other")
+    shutil.copytree(work / "run", tmp_path / "other")
     assert quick_searcher("other", index, None) is None
     keep(BoolSearcher(load_model("other", device="cpu"), Index(index)))
     assert quick_searcher("other", index, None) is not None
 
 
-def test_the_command_gives_the_same_json_without_the_large_libraries(stored, tmp_path, capsys):
+def test_the_command_gives_the_same_json_without_the_large_libraries(stored, work, capsys):
     _, model, index = stored
     words = ["search", QUERIES[0], "--model", model, "--index", index, "--json"]
     code = "import sys; from boolbert.cli import main; main(sys.argv[1:]); print('transformers' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
     *answer, imported = done.stdout.splitlines()
     assert imported == "False"
-    os.utime(tmp_path / "run/model.safetensors", ns=(1, 1))
+    os.utime(work / "run/model.safetensors", ns=(1, 1))
     assert main(words) == 0
     expected = json.loads(capsys.readouterr().out)
     found = json.loads("\n".join(answer))
