@@ -1,4 +1,4 @@
-# The whole contributor story: make demo, make test, make check, make bench; and for the night, make nightly.
+# The whole contributor story: make demo, make test, make test-long, make check, make bench; and for the night, make nightly.
 # Each sets up .venv by itself on the first call and reuses it afterwards.
 PYTHON ?= python3
 VENV := .venv
@@ -9,12 +9,13 @@ TYPES := $(VENV)/typecheck
 
 .DEFAULT_GOAL := help
 FUZZ_EXAMPLES ?= 10000
-.PHONY: help demo serve test check format bench fuzz nightly audit clean
+.PHONY: help demo serve test test-long check format bench fuzz nightly audit clean
 
 help:
 	@echo "make demo    build a Bool-BERT and ask it three queries"
 	@echo "make serve   open a page to try it, on http://127.0.0.1:7860"
-	@echo "make test    run the test suite"
+	@echo "make test    run the tests, in less than five minutes on two cores"
+	@echo "make test-long  the rest of the suite: the demo, ONNX, fresh processes, made-up inputs"
 	@echo "make check   ruff, ruff format, mypy and bandit"
 	@echo "make format  apply ruff's fixes and format"
 	@echo "make bench   measure every speed: model, encoding, training, search, start"
@@ -44,7 +45,10 @@ serve: $(STAMP)
 	@$(BIN)/boolbert serve
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not long and not nightly"
+
+test-long: $(STAMP)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m long
 
 check: $(STAMP)
 	$(BIN)/ruff check .
@@ -59,7 +63,7 @@ format: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python bench/all.py
 
-# The examples of `make test` are always the same; these are new ones each time.
+# The examples of `make test-long` are always the same; these are new ones each time.
 fuzz: $(STAMP)
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz -n auto --dist worksteal
 

@@ -96,6 +96,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.long
 def test_auto_classes(tmp_path, folder, tokenizer):
     """Three strangers, each in a fresh process, get the same numbers to the last bit, and the right ones."""
     scripts = [

@@ -30,6 +30,7 @@ def scripts_in_this_process(monkeypatch):
     monkeypatch.setattr(demo, "run_and_wait", run)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("scripts_in_this_process")
 def test_demo_runs_and_is_used_again(tmp_path, monkeypatch, capsys):
     output = tmp_path / "demo"

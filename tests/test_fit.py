@@ -210,6 +210,7 @@ def readme_commands():
     return [shlex.split(line, comments=True) for line in section.splitlines() if line.startswith("    boolbert ")]
 
 
+@pytest.mark.long
 def test_the_readme_goes_from_a_csv_to_a_search_that_obeys_not(tmp_path, monkeypatch, capsys):
     """With fewer queries than the README's, and with the real encoder."""
     monkeypatch.chdir(tmp_path)

@@ -76,6 +76,7 @@ def connected(monkeypatch):
     return connect
 
 
+@pytest.mark.long
 def test_published_and_loaded_by_strangers(tmp_path, run_dir, lively, tiny_config, tokenizer, connected, capfd):
     """One commit holds all files in spite of faults at every step; then others load it from the Hub by its name."""
     query = plain_bert(lively, tiny_config, seed=7)

@@ -32,6 +32,7 @@ def exported(made_once, lively, tiny_config, tokenizer):
     return EXPORTED
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch_size", [1, 2, 32])
 def test_as_in_torch(exported, batch_size):
     model, tokenizer, file = exported
@@ -43,6 +44,7 @@ def test_as_in_torch(exported, batch_size):
     assert np.abs(model.encode_query(QUERIES) - expected).max() > 1e-3  # the operators are felt
 
 
+@pytest.mark.long
 def test_what_a_search_needs_is_as_in_torch(exported):
     import onnxruntime
 
@@ -55,6 +57,7 @@ def test_what_a_search_needs_is_as_in_torch(exported):
     assert np.abs(found[:, -1]).max() > 0.1  # something is excluded
 
 
+@pytest.mark.long
 def test_int8_and_its_loss(exported, tmp_path, capsys):
     model, _, file = exported
     target = tmp_path / "query.int8.onnx"

@@ -37,6 +37,7 @@ def test_similarity_and_semantic_search(model):
         assert [hit["corpus_id"] for hit in hits] == row.topk(3).indices.tolist()
 
 
+@pytest.mark.long
 def test_multi_process(folder):
     """In another process, with the code of a stranger's folder, every query keeps its place and its operators."""
     model = SentenceTransformer(str(folder), trust_remote_code=True)

@@ -196,6 +196,7 @@ def test_two_processes_with_sharded_weights_give_the_loss_and_gradients_of_one(s
             torch.testing.assert_close(found["gradients"][name], gradient, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.long
 def test_a_sharded_run_is_killed_and_resumed_and_saves_whole_weights(folder, start, whole_group):
     from transformers import AutoModel
 

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "200"))
-# 200 examples, always the same, with every `make test`; FUZZ_EXAMPLES new ones with `make fuzz`.
+# 200 examples, always the same, with every `make test-long`; FUZZ_EXAMPLES new ones with `make fuzz`.
 fuzz = settings(
     max_examples=EXAMPLES,
     deadline=None,

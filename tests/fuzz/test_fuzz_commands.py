@@ -20,6 +20,8 @@ from boolbert.retrieval.encoders import resolve_encoder
 from boolbert.runs import Run, finished_runs
 from boolbert.search import BoolSearcher, Index, build_index, explain, load_model, searcher
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def model_folder(folder, lively, tiny_config, tokenizer):

@@ -15,6 +15,8 @@ from boolbert.boolean.decompose import parsed_parts
 from boolbert.boolean.labels import cue_labels
 from boolbert.boolean.lexicon import CUES, FIXED, WEAK_CUES
 
+pytestmark = pytest.mark.long
+
 PHRASES = [
     *(phrase for operator in OPERATORS for phrase in (*CUES[operator], *WEAK_CUES[operator])),
     *FIXED,

@@ -21,6 +21,8 @@ from boolbert.search.page import explanation_page
 from boolbert.search.reading import QueryReading, words_of
 from boolbert.search.searcher import Answer, Hit
 
+pytestmark = pytest.mark.long
+
 titles = st.lists(real_texts, min_size=2, max_size=3)
 
 

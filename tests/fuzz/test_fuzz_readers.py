@@ -18,6 +18,8 @@ from boolbert.data.summary import summarise
 from boolbert.data.summary_text import render
 from boolbert.files import read_object
 
+pytestmark = pytest.mark.long
+
 _BUFFER = io.BytesIO()
 pyarrow.parquet.write_table(pyarrow.table({"title": ["Alien", "Dune"], "text": ["A film.", "A novel."]}), _BUFFER)
 PARQUET = _BUFFER.getvalue()
