@@ -23,6 +23,11 @@ WORDS = [
 ]
 
 
+def pytest_collection_modifyitems(items):
+    """Tests that start processes come first: they go to one worker then, and only that one pays for their imports."""
+    items.sort(key=lambda item: "start" not in getattr(item, "fixturenames", ()))
+
+
 # Both of these look for torch and do not import it: tests of the plain Python parts must not pay for that.
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread():

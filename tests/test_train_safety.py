@@ -205,14 +205,22 @@ def test_data_that_was_edited_since_the_stop_is_noticed(folder, unfinished, tmp_
         helpers.train_quest(folder, unfinished, resume=True, **rename)
 
 
+def last_checkpoint(run):
+    return max((run / "checkpoints").glob("checkpoint-*"), key=lambda path: int(path.name[11:]))
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", "nonsense", '{"step": "seven"}', "[" * 100_000])
-def test_a_damaged_state_gets_one_line(folder, unfinished, content):
-    last = max((unfinished / "checkpoints").glob("checkpoint-*"), key=lambda path: int(path.name[11:]))
-    (last / "state.json").write_text(content)
+def test_a_damaged_state_gets_one_line_and_nothing_is_touched(folder, unfinished, content):
+    (last_checkpoint(unfinished) / "state.json").write_text(content)
+    before = contents(unfinished)
     with pytest.raises(TrainingError, match=r"the checkpoint is damaged .*remove .*checkpoint-7 to go on") as caught:
         helpers.train_quest(folder, unfinished, resume=True)
     assert "\n" not in str(caught.value)
-    shutil.rmtree(last)
+    assert contents(unfinished) == before
+
+
+def test_without_its_damaged_checkpoint_a_run_goes_on(folder, unfinished):
+    shutil.rmtree(last_checkpoint(unfinished))
     helpers.train_quest(folder, unfinished, resume=True)  # from checkpoint-5, with the best weights that it names
     assert (unfinished / "metrics.json").exists()
 
