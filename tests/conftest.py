@@ -1,6 +1,7 @@
 """What most tests need: a tiny Bool-BERT with fixed weights, a batch with padding, and a tokenizer made on the spot."""
 
 import atexit
+import gc
 import os
 import shutil
 import sys
@@ -26,6 +27,11 @@ WORDS = [
 def pytest_collection_modifyitems(items):
     """Tests that start processes come first: they go to one worker then, and only that one pays for their imports."""
     items.sort(key=lambda item: "start" not in getattr(item, "fixturenames", ()))
+
+
+def pytest_collection_finish():
+    """What is imported by now stays: the garbage collector need not look through all of it again and again."""
+    gc.freeze()
 
 
 # Both of these look for torch and do not import it: tests of the plain Python parts must not pay for that.
