@@ -12,17 +12,17 @@ FUZZ_EXAMPLES ?= 10000
 .PHONY: help demo serve test test-long check format bench fuzz nightly audit clean
 
 help:
-	@echo "make demo    build a Bool-BERT and ask it three queries"
-	@echo "make serve   open a page to try it, on http://127.0.0.1:7860"
-	@echo "make test    run the tests, in less than five minutes on two cores"
+	@echo "make demo       build a Bool-BERT and ask it three queries"
+	@echo "make serve      open a page to try it, on http://127.0.0.1:7860"
+	@echo "make test       run the tests, in less than five minutes on two cores"
 	@echo "make test-long  the rest of the suite: the demo, ONNX, fresh processes, made-up inputs"
-	@echo "make check   ruff, ruff format, mypy and bandit"
-	@echo "make format  apply ruff's fixes and format"
-	@echo "make bench   measure every speed: model, encoding, training, search, start"
-	@echo "make fuzz    feed 10,000 made-up inputs to every reader, parser and page"
-	@echo "make nightly every fault at every place, then make fuzz; about an hour"
-	@echo "make audit   look the pinned packages up in the list of known vulnerabilities"
-	@echo "make clean   remove .venv and caches"
+	@echo "make check      ruff, ruff format, mypy and bandit"
+	@echo "make format     apply ruff's fixes and format"
+	@echo "make bench      measure every speed: model, encoding, training, search, start"
+	@echo "make fuzz       feed 10,000 made-up inputs to every reader, parser and page"
+	@echo "make nightly    every fault at every place, then make fuzz; about an hour"
+	@echo "make audit      look the pinned packages up in the list of known vulnerabilities"
+	@echo "make clean      remove .venv and caches"
 
 $(STAMP): setup.cfg pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
