@@ -25,8 +25,14 @@ from transformers.activations import GELUActivation
 SMALLEST_DOT = 16
 # The kernel holds the weights of one of the reader's taps at once.
 LARGEST_READER = 128
+# Up to so many tokens a GPU is not busy yet.
+FEW_TOKENS = 8192
+# Tokens and hidden units that the experts' kernel takes at once, and its warps: with few tokens, and with many.
+SMALL_BLOCKS, LARGE_BLOCKS = (16, 128, 4), (32, 64, 4)
 # The first of some neighbouring operators, and the one after the last.
 OperatorRange = tuple[int, int]
+# How many columns the queries and keys of a head have, and how many its values.
+Widths = tuple[int, int]
 # The rows of [`join`]'s constants for each operator. The convolution's weights for the cue follow, one per tap.
 CONV_BIAS, SCALE, SHIFT, OUTPUT_BIAS, OPERATOR_GATE, THRESHOLD, SPREAD, CUE_WEIGHT = range(8)
 REACHES = ("outside", "both", "all")
@@ -117,14 +123,14 @@ def forget(weight: Tensor | None) -> None:
 
 
 def joined_weights(
-    weights: Sequence[Tensor], embeddings: Tensor, operators: OperatorRange, dtype: torch.dtype, width: int
+    weights: Sequence[Tensor], embeddings: Tensor, operators: OperatorRange, dtype: torch.dtype, widths: Widths
 ) -> tuple[Tensor, ...]:
     """[`join`], kept. The operators' embeddings come as a new view each time, of the same memory and version."""
     try:
-        setting = (operators, dtype, width, embeddings.data_ptr(), embeddings._version)
+        setting = (operators, dtype, widths, embeddings.data_ptr(), embeddings._version)
     except RuntimeError:
-        return join(weights, embeddings, operators, dtype, width)
-    return keep(weights, setting, lambda: join(weights, embeddings, operators, dtype, width))
+        return join(weights, embeddings, operators, dtype, widths)
+    return keep(weights, setting, lambda: join(weights, embeddings, operators, dtype, widths))
 
 
 def are_untouched(modules: Sequence[nn.Module], kinds: Sequence[type[nn.Module]]) -> bool:
@@ -168,11 +174,11 @@ def weights_of(layer: Any) -> list[Tensor] | None:
 
 
 def join(
-    weights: Sequence[Tensor], embeddings: Tensor, operators: OperatorRange, dtype: torch.dtype, width: int
+    weights: Sequence[Tensor], embeddings: Tensor, operators: OperatorRange, dtype: torch.dtype, widths: Widths
 ) -> tuple[Tensor, ...]:
     """Weight and bias of the one product, the experts' constants, and the bias predictor's two own weights.
 
-    The product's columns: query, key and value, heads x `width` each, where zeros leave room behind each head; the bias
+    The product's columns: query, key and value, heads x their width, where zeros leave room behind each head; the bias
     predictors' hidden layers; the convolution's taps.
     """
     query, query_bias, key, key_bias, value, value_bias, dense, dense_bias, context = weights[:9]
@@ -180,13 +186,17 @@ def join(
     sigma, position_weight, output_weight, output_bias = weights[15:]
     (kernel, _, heads), (_, hidden), size = cue_weight.shape, position_weight.shape, query.shape[1]
     chosen, rows = slice(*operators), slice(operators[0] * hidden, operators[1] * hidden)
-    count, spare = operators[1] - operators[0], width - query.shape[0] // heads
+    count = operators[1] - operators[0]
+    spare = [width - query.shape[0] // heads for width in (widths[0], *widths)]
 
-    projections = [F.pad(part.view(heads, -1, size), (0, 0, 0, spare)).flatten(0, 1) for part in (query, key, value)]
-    biases = [F.pad(part.view(heads, -1), (0, spare)).flatten() for part in (query_bias, key_bias, value_bias)]
+    parts = zip((query, key, value), (query_bias, key_bias, value_bias), spare, strict=True)
+    projections, biases = [], []
+    for part, part_bias, room in parts:
+        projections.append(F.pad(part.view(heads, -1, size), (0, 0, 0, room)).flatten(0, 1))
+        biases.append(F.pad(part_bias.view(heads, -1), (0, room)).flatten())
     taps = context.view(kernel, -1, heads, size)[:, chosen].flatten(0, 2)
     weight, bias = torch.cat([*projections, dense[rows], taps]), torch.cat([*biases, dense_bias[rows]])
-    columns = product_columns(heads, width, count, hidden, kernel)
+    columns = product_columns(heads, widths, count, hidden, kernel)
     weight = F.pad(weight, (0, 0, 0, columns - weight.shape[0])).to(dtype).contiguous()
     bias = F.pad(bias, (0, columns - bias.shape[0])).to(dtype)
 
@@ -209,10 +219,51 @@ def join(
     return weight, bias, constants, position_weight[chosen].to(dtype, copy=True), output_weight
 
 
-def product_columns(heads: int, width: int, operators: int, hidden: int, kernel: int) -> int:
+def product_columns(heads: int, widths: Widths, operators: int, hidden: int, kernel: int) -> int:
     """How many columns the one product has, filled up to a multiple of 16."""
-    columns = 3 * heads * width + operators * (hidden + kernel * heads)
+    columns = heads * (2 * widths[0] + widths[1]) + operators * (hidden + kernel * heads)
     return columns + -columns % 16
+
+
+def is_joined(features: Tensor) -> bool:
+    """Whether one large product, though half of it is zeros, is faster than several small ones."""
+    return features.is_cuda
+
+
+def side_by_side(features: Tensor, weight: Tensor) -> Tensor:
+    """The product of each operator's features with its own weight: (B, L, E, H), (E, H, n) -> (B, L, E, n).
+
+    On a GPU as one product with zeros between the operators: that is faster than several of a few columns.
+    """
+    if not is_joined(features):
+        return torch.einsum("bleh,ehn->blen", features, weight)
+    block = torch.block_diag(*weight.unbind(0))  # (E H, E n)
+    spare = -block.shape[1] % SMALLEST_DOT
+    product = features.flatten(2) @ F.pad(block, (0, spare))
+    return product[..., : block.shape[1]].unflatten(-1, (weight.shape[0], -1))
+
+
+@torch.compiler.assume_constant_result
+def takes_narrow_values(index: int | None, dtype: torch.dtype, size: int, width: int, has_gradient: bool) -> bool:
+    """Whether attention on this GPU takes values of `size` columns where queries and keys have `width`.
+
+    cuDNN does. It is what torch prefers from Hopper on; before that, it prefers a kernel that wants them all alike.
+    """
+    if not torch.backends.cuda.cudnn_sdp_enabled():
+        return False
+    return _cudnn_takes(index, dtype, size, width, has_gradient)
+
+
+@cache
+def _cudnn_takes(index: int | None, dtype: torch.dtype, size: int, width: int, has_gradient: bool) -> bool:
+    if torch.cuda.get_device_capability(index) < (9, 0):
+        return False
+    device = torch.device("cuda", index or 0)
+    with torch.inference_mode(False):
+        query, value = (torch.empty(1, 2, 64, columns, dtype=dtype, device=device) for columns in (width, size))
+        query.requires_grad_(has_gradient)
+    asked = torch.backends.cuda.SDPAParams(query, query, value, None, 0.0, False, False)
+    return torch.backends.cuda.can_use_cudnn_attention(asked)
 
 
 def block_of(size: int) -> int:
@@ -472,7 +523,7 @@ def scope_logits(reader: Any, hidden_states: Tensor, cue_probs: Tensor, token_ma
     weights, vectors, dense, dense_bias, cue_weight, output, output_bias = keep(parts, dtype, prepare)
     (batch, length, _), device = hidden_states.shape, hidden_states.device.type
     tokens = batch * length
-    block = SMALLEST_DOT if tokens <= 8192 else 2 * SMALLEST_DOT
+    block = SMALLEST_DOT if tokens <= FEW_TOKENS else 2 * SMALLEST_DOT
     with torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else contextlib.nullcontext():
         features = F.linear(hidden_states.to(dtype), dense, dense_bias).view(tokens, size)
         cues = cue_probs.transpose(1, 2).to(dtype).reshape(tokens, -1)
@@ -514,11 +565,11 @@ def attention_inputs(
     embeddings: Tensor,
     operators: OperatorRange,
     *,
-    width: int,
+    widths: Widths,
     has_padding: bool,
     masked_score: float,
 ) -> tuple[Tensor, Tensor, Tensor] | None:
-    """Query, key and value with their Boolean columns, (B, heads, L, width) each; None for a layer that was changed."""
+    """Query and key with their Boolean columns, and value, (B, heads, L, width) each; None for a changed layer."""
     weights = weights_of(layer) if layer.config.hidden_act == "gelu" else None
     if weights is None:
         return None
@@ -539,15 +590,16 @@ def attention_inputs(
         dtype,
         heads,
         size,
-        width,
+        widths,
         REACHES.index(layer.not_reach),
         has_padding,
         masked_score,
         layer.scaling,
     )
-    batch, length, _ = hidden_states.shape
-    parts = product[..., : 3 * heads * width].view(batch, length, 3, heads, width).permute(2, 0, 3, 1, 4)
-    query, key, value = parts.unbind(0)
+    parts = product[..., : heads * (2 * widths[0] + widths[1])].split(
+        [heads * width for width in (widths[0], *widths)], -1
+    )
+    query, key, value = (part.unflatten(-1, (heads, -1)).transpose(1, 2) for part in parts)
     return query, key, value
 
 
@@ -562,14 +614,14 @@ def boolean_product(
     dtype: torch.dtype,
     heads: int,
     size: int,
-    width: int,
+    widths: Sequence[int],
     reach: int,
     has_padding: bool,
     masked_score: float,
     scaling: float,
 ) -> Tensor:
     """The one product, with the Boolean columns written into it: (B, L, columns of the product)."""
-    made = joined_weights(weights, embeddings, (first, last), dtype, width)
+    made = joined_weights(weights, embeddings, (first, last), dtype, (widths[0], widths[1]))
     weight, bias, constants, position_weight, output_weight = made
     device = hidden_states.device.type
     if torch.is_autocast_enabled(device):
@@ -579,10 +631,12 @@ def boolean_product(
         product = F.linear(hidden_states.to(dtype), weight, bias)
     batch, length, row = product.shape
     tokens = batch * length
-    # Small blocks keep all of the GPU busy, larger ones read the weights less often.
-    block = SMALLEST_DOT if tokens <= 8192 else 2 * SMALLEST_DOT
-    hidden = position_weight.shape[1]
-    triton_kernels()["experts"][(-(-tokens // block),)](
+    # Few tokens: small blocks, one operator each, keep all of the GPU busy. Many: larger ones read the weights less
+    # often, and write all columns of a head at once.
+    is_small, hidden = tokens <= FEW_TOKENS, position_weight.shape[1]
+    block, block_hidden, warps = SMALL_BLOCKS if is_small else LARGE_BLOCKS
+    count = 1 if is_small else last - first
+    triton_kernels()["experts"][(-(-tokens // block), (last - first) // count)](
         product,
         packed,
         gate,
@@ -593,9 +647,11 @@ def boolean_product(
         length,
         ROW=row,
         OPERATORS=last - first,
+        COUNT=count,
         HEADS=heads,
         HEAD=size,
-        WIDTH=width,
+        WIDTH=widths[0],
+        VALUE_WIDTH=widths[1],
         HIDDEN=hidden,
         TAPS=constants.shape[1] - CUE_WEIGHT,
         HAS_NOT=last == 3,
@@ -605,9 +661,9 @@ def boolean_product(
         STRENGTH=1 / scaling,
         BLOCK=block,
         BLOCK_HEADS=constants.shape[2],
-        BLOCK_HIDDEN=min(64, block_of(hidden)),
-        BLOCK_COLUMNS=1 << (width - size - 1).bit_length(),
-        num_warps=4,
+        BLOCK_HIDDEN=min(block_hidden, block_of(hidden)),
+        BLOCK_COLUMNS=1 << (widths[0] - size - 1).bit_length(),
+        num_warps=warps,
     )
     return product
 
@@ -618,7 +674,7 @@ product_operation = torch.library.custom_op(
     boolean_product,
     mutates_args=(),
     schema="(Tensor hidden_states, Tensor packed, Tensor gate, Tensor embeddings, Tensor[] weights, int first, "
-    "int last, ScalarType dtype, int heads, int size, int width, int reach, bool has_padding, float masked_score, "
+    "int last, ScalarType dtype, int heads, int size, int[] widths, int reach, bool has_padding, float masked_score, "
     "float scaling) -> Tensor",
 )
 
@@ -635,11 +691,11 @@ def _(
     dtype: torch.dtype,
     heads: int,
     size: int,
-    width: int,
+    widths: Sequence[int],
     *others: Any,
 ) -> Tensor:
     kernel, hidden = weights[9].shape[0], weights[16].shape[1]
-    columns = product_columns(heads, width, last - first, hidden, kernel)
+    columns = product_columns(heads, (widths[0], widths[1]), last - first, hidden, kernel)
     return hidden_states.new_empty(*hidden_states.shape[:2], columns, dtype=dtype)
 
 
@@ -666,9 +722,11 @@ def triton_kernels() -> dict[str, Any]:
         length,
         ROW: tl.constexpr,
         OPERATORS: tl.constexpr,
+        COUNT: tl.constexpr,
         HEADS: tl.constexpr,
         HEAD: tl.constexpr,
         WIDTH: tl.constexpr,
+        VALUE_WIDTH: tl.constexpr,
         HIDDEN: tl.constexpr,
         TAPS: tl.constexpr,
         HAS_NOT: tl.constexpr,
@@ -681,13 +739,14 @@ def triton_kernels() -> dict[str, Any]:
         BLOCK_HIDDEN: tl.constexpr,
         BLOCK_COLUMNS: tl.constexpr,
     ):
-        """A block of tokens: scope and bias of each operator and head, written behind each head's query and key."""
-        FIRST_HIDDEN: tl.constexpr = 3 * HEADS * WIDTH
+        """A block of tokens and COUNT operators: scope and bias of each head, written behind its query and key."""
+        FIRST_HIDDEN: tl.constexpr = HEADS * (2 * WIDTH + VALUE_WIDTH)
         FIRST_TAP: tl.constexpr = FIRST_HIDDEN + OPERATORS * HIDDEN
         ROWS: tl.constexpr = 7 + TAPS  # of the constants
         PACKED: tl.constexpr = 3 * OPERATORS + 1
 
         token = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        first_operator = tl.program_id(1)
         is_token = token < tokens
         sentence, place = token // length, token % length
         start = token.to(tl.int64) * ROW
@@ -700,7 +759,8 @@ def triton_kernels() -> dict[str, Any]:
         query_side = tl.zeros((BLOCK, BLOCK_HEADS, BLOCK_COLUMNS), tl.float32)
         key_side = tl.zeros((BLOCK, BLOCK_HEADS, BLOCK_COLUMNS), tl.float32)
 
-        for e in tl.static_range(OPERATORS):
+        for step in tl.static_range(COUNT):
+            e = step if COUNT == OPERATORS else first_operator  # known beforehand where it can be
             own = constants + e * ROWS * BLOCK_HEADS + head
             # The scope: each neighbour's tap, moved into place.
             taps = tl.zeros((BLOCK, BLOCK_HEADS), tl.float32)
@@ -727,11 +787,9 @@ def triton_kernels() -> dict[str, Any]:
                 unit = first + tl.arange(0, BLOCK_HIDDEN)
                 is_unit = unit < HIDDEN
                 where = product + start + FIRST_HIDDEN + e * HIDDEN
-                hidden = tl.load(
-                    where[:, None] + unit[None, :], mask=is_token[:, None] & is_unit[None, :], other=0.0
-                ).to(tl.float32)
+                hidden = tl.load(where[:, None] + unit[None, :], mask=is_token[:, None] & is_unit[None, :], other=0.0)
                 weight = tl.load(position_weight + e * HIDDEN + unit, mask=is_unit, other=0.0).to(tl.float32)
-                hidden += position[:, None] * weight[None, :]
+                hidden = hidden.to(tl.float32) + position[:, None] * weight[None, :]
                 hidden = 0.5 * hidden * (1 + tl.erf(hidden * 0.7071067811865476))
                 output = tl.load(
                     output_weight + (e * HIDDEN + unit[:, None]) * BLOCK_HEADS + head[None, :],
@@ -745,14 +803,15 @@ def triton_kernels() -> dict[str, Any]:
             strength = bias * (is_on * STRENGTH)[:, None]
 
             query_column, key_column = scope, scope * strength
-            if HAS_NOT and e == OPERATORS - 1:
-                key_column = -key_column
-                query_column = 1.0 - scope
+            if HAS_NOT:
+                is_not = e == OPERATORS - 1
                 if REACH == 1:
-                    query_side = tl.where(column == e + 1, scope[:, :, None], query_side)
-                    key_side = tl.where(column == e + 1, ((scope - 1.0) * strength)[:, :, None], key_side)
-                if REACH == 2:
-                    query_column = tl.full((BLOCK, BLOCK_HEADS), 1.0, tl.float32)
+                    is_second = is_not & (column == OPERATORS)
+                    query_side = tl.where(is_second, scope[:, :, None], query_side)
+                    key_side = tl.where(is_second, ((scope - 1.0) * strength)[:, :, None], key_side)
+                outside = scope * 0 + 1.0 if REACH == 2 else 1.0 - scope
+                query_column = tl.where(is_not, outside, query_column)
+                key_column = tl.where(is_not, -key_column, key_column)
             query_side = tl.where(column == e, query_column[:, :, None], query_side)
             key_side = tl.where(column == e, key_column[:, :, None], key_side)
 
@@ -762,6 +821,9 @@ def triton_kernels() -> dict[str, Any]:
             key_side = tl.where(column == LAST, ((1 - mask) * MASKED)[:, None, None], key_side)
         where = product + start[:, None, None] + head[None, :, None] * WIDTH + HEAD + column
         is_column = both[:, :, None] & (column < WIDTH - HEAD)
+        if COUNT < OPERATORS:  # who has the last operator writes what follows its column too
+            is_last = first_operator == OPERATORS - 1
+            is_column &= (column == first_operator) | (is_last & (column >= OPERATORS))
         tl.store(where, query_side.to(product.dtype.element_ty), mask=is_column)
         tl.store(where + HEADS * WIDTH, key_side.to(product.dtype.element_ty), mask=is_column)
 

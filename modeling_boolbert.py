@@ -45,6 +45,9 @@ from .kernels_boolbert import (
     pack_with_distances,
     share,
     short_inputs,
+    side_by_side,
+    takes_narrow_values,
+    working_dtype,
 )
 from .kernels_boolbert import scope_logits as fused_scope_logits
 
@@ -449,7 +452,7 @@ class BiasPredictor(nn.Module):
         hidden = hidden.view(batch, length, count, self.hidden_size)
         position = self.position_weights(exponent, operators).transpose(1, 2).unsqueeze(-1).to(hidden.dtype)
         hidden = torch.addcmul(hidden, position, self.position_weight[chosen].to(hidden.dtype))  # (B, L, E, hidden)
-        bias = torch.einsum("bleh,ehn->blen", self.activation(hidden), self.output_weight[chosen])
+        bias = side_by_side(self.activation(hidden), self.output_weight[chosen])
         bias = (bias + self.output_bias[chosen]) * torch.sigmoid(self.operator_gate(operator_embeddings))
         bias = F.softplus(bias)
         return bias.to(hidden_states.dtype).permute(0, 2, 3, 1)  # (B, E, heads, L), never negative
@@ -510,7 +513,7 @@ class BoolBertSelfAttention(BertSelfAttention):
         token_mask: Tensor,
         reader_logits: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Query, key and value with their Boolean columns: (B, heads, L, head size + columns + spare) each."""
+        """Query and key with their Boolean columns, and value: (B, heads, L, head size + columns + spare) each."""
         scope, _ = self.scope_predictor(
             hidden_states, cue_probs, operator_embeddings, token_mask, reader_logits, operators
         )
@@ -527,11 +530,19 @@ class BoolBertSelfAttention(BertSelfAttention):
         columns = query_side.shape[-1]
         spare = -(self.attention_head_size + columns) % HEAD_MULTIPLE
         zeros = query.new_zeros(()).expand(*query.shape[:-1], spare)
+        is_narrow = self._has_narrow_values(query, self.attention_head_size + columns + spare)
         return (
             torch.cat([query, query_side.to(query.dtype), zeros], -1),
             torch.cat([key, key_side.to(key.dtype), zeros], -1),
-            F.pad(value, (0, columns + spare)),
+            value if is_narrow else F.pad(value, (0, columns + spare)),
         )
+
+    def _has_narrow_values(self, states: Tensor, width: int) -> bool:
+        """Whether values need no filling up where queries and keys are of this width."""
+        if not states.is_cuda or self.config._attn_implementation != "sdpa":
+            return False
+        dtype, size = working_dtype(states, states), self.attention_head_size
+        return takes_narrow_values(states.device.index, dtype, size, width, torch.is_grad_enabled())
 
     def _fused_inputs(
         self, hidden_states: Tensor, has_padding: bool, boolean: tuple[Any, ...], packed: Tensor | SharedInputs
@@ -551,6 +562,8 @@ class BoolBertSelfAttention(BertSelfAttention):
         has_not = operators[1] == NUM_OPERATORS
         columns = operators[1] - operators[0] + (has_not and self.not_reach == "both") + has_padding
         width = self.attention_head_size + columns
+        width += -width % HEAD_MULTIPLE
+        is_narrow = self._has_narrow_values(hidden_states, width)
         return attention_inputs(
             self,
             hidden_states,
@@ -558,7 +571,7 @@ class BoolBertSelfAttention(BertSelfAttention):
             gate,
             operator_embeddings,
             operators,
-            width=width + -width % HEAD_MULTIPLE,
+            widths=(width, self.attention_head_size if is_narrow else width),
             has_padding=has_padding,
             masked_score=MASKED_SCORE,
         )
@@ -916,7 +929,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
             passed_down = self._pass_down(
                 embeddings, cue_probs, gate, scope_logits, token_mask, self._are_recorded(kwargs)
             )
-        plain_mask, boolean_mask = self._attention_masks(attention_mask, embeddings, bool(passed_down))
+        plain_mask, boolean_mask = self._attention_masks(attention_mask, embeddings, len(passed_down) > 0)
         hidden_states = self.encoder(embeddings, plain_mask, boolean_mask, passed_down, **kwargs)
         return BoolBertOutput(
             last_hidden_state=hidden_states,

@@ -33,34 +33,50 @@ def layer_of(model, index=0):
     return model.encoder.layer[index].attention.self
 
 
-def joined(model, operators=ALL, dtype=torch.float32, width=16):
+def joined(model, operators=ALL, dtype=torch.float32, widths=(16, 16)):
     embeddings = model.operator_embeddings[slice(*operators)]
-    return kernels.joined_weights(kernels.weights_of(layer_of(model)), embeddings, operators, dtype, width)
+    return kernels.joined_weights(kernels.weights_of(layer_of(model)), embeddings, operators, dtype, widths)
 
 
 # --------------------------------------------------------------------------------------------------- the joined product
 
 
 @pytest.mark.parametrize("operators", [(0, 3), (2, 3), (0, 2)])
-@pytest.mark.parametrize("conv_kernel", [1, 3])
-def test_one_product_gives_what_five_gave(lively, operators, conv_kernel):
+@pytest.mark.parametrize(("conv_kernel", "value_width"), [(1, 16), (3, 16), (3, 8)])
+def test_one_product_gives_what_five_gave(lively, operators, conv_kernel, value_width):
     model = lively(conv_kernel=conv_kernel)
     layer, states = layer_of(model), torch.randn(2, 5, 16)
     with torch.no_grad():
-        weight, bias, *_ = joined(model, operators)
+        weight, bias, *_ = joined(model, operators, widths=(16, value_width))
         product = nn.functional.linear(states, weight, bias)
         heads = [part(states).view(2, 5, 2, 8) for part in (layer.query, layer.key, layer.value)]
         dense = layer.bias_predictor.dense(states).view(2, 5, 3, 8)[:, :, slice(*operators)]
         taps = layer.scope_predictor.context(states).view(2, 5, conv_kernel, 3, 2)[:, :, :, slice(*operators)]
-    wide, rest = product[..., : 3 * 2 * 16].view(2, 5, 3, 2, 16), product[..., 3 * 2 * 16 :]
-    for part, expected in enumerate(heads):
-        assert_close(wide[:, :, part, :, :8], expected)
-    assert (wide[..., 8:] == 0).all()  # room for the columns
+    *parts, rest = product.split([2 * 16, 2 * 16, 2 * value_width, product.shape[-1] - 2 * (32 + value_width)], -1)
+    for part, expected in zip(parts, heads, strict=True):
+        wide = part.view(2, 5, 2, -1)
+        assert_close(wide[..., :8], expected)
+        assert (wide[..., 8:] == 0).all()  # room for the columns
     count = operators[1] - operators[0]
     assert_close(rest[..., : count * 8], dense.flatten(2))
     assert_close(rest[..., count * 8 : count * (8 + conv_kernel * 2)], taps.flatten(2))
     assert weight.shape[0] % 16 == 0
-    assert weight.shape[0] == kernels.product_columns(2, 16, count, 8, conv_kernel)
+    assert weight.shape[0] == kernels.product_columns(2, (16, value_width), count, 8, conv_kernel)
+
+
+@pytest.mark.parametrize("operators", [1, 3])
+def test_operators_side_by_side(monkeypatch, operators):
+    """One product with zeros between the operators, as on a GPU: the same values and gradients as one by one."""
+    features = torch.randn(2, 5, operators, 8, requires_grad=True)
+    weight = torch.randn(operators, 8, 3, requires_grad=True)
+    expected = torch.stack([features[:, :, e] @ weight[e] for e in range(operators)], 2)
+    gradients = torch.autograd.grad(expected.square().sum(), (features, weight))
+    for is_joined in (False, True):
+        monkeypatch.setattr(kernels, "is_joined", lambda _, is_joined=is_joined: is_joined)
+        got = kernels.side_by_side(features, weight)
+        assert_close(got, expected)
+        for found, wanted in zip(torch.autograd.grad(got.square().sum(), (features, weight)), gradients, strict=True):
+            assert_close(found, wanted, atol=1e-4, rtol=1e-4)
 
 
 def changes():
@@ -112,7 +128,9 @@ def test_every_change_of_a_weight_is_noticed(lively, change):
     second = joined(model)
     assert second is not first
     with torch.no_grad():
-        expected = kernels.join(kernels.weights_of(layer_of(model)), model.operator_embeddings, ALL, torch.float32, 16)
+        expected = kernels.join(
+            kernels.weights_of(layer_of(model)), model.operator_embeddings, ALL, torch.float32, (16, 16)
+        )
     for got, wanted in zip(second, expected, strict=True):
         assert torch.equal(got, wanted)
     assert change == "to" or any(not torch.equal(old, new) for old, new in zip(first, second, strict=True))
@@ -137,11 +155,12 @@ def test_every_weight_counts(lively, index):
     assert any(not torch.equal(old, new) for old, new in zip(before, joined(model), strict=True))
 
 
-def test_dtype_operators_and_width_are_kept_apart(lively):
+def test_dtype_operators_and_widths_are_kept_apart(lively):
     model = lively()
     assert joined(model)[0].dtype == torch.float32
     assert joined(model, dtype=torch.bfloat16)[0].dtype == torch.bfloat16
-    assert joined(model, (2, 3))[0].shape[0] < joined(model)[0].shape[0] < joined(model, width=24)[0].shape[0]
+    assert joined(model, widths=(16, 8))[0].shape[0] < joined(model)[0].shape[0]
+    assert joined(model, (2, 3))[0].shape[0] < joined(model)[0].shape[0] < joined(model, widths=(24, 16))[0].shape[0]
 
 
 def test_weights_made_in_inference_mode_are_not_kept(lively):
@@ -261,8 +280,11 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.parametrize("is_busy", [False, True])
 @pytest.mark.parametrize(("changes", "shape"), SETTINGS)
-def test_the_kernel_gives_the_plain_version(lively, fused, changes, shape):
+def test_the_kernel_gives_the_plain_version(lively, fused, monkeypatch, changes, shape, is_busy):
+    """With few tokens, one operator at a time; and as with many."""
+    monkeypatch.setattr(kernels, "FEW_TOKENS", 0 if is_busy else 8192)
     model = lively(**changes)
     batch = random_batch(*shape)
     expected, got, taken = fused(model, batch, operators=given(shape[0]))
@@ -274,8 +296,8 @@ def test_the_kernel_gives_the_plain_version(lively, fused, changes, shape):
     assert shape[1] == 1 or (off.last_hidden_state - expected.last_hidden_state)[real].abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("not_reach", ["outside", "both", "all"])
-def test_the_kernels_columns_are_the_slow_bias(lively, batch, fused, not_reach):
+@pytest.mark.parametrize(("not_reach", "value_width"), [("outside", 16), ("both", 8), ("all", 16)])
+def test_the_kernels_columns_are_the_slow_bias(lively, batch, fused, not_reach, value_width):
     """Its queries and keys hold the dense S of loops, and the padding."""
     model = lively(not_reach=not_reach)
     layer, mask, gate = layer_of(model), batch["attention_mask"].float(), torch.tensor(OPERATORS).float()
@@ -300,7 +322,7 @@ def test_the_kernels_columns_are_the_slow_bias(lively, batch, fused, not_reach):
                 gate.to(DEVICE),
                 model.operator_embeddings[:],
                 ALL,
-                width=16,
+                widths=(16, value_width),
                 has_padding=True,
                 masked_score=modeling.MASKED_SCORE,
             )
@@ -308,6 +330,7 @@ def test_the_kernels_columns_are_the_slow_bias(lively, batch, fused, not_reach):
     dense = query[..., 8:].double() @ key[..., 8:].double().transpose(-1, -2) * layer.scaling
     real = mask.bool()[:, None, :, None].expand_as(dense)
     assert_close(dense[real], expected[real], rtol=1e-4, atol=1e-4)
+    assert value.shape[-1] == value_width
     assert (value[..., 8:] == 0).all()
 
 
