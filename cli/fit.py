@@ -246,7 +246,7 @@ def plan(model: Any, train: Task, dev: Task, steps: int, side: str) -> str:
 
     corpus = train.corpus
     count = len(corpus)
-    document = seconds_of([corpus.text(row) for row in range(0, count, max(1, count // 200))], "document")
+    document = seconds_of(corpus.texts(range(0, count, max(1, count // 200))), "document")
     query = seconds_of(train.texts, "query")
     rounds = 1 if side == "fixed" else 3  # before, to evaluate, and for the index
     seconds = rounds * count * document + 3 * len(dev) * query + 3 * steps * BATCH * query

@@ -58,6 +58,24 @@ class Corpus:
         with memoryview(self._buffer) as view:
             return str(view[self._ends[row] : self._ends[row + 1]], "utf-8")
 
+    def texts(self, rows: Iterable[int] | None = None) -> list[str]:
+        """The texts of these rows, or of all: quicker than one by one.
+
+        >>> Corpus([Document("Alien", "A film."), Document("Dune", "A novel.")]).texts([1, 0])
+        ['A novel.', 'A film.']
+        """
+        chosen = np.arange(len(self)) if rows is None else np.fromiter(rows, dtype=np.int64)
+        starts, ends = self._ends[:-1][chosen].tolist(), self._ends[1:][chosen].tolist()
+        with memoryview(self._buffer) as view:
+            return [str(view[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
+
+    def contents(self) -> Iterator[tuple[bytes, bytes]]:
+        """Each document's title and text, as UTF-8."""
+        ends = self._ends.tolist()
+        with memoryview(self._buffer) as view:
+            for title, start, end in zip(self.titles, ends, ends[1:], strict=False):
+                yield title.encode(), bytes(view[start:end])
+
     def row(self, title: str) -> int:
         """The (first) row of a title; KeyError where there is none."""
         return self._row[title]

@@ -56,7 +56,7 @@ class TaskEvaluator(SentenceEvaluator):
         self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
     ) -> dict[str, float]:
         training = model.training
-        texts = [self.task.corpus.text(row) for row in range(len(self.task.corpus))]
+        texts = self.task.corpus.texts()
         vectors = encode_inputs(model, texts, "document", self.batch_size)
         system = Dense(self.name, model, vectors, self.gate)
         _, rows = system.search(self.task.questions, search_depth(self.task))

@@ -93,7 +93,7 @@ def _retrieval(name: str, description: str, path: str, split: str, score: str, l
 def split_data(task: Task) -> dict[str, Any]:
     """A task as MTEB holds it. Documents are named by their row; queries without gold are left out."""
     datasets = optional("datasets", "datasets", "hub")
-    texts = [task.corpus.text(row) for row in range(len(task.corpus))]
+    texts = task.corpus.texts()
     asked = [index for index in range(len(task)) if len(task.gold[index])]
     return {
         "corpus": datasets.Dataset.from_dict({"id": [str(row) for row in range(len(texts))], "text": texts}),

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from boolbert.retrieval.attention import varying_shapes
 from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
 from boolbert.retrieval.prefetch import prefetch
 from boolbert.retrieval.tokens import TextReader, Tokens
@@ -26,6 +27,8 @@ FULL_LENGTH = 256
 LARGEST = 4
 # A text shorter than this share of the longest in a batch goes into the next batch,
 SIMILAR = 0.9
+# on a GPU, where another batch costs more than some padding, shorter than this one,
+SIMILAR_GPU = 0.8
 # unless the batch holds fewer texts than `batch_size` divided by this.
 SMALLEST = 4
 # Texts that are tokenized together and then sorted by their number of tokens. More would only cost memory.
@@ -73,7 +76,6 @@ def encode_inputs(
     return encode_batches(model, batches, task, on_batch=on_batch, one_vector=one_vector)
 
 
-@torch.inference_mode()
 def encode_batches(
     model: "SentenceTransformer",
     batches: Iterable[Batch],
@@ -82,7 +84,22 @@ def encode_batches(
     on_batch: Callable[[int], object] | None = None,
     one_vector: bool = False,
 ) -> npt.NDArray[np.float32]:
-    """The vectors of all batches' rows, in the order of the rows. A GPU is never waited for before the last one."""
+    """The vectors of all batches' rows, in the order of the rows."""
+    return start_batches(model, batches, task, on_batch=on_batch, one_vector=one_vector)()
+
+
+@torch.inference_mode()
+@varying_shapes()
+def start_batches(
+    model: "SentenceTransformer",
+    batches: Iterable[Batch],
+    task: str,
+    *,
+    on_batch: Callable[[int], object] | None = None,
+    one_vector: bool = False,
+) -> Callable[[], npt.NDArray[np.float32]]:
+    """The same for who has other things to do: a GPU has got all its work when this returns, and who calls the result
+    waits until it is done."""
     if model.training:
         model.eval()
     cosine = is_cosine(model)
@@ -98,12 +115,16 @@ def encode_batches(
         rows.append(batch_rows)
         if on_batch is not None:
             on_batch(len(batch_rows))
-    if not vectors:
-        return np.empty((0, model.get_embedding_dimension() or 0), np.float32)
-    encoded = torch.cat(vectors).cpu().numpy()
-    result = np.empty_like(encoded)
-    result[np.concatenate(rows)] = encoded
-    return result
+    size = model.get_embedding_dimension() or 0
+    together = torch.cat(vectors) if vectors else torch.empty(0, size)
+
+    def finish() -> npt.NDArray[np.float32]:
+        encoded = together.cpu().numpy()
+        result = np.empty_like(encoded)
+        result[np.concatenate(rows)] = encoded
+        return result
+
+    return finish
 
 
 def _in_lanes(
@@ -199,7 +220,7 @@ class Preparation:
         order = np.argsort(-lengths, kind="stable")
         parts, start = [], 0
         while start < len(order):
-            size = batch_rows(lengths[order[start:]], batch_size)
+            size = batch_rows(lengths[order[start:]], batch_size, SIMILAR_GPU if pin else SIMILAR)
             parts.append(order[start : start + size])
             start += size
 
@@ -209,7 +230,7 @@ class Preparation:
         yield from zip(parts, prefetch(load, range(len(parts)), pin=pin), strict=True)
 
 
-def batch_rows(lengths: npt.NDArray[np.int64], batch_size: int) -> int:
+def batch_rows(lengths: npt.NDArray[np.int64], batch_size: int, similar: float = SIMILAR) -> int:
     """How many of the first texts, the longest of which stands first, make a batch.
 
     >>> batch_rows(np.array([256, 250, 240, 128]), batch_size=8), batch_rows(np.array([64] * 100), batch_size=8)
@@ -217,8 +238,8 @@ def batch_rows(lengths: npt.NDArray[np.int64], batch_size: int) -> int:
     """
     longest = max(int(lengths[0]), 1)
     fitting = min(max(batch_size * FULL_LENGTH // longest, 1), LARGEST * batch_size)
-    similar = int((lengths[:fitting] >= SIMILAR * longest).sum())
-    return min(max(similar, batch_size // SMALLEST, 1), len(lengths))
+    alike = int((lengths[:fitting] >= similar * longest).sum())
+    return min(max(alike, batch_size // SMALLEST, 1), len(lengths))
 
 
 def cut(rows: Rows, features: dict[str, Any], batch_size: int) -> Iterator[Batch]:

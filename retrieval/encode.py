@@ -10,6 +10,7 @@ another model is refused.
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from tqdm import tqdm
 
 from boolbert.data import Corpus
 from boolbert.errors import RetrievalError
-from boolbert.retrieval.batches import Preparation, encode_batches, encode_inputs
+from boolbert.retrieval.batches import Preparation, encode_inputs, start_batches
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
 from boolbert.retrieval.prefetch import prefetch
 from boolbert.retrieval.shards import (
@@ -57,12 +58,14 @@ def encode_corpus(
             raise RetrievalError(f"{name} must be at least 1, got {value}")
     state = processes()
     folder = Path(folder)
-    expected = {
-        "documents": len(corpus),
-        "corpus": corpus_fingerprint(corpus),
-        "model": model_fingerprint(model, "document"),
-        "storage": storage,
-    }
+    with ThreadPoolExecutor(max_workers=1) as aside:
+        model_hash = aside.submit(model_fingerprint, model, "document")
+        expected = {
+            "documents": len(corpus),
+            "corpus": corpus_fingerprint(corpus),
+            "model": model_hash.result(),
+            "storage": storage,
+        }
     if state.is_main_process:
         size = model.get_embedding_dimension() or encode_inputs(model, ["size"], "document", 1).shape[1]
         cut = {"shard_size": shard_size, "batch_size": batch_size or default_batch_size(model), "size": size}
@@ -78,11 +81,15 @@ def encode_corpus(
     done = total - sum(counts[number] for number in missing)
     disable = None if progress and state.is_local_main_process else True
     bar = tqdm(total=total, initial=done, desc="encode", unit="doc", unit_scale=True, disable=disable)
+
+    def write(number: int, vectors: Callable[[], npt.NDArray[np.float32]]) -> None:
+        write_shard(folder, number, vectors(), manifest)
+
     ready: Callable[[], object] = lambda: None  # noqa: E731
     with bar, ThreadPoolExecutor(max_workers=1) as writer:  # a shard is written while the next one is encoded
         for number, vectors in _vectors(model, corpus, missing, manifest, bar.update):
             ready()
-            ready = writer.submit(write_shard, folder, number, vectors, manifest).result
+            ready = writer.submit(write, number, vectors).result
         ready()
     state.wait_for_everyone()
     return Shards(folder)
@@ -94,21 +101,21 @@ def _vectors(
     numbers: Sequence[int],
     manifest: dict[str, Any],
     on_batch: Callable[[int], object],
-) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
-    """The vectors of these shards. The texts of the next one are tokenized while the model computes."""
+) -> Iterator[tuple[int, Callable[[], npt.NDArray[np.float32]]]]:
+    """What gives the vectors of these shards. The texts of the next one are tokenized while the model computes."""
     preparation = Preparation.of(model, "document")
 
     def prepare(number: int) -> Any:
-        texts = [corpus.text(row) for row in shard_rows(number, manifest)]
+        texts = corpus.texts(shard_rows(number, manifest))
         return texts if preparation is None else preparation.tokens(texts)
 
     size, pin = manifest["batch_size"], model.device.type == "cuda"
     for number, prepared in zip(numbers, prefetch(prepare, numbers, depth=1), strict=True):
         if preparation is None:
-            yield number, encode_inputs(model, prepared, "document", size, on_batch=on_batch)
+            yield number, partial(np.asarray, encode_inputs(model, prepared, "document", size, on_batch=on_batch))
         else:
             batches = preparation.batches(prepared, size, pin=pin)
-            yield number, encode_batches(model, batches, "document", on_batch=on_batch)
+            yield number, start_batches(model, batches, "document", on_batch=on_batch)
 
 
 def default_batch_size(model: "SentenceTransformer") -> int:

@@ -4,15 +4,19 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
+from itertools import chain
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
-from boolbert.data import Document
+from boolbert.data import Corpus, Document
 from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 LENGTH = 16  # hexadecimal digits
+WAITING = 4096  # pieces that are hashed together
+_known: "WeakKeyDictionary[Corpus, str]" = WeakKeyDictionary()
 # Settings that leave a finished model's vectors as they are: notes, training, and what comes beside the vectors.
 _SHAPES_NOTHING = re.compile(
     r"_.*|.*dropout.*|initializer_.*|output_.*|return_dict|transformers_version|architectures|auto_map|(torch_)?dtype"
@@ -21,12 +25,22 @@ _SHAPES_NOTHING = re.compile(
 
 
 def corpus_fingerprint(corpus: Iterable[Document]) -> str:
-    """A hash of all titles and texts in their order."""
-    digest = hashlib.blake2b()
-    for document in corpus:
-        for text in (document.title, document.text):
-            content = text.encode()
-            digest.update(len(content).to_bytes(8, "little") + content)
+    """A hash of all titles and texts in their order. That of a `Corpus`, which never changes, is kept."""
+    if not isinstance(corpus, Corpus):
+        return _hash((one.title.encode(), one.text.encode()) for one in corpus)
+    if corpus not in _known:
+        _known[corpus] = _hash(corpus.contents())
+    return _known[corpus]
+
+
+def _hash(contents: Iterable[tuple[bytes, bytes]]) -> str:
+    digest, waiting = hashlib.blake2b(), list[bytes]()
+    for content in chain.from_iterable(contents):
+        waiting += len(content).to_bytes(8, "little"), content
+        if len(waiting) >= WAITING:  # many at once: a call takes longer than what it does for a text
+            digest.update(b"".join(waiting))
+            waiting.clear()
+    digest.update(b"".join(waiting))
     return digest.hexdigest()[:LENGTH]
 
 

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from boolbert.files import cache_root, whole_file
+from boolbert.retrieval.attention import varying_shapes
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -128,13 +129,14 @@ class TextReader:
     def _fingerprint(self, texts: Sequence[str]) -> str:
         """Changes with any text, the tokenizer's rules or vocabulary, and the length."""
         digest = hashlib.sha256(self._kind)
-        for text in texts:
-            encoded = text.encode()
-            digest.update(len(encoded).to_bytes(8, "little") + encoded)
+        for part in _in_parts(texts, TEXTS_AT_ONCE):
+            encoded = [text.encode() for text in part]
+            digest.update(b"".join(len(text).to_bytes(8, "little") + text for text in encoded))
         return digest.hexdigest()[:32]
 
 
 @torch.no_grad()
+@varying_shapes()
 def encode_tokens(
     model: nn.Module, side: str, tokens: Tokens, accelerator: "Accelerator", operators: Tensor | None = None
 ) -> Tensor:

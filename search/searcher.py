@@ -15,6 +15,7 @@ from torch import Tensor
 
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
 from boolbert.errors import RetrievalError
+from boolbert.retrieval.attention import varying_shapes
 from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.hybrid import DEPTH, WordSearch, fuse_scored
 from boolbert.retrieval.index import STORE, Index, default_index
@@ -325,6 +326,7 @@ class BoolSearcher:
         return _found(found.operators, found.cue_logits, found.scope)
 
     @torch.inference_mode()
+    @varying_shapes()
     def _look_and_encode(
         self,
         tokens: Any,

@@ -1,5 +1,6 @@
 """Encoding into shards: the same vectors as sentence-transformers, the same bytes after a kill, and clear refusals."""
 
+import hashlib
 import json
 import signal
 import time
@@ -13,7 +14,8 @@ from process_helpers import encode_shards, finish
 
 from boolbert.data import Corpus, Document
 from boolbert.errors import RetrievalError
-from boolbert.retrieval import encode
+from boolbert.retrieval import encode, fingerprints
+from boolbert.retrieval.attention import varying_shapes
 from boolbert.retrieval.batches import Preparation, encode_inputs
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.models import load_encoder
@@ -37,6 +39,55 @@ def corpus():
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(words, size=rng.integers(0, 25))) for _ in range(60)]
     return Corpus([Document(f"d{row}", text) for row, text in enumerate(texts)])
+
+
+def test_texts_at_once_are_the_texts_one_by_one(corpus):
+    assert corpus.texts() == [corpus.text(row) for row in range(len(corpus))]
+    assert corpus.texts([3, 3, 0]) == [corpus.text(3), corpus.text(3), corpus.text(0)]
+    assert Corpus().texts() == []
+    with pytest.raises(IndexError):
+        corpus.texts([len(corpus)])
+
+
+@pytest.mark.parametrize("waiting", [1, 7, 4096])
+def test_the_fingerprint_of_an_old_index_is_the_same(corpus, monkeypatch, waiting):
+    """However many texts are hashed at a time, and in whatever form the documents come."""
+    digest = hashlib.blake2b()
+    for document in corpus:
+        for text in (document.title, document.text):
+            digest.update(len(text.encode()).to_bytes(8, "little"))
+            digest.update(text.encode())
+    monkeypatch.setattr(fingerprints, "WAITING", waiting)
+    expected = digest.hexdigest()[:16]
+    assert fingerprints.corpus_fingerprint(list(corpus)) == expected
+    assert fingerprints.corpus_fingerprint(corpus) == fingerprints.corpus_fingerprint(corpus) == expected
+
+
+def test_the_fingerprint_of_a_corpus_is_computed_once(corpus, monkeypatch):
+    expected = fingerprints.corpus_fingerprint(corpus)
+    monkeypatch.setattr(Corpus, "contents", None)  # calling it would fail
+    assert fingerprints.corpus_fingerprint(corpus) == expected
+
+
+def test_batches_of_varying_shapes_go_without_cudnn(monkeypatch):
+    """While they last, and also when they fail; nested, and where a user has switched it off already."""
+    state = [True]
+    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
+    monkeypatch.setattr(torch.backends.cuda, "cudnn_sdp_enabled", lambda: state[-1])
+    monkeypatch.setattr(torch.backends.cuda, "enable_cudnn_sdp", state.append)
+    with varying_shapes():
+        assert not state[-1]
+        with varying_shapes():
+            assert not state[-1]
+        assert not state[-1]
+    assert state == [True, False, True]
+    with pytest.raises(ValueError, match="no"), varying_shapes():
+        raise ValueError("no")
+    assert state[-1]
+    state[-1] = False
+    with varying_shapes():
+        assert not state[-1]
+    assert not state[-1]
 
 
 def all_bytes(folder):

@@ -16,6 +16,7 @@ from accelerate.utils import broadcast_object_list, send_to_device
 from torch import Tensor, nn
 
 from boolbert.errors import Interrupted, TrainingError
+from boolbert.retrieval.attention import varying_shapes
 from boolbert.retrieval.prefetch import prefetch
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import Checkpoints, out_of_memory
@@ -23,6 +24,8 @@ from boolbert.train.logs import RunLog
 from boolbert.train.optimizer import build_optimizer, learning_rate_share, set_learning_rate
 
 Metrics = dict[str, Any]
+# Besides the layers, what of a Bool-BERT is worth compiling: many small steps.
+COMPILED_PARTS = ("cue_predictor", "scope_reader", "composer")
 
 
 class Stage(Protocol):
@@ -183,6 +186,7 @@ class Trainer:
             batches.close()
             self._flush()
 
+    @varying_shapes()
     def _step(self, batches: Iterator[Any]) -> None:
         waiting = time.perf_counter()
         batch = send_to_device(next(batches), self.accelerator.device, non_blocking=True)
@@ -324,7 +328,8 @@ def freeze_unused(model: nn.Module, stage: Stage) -> None:
 
 
 def compile_layers(model: nn.Module, options: dict[str, Any]) -> None:
-    """Compile the encoders' layers in place, each alike, so that weights keep their names."""
+    """Compile the encoders' layers in place, each alike, and what stands around them: weights keep their names."""
     for name, module in model.named_modules():
-        if name.split(".")[-2:-1] == ["layer"]:
+        names = name.split(".")
+        if names[-2:-1] == ["layer"] or names[-1] in COMPILED_PARTS:
             module.compile(**options)

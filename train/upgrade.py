@@ -98,7 +98,7 @@ def upgrade(
     set_threshold(upgraded)
     task = quest_task(None, "dev", progress=False)
     # An upgrade leaves these vectors as they are.
-    documents = encode_inputs(source, [task.corpus.text(row) for row in range(len(task.corpus))], "document", 32)
+    documents = encode_inputs(source, task.corpus.texts(), "document", 32)
     metrics["countries"] = {
         "before": measure(source, task, documents),
         "after": measure(upgraded, task, documents),
