@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, help="to encode; 32,768 on a GPU, 512 on a CPU")
     parser.add_argument("--sizes", type=int, nargs="+", help="of the searched indexes; up to 1,000,000 on a GPU")
     parser.add_argument("--threads", type=int, help="CPU threads of torch")
-    parser.add_argument("--seconds", type=float, default=150, help="the model part compiles nothing new after these")
+    parser.add_argument("--seconds", type=float, default=240, help="the model part compiles nothing new after these")
     parser.add_argument("--json", metavar="FILE", help="write all figures there, as soon as they are known")
     options = parser.parse_args()
     find_package()
