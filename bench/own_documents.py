@@ -13,7 +13,7 @@ upgrade     the same, upgraded to obey NOT: what `boolbert fit` starts from
 sentences   a plain BERT trained without queries: each sentence asks for its document (inverse cloze, Lee et al. 2019)
 bert        a plain BERT trained on the made queries
 fit         Bool-BERT trained on the made queries, as `boolbert fit` does
-            --mix .3 .5: rows with these shares of the start's weights in it; `boolbert fit` has 0.3, plain "fit" none
+            --mix .3 .7: rows with these shares of the start's weights in it; `boolbert fit` has 0.7, plain "fit" none
 
 WORK keeps what is made, trained and ranked, so that a call that was cut off, or asks for one more system, does the rest
 only; a machine without bm25s uses the rankings in it. Flags behind -- go to training, as `-- --stay_close 1`. No query
@@ -65,7 +65,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sides", choices=("learned", "fixed"), default="learned", help="of the documents' vectors")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument(
-        "--mix", type=float, nargs="*", default=[0.3], help="shares of the start's weights, such as .3 .5"
+        "--mix", type=float, nargs="*", default=[0.7], help="shares of the start's weights, such as .3 .7"
     )
     parser.add_argument("--sample", type=int, help="use so many documents only, to make queries and as corpus")
     parser.add_argument("--test_limit", type=int, help="use so many queries of each test only")

@@ -318,7 +318,7 @@ def main(words: Sequence[str] | None = None) -> int:
         "--keep",
         type=float,
         metavar="SHARE",
-        help="of the model as it was; 0.3 where documents are fixed and 0.7 where they are learned if not given",
+        help="of the model as it was; 0.7 if not given",
     )
     options = parser.parse_args(words)
     names = ("model", "document_side", "queries", "epochs", "seed", "kind", "keep")

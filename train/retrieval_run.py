@@ -32,9 +32,10 @@ from boolbert.train.outputs import (
 from boolbert.train.retrieval import RetrievalArguments, RetrievalStage, with_known_gate
 from boolbert.train.start import Start, find_start, quiet
 
-# What becomes of the document side, and the share of the start in what was trained on made queries: what it could do
-# before stays (docs/own_documents.md).
-KEEP = {"fixed": 0.3, "learned": 0.7}
+# What may become of the document side where a model is trained on made queries.
+DOCUMENT_SIDES = ("fixed", "learned")
+# The share of the start in what was trained on them: what it could do before stays (docs/own_documents.md).
+KEEP = 0.7
 
 
 def run_retrieval(
@@ -161,10 +162,10 @@ def train_on_made(
     """Train a model on queries that were made from documents (`boolbert.data.own`).
 
     documents: "fixed" leaves the document side as it is, "learned" trains both sides. keep: the share of the start's
-    weights in the result; `KEEP`'s if not given. `changes` are flags of train/quest.py that replace those set here.
+    weights in the result; `KEEP` if not given. `changes` are flags of train/quest.py that replace those set here.
     """
-    if documents not in KEEP:
-        raise TrainingError(f"--documents must be one of {', '.join(KEEP)}, got {documents!r}")
+    if documents not in DOCUMENT_SIDES:
+        raise TrainingError(f"--documents must be one of {', '.join(DOCUMENT_SIDES)}, got {documents!r}")
     settings: dict[str, Any] = {
         "data": str(data),
         "output_dir": str(output_dir),
@@ -192,7 +193,7 @@ def train_on_made(
         quest_metrics,
         vectors=vectors,
         report=report,
-        keep=KEEP[documents] if keep is None else keep,
+        keep=KEEP if keep is None else keep,
     )
 
 
