@@ -25,6 +25,8 @@ from transformers.activations import GELUActivation
 SMALLEST_DOT = 16
 # The kernel holds the weights of one of the reader's taps at once.
 LARGEST_READER = 128
+# What was made of a layer's weights is kept for so many settings: operators, precision, widths.
+KEPT_SETTINGS = 4
 # Up to so many tokens a GPU is not busy yet.
 FEW_TOKENS = 8192
 # Tokens and hidden units that the experts' kernel takes at once, and its warps: with few tokens, and with many.
@@ -44,6 +46,9 @@ LONGEST_PAIRED, MOST_PAIRS = 128, 1 << 20
 # The module of the hooks with which transformers records what layers give.
 RECORDER = "transformers.utils.output_capturing"
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+# Where torch prefers cuDNN's attention: on these cards (Hopper and Blackwell), from this version on.
+CUDNN_CARDS, OLDEST_CUDNN = ((9, 0), (10, 0)), 90900
 
 HAS_TRITON = find_spec("triton") is not None
 # Bound by `triton_kernels`: Triton looks the name up among the globals of a kernel's file.
@@ -66,24 +71,25 @@ def is_usable(layer_input: Tensor, is_training: bool) -> bool:
     return type(layer_input) is Tensor and HAS_TRITON and bool(triton_kernels())
 
 
-class Kept:
+class Made(NamedTuple):
     """What was made of some weights, and how these were then."""
 
+    weights: list[Any]
+    stamp: Any
+    made: tuple[Tensor, ...]
+
+    def is_of(self, weights: Sequence[Tensor], stamp: Any) -> bool:
+        pairs = zip(self.weights, weights, strict=True)
+        return self.stamp == stamp and all(seen() is weight for seen, weight in pairs)
+
+
+class Kept:
+    """What was made of some weights, for the last few settings. Threads read and replace it as a whole."""
+
     def __init__(self) -> None:
-        self.weights: list[Any] = []
-        self.stamp: Any = None
-        self.made: tuple[Tensor, ...] = ()
+        self.by_setting: dict[Any, Made] = {}
         # A CUDA graph reads the memory that it was recorded with as long as it lives.
-        self.is_recorded = False
-        self.recorded: list[tuple[Tensor, ...]] = []
-
-    def is_of(self, weights: Sequence[Tensor]) -> bool:
-        return all(seen() is weight for seen, weight in zip(self.weights, weights, strict=True))
-
-    def clear(self) -> None:
-        if self.is_recorded:
-            self.recorded.append(self.made)
-        self.weights, self.stamp, self.made, self.is_recorded = [], None, (), False
+        self.recorded: dict[int, tuple[Tensor, ...]] = {}
 
 
 # By the first of the weights: gone when that is gone, and no part of a module that could be saved, copied or traced.
@@ -91,7 +97,7 @@ _kept: Any = WeakIdKeyDictionary()
 
 
 def keep(weights: Sequence[Tensor], setting: Any, make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-    """What `make` gives, kept until a weight or the setting changes.
+    """What `make` gives for a setting, kept until a weight changes, or other settings take its place.
 
     A change is one of object (`load_state_dict(assign=True)`), of memory (`.to()`) or of version (an optimizer's step,
     `load_state_dict`). A write through `.data` leaves no trace: see [`forget`]. A CUDA graph is recorded with the
@@ -99,19 +105,22 @@ def keep(weights: Sequence[Tensor], setting: Any, make: Callable[[], tuple[Tenso
     """
     is_recording = weights[0].is_cuda and torch.cuda.is_current_stream_capturing()
     try:
-        stamp = [setting, *(weight._version for weight in weights), *(weight.data_ptr() for weight in weights)]
+        stamp = [*(weight._version for weight in weights), *(weight.data_ptr() for weight in weights)]
     except RuntimeError:  # made in inference mode: nobody counts the changes
         return make()
     kept = _kept.get(weights[0])
-    if kept is not None and kept.stamp == stamp and kept.is_of(weights):
-        kept.is_recorded |= is_recording
-        return kept.made
+    found = None if kept is None else kept.by_setting.get(setting)
+    if found is not None and found.is_of(weights, stamp):
+        if is_recording:
+            kept.recorded[id(found.made)] = found.made
+        return found.made
     with torch.inference_mode(False), torch.no_grad(), torch.autocast(weights[0].device.type, enabled=False):
         made = make()
     if not is_recording:  # or the memory would belong to the graph
         kept = _kept.setdefault(weights[0], Kept()) if kept is None else kept
-        kept.clear()
-        kept.weights, kept.stamp, kept.made = [weakref.ref(weight) for weight in weights], stamp, made
+        others = [pair for pair in kept.by_setting.items() if pair[0] != setting and pair[1].is_of(weights, stamp)]
+        new = Made([weakref.ref(weight) for weight in weights], stamp, made)
+        kept.by_setting = {**dict(others[1 - KEPT_SETTINGS :]), setting: new}
     return made
 
 
@@ -119,7 +128,7 @@ def forget(weight: Tensor | None) -> None:
     """Drop what was made of this weight and others."""
     kept = None if weight is None else _kept.get(weight)
     if kept is not None:
-        kept.clear()
+        kept.by_setting = {}
 
 
 def joined_weights(
@@ -226,7 +235,7 @@ def product_columns(heads: int, widths: Widths, operators: int, hidden: int, ker
 
 
 def is_joined(features: Tensor) -> bool:
-    """Whether one large product, though half of it is zeros, is faster than several small ones."""
+    """Whether one large product, though most of it may be zeros, is faster than several small ones."""
     return features.is_cuda
 
 
@@ -244,25 +253,28 @@ def side_by_side(features: Tensor, weight: Tensor) -> Tensor:
 
 
 @torch.compiler.assume_constant_result
-def takes_narrow_values(index: int | None, dtype: torch.dtype, size: int, width: int, has_gradient: bool) -> bool:
+def takes_narrow_values(index: int, dtype: torch.dtype, size: int, width: int, dropout: float, gradient: bool) -> bool:
     """Whether attention on this GPU takes values of `size` columns where queries and keys have `width`.
 
-    cuDNN does. It is what torch prefers from Hopper on; before that, it prefers a kernel that wants them all alike.
+    cuDNN does, and torch prefers it on some cards. Elsewhere it prefers a kernel that wants all of one width.
     """
     if not torch.backends.cuda.cudnn_sdp_enabled():
         return False
-    return _cudnn_takes(index, dtype, size, width, has_gradient)
+    return _cudnn_takes(index, dtype, size, width, dropout, gradient, torch.are_deterministic_algorithms_enabled())
 
 
 @cache
-def _cudnn_takes(index: int | None, dtype: torch.dtype, size: int, width: int, has_gradient: bool) -> bool:
-    if torch.cuda.get_device_capability(index) < (9, 0):
+def _cudnn_takes(
+    index: int, dtype: torch.dtype, size: int, width: int, dropout: float, gradient: bool, deterministic: bool
+) -> bool:
+    is_preferred = torch.cuda.get_device_capability(index) in CUDNN_CARDS
+    if deterministic or not is_preferred or (torch.backends.cudnn.version() or 0) < OLDEST_CUDNN:
         return False
-    device = torch.device("cuda", index or 0)
+    device = torch.device("cuda", index)
     with torch.inference_mode(False):
         query, value = (torch.empty(1, 2, 64, columns, dtype=dtype, device=device) for columns in (width, size))
-        query.requires_grad_(has_gradient)
-    asked = torch.backends.cuda.SDPAParams(query, query, value, None, 0.0, False, False)
+        query.requires_grad_(gradient)
+    asked = torch.backends.cuda.SDPAParams(query, query, value, None, dropout, False, False)
     return torch.backends.cuda.can_use_cudnn_attention(asked)
 
 

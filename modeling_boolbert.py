@@ -498,7 +498,7 @@ class BoolBertSelfAttention(BertSelfAttention):
             dropout=self.dropout.p if self.training else 0.0,
             scaling=self.scaling,
             **kwargs,
-        )  # (B, L, heads, head size + columns + spare)
+        )  # (B, L, heads, as wide as the values)
         return output[..., : self.attention_head_size].reshape(*hidden_states.shape[:2], -1), weights
 
     def _plain_inputs(
@@ -513,7 +513,8 @@ class BoolBertSelfAttention(BertSelfAttention):
         token_mask: Tensor,
         reader_logits: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Query and key with their Boolean columns, and value: (B, heads, L, head size + columns + spare) each."""
+        """Query and key with their Boolean columns, (B, heads, L, head size + columns + spare), and value, of the same
+        width or without all that."""
         scope, _ = self.scope_predictor(
             hidden_states, cue_probs, operator_embeddings, token_mask, reader_logits, operators
         )
@@ -542,7 +543,8 @@ class BoolBertSelfAttention(BertSelfAttention):
         if not states.is_cuda or self.config._attn_implementation != "sdpa":
             return False
         dtype, size = working_dtype(states, states), self.attention_head_size
-        return takes_narrow_values(states.device.index, dtype, size, width, torch.is_grad_enabled())
+        dropout = self.dropout.p if self.training else 0.0
+        return takes_narrow_values(states.device.index, dtype, size, width, dropout, torch.is_grad_enabled())
 
     def _fused_inputs(
         self, hidden_states: Tensor, has_padding: bool, boolean: tuple[Any, ...], packed: Tensor | SharedInputs

@@ -1,7 +1,7 @@
 r"""Every speed that this project promises, in one run: model, encoding, training, search and the command line.
 
 python bench/all.py                                     # on whatever there is; CPUs get smaller shapes and counts
-python bench/all.py --device cuda --json bench.json     # everything on a GPU in bf16, about 4 minutes
+python bench/all.py --device cuda --json bench.json     # everything on a GPU in bf16, about 10 minutes
 python bench/all.py --only model search --rounds 20
 
 What is compared takes turns in one process, and medians are shown with the spread (the middle half of the rounds):

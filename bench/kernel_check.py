@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import json
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ def check(options: argparse.Namespace) -> list[dict[str, Any]]:
     computing: single tokens are far off then, so the median decides there.
     """
     from boolbert import BoolBertConfig, BoolBertModel, modeling_boolbert
+    from boolbert.retrieval.attention import varying_shapes
 
     rows = []
     print(f"{'model':<34}{'dtype':<10}{'effect':>9}  {'plain: median, worst':<22}{'kernel: median, worst':<22}layers")
@@ -79,7 +81,8 @@ def check(options: argparse.Namespace) -> list[dict[str, Any]]:
         return inputs(*args, **kwargs)
 
     modeling_boolbert.attention_inputs = counted
-    for changes in settings:
+    # Few tokens and many take different ways, and so do values where cuDNN is not used.
+    for changes, (shape, context) in product(settings, (("8x48", varying_shapes), ("192x64", contextlib.nullcontext))):
         model = BoolBertModel(BoolBertConfig(**{"num_hidden_layers": 2, **changes})).eval()
         with torch.no_grad():
             for name, weight in model.named_parameters():
@@ -88,12 +91,14 @@ def check(options: argparse.Namespace) -> list[dict[str, Any]]:
             for layer in model.encoder.layer:
                 layer.attention.self.bias_predictor.output_bias.fill_(3.0)
             model.scope_reader.output_bias.zero_()
-        batch = make_batch("8x48", "cuda")
+        batch = make_batch(shape, "cuda")
         on = torch.ones(len(batch["input_ids"]), 3, device="cuda")
         real = batch["attention_mask"].bool()
 
-        def states(operators: Tensor, model: Any = model, batch: Any = batch, real: Tensor = real) -> Tensor:
-            with torch.no_grad():
+        def states(
+            operators: Tensor, model: Any = model, batch: Any = batch, real: Tensor = real, context: Any = context
+        ) -> Tensor:
+            with torch.no_grad(), context():
                 return model(**batch, operators=operators).last_hidden_state[real].double()
 
         model.to("cuda", torch.float64)
@@ -111,7 +116,7 @@ def check(options: argparse.Namespace) -> list[dict[str, Any]]:
             taken.clear()
             got, effect = distances(states(on)), distances(off)[0]
             is_right = len(taken) == 2 and got[0] < 2 * expected[0] + 1e-9 and got[1] < max(effect, 2 * expected[1])
-            row = {"model": str(changes), "dtype": str(dtype).removeprefix("torch."), "effect": effect}
+            row = {"model": f"{shape} {changes}", "dtype": str(dtype).removeprefix("torch."), "effect": effect}
             rows.append({**row, "plain": expected, "kernel": got, "layers": len(taken), "right": is_right})
             print(
                 f"{row['model'][:33]:<34}{row['dtype']:<10}{effect:>9.1e}  {expected[0]:<10.1e}{expected[1]:<12.1e}"

@@ -25,11 +25,10 @@ QUERY_BATCH = 32
 FULL_LENGTH = 256
 # but never more than this many times `batch_size`.
 LARGEST = 4
-# A text shorter than this share of the longest in a batch goes into the next batch,
-SIMILAR = 0.9
-# on a GPU, where another batch costs more than some padding, shorter than this one,
-SIMILAR_GPU = 0.8
-# unless the batch holds fewer texts than `batch_size` divided by this.
+# A text shorter than this share of the longest in a batch goes into the next batch. Where a corpus is encoded on a GPU
+# another batch costs more than some padding.
+SIMILAR, SIMILAR_GPU = 0.9, 0.8
+# It stays where the batch holds fewer texts than `batch_size` divided by this.
 SMALLEST = 4
 # Texts that are tokenized together and then sorted by their number of tokens. More would only cost memory.
 CHUNK = 1024
@@ -98,8 +97,7 @@ def start_batches(
     on_batch: Callable[[int], object] | None = None,
     one_vector: bool = False,
 ) -> Callable[[], npt.NDArray[np.float32]]:
-    """The same for who has other things to do: a GPU has got all its work when this returns, and who calls the result
-    waits until it is done."""
+    """Start encoding, and return a function that waits for the vectors: a GPU has got all its work by then."""
     if model.training:
         model.eval()
     cosine = is_cosine(model)
@@ -117,8 +115,12 @@ def start_batches(
             on_batch(len(batch_rows))
     size = model.get_embedding_dimension() or 0
     together = torch.cat(vectors) if vectors else torch.empty(0, size)
+    # Another thread may wait, and knows nothing of this one's stream.
+    done = torch.cuda.current_stream(model.device).record_event() if together.is_cuda else None
 
     def finish() -> npt.NDArray[np.float32]:
+        if done is not None:
+            done.synchronize()
         encoded = together.cpu().numpy()
         result = np.empty_like(encoded)
         result[np.concatenate(rows)] = encoded

@@ -112,10 +112,15 @@ def _vectors(
     size, pin = manifest["batch_size"], model.device.type == "cuda"
     for number, prepared in zip(numbers, prefetch(prepare, numbers, depth=1), strict=True):
         if preparation is None:
-            yield number, partial(np.asarray, encode_inputs(model, prepared, "document", size, on_batch=on_batch))
+            vectors = encode_inputs(model, prepared, "document", size, on_batch=on_batch)
+            yield number, partial(_as_they_are, vectors)
         else:
             batches = preparation.batches(prepared, size, pin=pin)
             yield number, start_batches(model, batches, "document", on_batch=on_batch)
+
+
+def _as_they_are(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return vectors
 
 
 def default_batch_size(model: "SentenceTransformer") -> int:

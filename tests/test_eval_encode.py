@@ -3,6 +3,7 @@
 import hashlib
 import json
 import signal
+import threading
 import time
 from types import SimpleNamespace
 
@@ -69,25 +70,59 @@ def test_the_fingerprint_of_a_corpus_is_computed_once(corpus, monkeypatch):
     assert fingerprints.corpus_fingerprint(corpus) == expected
 
 
-def test_batches_of_varying_shapes_go_without_cudnn(monkeypatch):
-    """While they last, and also when they fail; nested, and where a user has switched it off already."""
-    state = [True]
+@pytest.fixture
+def cudnn(monkeypatch):
+    """torch's switch, as if there were a GPU: its states one after the other."""
+    states = [True]
     monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
-    monkeypatch.setattr(torch.backends.cuda, "cudnn_sdp_enabled", lambda: state[-1])
-    monkeypatch.setattr(torch.backends.cuda, "enable_cudnn_sdp", state.append)
+    monkeypatch.setattr(torch.backends.cuda, "cudnn_sdp_enabled", lambda: states[-1])
+    monkeypatch.setattr(torch.backends.cuda, "enable_cudnn_sdp", states.append)
+    return states
+
+
+def test_batches_of_varying_shapes_go_without_cudnn(cudnn):
+    """While they last, and also when they fail; nested, and where a user has switched it off already."""
     with varying_shapes():
-        assert not state[-1]
+        assert not cudnn[-1]
         with varying_shapes():
-            assert not state[-1]
-        assert not state[-1]
-    assert state == [True, False, True]
+            assert not cudnn[-1]
+        assert not cudnn[-1]
+    assert cudnn == [True, False, True]
     with pytest.raises(ValueError, match="no"), varying_shapes():
         raise ValueError("no")
-    assert state[-1]
-    state[-1] = False
+    assert cudnn[-1]
+    cudnn[-1] = False
     with varying_shapes():
-        assert not state[-1]
-    assert not state[-1]
+        assert not cudnn[-1]
+    assert not cudnn[-1]
+
+
+def test_the_last_thread_with_varying_shapes_switches_cudnn_on_again(cudnn):
+    is_in, may_go = threading.Event(), threading.Event()
+
+    def search():
+        with varying_shapes():
+            is_in.set()
+            may_go.wait(10)
+
+    other = threading.Thread(target=search)
+    with varying_shapes():
+        other.start()
+        is_in.wait(10)
+    assert not cudnn[-1]  # this thread has left, the other is still inside
+    may_go.set()
+    other.join()
+    assert cudnn[-1]
+
+
+def test_encoding_goes_without_cudnn(model, corpus, cudnn, tmp_path, monkeypatch):
+    seen, forward = [], type(model).forward
+    monkeypatch.setattr(type(model), "forward", lambda *args, **kw: seen.append(cudnn[-1]) or forward(*args, **kw))
+    encode_inputs(model, corpus.texts(range(4)), "document", 2)
+    encode_corpus(model, corpus, tmp_path / "v", shard_size=32)
+    assert seen
+    assert not any(seen)
+    assert cudnn[-1]
 
 
 def all_bytes(folder):

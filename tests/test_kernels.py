@@ -163,6 +163,73 @@ def test_dtype_operators_and_widths_are_kept_apart(lively):
     assert joined(model, (2, 3))[0].shape[0] < joined(model)[0].shape[0] < joined(model, widths=(24, 16))[0].shape[0]
 
 
+def test_what_was_made_for_the_last_settings_is_kept(lively):
+    """Queries with NOT and with OR take turns; so do a search and an `encode`."""
+    model = lively()
+    settings = [(ALL, (16, 16)), ((2, 3), (16, 16)), (ALL, (16, 8)), ((0, 2), (16, 16))]
+    made = [joined(model, operators, widths=widths) for operators, widths in settings]
+    assert len(settings) == kernels.KEPT_SETTINGS
+    for (operators, widths), before in zip(settings, made, strict=True):
+        assert joined(model, operators, widths=widths) is before
+    joined(model, widths=(24, 24))
+    assert joined(model, settings[1][0], widths=settings[1][1]) is made[1]
+    assert joined(model) is not made[0]  # the oldest had to go
+    with torch.no_grad():
+        layer_of(model).query.weight.mul_(2)
+    assert all(joined(model, operators, widths=widths) is not made[n] for n, (operators, widths) in enumerate(settings))
+
+
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+def test_narrow_values_change_nothing(lively, batch, monkeypatch, implementation):
+    """Attention takes values of another width than queries and keys; the output needs no cutting then."""
+    model = lively(attn_implementation=implementation)
+
+    def run():
+        model.zero_grad()
+        states = model(**batch, operators=torch.tensor(OPERATORS)).last_hidden_state[batch["attention_mask"].bool()]
+        states.square().sum().backward()
+        return states.detach(), [weight.grad for weight in layer_of(model).parameters()]
+
+    expected, gradients = run()
+    asked = []
+    monkeypatch.setattr(modeling.BoolBertSelfAttention, "_has_narrow_values", lambda *args: asked.append(args) or True)
+    got, found = run()
+    assert len(asked) == 2
+    assert_close(got, expected, atol=1e-5, rtol=1e-5)
+    for one, other in zip(found, gradients, strict=True):
+        assert_close(one, other, atol=1e-4, rtol=1e-4)
+
+
+def test_who_takes_narrow_values(monkeypatch):
+    """Only where torch would take cuDNN anyway; what it says is asked once for each case."""
+    calls = []
+
+    def can_use(params):
+        calls.append((params.query.shape[-1], params.value.shape[-1], params.dropout))
+        return True
+
+    monkeypatch.setattr(torch, "device", lambda *_: "cpu")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: {0: (9, 0), 1: (8, 0), 2: (12, 0)}[index])
+    monkeypatch.setattr(torch.backends.cudnn, "version", lambda: 91900)
+    monkeypatch.setattr(torch.backends.cuda, "can_use_cudnn_attention", can_use)
+    kernels._cudnn_takes.cache_clear()
+    is_on = [True]
+    monkeypatch.setattr(torch.backends.cuda, "cudnn_sdp_enabled", lambda: is_on[0])
+    case = (torch.bfloat16, 64, 72, 0.1, False)
+    assert kernels.takes_narrow_values(0, *case)
+    assert kernels.takes_narrow_values(0, *case)
+    assert calls == [(72, 64, 0.1)]
+    assert not kernels.takes_narrow_values(1, *case)
+    assert not kernels.takes_narrow_values(2, *case)
+    is_on[0] = False
+    assert not kernels.takes_narrow_values(0, *case)
+    is_on[0] = True
+    monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: True)
+    assert not kernels.takes_narrow_values(0, *case)
+    monkeypatch.undo()
+    kernels._cudnn_takes.cache_clear()
+
+
 def test_weights_made_in_inference_mode_are_not_kept(lively):
     with torch.inference_mode():
         model = lively()

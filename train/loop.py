@@ -25,7 +25,7 @@ from boolbert.train.optimizer import build_optimizer, learning_rate_share, set_l
 
 Metrics = dict[str, Any]
 # Besides the layers, what of a Bool-BERT is worth compiling: many small steps.
-COMPILED_PARTS = ("cue_predictor", "scope_reader", "composer")
+COMPILED_PARTS = ("cue_predictor", "scope_reader", "gate", "composer")
 
 
 class Stage(Protocol):

@@ -140,8 +140,7 @@ class RetrievalStage:
         self.metric = self._checked_metric(args.metric)
         self.lower_is_better = lower_is_better(self.metric)
         self.temperature = args.temperature or TEMPERATURES[model.similarity]
-        texts = self.corpus.texts()
-        self.documents = tokenize(tokenizer, texts, args.document_length, len(self.corpus))
+        self.documents = tokenize(tokenizer, self.corpus.texts(), args.document_length, len(self.corpus))
         tasks = {"train": data.train, "dev": data.dev}
         self.queries = {
             name: tokenize(tokenizer, task.texts, args.query_length, len(task)) for name, task in tasks.items()

@@ -144,7 +144,7 @@ def training_sentences(count: int, seed: int) -> list[Sentence]:
     """Made sentences, and the embedded countries' training queries and descriptions as the cue parser reads them."""
     quest = Quest(progress=False)
     texts = [query.query for query in quest.queries("train")]
-    texts += [sentence for row in range(len(quest.corpus)) for sentence in quest.corpus.text(row).split(". ")[:2]]
+    texts += [sentence for text in quest.corpus.texts() for sentence in text.split(". ")[:2]]
     return [*labelled_sentences(count, seed=seed, split="train"), *map(parsed_sentence, texts)]
 
 

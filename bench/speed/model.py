@@ -12,6 +12,7 @@ from transformers import BertConfig, BertModel
 from boolbert import BoolBertConfig, BoolBertModel
 from boolbert.configuration_boolbert import LITE, UPGRADED
 from boolbert.modeling_boolbert import ScopeReader
+from boolbert.train.loop import COMPILED_PARTS
 from speed.made_up import SIZES, make_batch
 from speed.timing import as_graph, in_turn, peak_mebibytes, save
 
@@ -155,8 +156,8 @@ def compiled_parts(models: list[Any]) -> Iterator[None]:
     """
     torch._dynamo.config.cache_size_limit = 64
     parts = [layer for model in models for layer in model.encoder.layer]
-    names = ("cue_predictor", "gate", "composer", "scope_reader")
-    parts += [getattr(model, name) for model in models for name in names if getattr(model, name, None) is not None]
+    found = [getattr(model, name, None) for model in models for name in COMPILED_PARTS]
+    parts += [part for part in found if part is not None]
     # In inference the reader has a kernel of its own.
     parts = [part for part in parts if part.training or not isinstance(part, ScopeReader)]
     for part in parts:
