@@ -37,7 +37,7 @@ UPGRADED: dict[str, Any] = {
     "penalty_above": 0.45,
 }
 # At most 1.5% more parameters than BERT: a bias of rank 8, a narrow reader, and layers that correct it token by token.
-# `BoolBertConfig(**LITE)`; what it costs in quality has not been measured.
+# `BoolBertConfig(**LITE)`, or `boolbert upgrade --lite`; docs/results.md has what it costs in quality.
 LITE: dict[str, Any] = {
     "boolean_layers": UPPER_HALF,
     "bias_hidden_size": 8,

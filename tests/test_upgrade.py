@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from boolbert.boolean import read_parts
+from boolbert.configuration_boolbert import LITE
 from boolbert.data.negated import FOLDER
 from boolbert.data.sentences import labelled_sentences
 from boolbert.errors import BoolBertError
@@ -126,6 +127,22 @@ def test_an_upgrade_of_a_tiny_encoder(tmp_path, monkeypatch):
         upgrade(source, folder)
     with pytest.raises(BoolBertError, match="is a Bool-BERT already"):
         upgrade(str(folder), tmp_path / "other")
+
+
+def test_a_lite_upgrade_is_smaller_and_leaves_the_rest_alone(tmp_path, monkeypatch):
+    from boolbert.retrieval.encoders import random_bert
+
+    monkeypatch.setattr(upgrading, "training_sentences", lambda *given: training_sentences(*given)[::20])
+    source, folder = str(random_bert(tmp_path / "source")), tmp_path / "lite"
+    upgrading.main([source, "--output_dir", str(folder), "--lite", "--sentences", "60", "--device", "cpu"])
+    lite, plain = (load_encoder(name, device="cpu", quiet=True) for name in (str(folder), source))
+    bert = bool_bert(lite)
+    assert {name: getattr(bert.config, name) for name in LITE} == {**LITE, "boolean_layers": bert.config.boolean_layers}
+    assert bert.config.attention_operators == ["not"]
+    np.testing.assert_array_equal(lite.encode_document(PLAIN), plain.encode(PLAIN))
+    assert np.isfinite(lite.encode_query(list(EXCLUDING))).all()
+    with pytest.raises(BoolBertError, match="--reading_file is for what the package ships"):
+        upgrading.main(["--output_dir", str(tmp_path / "x"), "--lite", "--reading_file", str(tmp_path / "y")])
 
 
 def test_learning_to_read_changes_the_reading_parts_only(lively, tokenizer):
