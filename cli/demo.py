@@ -37,10 +37,11 @@ class Settings:
     upgrade: dict[str, Any] = field(default_factory=lambda: {"sentences": 16_000})
     train: dict[str, Any] = field(
         default_factory=lambda: {
-            "epochs": 1,
+            "epochs": 4,
             "batch_size": 16,
-            "learning_rate": 2e-4,
-            "boolean_learning_rate": 2e-5,
+            "learning_rate": 5e-4,
+            "boolean_learning_rate": 5e-5,
+            "eval_every": 4,
             "freeze_documents": True,
         }
     )
