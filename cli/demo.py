@@ -289,7 +289,7 @@ def verdict(summaries: Sequence[dict[str, Any]]) -> str:
     return (
         f"Training took R-precision from {start:.3f} to {bert:.3f} (BERT) and {bool_bert:.3f} (Bool-BERT): "
         f"{finding} (p = {p_value:.3f} over the queries).\n"
-        "Another seed moves either by up to .03 (docs/search.md): one pair of runs is no proof.\n"
+        "Another seed moves either by up to .04 (docs/search.md): one pair of runs is no proof.\n"
         f"Of the top results of a NOT query, {excluded[0]:.1%} (BERT) and {excluded[1]:.1%} (Bool-BERT) are what it "
         "excludes."
     )
