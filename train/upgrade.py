@@ -57,7 +57,7 @@ class UpgradeSettings:
     sentences: int = field(default=24_000, metadata={"help": "made sentences to learn from"})
     seed: int = field(default=0, metadata={"help": "the same seed gives the same model"})
     lite: bool = field(
-        default=False, metadata={"help": "1.4% more parameters than the encoder instead of 6% (MiniLM), nearly as good"}
+        default=False, metadata={"help": "a fourth of the added parameters, nearly as good (docs/results.md)"}
     )
 
 
