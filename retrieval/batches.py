@@ -71,7 +71,7 @@ def encode_inputs(
     (N, K, D) for the queries of a Bool-BERT that has a vector for each alternative of OR, or (N, K + 1, D + 1), as
     `two_sided` gives it, for one with a penalty; the latter not with `one_vector`.
     """
-    batches = _batches(model, inputs, task, batch_size)
+    batches = prepared_batches(model, inputs, task, batch_size)
     return encode_batches(model, batches, task, on_batch=on_batch, one_vector=one_vector)
 
 
@@ -162,7 +162,9 @@ def _found(features: dict[str, Any], cosine: bool, one_vector: bool) -> Tensor:
     return torch.nn.functional.normalize(output, dim=-1) if cosine else output
 
 
-def _batches(model: "SentenceTransformer", inputs: Sequence[Any], task: str, batch_size: int) -> Iterator[Batch]:
+def prepared_batches(
+    model: "SentenceTransformer", inputs: Sequence[Any], task: str, batch_size: int
+) -> Iterator[Batch]:
     """The batches in turn, the longest texts first. While the model works on one chunk, the next is tokenized."""
     lengths = [len(item["text"] if isinstance(item, dict) else item) for item in inputs]
     order = np.argsort(-np.array(lengths, dtype=np.int64), kind="stable")

@@ -10,7 +10,6 @@ another model is refused.
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from tqdm import tqdm
 
 from boolbert.data import Corpus
 from boolbert.errors import RetrievalError
-from boolbert.retrieval.batches import Preparation, encode_inputs, start_batches
+from boolbert.retrieval.batches import Preparation, encode_inputs, prepared_batches, start_batches
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
 from boolbert.retrieval.prefetch import prefetch
 from boolbert.retrieval.shards import (
@@ -112,15 +111,10 @@ def _vectors(
     size, pin = manifest["batch_size"], model.device.type == "cuda"
     for number, prepared in zip(numbers, prefetch(prepare, numbers, depth=1), strict=True):
         if preparation is None:
-            vectors = encode_inputs(model, prepared, "document", size, on_batch=on_batch)
-            yield number, partial(_as_they_are, vectors)
+            batches = prepared_batches(model, prepared, "document", size)
         else:
             batches = preparation.batches(prepared, size, pin=pin)
-            yield number, start_batches(model, batches, "document", on_batch=on_batch)
-
-
-def _as_they_are(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    return vectors
+        yield number, start_batches(model, batches, "document", on_batch=on_batch)
 
 
 def default_batch_size(model: "SentenceTransformer") -> int:
