@@ -64,7 +64,8 @@ def is_usable(layer_input: Tensor, is_training: bool) -> bool:
     """Whether the kernels may stand in for the plain version: on these states, at this moment."""
     if is_training or torch.is_grad_enabled() or not (layer_input.is_cuda or is_interpreted()):
         return False
-    if torch.jit.is_tracing() or torch.compiler.is_exporting():
+    # `torch.compiler.is_exporting()` is true in every compiled graph before torch 2.12, so the flag itself is read.
+    if torch.jit.is_tracing() or getattr(torch.compiler, "_is_exporting_flag", False):
         return False
     if torch.compiler.is_compiling():
         return HAS_TRITON
