@@ -10,6 +10,7 @@ vectors/          shards as retrieval/encode.py writes them; a build that was cu
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprin
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.shards import MANIFEST as SHARDS_MANIFEST
 from boolbert.retrieval.shards import SHARD_SIZE, Shards, begin, check_fields, shard_count, shard_rows, write_shard
+from boolbert.retrieval.sieve import Sieve
 
 if TYPE_CHECKING:
     from boolbert.retrieval.models import SearchModel
@@ -65,6 +67,11 @@ class Index:
 
     def __len__(self) -> int:
         return len(self.vectors)
+
+    @cached_property
+    def sieve(self) -> Sieve:
+        """Its vectors, for one query after the other on a CPU."""
+        return Sieve(self.vectors)
 
     def __getitem__(self, row: int) -> Document:
         with (self.folder / DOCUMENTS).open("rb") as file:

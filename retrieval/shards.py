@@ -80,6 +80,15 @@ class Shards:
             return pieces[0]
         return np.concatenate([np.empty((0, self.shape[1]), self.manifest["storage"]), *pieces])
 
+    def rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """The vectors of some rows, copied."""
+        found = np.empty((len(rows), self.shape[1]), self.manifest["storage"])
+        numbers = rows // self._shard_size
+        for number in np.unique(numbers):
+            is_there = numbers == number
+            found[is_there] = self._parts[number][rows[is_there] - number * self._shard_size]
+        return found
+
 
 def begin(folder: Path, manifest: dict[str, Any]) -> None:
     """Make a folder ready for shards. A manifest that is there stays: an earlier call is continued."""

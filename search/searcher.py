@@ -477,10 +477,12 @@ class BoolSearcher:
         self, index: Index, parts: QueryVectors, k: int, exclude_above: float | None
     ) -> tuple[list[float], list[int]]:
         """The scores and rows of the k best documents, without those that are too near to what is excluded."""
-        device = self._device
+        device = torch.device(self._device)
         vectors = index.vectors.on(device)
         if exclude_above is None or parts.excluded is None:
-            scores, rows = top_k(parts.asked[None], vectors, k, device=device)
+            asked = parts.asked[None]
+            is_cpu = device.type == "cpu"
+            scores, rows = index.sieve.top_k(asked, k) if is_cpu else top_k(asked, vectors, k, device=device)
             return scores[0].tolist(), rows[0].tolist()
         check_shapes(parts.asked[None], vectors, k)
         score, excluded = (

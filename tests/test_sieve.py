@@ -1,0 +1,180 @@
+"""Documents that are ruled out in half precision: the answer is that of the exact search, whatever the vectors."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boolbert.errors import RetrievalError
+from boolbert.retrieval import sieve as sieves
+from boolbert.retrieval.index import Index
+from boolbert.retrieval.neighbours import top_k
+from boolbert.retrieval.shards import Shards
+from boolbert.retrieval.sieve import AFTER, Sieve
+from boolbert.retrieval.two_sided import two_sided
+
+
+@pytest.fixture(autouse=True)
+def from_the_first_document_on(monkeypatch):
+    monkeypatch.setattr(sieves, "FEWEST", 1)
+
+
+def write_shards(folder, vectors, shard_size=64):
+    folder.mkdir(exist_ok=True)
+    manifest = {"documents": len(vectors), "size": vectors.shape[1], "shard_size": shard_size, "batch_size": 1}
+    manifest |= {"storage": str(vectors.dtype), "corpus": "made up", "model": "made up"}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    for number, start in enumerate(range(0, len(vectors), shard_size)):
+        np.save(folder / f"vectors-{number:05d}.npy", vectors[start : start + shard_size])
+    return Shards(folder)
+
+
+def prepared(shards, query, k=5, seconds=100.0):
+    """A sieve with its copy: it had so many seconds."""
+    sieve = Sieve(shards)
+    sieve._prepare(query, k, seconds)
+    return sieve
+
+
+def unit(vectors):
+    return (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(np.float32)
+
+
+def made(rng, kind, count, size):
+    """Documents and a query of several vectors, alone or with what it excludes."""
+    documents, vectors = unit(rng.normal(size=(count, size))), unit(rng.normal(size=(1, 3, size)))
+    if kind == "two-sided":
+        parts = torch.from_numpy(vectors), torch.from_numpy(documents[:1]), torch.tensor([[0.4, 0.2]])
+        return documents, two_sided(*parts).numpy()
+    return documents * (1 if kind == "one" else 7), vectors[:, :1] * 3 if kind == "one" else vectors
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), k=st.integers(1, 20), kind=st.sampled_from(["one", "several", "two-sided"]))
+def test_it_answers_as_the_exact_search(tmp_path_factory, seed, k, kind):
+    documents, query = made(np.random.default_rng(seed), kind, 700, 16)
+    shards = write_shards(tmp_path_factory.mktemp("vectors"), documents)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sieves, "MOST_LEFT", 1)
+        sieve = prepared(shards, query, k)
+    assert sieve._copy is not None
+    got, wanted = sieve.top_k(query, k), top_k(query, shards, k, device="cpu")
+    assert got[1].tolist() == wanted[1].tolist()
+    np.testing.assert_allclose(got[0], wanted[0], rtol=1e-5)
+    assert [part.dtype for part in got] == [part.dtype for part in wanted]
+
+
+def close_together(tmp_path, seed=0):
+    """A query, and 40 of 2,000 documents that half precision can hardly tell apart."""
+    rng = np.random.default_rng(seed)
+    documents, query = unit(rng.normal(size=(2_000, 64))), unit(rng.normal(size=(1, 1, 64)))
+    documents[::50] = unit(query[0] + 0.1 * unit(rng.normal(size=(40, 64))))
+    return write_shards(tmp_path / f"close-{seed}", documents), query
+
+
+def test_what_half_precision_cannot_tell_apart(tmp_path, monkeypatch):
+    cases = [close_together(tmp_path, seed) for seed in range(20)]
+    wanted = [top_k(query, shards, 5, device="cpu")[1].tolist() for shards, query in cases]
+    assert [prepared(shards, query).top_k(query, 5)[1].tolist() for shards, query in cases] == wanted
+    # Without the bound some answers are wrong.
+    monkeypatch.setattr(sieves.Sieve, "_is_within", lambda *_: True)
+    monkeypatch.setattr(sieves, "ERROR", 0.0)
+    assert [prepared(shards, query).top_k(query, 5)[1].tolist() for shards, query in cases] != wanted
+
+
+def test_where_too_many_are_left_all_are_read(tmp_path, monkeypatch):
+    shards, query = close_together(tmp_path)
+    sieve = prepared(shards, query)
+    assert sieve._sifted(query, sieve._copy, sieve._longest, 5) is not None
+    monkeypatch.setattr(sieves, "MOST_LEFT", 1 / 100)
+    assert sieve._sifted(query, sieve._copy, sieve._longest, 5) is None
+    assert sieve.top_k(query, 5)[1].tolist() == top_k(query, shards, 5, device="cpu")[1].tolist()
+
+
+def test_ties_go_to_the_lower_row(tmp_path):
+    documents = np.zeros((2_000, 4), np.float32)
+    documents[[1_900, 70, 3]] = 1
+    shards, query = write_shards(tmp_path / "ties", documents), np.ones((1, 1, 4), np.float32)
+    assert prepared(shards, query, 2).top_k(query, 2)[1].tolist() == [[3, 70]]
+
+
+def test_a_copy_that_does_not_pay_is_not_kept(tmp_path, monkeypatch):
+    shards, query = close_together(tmp_path)
+    assert prepared(shards, query, seconds=0.0)._copy is None
+    assert prepared(shards, query)._copy is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(sieves, "LARGEST", 100)
+        assert prepared(shards, query)._copy is None
+    with monkeypatch.context() as patch:
+        patch.setattr(sieves, "FEWEST", 2_001)
+        assert prepared(shards, query)._copy is None
+
+
+def test_a_machine_whose_products_are_worse_than_the_bound_goes_without(tmp_path, monkeypatch):
+    shards, query = close_together(tmp_path)
+    products = sieves._products
+    monkeypatch.setattr(sieves, "_products", lambda *args: products(*args) + 0.02)
+    assert prepared(shards, query)._copy is None
+
+
+def test_what_is_wrong_is_said_with_the_copy_too(tmp_path):
+    shards, query = close_together(tmp_path)
+    sieve = prepared(shards, query)
+    with pytest.raises(RetrievalError, match="query vector 0 holds NaN"):
+        sieve.top_k(np.full_like(query, np.nan), 5)
+    with pytest.raises(RetrievalError, match="size 3, document vectors of size 64"):
+        sieve.top_k(np.ones((1, 1, 3), np.float32), 5)
+    with pytest.raises(RetrievalError, match="k must be at least 1"):
+        sieve.top_k(query, 0)
+
+
+def test_vectors_that_are_no_numbers_are_not_copied(tmp_path):
+    documents = np.ones((100, 4), np.float32)
+    documents[70, 2] = np.inf
+    shards, query = write_shards(tmp_path / "broken", documents), np.ones((1, 1, 4), np.float32)
+    sieve = Sieve(shards)
+    for _ in range(AFTER + 1):
+        with pytest.raises(RetrievalError, match="document vector 70 holds NaN or infinity"):
+            sieve.top_k(query, 5)
+    assert sieve._copy is None
+
+
+@pytest.mark.parametrize("storage", ["float32", "float16"])
+def test_rows_of_several_shards(tmp_path, storage):
+    documents = np.random.default_rng(0).normal(size=(200, 8)).astype(storage)
+    shards = write_shards(tmp_path / storage, documents)
+    rows = np.array([199, 0, 64, 63, 64])
+    assert (shards.rows(rows) == documents[rows]).all()
+    assert shards.rows(rows).dtype == storage
+    assert shards.rows(np.array([], np.int64)).shape == (0, 8)
+
+
+def test_a_searcher_asks_it_from_the_third_query_on(tmp_path, lively, tiny_config, tokenizer, monkeypatch):
+    from search_fixtures import QUERY, write_documents, write_run
+
+    from boolbert.search import BoolSearcher
+
+    write_run(tmp_path / "run", lively, tiny_config, tokenizer, gate="cue")
+    searcher = BoolSearcher(tmp_path / "run", build(tmp_path, write_documents), device="cpu")
+    assert isinstance(searcher.index, Index)
+    monkeypatch.setattr(Sieve, "_prepare", lambda self, query, k, seconds: prepare(self, query, k, 100.0))
+    monkeypatch.setattr(sieves, "MOST_LEFT", 1)
+    answers = []
+    for number in range(AFTER + 1):
+        assert (searcher.index.sieve._copy is not None) == (number >= AFTER)
+        answers.append([(hit.row, pytest.approx(hit.score, abs=1e-5)) for hit in searcher.search(QUERY, k=4)])
+    assert answers[-1] == answers[0]
+
+
+prepare = Sieve._prepare
+
+
+def build(tmp_path, write_documents):
+    from boolbert.retrieval.index import build_index
+    from boolbert.retrieval.models import load_model
+
+    model = load_model(str(tmp_path / "run"), device="cpu")
+    return build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", model, progress=False)
