@@ -32,6 +32,8 @@ from transformers.utils.generic import can_return_tuple
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_boolbert import OPERATORS, BoolBertConfig
+from .gradients_boolbert import boolean_columns as trained_columns
+from .gradients_boolbert import is_trainable
 from .kernels_boolbert import (
     SharedInputs,
     activated,
@@ -565,6 +567,8 @@ class BoolBertSelfAttention(BertSelfAttention):
         columns = operators[1] - operators[0] + (has_not and self.not_reach == "both") + has_padding
         width = self.attention_head_size + columns
         width += -width % HEAD_MULTIPLE
+        if torch.is_grad_enabled():
+            return self._trained_inputs(hidden_states, has_padding, boolean, packed, width)
         is_narrow = self._has_narrow_values(hidden_states, width)
         return attention_inputs(
             self,
@@ -577,6 +581,33 @@ class BoolBertSelfAttention(BertSelfAttention):
             has_padding=has_padding,
             masked_score=MASKED_SCORE,
         )
+
+    def _trained_inputs(
+        self, hidden_states: Tensor, has_padding: bool, boolean: tuple[Any, ...], packed: Tensor, width: int
+    ) -> tuple[Tensor, Tensor, Tensor] | None:
+        """The same with gradients, on a GPU one kernel for the columns; None where the layer was changed."""
+        operators, cue_probs, _, gate, operator_embeddings, _, reader_logits, _ = boolean
+        sides = trained_columns(
+            self,
+            hidden_states,
+            packed,
+            cue_probs,
+            gate,
+            operator_embeddings,
+            reader_logits,
+            operators,
+            columns=width - self.attention_head_size,
+            has_padding=has_padding,
+            masked_score=MASKED_SCORE,
+        )
+        if sides is None:
+            return None
+        shape = (*hidden_states.shape[:2], self.num_attention_heads, self.attention_head_size)
+        query, key, value = (part(hidden_states).view(shape) for part in (self.query, self.key, self.value))
+        is_narrow = self._has_narrow_values(query, width)
+        value = value if is_narrow else F.pad(value, (0, width - self.attention_head_size))
+        query, key = torch.cat([query, sides[0]], -1), torch.cat([key, sides[1]], -1)
+        return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
 
     # Changed weights are noticed by themselves. Here what was made of them makes room, and writes that leave no trace
     # are met.
@@ -1051,7 +1082,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         chosen = slice(first, last)
         embeddings = self.operator_embeddings[chosen]
         reader = None if scope_logits is None else scope_logits[:, chosen]
-        is_fused = not are_recorded and is_usable(states, self.training)
+        is_fused = not are_recorded and (is_usable(states, self.training) or is_trainable(states))
         packed: Any = None
         if is_fused and not torch.compiler.is_compiling():
             packed = pack_with_distances(

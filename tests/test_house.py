@@ -20,6 +20,7 @@ FILES = {
     "terminal": "ground",
     "configuration_boolbert": "model",
     "kernels_boolbert": "model",
+    "gradients_boolbert": "model",
     "modeling_boolbert": "model",
     "sentence_boolbert": "sentence",
     "runs": "runs",
@@ -50,7 +51,13 @@ ALLOWED |= {
     "app": {*ENGINE, "search", "serve"},
     "cli": {*ENGINE, "search", "serve", "eval", "train", "hub", "tools"},
 }
-HUB_FILES = ("configuration_boolbert", "kernels_boolbert", "modeling_boolbert", "sentence_boolbert")
+HUB_FILES = (
+    "configuration_boolbert",
+    "kernels_boolbert",
+    "gradients_boolbert",
+    "modeling_boolbert",
+    "sentence_boolbert",
+)
 
 
 def source_files():
