@@ -106,11 +106,13 @@ def boolean_columns(
         scaling=layer.scaling,
         temperature=scopes.temperature if noise is not None else 1.0,
     )
-    weights = (scopes.cue_weight, scopes.bias, scopes.threshold, biases.sigma)
-    weights += (biases.position_weight, biases.output_weight, biases.output_bias)
-    return Experts.apply(  # type: ignore[no-untyped-call]
-        packed, noise, setting, taps, hidden, cue_probs, reader_logits, gate, film, gate_logits, *weights
+    tensors = (
+        *(taps, hidden, cue_probs, reader_logits, gate, film, gate_logits),
+        *(scopes.cue_weight, scopes.bias, scopes.threshold, biases.sigma),
+        *(biases.position_weight, biases.output_weight, biases.output_bias),
     )
+    sides: tuple[Tensor, Tensor] = Experts.apply(packed, noise, setting, *tensors)
+    return sides
 
 
 class Experts(torch.autograd.Function):
@@ -157,7 +159,7 @@ class Experts(torch.autograd.Function):
             around = (setting.first, NUM_OPERATORS - setting.first - count)
             total, of_position = F.pad(total, (0, 0, 0, 0, *around)), F.pad(of_position, (0, 0, *around))
         needed = ctx.needs_input_grad[3:]
-        found = (
+        found: tuple[Any, ...] = (
             *(tap_gradient, hidden_gradient, cue_gradient.sum(2) if needed[2] else None, token_gradient[0]),
             *(token_gradient[1].sum(-1) if needed[4] else None, film, gate_logits),
             *(total[:, CUE_WEIGHT : CUE_WEIGHT + kernel].transpose(0, 1), total[:, CONV_BIAS]),
