@@ -3,6 +3,7 @@
 
 Step by step, as `modeling_boolbert.py` does it elsewhere, a Boolean layer launches some seventy kernels forwards and a
 hundred backwards, most of them for a few numbers: the processor cannot launch them as fast as a GPU computes them.
+Gradients of gradients and forward-mode derivatives are not here: for these, set `modeling_boolbert.is_trainable` aside.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,9 @@ from .kernels_boolbert import (
     REACHES,
     OperatorRange,
     block_of,
+    is_gelu,
     is_interpreted,
+    on_device_of,
     weights_of,
     working_dtype,
 )
@@ -55,7 +58,7 @@ def is_trainable(states: Tensor) -> bool:
     """
     if not torch.is_grad_enabled() or not HAS_TRITON or not (states.is_cuda or is_interpreted()):
         return False
-    if torch.jit.is_tracing() or torch.compiler.is_compiling():
+    if torch.jit.is_tracing() or torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
         return False
     return type(states) is Tensor and bool(triton_kernels())
 
@@ -79,11 +82,11 @@ def boolean_columns(
     `packed` is what `kernels_boolbert.pack` gives, and of these operators alone, as cues, gate, embeddings and logits
     are. Those are there for their gradients.
     """
-    if layer.config.hidden_act != "gelu" or working_dtype(hidden_states, hidden_states) not in DTYPES:
-        return None
-    if weights_of(layer) is None:
+    if weights_of(layer) is None or working_dtype(hidden_states, hidden_states) not in DTYPES:
         return None
     scopes, biases = layer.scope_predictor, layer.bias_predictor
+    if not is_gelu(biases.activation):
+        return None
     heads, size, units = layer.num_attention_heads, hidden_states.shape[-1], biases.hidden_size
     count = operators[1] - operators[0]
     if count == NUM_OPERATORS:
@@ -93,9 +96,14 @@ def boolean_columns(
         weight = scopes.context.weight.view(scopes.kernel, -1, heads, size)[:, chosen]
         taps = F.linear(hidden_states, weight.reshape(-1, size))
         hidden = F.linear(hidden_states, biases.dense.weight[rows], biases.dense.bias[rows])
-    noise = torch.rand(*hidden_states.shape[:2], count, heads, device=hidden.device) if scopes.training else None
+    noise = None
+    if scopes.training:
+        shape = (*hidden_states.shape[:2], count, heads)
+        noise = torch.rand(shape, dtype=torch.float32, device=hidden.device)
     with torch.autocast(hidden.device.type, enabled=False):  # a few numbers: casts would take longer
-        film, gate_logits = scopes.film.modulation(embeddings), biases.operator_gate(embeddings)
+        film, gate_logits = (
+            linear(embeddings.to(linear.weight.dtype)) for linear in (scopes.film.modulation, biases.operator_gate)
+        )
     setting = Setting(
         heads=heads,
         columns=columns,
@@ -196,28 +204,41 @@ def run(
     (batch, length, _), count, (kernel, _, heads) = hidden.shape, gate.shape[1], small[2].shape
     tokens, units = batch * length, hidden.shape[2] // count
     block, block_hidden, warps = block_sizes(tokens)
-    triton_kernels()["experts"][(-(-tokens // block), count)](
-        *(taps, hidden, packed, packed if noise is None else noise, gate, *small, *written, *strides, tokens, length),
-        IS_BACKWARD=is_backward,
-        OPERATORS=count,
-        FIRST=setting.first,
-        ALL=NUM_OPERATORS,
-        HEADS=heads,
-        COLUMNS=setting.columns,
-        HIDDEN=units,
-        TAPS=kernel,
-        HAS_NOT=setting.first + count == NUM_OPERATORS,
-        REACH=setting.reach,
-        HAS_PADDING=setting.has_padding,
-        HAS_NOISE=noise is not None,
-        MASKED=setting.masked_score,
-        STRENGTH=1 / setting.scaling,
-        TEMPERATURE=setting.temperature,
-        BLOCK=block,
-        BLOCK_HEADS=block_of(heads),
-        BLOCK_HIDDEN=min(block_hidden, block_of(units)),
-        num_warps=warps,
-    )
+    launch = triton_kernels()["experts"][(-(-tokens // block), count)]
+    with on_device_of(hidden):
+        launch(
+            *(
+                taps,
+                hidden,
+                packed,
+                packed if noise is None else noise,
+                gate,
+                *small,
+                *written,
+                *strides,
+                tokens,
+                length,
+            ),
+            IS_BACKWARD=is_backward,
+            OPERATORS=count,
+            FIRST=setting.first,
+            ALL=NUM_OPERATORS,
+            HEADS=heads,
+            COLUMNS=setting.columns,
+            HIDDEN=units,
+            TAPS=kernel,
+            HAS_NOT=setting.first + count == NUM_OPERATORS,
+            REACH=setting.reach,
+            HAS_PADDING=setting.has_padding,
+            HAS_NOISE=noise is not None,
+            MASKED=setting.masked_score,
+            STRENGTH=1 / setting.scaling,
+            TEMPERATURE=setting.temperature,
+            BLOCK=block,
+            BLOCK_HEADS=block_of(heads),
+            BLOCK_HIDDEN=min(block_hidden, block_of(units)),
+            num_warps=warps,
+        )
 
 
 @cache

@@ -3,7 +3,7 @@
 a CPU less than half of them.
 
 `modeling_boolbert.py` computes the same step by step wherever this file does not apply: with gradients, in training, in
-a compiled or traced graph, in half precision on a CPU, without Triton on a GPU, and for layers that somebody changed.
+a traced graph, in half precision on a CPU, without Triton on a GPU, and for layers that somebody changed.
 """
 
 import contextlib
@@ -70,6 +70,13 @@ def is_usable(layer_input: Tensor, is_training: bool) -> bool:
     if torch.compiler.is_compiling():
         return HAS_TRITON
     return type(layer_input) is Tensor and HAS_TRITON and bool(triton_kernels())
+
+
+def on_device_of(states: Tensor) -> contextlib.AbstractContextManager[Any]:
+    """Triton starts kernels on the current GPU, which may be another one than that of the states."""
+    if not states.is_cuda or states.device.index == torch.cuda.current_device():
+        return contextlib.nullcontext()
+    return torch.cuda.device(states.device)
 
 
 class Made(NamedTuple):
@@ -150,6 +157,8 @@ def are_untouched(modules: Sequence[nn.Module], kinds: Sequence[type[nn.Module]]
         if type(module) is not kind:
             return False
     for module in modules:
+        if module._backward_hooks or module._backward_pre_hooks:
+            return False
         if module._forward_pre_hooks or module._forward_hooks or "forward" in module.__dict__:
             # transformers leaves its recording hooks behind; where something is recorded nobody asks here.
             hooks = [getattr(hook, "__module__", "") for hook in module._forward_hooks.values()]
@@ -165,7 +174,9 @@ def weights_of(layer: Any) -> list[Tensor] | None:
     """
     modules = layer._modules
     scope, bias = modules["scope_predictor"], modules["bias_predictor"]
-    film, inner = scope._modules["film"], bias._modules
+    film, inner = scope._modules.get("film"), bias._modules
+    if film is None or "dense" not in inner:  # somebody's wrapper
+        return None
     linears = (
         *(modules["query"], modules["key"], modules["value"], inner["dense"], scope._modules["context"]),
         *(film._modules["modulation"], inner["operator_gate"]),
@@ -395,10 +406,14 @@ def small_weights(weights: Sequence[Tensor], embeddings: Tensor, operators: Oper
     )
 
 
+def is_gelu(activation: Any) -> bool:
+    """Whether an activation is GELU, as exact as torch has it."""
+    return type(activation) is GELUActivation and activation.act is F.gelu
+
+
 def activated(states: Tensor, activation: Any) -> Tensor:
     """What an activation gives for states that nobody else needs: GELU in their own memory."""
-    is_gelu = type(activation) is GELUActivation and activation.act is F.gelu
-    return torch.ops.aten.gelu_(states) if is_gelu else activation(states)
+    return torch.ops.aten.gelu_(states) if is_gelu(activation) else activation(states)
 
 
 def short_inputs(
@@ -489,24 +504,25 @@ def pack_with_distances(
     batch, operators, length = cue_probs.shape
     packed = cue_probs.new_empty(batch, 3 * operators + 1, length)
     reader = cue_probs if reader_logits is None else reader_logits
-    triton_kernels()["distances"][(batch * operators, -(-length // 64))](
-        cue_probs,
-        reader,
-        token_mask,
-        packed,
-        length,
-        window,
-        *cue_probs.stride(),
-        *reader.stride(),
-        *token_mask.stride(),
-        OPERATORS=operators,
-        HAS_NOT=has_not,
-        HAS_READER=reader_logits is not None,
-        DECISION=decision,
-        UNREACHED=unreached,
-        BLOCK=64,
-        num_warps=4,
-    )
+    with on_device_of(cue_probs):
+        triton_kernels()["distances"][(batch * operators, -(-length // 64))](
+            cue_probs,
+            reader,
+            token_mask,
+            packed,
+            length,
+            window,
+            *cue_probs.stride(),
+            *reader.stride(),
+            *token_mask.stride(),
+            OPERATORS=operators,
+            HAS_NOT=has_not,
+            HAS_READER=reader_logits is not None,
+            DECISION=decision,
+            UNREACHED=unreached,
+            BLOCK=64,
+            num_warps=4,
+        )
     return packed
 
 
@@ -543,23 +559,24 @@ def scope_logits(reader: Any, hidden_states: Tensor, cue_probs: Tensor, token_ma
         features = torch.addmm(features, cues, cue_weight)
         for layer, norm in enumerate(reader.norms):
             after = torch.empty_like(features)
-            triton_kernels()["reader"][(-(-tokens // block),)](
-                features,
-                after,
-                token_mask,
-                weights[layer],
-                vectors[layer],
-                tokens,
-                length,
-                2**layer,
-                token_mask.stride(0),
-                token_mask.stride(1),
-                EPSILON=norm.eps,
-                SIZE=size,
-                BLOCK=block,
-                BLOCK_SIZE=block_of(size),
-                num_warps=4,
-            )
+            with on_device_of(features):
+                triton_kernels()["reader"][(-(-tokens // block),)](
+                    features,
+                    after,
+                    token_mask,
+                    weights[layer],
+                    vectors[layer],
+                    tokens,
+                    length,
+                    2**layer,
+                    token_mask.stride(0),
+                    token_mask.stride(1),
+                    EPSILON=norm.eps,
+                    SIZE=size,
+                    BLOCK=block,
+                    BLOCK_SIZE=block_of(size),
+                    num_warps=4,
+                )
             features = after
         logits = F.linear(features, output, output_bias)
     return logits.view(batch, length, -1).transpose(1, 2).float()
@@ -649,35 +666,36 @@ def boolean_product(
     is_small, hidden = tokens <= FEW_TOKENS, position_weight.shape[1]
     block, block_hidden, warps = SMALL_BLOCKS if is_small else LARGE_BLOCKS
     count = 1 if is_small else last - first
-    triton_kernels()["experts"][(-(-tokens // block), (last - first) // count)](
-        product,
-        packed,
-        gate,
-        constants,
-        position_weight,
-        output_weight,
-        tokens,
-        length,
-        ROW=row,
-        OPERATORS=last - first,
-        COUNT=count,
-        HEADS=heads,
-        HEAD=size,
-        WIDTH=widths[0],
-        VALUE_WIDTH=widths[1],
-        HIDDEN=hidden,
-        TAPS=constants.shape[1] - CUE_WEIGHT,
-        HAS_NOT=last == 3,
-        REACH=reach,
-        HAS_PADDING=has_padding,
-        MASKED=masked_score,
-        STRENGTH=1 / scaling,
-        BLOCK=block,
-        BLOCK_HEADS=constants.shape[2],
-        BLOCK_HIDDEN=min(block_hidden, block_of(hidden)),
-        BLOCK_COLUMNS=1 << (widths[0] - size - 1).bit_length(),
-        num_warps=warps,
-    )
+    with on_device_of(product):
+        triton_kernels()["experts"][(-(-tokens // block), (last - first) // count)](
+            product,
+            packed,
+            gate,
+            constants,
+            position_weight,
+            output_weight,
+            tokens,
+            length,
+            ROW=row,
+            OPERATORS=last - first,
+            COUNT=count,
+            HEADS=heads,
+            HEAD=size,
+            WIDTH=widths[0],
+            VALUE_WIDTH=widths[1],
+            HIDDEN=hidden,
+            TAPS=constants.shape[1] - CUE_WEIGHT,
+            HAS_NOT=last == 3,
+            REACH=reach,
+            HAS_PADDING=has_padding,
+            MASKED=masked_score,
+            STRENGTH=1 / scaling,
+            BLOCK=block,
+            BLOCK_HEADS=constants.shape[2],
+            BLOCK_HIDDEN=min(block_hidden, block_of(hidden)),
+            BLOCK_COLUMNS=1 << (widths[0] - size - 1).bit_length(),
+            num_warps=warps,
+        )
     return product
 
 

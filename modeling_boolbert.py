@@ -567,7 +567,10 @@ class BoolBertSelfAttention(BertSelfAttention):
         columns = operators[1] - operators[0] + (has_not and self.not_reach == "both") + has_padding
         width = self.attention_head_size + columns
         width += -width % HEAD_MULTIPLE
-        if torch.is_grad_enabled():
+        # Without gradients in training: the first pass of reentrant checkpointing, which needs the same noise.
+        if torch.is_grad_enabled() or self.training:
+            if torch.compiler.is_compiling():
+                return None
             return self._trained_inputs(hidden_states, has_padding, boolean, packed, width)
         is_narrow = self._has_narrow_values(hidden_states, width)
         return attention_inputs(

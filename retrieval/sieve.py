@@ -1,20 +1,22 @@
 """The best documents of one query after the other, on a CPU: nearly all are ruled out in half precision.
 
 There the time of a query goes into reading all vectors from memory. A copy in bfloat16 is half as long, and its
-products are off by a known bound: who is further below the k-th best than that cannot be among the best. The others'
-scores come from the vectors themselves, so the answer is the one that `neighbours.top_k` gives.
+products are off by a known bound: who is further below the k-th best than twice that cannot be among the best. The
+others' scores come from the vectors themselves, so the answer is the one that `neighbours.top_k` gives.
 """
 
 import itertools
 import math
 import time
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from boolbert.retrieval.neighbours import Ranked, Scores, best_of, check_shapes, dot_products, top_k
+from boolbert.retrieval.neighbours import Ranked, Scores, best_of, check_shapes, top_k
 from boolbert.retrieval.shards import SHARD_SIZE, Shards
 from boolbert.retrieval.two_sided import is_two_sided
 
@@ -24,8 +26,10 @@ AFTER = 3
 FEWEST, LARGEST = 20_000, 1 << 30
 # Of a product of two vectors of length 1: both are rounded to 8 bits, and so is the product; the rest is for sums.
 ERROR = 3.1 * 2.0**-8
-# How often the copy is timed.
-TRIES = 5
+# How often each way is timed.
+TRIES = 3
+# After so many queries in a row for which it was of no use, the copy is given up.
+MOST_IN_VAIN = 8
 # Where more than this share is left, the sieve is of no use.
 MOST_LEFT = 1 / 16
 
@@ -36,83 +40,94 @@ class Sieve:
     def __init__(self, vectors: Shards):
         self._vectors = vectors
         self._count = itertools.count(1)  # of queries; threads share it
-        self._copy: Tensor | None = None
-        self._longest = 0.0
+        self._copy: Copy | None = None
+        self._in_vain = 0  # queries in a row for which the copy was of no use
 
     def top_k(self, query: Any, k: int) -> tuple[Scores, Ranked]:
         """What `neighbours.top_k` gives for one query, (1, K, D) or `two_sided`, on the CPU."""
-        copy, found = self._copy, None
+        copy = self._copy
         if copy is not None:
             check_shapes(query, self._vectors, k)
-            found = self._sifted(query, copy, self._longest, k)
-        if found is not None:
-            return found
-        began = time.perf_counter()
-        found = top_k(query, self._vectors, k, device="cpu")
+            found = self._sifted(query, copy, k)
+            if found is not None:
+                self._in_vain = 0
+                return found
+            self._in_vain += 1
+            if self._in_vain >= MOST_IN_VAIN:
+                self._copy = None
+        exact = top_k(query, self._vectors, k, device="cpu")
         if copy is None and next(self._count) == AFTER:
-            self._prepare(query, k, time.perf_counter() - began)
-        return found
+            with suppress(RuntimeError, MemoryError):  # there is no room for a copy; the answer is here already
+                self._copy = self._prepared(query, k)
+        return exact
 
-    def _prepare(self, query: Any, k: int, seconds: float) -> None:
-        """Make the copy; keep it if it answers in less than the vectors' own seconds, and is within its bound."""
+    def _prepared(self, query: Any, k: int) -> "Copy | None":
+        """A copy of the vectors, if it answers this query sooner than they do, and within its bound."""
         count, size = self._vectors.shape
         if count < FEWEST or 2 * count * size > LARGEST:
-            return
-        try:
-            copy = torch.empty(count, size, dtype=torch.bfloat16)
-        except RuntimeError:  # there is no room
-            return
-        longest = 0.0
+            return None
+        halves, longest = torch.empty(count, size, dtype=torch.bfloat16), 0.0
         for start in range(0, count, SHARD_SIZE):
             block = torch.from_numpy(np.asarray(self._vectors[start : start + SHARD_SIZE], dtype=np.float32))
-            copy[start : start + SHARD_SIZE] = block
+            halves[start : start + SHARD_SIZE] = block
             longest = max(longest, float(torch.linalg.vector_norm(block, dim=1).max()))
-        if not math.isfinite(longest) or not self._is_within(query, copy, longest):
-            return
-        times = []
-        for _ in range(TRIES):  # the first one prepares products of this shape, and another may be disturbed
-            began = time.perf_counter()
-            if self._sifted(query, copy, longest, k) is None:
-                return
-            times.append(time.perf_counter() - began)
-        if min(times) < seconds:
-            self._longest = longest
-            self._copy = copy  # last: threads look at this one
-
-    def _is_within(self, query: Any, copy: Tensor, longest: float) -> bool:
-        """Whether this machine's products in half precision keep to the bound, on some thousand documents."""
-        rows, exact = _rows(query, self._vectors), self._vectors[:SHARD_SIZE].astype(np.float64)
-        off = (_products(copy[:SHARD_SIZE], rows).double() - torch.from_numpy(exact) @ rows.double().T).abs().amax(0)
-        return bool((off <= ERROR * longest * torch.linalg.vector_norm(rows.double(), dim=1)).all())
-
-    def _sifted(self, query: Any, copy: Tensor, longest: float, k: int) -> tuple[Scores, Ranked] | None:
-        """The k best documents; None where too many are left."""
-        rows = _rows(query, self._vectors)
-        if not torch.isfinite(rows).all():
-            return None  # `neighbours.top_k` says what is wrong
-        products = _products(copy, rows)  # (N, rows)
-        reach = torch.linalg.vector_norm(rows, dim=1)
-        if is_two_sided(query, self._vectors):
-            scores = products[:, :-1].amax(1) - (products[:, -1] + float(query[0, -1, -1])).clamp_min(0)
-            off = reach[:-1].max() + reach[-1]
-        else:
-            scores, off = products.amax(1), reach.max()
-        edge = scores.topk(min(k, len(scores))).values[-1] - 2 * ERROR * longest * off
-        left = (scores >= edge).nonzero().flatten()
-        if len(left) > max(MOST_LEFT * len(scores), k):
+        copy = Copy(halves, longest)
+        if not math.isfinite(longest) or self._sifted(query, copy, k) is None:
             return None
-        exact = dot_products(torch.as_tensor(query, dtype=torch.float32), self._vectors.rows(left.numpy()))
-        best, places = best_of(exact, len(left), k)
+        exact = _seconds(lambda: top_k(query, self._vectors, k, device="cpu"))
+        return copy if _seconds(lambda: self._sifted(query, copy, k)) < exact else None
+
+    def _sifted(self, query: Any, copy: "Copy", k: int) -> tuple[Scores, Ranked] | None:
+        """The k best documents; None where too many are left, or something is not as it should be."""
+        given = torch.as_tensor(query, dtype=torch.float64)
+        if k > MOST_LEFT * len(copy.halves) or not torch.isfinite(given).all():
+            return None  # `neighbours.top_k` says what is wrong
+        rows = given[0, :, : self._vectors.shape[1]]
+        products = _products(copy.halves, rows)  # (N, rows)
+        off = ERROR * copy.longest * torch.linalg.vector_norm(rows, dim=1)  # of each row's products, at most
+        is_apart = is_two_sided(query, self._vectors)
+        shift = float(given[0, -1, -1])
+        scores = _scores(products, shift if is_apart else None)
+        bound = float(off[:-1].max() + off[-1] if is_apart else off.max())
+        # Neither who is among the best nor the last of them is further from its score than the bound.
+        left = (scores >= scores.topk(k).values[-1] - 2 * bound).nonzero().flatten()
+        if len(left) > MOST_LEFT * len(scores):
+            return None
+        # In float64, so that documents that are the same have the same score wherever they stand.
+        exact = torch.from_numpy(self._vectors.rows(left.numpy())).double() @ rows.T
+        if ((exact - products[left]).abs() > off).any():  # this machine's products are worse than they should be
+            return None
+        final = _scores(exact, shift if is_apart else None).float()
+        best, places = best_of(lambda start, end: final[None, start:end], len(left), k)
         return best, left.numpy()[places]
 
 
-def _rows(query: Any, vectors: Shards) -> Tensor:
-    """The query's vectors, (rows, D)."""
-    return torch.as_tensor(query[0], dtype=torch.float32)[:, : vectors.shape[1]]
+class Copy(NamedTuple):
+    """Vectors in half precision, and the length of the longest of them before."""
+
+    halves: Tensor
+    longest: float
 
 
-def _products(copy: Tensor, rows: Tensor) -> Tensor:
+def _scores(products: Tensor, shift: float | None) -> Tensor:
+    """The documents' scores from their products with the rows of a query; `shift` is that of two-sided ones."""
+    if shift is None:
+        return products.amax(1)
+    return products[:, :-1].amax(1) - (products[:, -1] + shift).clamp_min(0)
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    """How long it takes where nothing disturbs it."""
+    times = []
+    for _ in range(TRIES):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def _products(halves: Tensor, rows: Tensor) -> Tensor:
     """All dot products, (N, rows). Documents first: in half precision that is faster than the other way round."""
-    rows = rows.to(copy.dtype)
-    found = (copy @ rows[0]).unsqueeze(1) if len(rows) == 1 else copy @ rows.T
+    rows = rows.to(halves.dtype)
+    found = (halves @ rows[0]).unsqueeze(1) if len(rows) == 1 else halves @ rows.T
     return found.float()

@@ -147,6 +147,88 @@ def test_what_the_kernel_leaves_alone(lively, batch, monkeypatch, calls):
     assert not calls
 
 
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_gradient_checkpointing(lively, batch, monkeypatch, calls, reentrant):
+    model = lively(scope_reader_size=16, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0).to(DEVICE).train()
+    # The embeddings are frozen in no test of this, or reentrant checkpointing would see no gradients at all.
+    expected = step(model, batch, monkeypatch, **given(MIXED))
+    count = len(calls)
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": reentrant})
+    got = step(model, batch, monkeypatch, **given(MIXED))
+    assert len(calls) > 2 * count  # forwards twice
+    assert_close(got[0], expected[0])
+    for name, gradient in got[1].items():
+        if not name.endswith(UNSEEN):
+            assert_close(gradient, expected[1][name], atol=1e-5, rtol=1e-4, msg=name)
+
+
+def test_compiled_layers_keep_the_plain_version(lively, batch, monkeypatch, calls):
+    model = lively(scope_reader_size=16).to(DEVICE)
+    expected = step(model, batch, monkeypatch, is_plain=True, **given(MIXED))
+    for layer in model.encoder.layer:
+        layer.compile(backend="eager")
+    got = step(model, batch, monkeypatch, **given(MIXED))
+    assert not calls
+    assert_close(got[0], expected[0], atol=1e-5, rtol=1e-5)
+
+
+class Wrapper(nn.Module):
+    """As adapters wrap a module that is trained as a whole."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("inner"), name)
+
+    def forward(self, *args):
+        return self.inner(*args)
+
+
+@pytest.mark.parametrize("name", ["scope_predictor", "bias_predictor"])
+def test_what_somebody_added_is_honoured(lively, batch, monkeypatch, calls, name):
+    wrapped = lively().to(DEVICE)
+    hooked = lively().to(DEVICE)
+    changed = lively().to(DEVICE)
+    seen = []
+    for model in (wrapped, hooked, changed):
+        for layer in model.encoder.layer:
+            part = layer.attention.self
+            if model is wrapped:
+                setattr(part, name, Wrapper(getattr(part, name)))
+            elif model is hooked:
+                getattr(part, name).register_full_backward_hook(lambda *_: seen.append(1))
+            else:
+                part.bias_predictor.activation = nn.Tanh()
+        step(model, batch, monkeypatch, **given(MIXED))
+    assert not calls
+    assert len(seen) == 2
+
+
+def test_functional_gradients(lively, batch, calls):
+    model = lively().to(DEVICE)
+    inputs = {name: value.to(DEVICE) for name, value in batch.items()}
+
+    def loss(parameters):
+        return torch.func.functional_call(model, parameters, kwargs=inputs).last_hidden_state.sum()
+
+    found = torch.func.grad(loss)({name: parameter.detach() for name, parameter in model.named_parameters()})
+    assert not calls
+    assert any(gradient.abs().sum() > 0 for gradient in found.values())
+
+
+def test_weights_and_embeddings_of_two_precisions(lively, batch, monkeypatch, calls):
+    model = lively(scope_reader_size=16).to(DEVICE)
+    for layer in model.encoder.layer:
+        layer.attention.self.scope_predictor.film.double()
+    step(model, batch, monkeypatch, **given(MIXED))
+    assert calls
+
+
 def test_scopes_that_are_asked_for_are_computed_plainly(lively, batch, calls):
     model = lively(BoolBertForPreTraining).to(DEVICE).train()
     labels = torch.zeros(3, 3, batch["input_ids"].shape[1], dtype=torch.long, device=DEVICE)
@@ -176,3 +258,12 @@ def test_mixed_precision_is_as_far_from_float32_as_the_plain_version(lively, bat
         errors.append(torch.stack(off).median().item())
     assert calls
     assert errors[1] < 2 * errors[0] + 1e-3
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs a CUDA device")
+def test_a_model_in_half_precision_altogether(lively, batch, monkeypatch, calls):
+    model = lively(std=0.1).to(DEVICE, torch.bfloat16)
+    plain, got = (step(model, batch, monkeypatch, is_plain=is_plain, **given(MIXED))[1] for is_plain in (True, False))
+    off = [(got[name] - plain[name]).norm() / (plain[name].norm() + 1e-6) for name in plain if UNSEEN not in name]
+    assert calls
+    assert torch.stack(off).median() < 0.1

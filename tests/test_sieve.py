@@ -1,5 +1,6 @@
 """Documents that are ruled out in half precision: the answer is that of the exact search, whatever the vectors."""
 
+import itertools
 import json
 
 import numpy as np
@@ -32,10 +33,19 @@ def write_shards(folder, vectors, shard_size=64):
     return Shards(folder)
 
 
-def prepared(shards, query, k=5, seconds=100.0):
-    """A sieve with its copy: it had so many seconds."""
+@pytest.fixture(autouse=True)
+def always_faster(monkeypatch):
+    """Whatever is timed takes as long as it says."""
+    times = {"exact": 2.0, "copy": 1.0}
+    order = itertools.cycle(times)
+    monkeypatch.setattr(sieves, "_seconds", lambda work: times[next(order)])
+    return times
+
+
+def prepared(shards, query, k=5):
+    """A sieve with its copy."""
     sieve = Sieve(shards)
-    sieve._prepare(query, k, seconds)
+    sieve._copy = sieve._prepared(query, k)
     return sieve
 
 
@@ -75,23 +85,54 @@ def close_together(tmp_path, seed=0):
     return write_shards(tmp_path / f"close-{seed}", documents), query
 
 
+def by_halves_alone(shards, query, k):
+    halves = torch.from_numpy(shards[:]).bfloat16()
+    return sieves._products(halves, torch.from_numpy(query[0])).amax(1).topk(k).indices[None].tolist()
+
+
 def test_what_half_precision_cannot_tell_apart(tmp_path, monkeypatch):
     cases = [close_together(tmp_path, seed) for seed in range(20)]
     wanted = [top_k(query, shards, 5, device="cpu")[1].tolist() for shards, query in cases]
     assert [prepared(shards, query).top_k(query, 5)[1].tolist() for shards, query in cases] == wanted
-    # Without the bound some answers are wrong.
-    monkeypatch.setattr(sieves.Sieve, "_is_within", lambda *_: True)
+    # With a bound that is too small there is no copy, and where nobody checked, some answers would be wrong.
     monkeypatch.setattr(sieves, "ERROR", 0.0)
-    assert [prepared(shards, query).top_k(query, 5)[1].tolist() for shards, query in cases] != wanted
+    assert [prepared(shards, query)._copy for shards, query in cases] == [None] * 20
+    found = [by_halves_alone(shards, query, 5) for shards, query in cases]
+    assert found != wanted
 
 
 def test_where_too_many_are_left_all_are_read(tmp_path, monkeypatch):
     shards, query = close_together(tmp_path)
     sieve = prepared(shards, query)
-    assert sieve._sifted(query, sieve._copy, sieve._longest, 5) is not None
+    assert sieve._sifted(query, sieve._copy, 5) is not None
     monkeypatch.setattr(sieves, "MOST_LEFT", 1 / 100)
-    assert sieve._sifted(query, sieve._copy, sieve._longest, 5) is None
-    assert sieve.top_k(query, 5)[1].tolist() == top_k(query, shards, 5, device="cpu")[1].tolist()
+    assert sieve._sifted(query, sieve._copy, 5) is None
+    for _ in range(sieves.MOST_IN_VAIN):  # and a copy that is of no use is given up
+        assert sieve._copy is not None
+        assert sieve.top_k(query, 5)[1].tolist() == top_k(query, shards, 5, device="cpu")[1].tolist()
+    assert sieve._copy is None
+
+
+def test_all_documents_can_be_asked_for(tmp_path):
+    shards, query = close_together(tmp_path)
+    got, wanted = prepared(shards, query).top_k(query, 3_000), top_k(query, shards, 3_000, device="cpu")
+    assert got[1].tolist() == wanted[1].tolist()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_documents_that_are_the_same_stand_in_their_order(tmp_path, count):
+    rng = np.random.default_rng(0)
+    documents = unit(rng.normal(size=(4_000, 96)))
+    documents[rng.permutation(4_000)[:3_000]] = np.repeat(documents[:300], 10, axis=0)
+    shards = write_shards(tmp_path / "same", documents)
+    for _ in range(40):
+        query = unit(rng.normal(size=(1, count, 96)))
+        sieve = prepared(shards, query, 25)
+        scores, rows = sieve.top_k(query, 25)
+        pairs = list(zip((-scores[0]).tolist(), rows[0].tolist(), strict=True))
+        assert pairs == sorted(pairs)
+        exact = (documents.astype(np.float64) @ query[0].T.astype(np.float64)).max(1)
+        assert rows[0].tolist() == np.lexsort((np.arange(4_000), -exact.astype(np.float32)))[:25].tolist()
 
 
 def test_ties_go_to_the_lower_row(tmp_path):
@@ -101,16 +142,34 @@ def test_ties_go_to_the_lower_row(tmp_path):
     assert prepared(shards, query, 2).top_k(query, 2)[1].tolist() == [[3, 70]]
 
 
-def test_a_copy_that_does_not_pay_is_not_kept(tmp_path, monkeypatch):
+def test_a_copy_that_does_not_pay_is_not_kept(tmp_path, monkeypatch, always_faster):
     shards, query = close_together(tmp_path)
-    assert prepared(shards, query, seconds=0.0)._copy is None
     assert prepared(shards, query)._copy is not None
+    always_faster["copy"] = 3.0
+    assert prepared(shards, query)._copy is None
+    always_faster["copy"] = 1.0
     with monkeypatch.context() as patch:
         patch.setattr(sieves, "LARGEST", 100)
         assert prepared(shards, query)._copy is None
     with monkeypatch.context() as patch:
         patch.setattr(sieves, "FEWEST", 2_001)
         assert prepared(shards, query)._copy is None
+
+
+def test_no_room_for_a_copy_is_no_error(tmp_path, monkeypatch):
+    shards, query = close_together(tmp_path)
+
+    empty = torch.empty
+
+    def full(*args, **kwargs):
+        if kwargs.get("dtype") == torch.bfloat16:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        return empty(*args, **kwargs)
+
+    monkeypatch.setattr(torch, "empty", full)
+    sieve, wanted = Sieve(shards), top_k(query, shards, 5, device="cpu")[1].tolist()
+    assert [sieve.top_k(query, 5)[1].tolist() for _ in range(AFTER + 1)] == [wanted] * (AFTER + 1)
+    assert sieve._copy is None
 
 
 def test_a_machine_whose_products_are_worse_than_the_bound_goes_without(tmp_path, monkeypatch):
@@ -125,6 +184,11 @@ def test_what_is_wrong_is_said_with_the_copy_too(tmp_path):
     sieve = prepared(shards, query)
     with pytest.raises(RetrievalError, match="query vector 0 holds NaN"):
         sieve.top_k(np.full_like(query, np.nan), 5)
+    sides = made(np.random.default_rng(0), "two-sided", 100, 64)[1]
+    for value in (np.nan, -np.inf):
+        sides[0, -1, -1] = value
+        with pytest.raises(RetrievalError, match="query vector 0 holds NaN"):
+            sieve.top_k(sides, 5)
     with pytest.raises(RetrievalError, match="size 3, document vectors of size 64"):
         sieve.top_k(np.ones((1, 1, 3), np.float32), 5)
     with pytest.raises(RetrievalError, match="k must be at least 1"):
@@ -160,16 +224,12 @@ def test_a_searcher_asks_it_from_the_third_query_on(tmp_path, lively, tiny_confi
     write_run(tmp_path / "run", lively, tiny_config, tokenizer, gate="cue")
     searcher = BoolSearcher(tmp_path / "run", build(tmp_path, write_documents), device="cpu")
     assert isinstance(searcher.index, Index)
-    monkeypatch.setattr(Sieve, "_prepare", lambda self, query, k, seconds: prepare(self, query, k, 100.0))
     monkeypatch.setattr(sieves, "MOST_LEFT", 1)
     answers = []
     for number in range(AFTER + 1):
         assert (searcher.index.sieve._copy is not None) == (number >= AFTER)
         answers.append([(hit.row, pytest.approx(hit.score, abs=1e-5)) for hit in searcher.search(QUERY, k=4)])
     assert answers[-1] == answers[0]
-
-
-prepare = Sieve._prepare
 
 
 def build(tmp_path, write_documents):
