@@ -28,6 +28,7 @@ from .kernels_boolbert import (
     weights_of,
     working_dtype,
 )
+from .kernels_boolbert import triton_kernels as kernels_of_inference
 
 # The rows of a block's share of the gradients for each operator. The convolution's for the cue follow, one per tap, and
 # the output's weight, one per hidden unit.
@@ -243,13 +244,12 @@ def run(
 
 @cache
 def triton_kernels() -> dict[str, Any]:
-    """The kernels, made when they are first needed; none without Triton."""
-    global tl
-    try:
-        import triton
-        import triton.language as tl
-    except ImportError:
+    """The kernel, made when it is first needed; none without Triton, or where it does not work."""
+    if not kernels_of_inference():
         return {}
+    global tl
+    import triton
+    import triton.language as tl
 
     strides = ["of_sentence", "of_token", "of_head"]
 

@@ -8,6 +8,7 @@ a traced graph, in half precision on a CPU, without Triton on a GPU, and for lay
 
 import contextlib
 import os
+import warnings
 import weakref
 import zlib
 from collections.abc import Callable, Sequence
@@ -68,8 +69,14 @@ def is_usable(layer_input: Tensor, is_training: bool) -> bool:
     if torch.jit.is_tracing() or getattr(torch.compiler, "_is_exporting_flag", False):
         return False
     if torch.compiler.is_compiling():
-        return HAS_TRITON
-    return type(layer_input) is Tensor and HAS_TRITON and bool(triton_kernels())
+        return has_kernels()
+    return type(layer_input) is Tensor and has_kernels()
+
+
+@torch.compiler.assume_constant_result
+def has_kernels() -> bool:
+    """Whether there is a Triton that works."""
+    return HAS_TRITON and bool(triton_kernels())
 
 
 def on_device_of(states: Tensor) -> contextlib.AbstractContextManager[Any]:
@@ -730,14 +737,37 @@ def _(
     return hidden_states.new_empty(*hidden_states.shape[:2], columns, dtype=dtype)
 
 
+def can_start(start: Callable[[], Any]) -> bool:
+    """Whether Triton gets a kernel to run: for its first one it needs a C compiler, which slim images do not have."""
+    try:
+        start()
+    except Exception as error:  # of Triton, of a compiler, of the operating system
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        warnings.warn(
+            f"Triton cannot start kernels here ({reason}): Bool-BERT goes on without them, slower. "
+            "Where a C compiler is missing: apt install gcc",
+            stacklevel=2,
+        )
+        return False
+    return True
+
+
 @cache
 def triton_kernels() -> dict[str, Any]:
-    """The kernels, made when they are first needed; none without Triton."""
+    """The kernels, made when they are first needed; none without Triton, or where it does not work."""
     global tl
     try:
         import triton
         import triton.language as tl
     except ImportError:
+        return {}
+
+    @triton.jit
+    def probe(out):
+        tl.store(out, 1.0)
+
+    device = "cpu" if is_interpreted() else "cuda"
+    if not can_start(lambda: probe[(1,)](torch.zeros(1, device=device))):
         return {}
 
     # Whatever the length, one compiled kernel: a CUDA graph could not be recorded while another is compiled.

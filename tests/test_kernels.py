@@ -15,6 +15,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from boolbert import gradients_boolbert as gradients
 from boolbert import kernels_boolbert as kernels
 from boolbert import modeling_boolbert as modeling
 
@@ -477,6 +478,27 @@ def test_a_mask_for_each_pair_of_tokens(lively, batch, fused, implementation):
     assert taken == 2
     real = mask.to(DEVICE)
     assert_close(got.last_hidden_state[real], expected.last_hidden_state[real], atol=1e-4, rtol=1e-4)
+
+
+def test_triton_without_a_compiler(lively, batch, fused, monkeypatch):
+    """Slim images have a GPU's libraries and no C compiler, which Triton needs for its first kernel."""
+
+    def fail():
+        raise RuntimeError("Failed to find C compiler.\nPlease specify via CC environment variable")
+
+    with pytest.warns(UserWarning, match=r"Triton cannot start kernels here \(Failed to find C compiler\.\): .*gcc"):
+        assert not kernels.can_start(fail)
+    assert kernels.can_start(lambda: None)
+    monkeypatch.setattr(kernels, "can_start", lambda start: False)
+    kernels.triton_kernels.cache_clear()
+    gradients.triton_kernels.cache_clear()
+    try:
+        assert fused(lively(), batch, operators=given())[2] == 0
+        assert fused(lively().train(), batch, mode=torch.enable_grad, operators=given())[2] == 0
+        assert not gradients.is_trainable(torch.ones(1, device=DEVICE))
+    finally:
+        kernels.triton_kernels.cache_clear()
+        gradients.triton_kernels.cache_clear()
 
 
 def test_what_the_kernel_leaves_alone(lively, batch, fused):
