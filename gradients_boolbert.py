@@ -245,11 +245,14 @@ def run(
 @cache
 def triton_kernels() -> dict[str, Any]:
     """The kernel, made when it is first needed; none without Triton, or where it does not work."""
+    global tl
+    try:  # transformers asks for whatever a published file imports without this
+        import triton
+        import triton.language as tl
+    except ImportError:
+        return {}
     if not kernels_of_inference():
         return {}
-    global tl
-    import triton
-    import triton.language as tl
 
     strides = ["of_sentence", "of_token", "of_head"]
 

@@ -1,6 +1,7 @@
 """Who imports whom: the rules of the house, read off the source. Imports inside functions count like any other."""
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,15 @@ def test_no_circle():
 
     for module in sorted(graph):
         visit(module)
+
+
+@pytest.mark.parametrize("name", HUB_FILES)
+def test_a_published_model_asks_for_no_more_packages_than_it_needs(name):
+    """transformers refuses a model whose files import what is not installed, unless that is tried."""
+    from transformers.dynamic_module_utils import get_imports
+
+    needed = {"torch", "transformers", "numpy", "sentence_transformers"}
+    assert set(get_imports(ROOT / f"{name}.py")) - set(sys.stdlib_module_names) <= needed
 
 
 @pytest.mark.parametrize("name", HUB_FILES)
