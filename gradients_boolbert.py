@@ -42,7 +42,6 @@ tl: Any = None
 class Setting(NamedTuple):
     """What a layer's kernels are made for."""
 
-    heads: int
     columns: int  # of queries and keys, the spare ones included
     first: int  # of the operators
     reach: int  # of `REACHES`
@@ -88,25 +87,16 @@ def boolean_columns(
     scopes, biases = layer.scope_predictor, layer.bias_predictor
     if not is_gelu(biases.activation):
         return None
-    heads, size, units = layer.num_attention_heads, hidden_states.shape[-1], biases.hidden_size
-    count = operators[1] - operators[0]
-    if count == NUM_OPERATORS:
-        taps, hidden = scopes.context(hidden_states), biases.dense(hidden_states)
-    else:
-        chosen, rows = slice(*operators), slice(operators[0] * units, operators[1] * units)
-        weight = scopes.context.weight.view(scopes.kernel, -1, heads, size)[:, chosen]
-        taps = F.linear(hidden_states, weight.reshape(-1, size))
-        hidden = F.linear(hidden_states, biases.dense.weight[rows], biases.dense.bias[rows])
+    taps, hidden = scopes.taps(hidden_states, operators), biases.hidden_layer(hidden_states, operators)
     noise = None
     if scopes.training:
-        shape = (*hidden_states.shape[:2], count, heads)
+        shape = (*hidden_states.shape[:2], operators[1] - operators[0], layer.num_attention_heads)
         noise = torch.rand(shape, dtype=torch.float32, device=hidden.device)
     with torch.autocast(hidden.device.type, enabled=False):  # a few numbers: casts would take longer
         film, gate_logits = (
             linear(embeddings.to(linear.weight.dtype)) for linear in (scopes.film.modulation, biases.operator_gate)
         )
     setting = Setting(
-        heads=heads,
         columns=columns,
         first=operators[0],
         reach=REACHES.index(layer.not_reach),
@@ -129,11 +119,11 @@ class Experts(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, packed: Tensor, noise: Tensor | None, setting: Setting, *tensors: Any) -> Any:
-        taps, hidden, _, _, gate, *small = tensors
-        taps, hidden, gate, small = taps.contiguous(), hidden.contiguous(), gate.contiguous(), _in_one_piece(small)
-        batch, length, _ = hidden.shape
-        sides = [hidden.new_empty(batch, length, setting.heads, setting.columns) for _ in range(2)]
-        outputs = torch.empty(batch, length, gate.shape[1], setting.heads, device=hidden.device)
+        taps, hidden, _, _, *others = tensors
+        taps, hidden, gate, *small = (tensor.contiguous() for tensor in (taps, hidden, *others))
+        (batch, length, _), heads = hidden.shape, small[2].shape[2]
+        sides = [hidden.new_empty(batch, length, heads, setting.columns) for _ in range(2)]
+        outputs = torch.empty(batch, length, gate.shape[1], heads, device=hidden.device)
         strides = sides[0].stride()[:3]
         nothing = [outputs] * 6  # for what only the way back needs
         run(packed, noise, setting, taps, hidden, gate, small, [*sides, outputs, *nothing], strides, is_backward=False)
@@ -179,10 +169,6 @@ class Experts(torch.autograd.Function):
         return None, None, None, *(part.to(dtype) if is_needed else None for part, dtype, is_needed in asked)
 
 
-def _in_one_piece(tensors: Sequence[Tensor]) -> list[Tensor]:
-    return [tensor.contiguous() for tensor in tensors]
-
-
 def block_sizes(tokens: int) -> tuple[int, int, int]:
     """How many tokens and hidden units a program takes at once, and its warps."""
     return SMALL_BLOCKS if tokens <= FEW_TOKENS else LARGE_BLOCKS
@@ -208,18 +194,16 @@ def run(
     launch = triton_kernels()["experts"][(-(-tokens // block), count)]
     with on_device_of(hidden):
         launch(
-            *(
-                taps,
-                hidden,
-                packed,
-                packed if noise is None else noise,
-                gate,
-                *small,
-                *written,
-                *strides,
-                tokens,
-                length,
-            ),
+            taps,
+            hidden,
+            packed,
+            packed if noise is None else noise,
+            gate,
+            *small,
+            *written,
+            *strides,
+            tokens,
+            length,
             IS_BACKWARD=is_backward,
             OPERATORS=count,
             FIRST=setting.first,

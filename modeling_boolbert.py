@@ -358,6 +358,14 @@ class ScopePredictor(nn.Module):
         self.film = FiLM(config)
         self.threshold = nn.Parameter(torch.empty(NUM_OPERATORS))
 
+    def taps(self, hidden_states: Tensor, operators: OperatorRange) -> Tensor:
+        """Every token's contribution to each of its neighbours: (B, L, kernel x E x heads)."""
+        if operators == ALL_OPERATORS:
+            return self.context(hidden_states)
+        size = hidden_states.shape[-1]
+        weight = self.context.weight.view(self.kernel, NUM_OPERATORS, self.heads, size)[:, slice(*operators)]
+        return F.linear(hidden_states, weight.reshape(-1, size))
+
     def logits(
         self,
         hidden_states: Tensor,
@@ -368,14 +376,9 @@ class ScopePredictor(nn.Module):
         operators: OperatorRange = ALL_OPERATORS,
     ) -> Tensor:
         """The modulated convolution, added to what the reader says: (B, L, E, heads)."""
-        batch, length, size = hidden_states.shape
+        batch, length, _ = hidden_states.shape
         chosen, count = slice(*operators), operators[1] - operators[0]
-        if count == NUM_OPERATORS:
-            taps = self.context(hidden_states)
-        else:
-            weight = self.context.weight.view(self.kernel, NUM_OPERATORS, self.heads, size)[:, chosen]
-            taps = F.linear(hidden_states, weight.reshape(-1, size))
-        taps = taps.float().view(batch, length, self.kernel, count, self.heads)
+        taps = self.taps(hidden_states, operators).float().view(batch, length, self.kernel, count, self.heads)
         cues = cue_probs.transpose(1, 2)[:, :, None, :, None]
         taps = (taps + cues * self.cue_weight[:, chosen]) * token_mask[:, :, None, None, None]
         # Tap k of the token at i + k - reach belongs to the token at i; beyond either end there are zeros.
@@ -432,6 +435,13 @@ class BiasPredictor(nn.Module):
         self.output_bias = nn.Parameter(torch.empty(NUM_OPERATORS, heads))
         self.operator_gate = nn.Linear(config.operator_embedding_size, heads, bias=False)
 
+    def hidden_layer(self, hidden_states: Tensor, operators: OperatorRange) -> Tensor:
+        """The FFNs' hidden layers before position and activation: (B, L, E x hidden)."""
+        if operators == ALL_OPERATORS:
+            return self.dense(hidden_states)
+        rows = slice(operators[0] * self.hidden_size, operators[1] * self.hidden_size)
+        return F.linear(hidden_states, self.dense.weight[rows], self.dense.bias[rows])
+
     def position_weights(self, exponent: Tensor, operators: OperatorRange = ALL_OPERATORS) -> Tensor:
         """w(r), from `gaussian_exponent`'s -r^2 / 2: (B, E, L)."""
         return torch.exp(exponent / self.sigma[slice(*operators), None].float().square().clamp_min(1e-6))
@@ -446,12 +456,7 @@ class BiasPredictor(nn.Module):
         """`operators`: which ones are computed; all that has an entry for each operator is given for these alone."""
         batch, length, _ = hidden_states.shape
         chosen, count = slice(*operators), operators[1] - operators[0]
-        if count == NUM_OPERATORS:
-            hidden = self.dense(hidden_states)
-        else:
-            rows = slice(operators[0] * self.hidden_size, operators[1] * self.hidden_size)
-            hidden = F.linear(hidden_states, self.dense.weight[rows], self.dense.bias[rows])
-        hidden = hidden.view(batch, length, count, self.hidden_size)
+        hidden = self.hidden_layer(hidden_states, operators).view(batch, length, count, self.hidden_size)
         position = self.position_weights(exponent, operators).transpose(1, 2).unsqueeze(-1).to(hidden.dtype)
         hidden = torch.addcmul(hidden, position, self.position_weight[chosen].to(hidden.dtype))  # (B, L, E, hidden)
         bias = side_by_side(self.activation(hidden), self.output_weight[chosen])

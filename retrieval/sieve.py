@@ -12,13 +12,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from boolbert.retrieval.neighbours import Ranked, Scores, best_of, check_shapes, top_k
+from boolbert.retrieval.neighbours import Ranked, Scores, as_tensor, best_of, check_shapes, top_k
 from boolbert.retrieval.shards import SHARD_SIZE, Shards
-from boolbert.retrieval.two_sided import is_two_sided
+from boolbert.retrieval.two_sided import is_two_sided, joined_scores
 
 # The copy is made at this query: who asks once or twice should not wait for it.
 AFTER = 3
@@ -68,7 +67,7 @@ class Sieve:
             return None
         halves, longest = torch.empty(count, size, dtype=torch.bfloat16), 0.0
         for start in range(0, count, SHARD_SIZE):
-            block = torch.from_numpy(np.asarray(self._vectors[start : start + SHARD_SIZE], dtype=np.float32))
+            block = as_tensor(self._vectors, start, start + SHARD_SIZE, halves.device)
             halves[start : start + SHARD_SIZE] = block
             longest = max(longest, float(torch.linalg.vector_norm(block, dim=1).max()))
         copy = Copy(halves, longest)
@@ -111,9 +110,7 @@ class Copy(NamedTuple):
 
 def _scores(products: Tensor, shift: float | None) -> Tensor:
     """The documents' scores from their products with the rows of a query; `shift` is that of two-sided ones."""
-    if shift is None:
-        return products.amax(1)
-    return products[:, :-1].amax(1) - (products[:, -1] + shift).clamp_min(0)
+    return products.amax(1) if shift is None else joined_scores(products.T[None], shift)[0]
 
 
 def _seconds(work: Callable[[], Any]) -> float:

@@ -39,7 +39,11 @@ def two_sided_scores(queries: Tensor, documents: Tensor) -> Tensor:
     vectors, shift = queries[..., :-1], queries[:, -1, -1:]
     if not torch.is_grad_enabled() and not vectors[:, -1].any():  # less work where nothing is excluded
         return products(vectors[:, :-1], documents).amax(1)
-    found = products(vectors, documents)
+    return joined_scores(products(vectors, documents), shift)
+
+
+def joined_scores(found: Tensor, shift: Tensor | float) -> Tensor:
+    """The scores from the products of all rows but their last column, `shift`: (B, K + 1, N) -> (B, N)."""
     return found[:, :-1].amax(1) - (found[:, -1] + shift).clamp_min(0)
 
 
