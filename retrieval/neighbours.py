@@ -21,6 +21,8 @@ BlockScorer = Callable[[int, int], Tensor]  # (first row, last row + 1) of the d
 QUERY_BLOCK = 1024
 DOCUMENT_BLOCK = SHARD_SIZE  # a block that lies in two shards would have to be copied together
 SCORES_AT_ONCE = 1 << 20  # of which the best are chosen; choosing block by block would cost more than the products
+# On a GPU a block takes less time than to start it and to wait for it: as many scores and rows as memory allows for.
+GPU_SCORES, GPU_ROWS = 1 << 24, 1 << 18
 
 
 def top_k(
@@ -42,10 +44,18 @@ def top_k(
     for start in range(0, len(queries), QUERY_BLOCK):
         block_queries = as_tensor(queries, start, start + QUERY_BLOCK, target)
         check_finite(block_queries, "query", start)
-        block_scores, block_rows = best_of(dot_products(block_queries, documents), len(documents), k, block=block)
+        at_once = block or block_size(block_queries, documents)
+        block_scores, block_rows = best_of(dot_products(block_queries, documents), len(documents), k, block=at_once)
         scores.append(block_scores)
         rows.append(block_rows)
     return np.concatenate(scores), np.concatenate(rows)
+
+
+def block_size(queries: Tensor, documents: Vectors) -> int:
+    """How many documents these queries are compared with at once."""
+    if not (isinstance(documents, Tensor) and documents.is_cuda):
+        return DOCUMENT_BLOCK
+    return min(max(DOCUMENT_BLOCK, GPU_SCORES // queries[..., 0].numel()), GPU_ROWS)
 
 
 def merge_vectors(scores: Scores, rows: Ranked) -> tuple[Scores, Ranked]:

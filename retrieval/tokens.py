@@ -47,21 +47,26 @@ class Tokens:
     def lengths(self) -> Index:
         return np.diff(self.offsets)
 
-    def batch(self, rows: npt.ArrayLike) -> dict[str, Tensor]:
-        """`input_ids` and `attention_mask` of these rows, padded to the longest.
+    def batch(self, rows: npt.ArrayLike, length: int | None = None) -> dict[str, Tensor]:
+        """`input_ids` and `attention_mask` of these rows, padded to this length, or to the longest.
 
         >>> tokens = Tokens(np.array([7, 8, 9], dtype=np.int32), np.array([0, 1, 3]))
         >>> tokens.batch([1, 0])["input_ids"].tolist()
         [[8, 9], [7, 0]]
         """
-        ids, mask = pad_rows(self.ids, self.offsets, np.asarray(rows, dtype=np.int64), self.pad)
+        ids, mask = pad_rows(self.ids, self.offsets, np.asarray(rows, dtype=np.int64), self.pad, length)
         return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
 
 
-def pad_rows(values: npt.NDArray[Any], offsets: Index, rows: Index, fill: int) -> tuple[Index, npt.NDArray[np.bool_]]:
-    """The values of these rows as a rectangle, and which of its entries are no padding: both (rows, longest)."""
+def pad_rows(
+    values: npt.NDArray[Any], offsets: Index, rows: Index, fill: int, length: int | None = None
+) -> tuple[Index, npt.NDArray[np.bool_]]:
+    """The values of these rows as a rectangle, and which of its entries are no padding: both (rows, length).
+
+    The length is that of the longest where none is given.
+    """
     starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
-    columns = np.arange(int(lengths.max(initial=0)))
+    columns = np.arange(int(lengths.max(initial=0)) if length is None else length)
     real = columns[None, :] < lengths[:, None]
     positions = np.where(real, starts[:, None] + columns[None, :], 0)
     return np.where(real, values[positions], fill).astype(np.int64), real

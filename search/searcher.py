@@ -20,7 +20,7 @@ from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.hybrid import DEPTH, WordSearch, fuse_scored
 from boolbert.retrieval.index import STORE, Index, default_index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
-from boolbert.retrieval.neighbours import best_of, check_shapes, dot_products, top_k
+from boolbert.retrieval.neighbours import best_of, block_size, check_shapes, dot_products, top_k
 from boolbert.retrieval.stores import FileStore, VectorStore, open_store
 from boolbert.retrieval.stores.file_store import Snapshot
 from boolbert.retrieval.stores.where import fitted_filter
@@ -485,15 +485,13 @@ class BoolSearcher:
             scores, rows = index.sieve.top_k(asked, k) if is_cpu else top_k(asked, vectors, k, device=device)
             return scores[0].tolist(), rows[0].tolist()
         check_shapes(parts.asked[None], vectors, k)
-        score, excluded = (
-            dot_products(torch.from_numpy(asked).to(device), vectors)
-            for asked in (parts.asked[None], parts.excluded[None])
-        )
+        wanted, unwanted = (torch.from_numpy(part[None]).to(device) for part in (parts.asked, parts.excluded))
+        score, excluded = dot_products(wanted, vectors), dot_products(unwanted, vectors)
 
         def allowed(start: int, end: int) -> Tensor:
             return score(start, end).masked_fill(excluded(start, end) > exclude_above, -math.inf)
 
-        scores, rows = best_of(allowed, len(index), k)
+        scores, rows = best_of(allowed, len(index), k, block=block_size(wanted, vectors))
         kept = np.isfinite(scores[0])
         return scores[0][kept].tolist(), rows[0][kept].tolist()
 

@@ -51,3 +51,18 @@ def test_a_training_step_in_mixed_precision(lively, batch, dtype):
         loss = model(**inputs, gate_labels=labels, triplets=torch.tensor([[0, 1, 2]], device="cuda")).loss
     loss.backward()
     assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+
+
+@pytest.mark.parametrize("queries", [1, 40])
+def test_a_search_on_the_gpu_finds_what_the_cpu_finds(queries):
+    """In blocks that are larger than on a CPU, the last one a short one."""
+    from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, block_size, top_k
+
+    generator = torch.Generator().manual_seed(0)
+    documents = torch.randint(-3, 4, (300_000, 16), generator=generator).float()  # many ties
+    asked = torch.randint(-3, 4, (queries, 16), generator=generator).float()
+    assert block_size(asked.cuda(), documents.cuda()) > DOCUMENT_BLOCK == block_size(asked, documents)
+    scores, rows = top_k(asked, documents.cuda(), 20, device="cuda")
+    expected_scores, expected_rows = top_k(asked, documents, 20, device="cpu")
+    assert (scores == expected_scores).all()
+    assert (rows == expected_rows).all()

@@ -17,7 +17,7 @@ RECIPES = Path(__file__).parent / "recipes"
 FREE = {
     *("output_dir", "resume", "overwrite", "allow_random", "keep_last", "save_every", "log_every", "tracker"),
     *("push_to_hub",),
-    *("threads", "mini_batch_size", "gradient_checkpointing", "compile", "mixed_precision"),
+    *("threads", "mini_batch_size", "gradient_checkpointing", "compile", "graphs", "mixed_precision"),
 }
 
 
@@ -51,6 +51,7 @@ class RunArguments:
     gradient_checkpointing: bool = flag(False, "compute activations twice instead of keeping them")
     mixed_precision: str | None = flag(None, "no, bf16 or fp16; as `accelerate launch` says if not given")
     compile: bool = flag(False, "torch.compile the encoders' layers")
+    graphs: bool = flag(True, "on one GPU: record a training step once, and start it as one CUDA graph from then on")
     threads: int | None = flag(None, "CPU threads of each process; all cores shared out if not given")
     eval_every: int = flag(1, "epochs between evaluations")
     eval_steps: int | None = flag(None, "steps between evaluations, instead of epochs")

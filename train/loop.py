@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import broadcast_object_list, send_to_device
+from accelerate.utils import broadcast_object_list
 from torch import Tensor, nn
 
 from boolbert.errors import Interrupted, TrainingError
@@ -20,8 +20,9 @@ from boolbert.retrieval.attention import varying_shapes
 from boolbert.retrieval.prefetch import prefetch
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import Checkpoints, out_of_memory
+from boolbert.train.graphs import RecordedStep, can_record
 from boolbert.train.logs import RunLog
-from boolbert.train.optimizer import build_optimizer, learning_rate_share, set_learning_rate
+from boolbert.train.optimizer import build_optimizer, learning_rate_share, make_recordable, set_learning_rate
 
 Metrics = dict[str, Any]
 # Besides the layers, what of a Bool-BERT is worth compiling: many small steps.
@@ -42,8 +43,14 @@ class Stage(Protocol):
     def load(self, epoch: int, step: int) -> Any:
         """This process's part of a batch, tensors on the CPU; called in another thread."""
 
+    def reseed(self, step: int) -> None:
+        """Make what is random within a step a function of the step."""
+
     def backward(self, batch: Any, step: int) -> dict[str, Tensor]:
-        """Add the gradients of the batch, and return its losses; "loss" is the one that is minimised."""
+        """Add the gradients of the batch, and return its losses; "loss" is the one that is minimised.
+
+        On a GPU it may be recorded once, and repeated with other batches: see `RecordedStep`.
+        """
 
     def evaluate(self) -> Metrics:
         """The metrics on held-out data; called on every process, the main one's count."""
@@ -128,6 +135,10 @@ class Trainer:
         self.model, self.optimizer = accelerator.prepare(model, optimizer)
         stage.model = self.model
         self.learned = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        is_recorded = can_record(args, accelerator) and compile_options is None
+        self.compute = RecordedStep(self._compute, accelerator.device, on=is_recorded)
+        if self.compute.on:
+            make_recordable(self.optimizer, accelerator.device)
         self.progress = Progress()
         self.waited = 0.0
         self._pending: list[tuple[int, dict[str, Tensor]]] = []
@@ -138,6 +149,8 @@ class Trainer:
         if self.args.resume and steps:
             state = self.checkpoints.state(steps[-1])
             self.checkpoints.load(self.accelerator, steps[-1])
+            if self.compute.on:
+                make_recordable(self.optimizer, self.accelerator.device)
             self.progress = Progress(state["step"], state["seconds"], state["best"], state["history"])
         self.log = RunLog(self.accelerator, self.run, self.total, self.progress.step)
         try:
@@ -189,23 +202,28 @@ class Trainer:
     @varying_shapes()
     def _step(self, batches: Iterator[Any]) -> None:
         waiting = time.perf_counter()
-        batch = send_to_device(next(batches), self.accelerator.device, non_blocking=True)
+        batch = next(batches)
         self.waited += time.perf_counter() - waiting
-        step = self.progress.step
-        set_learning_rate(self.optimizer, self._share(step))
-        losses = self.stage.backward(batch, step)
-        # Without a limit the norm is still wanted: it tells a gradient that is not finite.
-        norm = self.accelerator.clip_grad_norm_(self.learned, self.args.max_grad_norm or math.inf)
-        self.optimizer.step()
-        self.optimizer.zero_grad()
+        set_learning_rate(self.optimizer, self._share(self.progress.step))
+        self.stage.reseed(self.progress.step)
+        losses = self.compute(batch)
         self.progress.step += 1
-        self._pending.append((self.progress.step, {**losses, "gradient_norm": norm}))
+        self._pending.append((self.progress.step, losses))
         # Reading a loss makes the processor wait for the GPU, so it is done once in a while.
         if self.accelerator.device.type == "cpu" or self.progress.step % self.args.log_every == 0:
             self._check_finite()
         if self.progress.step % self.args.log_every == 0 or self.progress.step == self.total:
             self._flush()
         self.log.advance()
+
+    def _compute(self, batch: Any) -> dict[str, Tensor]:
+        """What a step does on the GPU."""
+        losses = self.stage.backward(batch, self.progress.step)
+        # Without a limit the norm is still wanted: it tells a gradient that is not finite.
+        norm = self.accelerator.clip_grad_norm_(self.learned, self.args.max_grad_norm or math.inf)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return {**losses, "gradient_norm": norm}
 
     def _share(self, step: int) -> float:
         return learning_rate_share(step, self.total, self.args.warmup, self.args.schedule)

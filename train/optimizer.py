@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from boolbert.errors import TrainingError
 from boolbert.modeling_boolbert import is_boolean
@@ -65,6 +65,17 @@ def build_optimizer(
     return torch.optim.AdamW(list(groups.values()), lr=learning_rate, fused=device.type in ("cuda", "cpu"))
 
 
+def make_recordable(optimizer: Any, device: torch.device) -> None:
+    """Let a step be recorded on a GPU: the learning rates have to be numbers there. To be called after loading too."""
+    for group in optimizer.param_groups:
+        group["capturable"] = True
+        group["lr"] = torch.as_tensor(group["lr"], dtype=torch.float32).to(device)
+
+
 def set_learning_rate(optimizer: Any, share: float) -> None:
     for group in optimizer.param_groups:
-        group["lr"] = group["base_lr"] * share
+        rate = group["base_lr"] * share
+        if isinstance(group["lr"], Tensor):  # where a recorded step finds it
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate

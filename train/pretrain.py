@@ -21,6 +21,7 @@ from boolbert.data.split import keep_and_hold
 from boolbert.errors import TrainingError, run_script
 from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.arguments import RunArguments, flag, parse_arguments
+from boolbert.train.graphs import can_record
 from boolbert.train.logs import print_pretraining
 from boolbert.train.loop import Progress, Trainer
 from boolbert.train.outputs import (
@@ -83,6 +84,7 @@ def main() -> None:
         mini_batch_size=args.mini_batch_size,
         triplet_share=args.triplet_share,
         seed=args.seed,
+        is_recorded=can_record(args, accelerator),
     )
     trainer = Trainer(stage, args, accelerator, wanted, compile_options(args, accelerator))
     open_run("pretrain", args, accelerator, wanted, start.record())

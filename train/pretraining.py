@@ -18,6 +18,7 @@ from boolbert.train.grad_cache import reseed
 from boolbert.train.loop import check_batch
 from boolbert.train.optimizer import is_boolean
 from boolbert.train.sentences import KINDS, TripletSentences
+from boolbert.train.shapes import LENGTH_MULTIPLE, rounded
 
 # The last two need the whole encoder; scopes are read off the embeddings, and corrected in every layer.
 LOSSES = ("cue_loss", "gate_loss", "scope_loss", "triplet_loss", "layer_scope_loss")
@@ -59,7 +60,8 @@ class PretrainingLosses(nn.Module):
 class PretrainingStage:
     """Each batch holds `batch_size` triplets: a sentence, one that means the same, and one that does not.
 
-    Where time is short, `triplet_share` says how many of a batch's triplets count in the triplet loss.
+    Where time is short, `triplet_share` says how many of a batch's triplets count in the triplet loss. Where steps are
+    recorded, batches are of few lengths.
     """
 
     metric = "reading"  # the mean of cue F1, scope F1 and gate accuracy
@@ -76,6 +78,7 @@ class PretrainingStage:
         mini_batch_size: int | None = None,
         triplet_share: float = 1.0,
         seed: int = 0,
+        is_recorded: bool = False,
     ):
         freeze_bert(model)
         self.model: Any = PretrainingLosses(model).to(accelerator.device)
@@ -87,6 +90,9 @@ class PretrainingStage:
         self.mini_batch_size = mini_batch_size
         self.triplet_share = triplet_share
         self.seed = seed
+        self.length_multiple = LENGTH_MULTIPLE if is_recorded else 1
+        scope, triplet = model.config.scope_weight, model.config.triplet_weight
+        self.weights = torch.tensor([1.0, 1.0, scope, triplet, scope], device=accelerator.device)
         self.steps_per_epoch = -(-len(train) // batch_size)
         check_batch(min(len(train), batch_size), accelerator.num_processes)
 
@@ -108,7 +114,7 @@ class PretrainingStage:
             triplets = chosen if len(chosen) else part[:1]
             loaded.append(
                 {
-                    "sentences": None if len(chosen) == len(part) else self.train.sentences.batch(part.ravel()),
+                    "sentences": None if len(chosen) == len(part) else self._sentences(part.ravel(), self.train),
                     "triplets": self._inputs(triplets, self.train),
                     "shares": torch.tensor(counted) / torch.tensor(whole).clamp_min(1),
                 }
@@ -120,21 +126,20 @@ class PretrainingStage:
         inputs = send_to_device(self._inputs(rows, self.train), self.accelerator.device)
         return self.model(None, inputs).sum()
 
+    def reseed(self, step: int) -> None:
+        reseed(self.seed, step, self.accelerator.process_index, 0)
+
     def backward(self, batch: dict[str, Any], step: int) -> dict[str, Tensor]:
-        ranks, rank, device = self.accelerator.num_processes, self.accelerator.process_index, self.accelerator.device
-        scope, triplet = self.bert.config.scope_weight, self.bert.config.triplet_weight
-        weights = torch.tensor([1.0, 1.0, scope, triplet, scope], device=device)
-        losses = torch.zeros(len(LOSSES), device=device)
+        losses = torch.zeros(len(LOSSES), device=self.accelerator.device)
         for number, part in enumerate(batch["parts"]):
-            reseed(self.seed, step, rank, number)
             last = number == len(batch["parts"]) - 1
             # The processes exchange gradients once, and average them: the sum is wanted.
             with nullcontext() if last else self.accelerator.no_sync(self.model):
                 own = self.model(part["sentences"], part["triplets"]) * part["shares"]
-                self.accelerator.backward(ranks * (own * weights).sum())
+                self.accelerator.backward(self.accelerator.num_processes * (own * self.weights).sum())
             losses += own.detach()
         losses = self.accelerator.reduce(losses, "sum")
-        return {"loss": (losses * weights).sum(), **dict(zip(LOSSES, losses, strict=True))}
+        return {"loss": (losses * self.weights).sum(), **dict(zip(LOSSES, losses, strict=True))}
 
     def evaluate(self) -> dict[str, Any]:
         """F1 of cues and scopes, accuracy of the gate, and how often a sentence is nearer to one of its meaning."""
@@ -172,9 +177,13 @@ class PretrainingStage:
 
     def _inputs(self, drawn: np.ndarray, of: TripletSentences) -> dict[str, Tensor]:
         """Anchors, then positives, then negatives; the operators are given, as the gate has a loss of its own."""
-        inputs = of.sentences.batch(drawn.T.ravel())
+        inputs = self._sentences(drawn.T.ravel(), of)
         triplets = torch.arange(3 * len(drawn)).view(3, -1).T
         return {**inputs, "operators": inputs["gate_labels"], "triplets": triplets}
+
+    def _sentences(self, rows: np.ndarray, of: TripletSentences) -> dict[str, Tensor]:
+        longest, limit = int(of.sentences.tokens.lengths[rows].max()), self.bert.config.max_position_embeddings
+        return of.sentences.batch(rows, rounded(longest, self.length_multiple, limit))
 
     def _counted(self, drawn: np.ndarray, in_loss: np.ndarray) -> tuple[int, ...]:
         """What each loss is a mean over: tokens, sentences, tokens, triplets, tokens in triplets that count."""

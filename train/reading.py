@@ -50,15 +50,15 @@ class LabelledTokens:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def batch(self, rows: Sequence[int] | np.ndarray) -> dict[str, Tensor]:
-        """Inputs and labels, padded to the longest; labels of padding do not count."""
-        longest = max(len(self.ids[row]) for row in rows)
+    def batch(self, rows: Sequence[int] | np.ndarray, length: int | None = None) -> dict[str, Tensor]:
+        """Inputs and labels, padded to this length, or to the longest; labels of padding do not count."""
+        longest = length or max(len(self.ids[row]) for row in rows)
         ids = np.full((len(rows), longest), self.pad)
         labels = np.full((2, len(rows), len(OPERATORS), longest), IGNORED_LABEL)
         for place, row in enumerate(rows):
-            length = len(self.ids[row])
-            ids[place, :length] = self.ids[row]
-            labels[0, place, :, :length], labels[1, place, :, :length] = self.cues[row], self.scopes[row]
+            own = len(self.ids[row])
+            ids[place, :own] = self.ids[row]
+            labels[0, place, :, :own], labels[1, place, :, :own] = self.cues[row], self.scopes[row]
         return {
             "input_ids": torch.from_numpy(ids),
             "attention_mask": torch.from_numpy((labels[0, :, 0] != IGNORED_LABEL).astype(np.int64)),

@@ -27,17 +27,19 @@ from boolbert.retrieval.metrics import (
 )
 from boolbert.retrieval.negatives import DEPTH, wrong_answers
 from boolbert.retrieval.neighbours import top_k
-from boolbert.retrieval.tokens import Tokens, encode_tokens, gather_rows, tokenize
+from boolbert.retrieval.tokens import encode_tokens, gather_rows, tokenize
 from boolbert.train.arguments import RunArguments, flag
 from boolbert.train.dual_encoder import DOCUMENT, QUERY, TEMPERATURES, DualEncoder, contrastive_loss, searched_with
 from boolbert.train.grad_cache import Side, embedding_backward, reseed
+from boolbert.train.graphs import can_record
 from boolbert.train.loop import check_batch
 from boolbert.train.reading import LabelledTokens, freeze_reading, label_sentences, parsed_sentence
+from boolbert.train.shapes import PART_COST_CPU, PART_COST_GPU, FixedShapes, Parts, best_count, cut
 
 GATES = ("given", "learned", "cue")
 NEGATIVES = ("random", "violating", "bm25", "mined")
-# What another part costs, in tokens: its small kernels, and adding up the gradients of the word embeddings.
-PART_COST_CPU, PART_COST_GPU = 256, 8192
+# Batches by which the shapes of all are chosen.
+LOOKED_AT = 64
 _CORPUS_NEGATIVES = 3  # a stream of random numbers besides the sampler's own
 
 
@@ -159,6 +161,7 @@ class RetrievalStage:
             seed=args.seed,
         )
         self.steps_per_epoch = self.sampler.steps_per_epoch
+        self.shapes = self._fixed_shapes() if can_record(args, accelerator) else {}
         check_batch(min(args.batch_size, len(self.sampler.queries)), accelerator.num_processes)
         self.reading: LabelledTokens | None = None
         if isinstance(model.query, BoolBertModel):
@@ -191,23 +194,25 @@ class RetrievalStage:
         ranks = self.accelerator.num_processes
         batch = self.sampler.batch(epoch, step)
         shards = [batch.shard(rank, ranks) for rank in range(ranks)]
-        parts, index = self._parts([shard.queries for shard in shards], self.queries["train"])
+        queries = self._cut(QUERY, [shard.queries for shard in shards])
         loaded: dict[str, Any] = {
-            "queries": [self._query_inputs(rows) for rows in parts],
-            "query_index": index,
+            "queries": [self._query_inputs(*part) for part in zip(queries.rows, queries.lengths, strict=True)],
+            "query_index": queries.places,
             "sizes": [len(shard) for shard in shards],
             "rows": torch.from_numpy(batch.queries.astype(np.int64)),
         }
         if self.reading is not None:
-            loaded["reading"] = self.reading.batch(shards[0].queries)
+            loaded["reading"] = self.reading.batch(shards[0].queries, max(queries.lengths))
         if self.frozen is not None:
             columns, targets = self._frozen_columns(batch)
             loaded["columns"] = torch.from_numpy(columns)
         else:
             gathered = [batch.gathered(rank, ranks) for rank in range(ranks)]
             columns, targets = gathered[0][0], np.concatenate([target for _, target in gathered])
-            parts, loaded["document_index"] = self._parts([shard.documents() for shard in shards], self.documents)
-            loaded["documents"] = [self.documents.batch(rows) for rows in parts]
+            documents = self._cut(DOCUMENT, [shard.documents() for shard in shards])
+            parts = zip(documents.rows, documents.lengths, strict=True)
+            loaded["documents"] = [self.documents.batch(*part) for part in parts]
+            loaded["document_index"] = documents.places
             loaded["document_sizes"] = [len(shard.documents()) for shard in shards]
         loaded["targets"] = torch.from_numpy(targets)
         loaded["excluded"] = torch.from_numpy(self.data.train.gold.false_negatives(batch.queries, columns, targets))
@@ -220,8 +225,10 @@ class RetrievalStage:
             result = result + self.model(DOCUMENT, send_to_device(self.documents.batch([0]), device)).sum()
         return result
 
+    def reseed(self, step: int, side: int = 0, part: int = 0) -> None:
+        reseed(self.args.seed, step, self.accelerator.process_index, side, part)
+
     def backward(self, batch: dict[str, Any], step: int) -> dict[str, Tensor]:
-        rank, seed = self.accelerator.process_index, self.args.seed
 
         def loss_of(queries: Tensor, documents: Tensor | None = None) -> Tensor:
             queries = gather_rows(self.accelerator, queries, batch["sizes"])
@@ -247,7 +254,7 @@ class RetrievalStage:
             loss_of,
             model=self.model,
             accelerator=self.accelerator,
-            reseed=lambda side, part: reseed(seed, step, rank, side, part),
+            reseed=lambda side, part: self.reseed(step, side, part),
             keep=self.args.mini_batch_size is None,
         )
         losses = {"loss": loss}
@@ -282,8 +289,8 @@ class RetrievalStage:
         _, rows = top_k(queries, documents, depth, device=documents.device)
         return wrong_answers(list(rows), self.data.train)
 
-    def _query_inputs(self, rows: np.ndarray) -> dict[str, Tensor]:
-        inputs = self.queries["train"].batch(rows)
+    def _query_inputs(self, rows: np.ndarray, length: int | None = None) -> dict[str, Tensor]:
+        inputs = self.queries["train"].batch(rows, length)
         operators = self.operators["train"]
         if operators is not None:
             inputs["operators"] = operators[torch.from_numpy(rows)]
@@ -298,23 +305,30 @@ class RetrievalStage:
             raise TrainingError(f"--metric must be one of {', '.join(known)} for this data, got {name!r}")
         return name
 
-    def _parts(self, shares: Sequence[np.ndarray], tokens: Tokens) -> tuple[list[np.ndarray], Tensor]:
-        """This process's rows in parts of like length, which need little padding, and where each row is then found.
-
-        A row that comes twice is embedded once. `shares` are the rows of all processes: each must have as many parts
-        as the others, since sharded weights are gathered for every part.
-        """
+    def _cut(self, side: str, shares: Sequence[np.ndarray]) -> Parts:
+        """This process's rows in parts. `shares` are the rows of all processes: each must have as many parts as the
+        others, since sharded weights are gathered for every part."""
+        tokens = self.queries["train"] if side == QUERY else self.documents
+        own = shares[self.accelerator.process_index]
+        if side in self.shapes:
+            return self.shapes[side].cut(own, tokens)
         unique = [np.unique(rows) for rows in shares]
         if self.args.mini_batch_size is not None:
             count = -(-max(map(len, unique)) // self.args.mini_batch_size)
         else:
             overhead = PART_COST_GPU if self.accelerator.device.type == "cuda" else PART_COST_CPU
-            count = max(best_parts(np.sort(tokens.lengths[rows]), overhead) for rows in unique)
-        rank = self.accelerator.process_index
-        own, inverse = np.unique(shares[rank], return_inverse=True)
-        order = np.argsort(tokens.lengths[own], kind="stable")
-        parts = np.array_split(own[order], min(count, *map(len, unique), len(own)))
-        return parts, torch.from_numpy(np.argsort(order)[inverse])
+            count = max(best_count(np.sort(tokens.lengths[rows]), overhead) for rows in unique)
+        return cut(own, tokens, min(count, *map(len, unique)))
+
+    def _fixed_shapes(self) -> dict[str, FixedShapes]:
+        """The shapes in which the batches of a recorded run are computed, found on some of them."""
+        steps = self.steps_per_epoch
+        batches = [self.sampler.batch(step // steps, step % steps) for step in range(LOOKED_AT)]
+        queries, documents = [batch.queries for batch in batches], [batch.documents() for batch in batches]
+        shapes = {QUERY: FixedShapes.choose(queries, self.queries["train"], self.args.query_length)}
+        if not self.args.freeze_documents:
+            shapes[DOCUMENT] = FixedShapes.choose(documents, self.documents, self.args.document_length)
+        return shapes
 
     def _frozen_columns(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         """The documents to compare with, and the column of each query's positive."""
@@ -324,19 +338,6 @@ class RetrievalStage:
         random = np.random.default_rng([self.args.seed, _CORPUS_NEGATIVES, batch.epoch, batch.step])
         columns = np.concatenate([batch.documents(), random.choice(count, wanted, replace=False)])
         return columns.astype(np.int64), np.arange(len(batch))
-
-
-def best_parts(lengths: np.ndarray, overhead: int, most: int = 8) -> int:
-    """In how many parts rows of these sorted lengths are embedded at the least cost, padding and overhead together.
-
-    >>> best_parts(np.array([10] * 90 + [200] * 10), overhead=100), best_parts(np.array([64] * 100), overhead=100)
-    (8, 1)
-    """
-    costs = {}
-    for count in range(1, min(most, len(lengths)) + 1):
-        parts = np.array_split(lengths, count)
-        costs[count] = sum(len(part) * int(part[-1]) for part in parts) + count * overhead
-    return min(costs, key=lambda count: costs[count])
 
 
 def with_known_gate(args: RetrievalArguments, data: Splits, say: Callable[[str], None]) -> RetrievalArguments:

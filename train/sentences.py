@@ -27,25 +27,25 @@ class Sentences:
     scopes: npt.NDArray[np.uint8]  # (tokens, 3), 0/1
     operators: npt.NDArray[np.int64]  # (sentences, 3), 0/1
 
-    def batch(self, rows: Index) -> dict[str, Tensor]:
+    def batch(self, rows: Index, length: int | None = None) -> dict[str, Tensor]:
         """Inputs and labels of the pretraining model; `cue_labels` and `scope_labels` are (B, 3, L)."""
         return {
-            **self.tokens.batch(rows),
-            "cue_labels": torch.from_numpy((self.batch_kinds(rows) > 0).astype(np.int64)),
-            "scope_labels": torch.from_numpy(self.batch_scopes(rows)),
+            **self.tokens.batch(rows, length),
+            "cue_labels": torch.from_numpy((self.batch_kinds(rows, length) > 0).astype(np.int64)),
+            "scope_labels": torch.from_numpy(self.batch_scopes(rows, length)),
             "gate_labels": torch.from_numpy(self.operators[rows]),
         }
 
-    def batch_kinds(self, rows: Index) -> Index:
+    def batch_kinds(self, rows: Index, length: int | None = None) -> Index:
         """What each token is to each operator, (B, 3, L); 0 on padding."""
-        return self._padded(self.kinds, rows)
+        return self._padded(self.kinds, rows, length)
 
-    def batch_scopes(self, rows: Index) -> Index:
+    def batch_scopes(self, rows: Index, length: int | None = None) -> Index:
         """Whether an operator reaches a token, (B, 3, L); 0 on padding."""
-        return self._padded(self.scopes, rows)
+        return self._padded(self.scopes, rows, length)
 
-    def _padded(self, values: npt.NDArray[np.uint8], rows: Index) -> Index:
-        columns = [pad_rows(values[:, e], self.tokens.offsets, rows, 0)[0] for e in range(len(OPERATORS))]
+    def _padded(self, values: npt.NDArray[np.uint8], rows: Index, length: int | None) -> Index:
+        columns = [pad_rows(values[:, e], self.tokens.offsets, rows, 0, length)[0] for e in range(len(OPERATORS))]
         return np.stack(columns, axis=1)
 
 

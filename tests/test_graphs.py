@@ -1,0 +1,288 @@
+"""Steps that are recorded: which are, what they read and give, and batches that come in few shapes."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+import training_helpers as helpers
+from torch.testing import assert_close
+
+from boolbert.retrieval.tokens import Tokens
+from boolbert.train import graphs
+from boolbert.train.graphs import MOST, WARM, RecordedStep
+from boolbert.train.shapes import LENGTH_MULTIPLE, FixedShapes, cut
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def accelerator():
+    from accelerate import Accelerator
+
+    return Accelerator()
+
+
+def make_folder(folder, dropout):
+    helpers.write_encoder(folder / "encoder", dropout=dropout)
+    helpers.write_quest(folder / "quest")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return make_folder(tmp_path_factory.mktemp("still"), dropout=0.0)
+
+
+@pytest.fixture
+def recordings(monkeypatch):
+    """A stand-in for CUDA graphs on a CPU: it repeats what was recorded, on the same tensors, into the same tensors."""
+    made = []
+
+    def record(compute, pool):
+        results = {"loss": torch.empty(())}
+
+        def replay():
+            results["loss"].copy_(compute()["loss"])
+
+        made.append(replay)
+        return results, replay
+
+    monkeypatch.setattr(graphs, "record", record)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: "pool")
+    return made
+
+
+def batch_of(*shape, fill=1.0):
+    return {"parts": [{"ids": torch.full(shape, fill)}], "sizes": [shape[0]], "more": None}
+
+
+def total(batch):
+    return {"loss": batch["parts"][0]["ids"].sum()}
+
+
+def test_a_shape_is_recorded_when_it_comes_again_and_its_results_are_its_own(recordings):
+    step = RecordedStep(total, CPU)
+    results = [step(batch_of(2, 3, fill=fill))["loss"] for fill in range(1, WARM + 4)]
+    assert len(recordings) == 1
+    assert [float(value) for value in results] == [6.0 * fill for fill in range(1, WARM + 4)]
+
+
+def test_each_shape_has_its_own_recording_up_to_a_limit(recordings):
+    step = RecordedStep(total, CPU)
+    for _ in range(WARM + 2):
+        for rows in range(1, MOST + 4):
+            assert float(step(batch_of(rows, 2))["loss"]) == 2 * rows
+    assert len(recordings) == len(step.recorded) == MOST
+
+
+def test_types_and_numbers_beside_the_tensors_belong_to_the_shape():
+    shapes = {
+        graphs.shape_of(batch)
+        for batch in (
+            batch_of(2, 3),
+            batch_of(3, 2),
+            {**batch_of(2, 3), "sizes": [3]},
+            {"parts": [{"ids": torch.zeros(2, 3, dtype=torch.long)}], "sizes": [2], "more": None},
+            {**batch_of(2, 3), "more": torch.zeros(1)},
+        )
+    }
+    assert len(shapes) == 5
+    assert graphs.shape_of(batch_of(2, 3, fill=7.0)) in shapes
+
+
+def test_what_cannot_be_recorded_is_computed_without_and_said_once(monkeypatch):
+    def refuse(compute, pool):
+        raise RuntimeError("operation not permitted when stream is capturing\nand more")
+
+    monkeypatch.setattr(graphs, "record", refuse)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: "pool")
+    step = RecordedStep(total, CPU)
+    for _ in range(WARM):
+        step(batch_of(2, 2))
+    with pytest.warns(UserWarning, match="could not be recorded .operation not permitted when stream is capturing.:"):
+        assert float(step(batch_of(2, 2))["loss"]) == 4
+    assert float(step(batch_of(2, 2, fill=2.0))["loss"]) == 8
+    assert not step.on
+
+
+@pytest.mark.parametrize(
+    ("changes", "processes", "device", "expected"),
+    [
+        ({}, 1, "cuda", True),
+        ({}, 1, "cpu", False),
+        ({}, 2, "cuda", False),
+        ({"graphs": False}, 1, "cuda", False),
+        ({"compile": True}, 1, "cuda", False),
+        ({"mini_batch_size": 4}, 1, "cuda", False),
+        ({"gradient_checkpointing": True}, 1, "cuda", False),
+    ],
+)
+def test_when_steps_are_recorded(changes, processes, device, expected):
+    from types import SimpleNamespace
+
+    from boolbert.train.arguments import RunArguments
+
+    accelerator = SimpleNamespace(num_processes=processes, scaler=None, device=torch.device(device))
+    assert graphs.can_record(RunArguments(**changes), accelerator) is expected
+    accelerator.scaler = object()  # fp16 looks at its gradients in every step
+    assert not graphs.can_record(RunArguments(**changes), accelerator)
+
+
+def some_tokens(count=60, longest=64):
+    lengths = np.random.default_rng(0).integers(3, longest + 1, count)
+    return Tokens(np.arange(lengths.sum(), dtype=np.int32), np.concatenate([[0], np.cumsum(lengths)]))
+
+
+def test_fixed_shapes_hold_every_wanted_row_where_the_index_says():
+    tokens, random = some_tokens(), np.random.default_rng(1)
+    batches = [random.integers(0, 60, 24) for _ in range(8)]
+    shapes = FixedShapes.choose(batches, tokens, limit=64)
+    seen = set()
+    for wanted in batches:
+        parts = shapes.cut(wanted, tokens)
+        seen.add(tuple((len(rows), length) for rows, length in zip(parts.rows, parts.lengths, strict=True)))
+        assert (np.concatenate(parts.rows)[parts.places] == wanted).all()
+        for rows, length in zip(parts.rows, parts.lengths, strict=True):
+            assert tokens.lengths[rows].max() <= length <= 64
+            assert length % LENGTH_MULTIPLE == 0
+    assert len(seen) == 1
+
+
+def test_what_does_not_fit_the_fixed_shapes_has_others():
+    tokens = some_tokens()
+    short = np.argsort(tokens.lengths)[:6]
+    shapes = FixedShapes.choose([short], tokens, limit=62)
+    longest = int(np.argmax(tokens.lengths))
+    for wanted in (np.array([longest, *short[:3]]), np.arange(20)):
+        parts = shapes.cut(wanted, tokens)
+        assert (np.concatenate(parts.rows)[parts.places] == wanted).all()
+        assert all(tokens.lengths[rows].max() <= length for rows, length in zip(parts.rows, parts.lengths, strict=True))
+    assert (
+        max(shapes.cut(np.array([longest]), tokens).lengths) == tokens.lengths[longest]
+    )  # at most as long as the limit
+
+
+def test_parts_are_chosen_where_they_save_more_than_they_cost():
+    lengths = np.array([16] * 300 + [512] * 20)
+    tokens = Tokens(np.zeros(lengths.sum(), np.int32), np.concatenate([[0], np.cumsum(lengths)]))
+    both, alike = np.arange(320), np.arange(300)
+    assert FixedShapes.choose([both], tokens, limit=512) == FixedShapes((300, 20), (16, 512), 512)
+    assert FixedShapes.choose([alike], tokens, limit=512) == FixedShapes((300,), (16,), 512)
+    rows, lengths, _ = cut(both, tokens, 2)
+    assert [len(part) for part in rows] == [160, 160]
+    assert lengths == [16, 512]
+
+
+@pytest.mark.parametrize("changes", [{}, {"freeze_documents": True}, {"freeze_reading": False, "reading_weight": 1.0}])
+def test_a_stage_of_fixed_shapes_has_the_gradients_of_the_same_batch(folder, accelerator, monkeypatch, changes):
+    from boolbert.train import retrieval
+
+    losses, gradients = helpers.gradients_of(helpers.quest_stage(folder, accelerator, **changes), accelerator)
+    monkeypatch.setattr(retrieval, "can_record", lambda args, accelerator: True)
+    stage = helpers.quest_stage(folder, accelerator, **changes)
+    shapes = {graphs.shape_of(stage.load(epoch, step)) for epoch in range(2) for step in range(stage.steps_per_epoch)}
+    assert len(shapes) == 1
+    fixed_losses, fixed_gradients = helpers.gradients_of(stage, accelerator)
+    assert fixed_losses == pytest.approx(losses, rel=1e-5)
+    assert fixed_gradients.keys() == gradients.keys()
+    for name, gradient in gradients.items():
+        assert_close(fixed_gradients[name], gradient, rtol=1e-3, atol=1e-6)
+
+
+def test_stage_1_comes_in_few_lengths(folder, accelerator):
+    losses, gradients = helpers.gradients_of(helpers.pretraining_stage(folder, accelerator), accelerator, step=0)
+    stage = helpers.pretraining_stage(folder, accelerator, is_recorded=True)
+    lengths = {
+        part["triplets"]["input_ids"].shape[1]
+        for epoch, step in itertools.product(range(3), range(stage.steps_per_epoch))
+        for part in stage.load(epoch, step)["parts"]
+    }
+    assert all(length % LENGTH_MULTIPLE == 0 for length in lengths)
+    fixed_losses, fixed_gradients = helpers.gradients_of(stage, accelerator, step=0)
+    assert fixed_losses == pytest.approx(losses, rel=1e-5)
+    for name, gradient in gradients.items():
+        assert_close(fixed_gradients[name], gradient, rtol=1e-3, atol=1e-6)
+
+
+on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """Let Accelerate see it: the other tests of training are for a CPU."""
+    from accelerate.state import AcceleratorState
+
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "false")
+    AcceleratorState._reset_state(reset_partial_state=True)
+    yield
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+def losses_of(folder, name, **changes):
+    """The losses and gradient norms of a short run with noise, and the weights that it ends with."""
+    import json
+
+    from safetensors.torch import load_file
+
+    helpers.train_quest(folder, folder / name, log_every=1, epochs=6, **changes)
+    rows = [json.loads(line) for line in (folder / name / "log.jsonl").read_text().splitlines()]
+    rows = [row for row in rows if "loss" in row]
+    return [(row["loss"], row["gradient_norm"]) for row in rows], load_file(folder / name / "model.safetensors")
+
+
+@on_a_gpu
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"baseline": True},
+        {"freeze_documents": True, "stay_close": 1.0},
+        {"freeze_reading": False, "reading_weight": 1.0, "gate": "cue"},
+        {"mixed_precision": "bf16"},
+    ],
+)
+def test_a_recorded_run_is_the_run(tmp_path, monkeypatch, gpu, changes):
+    """With the same noise: losses, gradients and learning rates step by step, and the weights at the end."""
+    folder = make_folder(tmp_path, dropout=0.1)
+    recorded, replayed = graphs.record, []
+
+    def count(compute, pool):
+        results, replay = recorded(compute, pool)
+        return results, lambda: (replayed.append(1), replay())
+
+    monkeypatch.setattr(graphs, "record", count)
+    found, weights = losses_of(folder, "recorded", **changes)
+    assert len(replayed) >= len(found) - 2 * WARM
+    monkeypatch.setattr(graphs, "WARM", 10**6)
+    expected, expected_weights = losses_of(folder, "launched", **changes)
+    half = changes.get("mixed_precision") == "bf16"
+    assert_close(torch.tensor(found), torch.tensor(expected), rtol=5e-2 if half else 1e-3, atol=1e-3)
+    for name, weight in expected_weights.items():
+        assert_close(weights[name], weight, rtol=1e-2, atol=2e-3 if half else 2e-4)
+
+
+@on_a_gpu
+def test_a_recorded_run_goes_on_where_it_was_stopped(tmp_path, monkeypatch, gpu):
+    import os
+    import signal
+
+    from boolbert.errors import Interrupted
+    from boolbert.train.loop import Trainer
+
+    folder, step, calls = make_folder(tmp_path, dropout=0.1), Trainer._step, []
+    expected, weights = losses_of(folder, "whole")
+
+    def interrupted(trainer, batches):
+        calls.append(1)
+        if len(calls) == 17:
+            os.kill(os.getpid(), signal.SIGINT)
+        step(trainer, batches)
+
+    monkeypatch.setattr(Trainer, "_step", interrupted)
+    with pytest.raises(Interrupted):
+        losses_of(folder, "stopped")
+    found, resumed = losses_of(folder, "stopped", resume=True)
+    assert_close(torch.tensor(found[-5:]), torch.tensor(expected[-5:]), rtol=1e-3, atol=1e-3)
+    for name, weight in weights.items():
+        assert_close(resumed[name], weight, rtol=1e-2, atol=2e-4)

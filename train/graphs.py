@@ -1,0 +1,130 @@
+"""Training steps as CUDA graphs: a step is recorded once for each shape of batch, and then started by a single call.
+
+A step of a dual encoder launches thousands of kernels, and a GPU computes them faster than Python can launch them.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import recursively_apply, send_to_device
+from torch import Tensor
+
+from boolbert.train.arguments import RunArguments
+from boolbert.train.checkpoints import first_line
+
+# Steps of a shape before it is recorded: kernels are compiled, and the optimizer makes its state.
+WARM = 2
+# Shapes that are recorded. Batches of still others are computed launch by launch.
+MOST = 16
+
+Results = dict[str, Tensor]
+
+
+class Recording(NamedTuple):
+    """A step that was recorded: what it reads, what it writes, and how it is started."""
+
+    inputs: list[Tensor]
+    results: Results
+    replay: Callable[[], None]
+
+
+def can_record(args: RunArguments, accelerator: Accelerator) -> bool:
+    """Whether steps may be recorded: on one GPU, where no number has to be looked at within a step."""
+    is_simple = args.mini_batch_size is None and not args.gradient_checkpointing and not args.compile
+    is_alone = accelerator.num_processes == 1 and accelerator.scaler is None
+    return args.graphs and is_simple and is_alone and accelerator.device.type == "cuda"
+
+
+class RecordedStep:
+    """`compute(batch)` on a GPU. Where a shape of batch comes again and again, its kernels are recorded and replayed.
+
+    A replay does on the GPU what `compute` did when it was recorded, and nothing else: what changes from step to step
+    has to be a tensor of the batch, or one that is changed in place, as the learning rate is. Random numbers are drawn
+    anew, from the seed that was set before. Whatever cannot be recorded is computed launch by launch.
+    """
+
+    def __init__(self, compute: Callable[[Any], Results], device: torch.device, *, on: bool = True):
+        self.compute = compute
+        self.device = device
+        self.on = on
+        self.recorded: dict[Any, Recording] = {}
+        self._seen: Counter[Any] = Counter()
+        self._pool: Any = None
+
+    def __call__(self, batch: Any) -> Results:
+        """The results of a batch whose tensors are still on the CPU."""
+        if not self.on:
+            return self.compute(self._sent(batch))
+        shape = shape_of(batch)
+        recording = self.recorded.get(shape)
+        if recording is None:
+            self._seen[shape] += 1
+            if self._seen[shape] > WARM and len(self.recorded) < MOST:
+                recording = self._try_to_record(shape, batch)
+        if recording is None:
+            return self.compute(self._sent(batch))
+        for static, tensor in zip(recording.inputs, tensors_of(batch), strict=True):
+            static.copy_(tensor, non_blocking=True)
+        recording.replay()
+        return {name: value.clone() for name, value in recording.results.items()}  # the next replay writes there again
+
+    def _sent(self, batch: Any) -> Any:
+        return send_to_device(batch, self.device, non_blocking=True)
+
+    def _try_to_record(self, shape: Any, batch: Any) -> Recording | None:
+        static = recursively_apply(lambda tensor: tensor.to(self.device, copy=True), batch)
+        try:
+            self._pool = self._pool or torch.cuda.graph_pool_handle()
+            results, replay = record(lambda: self.compute(static), self._pool)
+        except RuntimeError as error:  # an operation that waits for the GPU, or too little memory for a second copy
+            self.on = False
+            self.recorded.clear()
+            warnings.warn(
+                f"a training step could not be recorded ({first_line(error)}): training goes on without, slower",
+                stacklevel=2,
+            )
+            return None
+        self.recorded[shape] = Recording(list(tensors_of(static)), results, replay)
+        return self.recorded[shape]
+
+
+def record(compute: Callable[[], Results], pool: Any) -> tuple[Results, Callable[[], None]]:
+    """Record what `compute` does on the GPU, without doing it; the results, and how to do it.
+
+    All recordings share a pool of memory, since only one runs at a time.
+    """
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    graph = torch.cuda.CUDAGraph()
+    # Another thread prepares batches meanwhile, in memory that the GPU can read.
+    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+        results = compute()
+    return results, graph.replay
+
+
+def shape_of(batch: Any) -> Any:
+    """Shapes and types of a batch's tensors, and all that is no tensor.
+
+    >>> shape_of({"ids": torch.zeros(2, 3), "sizes": [2], "more": None})
+    (('ids', ((2, 3), torch.float32)), ('sizes', (2,)), ('more', None))
+    """
+    if isinstance(batch, Tensor):
+        return tuple(batch.shape), batch.dtype
+    if isinstance(batch, dict):
+        return tuple((name, shape_of(value)) for name, value in batch.items())
+    if isinstance(batch, list | tuple):
+        return tuple(map(shape_of, batch))
+    return batch
+
+
+def tensors_of(batch: Any) -> Iterator[Tensor]:
+    """A batch's tensors, always in the same order."""
+    if isinstance(batch, Tensor):
+        yield batch
+    elif isinstance(batch, dict | list | tuple):
+        for part in batch.values() if isinstance(batch, dict) else batch:
+            yield from tensors_of(part)
