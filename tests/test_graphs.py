@@ -93,17 +93,22 @@ def test_types_and_numbers_beside_the_tensors_belong_to_the_shape():
 
 def test_what_cannot_be_recorded_is_computed_without_and_said_once(monkeypatch):
     def refuse(compute, pool):
-        raise RuntimeError("operation not permitted when stream is capturing\nand more")
+        try:
+            raise RuntimeError("operation not permitted when stream is capturing\nand more")
+        finally:
+            raise RuntimeError("a previous error during capture")
 
     monkeypatch.setattr(graphs, "record", refuse)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: "pool")
-    step = RecordedStep(total, CPU)
+    forgotten = []
+    step = RecordedStep(total, CPU, forget=lambda: forgotten.append(1))
     for _ in range(WARM):
         step(batch_of(2, 2))
     with pytest.warns(UserWarning, match="could not be recorded .operation not permitted when stream is capturing.:"):
         assert float(step(batch_of(2, 2))["loss"]) == 4
     assert float(step(batch_of(2, 2, fill=2.0))["loss"]) == 8
     assert not step.on
+    assert forgotten == [1]
 
 
 @pytest.mark.parametrize(
@@ -286,3 +291,24 @@ def test_a_recorded_run_goes_on_where_it_was_stopped(tmp_path, monkeypatch, gpu)
     assert_close(torch.tensor(found[-5:]), torch.tensor(expected[-5:]), rtol=1e-3, atol=1e-3)
     for name, weight in weights.items():
         assert_close(resumed[name], weight, rtol=1e-2, atol=2e-4)
+
+
+@on_a_gpu
+def test_a_step_that_waits_for_the_gpu_is_not_recorded_and_the_run_goes_on(tmp_path, monkeypatch, gpu):
+    from boolbert.train import retrieval
+
+    folder, backward = make_folder(tmp_path, dropout=0.1), retrieval.embedding_backward
+
+    def looking(*args, **kwargs):
+        loss = backward(*args, **kwargs)
+        assert float(loss) > 0
+        return loss
+
+    monkeypatch.setattr(retrieval, "embedding_backward", looking)
+    with pytest.warns(UserWarning, match="could not be recorded"):
+        found, weights = losses_of(folder, "looking")
+    monkeypatch.setattr(retrieval, "embedding_backward", backward)
+    expected, expected_weights = losses_of(folder, "recorded")
+    assert_close(torch.tensor(found), torch.tensor(expected), rtol=1e-3, atol=1e-3)
+    for name, weight in expected_weights.items():
+        assert_close(weights[name], weight, rtol=1e-2, atol=2e-4)

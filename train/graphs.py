@@ -44,12 +44,21 @@ class RecordedStep:
 
     A replay does on the GPU what `compute` did when it was recorded, and nothing else: what changes from step to step
     has to be a tensor of the batch, or one that is changed in place, as the learning rate is. Random numbers are drawn
-    anew, from the seed that was set before. Whatever cannot be recorded is computed launch by launch.
+    anew, from the seed that was set before. Whatever cannot be recorded is computed launch by launch; `forget` then
+    removes what `compute` may have left half done.
     """
 
-    def __init__(self, compute: Callable[[Any], Results], device: torch.device, *, on: bool = True):
+    def __init__(
+        self,
+        compute: Callable[[Any], Results],
+        device: torch.device,
+        *,
+        forget: Callable[[], object] = lambda: None,
+        on: bool = True,
+    ):
         self.compute = compute
         self.device = device
+        self.forget = forget
         self.on = on
         self.recorded: dict[Any, Recording] = {}
         self._seen: Counter[Any] = Counter()
@@ -83,8 +92,10 @@ class RecordedStep:
         except RuntimeError as error:  # an operation that waits for the GPU, or too little memory for a second copy
             self.on = False
             self.recorded.clear()
+            self.forget()
             warnings.warn(
-                f"a training step could not be recorded ({first_line(error)}): training goes on without, slower",
+                f"a training step could not be recorded ({first_line(cause_of(error))}): training goes on without, "
+                "slower; --graphs False does not try",
                 stacklevel=2,
             )
             return None
@@ -97,13 +108,27 @@ def record(compute: Callable[[], Results], pool: Any) -> tuple[Results, Callable
 
     All recordings share a pool of memory, since only one runs at a time.
     """
-    torch.cuda.synchronize()
-    torch.cuda.empty_cache()
+    stream, noise = torch.cuda.current_stream(), torch.cuda.get_rng_state()
     graph = torch.cuda.CUDAGraph()
-    # Another thread prepares batches meanwhile, in memory that the GPU can read.
-    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
-        results = compute()
+    try:
+        # Another thread prepares batches meanwhile, in memory that the GPU can read.
+        with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+            results = compute()
+    except RuntimeError:
+        # torch stays where it was: on the recording's stream, with random numbers for a recording alone.
+        torch.cuda.set_stream(stream)
+        generator = torch.Generator(stream.device)
+        generator.set_state(noise)
+        torch.cuda.default_generators[stream.device.index].graphsafe_set_state(generator.graphsafe_get_state())
+        raise
     return results, graph.replay
+
+
+def cause_of(error: BaseException) -> BaseException:
+    """The first of errors that followed from one another: the last ones only say that recording failed."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return error
 
 
 def shape_of(batch: Any) -> Any:

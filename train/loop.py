@@ -136,7 +136,7 @@ class Trainer:
         stage.model = self.model
         self.learned = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         is_recorded = can_record(args, accelerator) and compile_options is None
-        self.compute = RecordedStep(self._compute, accelerator.device, on=is_recorded)
+        self.compute = RecordedStep(self._compute, accelerator.device, forget=self.optimizer.zero_grad, on=is_recorded)
         if self.compute.on:
             make_recordable(self.optimizer, accelerator.device)
         self.progress = Progress()
