@@ -27,6 +27,9 @@ FEWEST, LARGEST = 20_000, 1 << 30
 ERROR = 3.1 * 2.0**-8
 # How often each way is timed.
 TRIES = 3
+# Without instructions for it a processor takes a hundred times as long in half precision: so many documents show it,
+# and who is so many times slower with them does not catch up.
+PROBED, HOPELESS = 512, 8
 # After so many queries in a row for which it was of no use, the copy is given up.
 MOST_IN_VAIN = 8
 # Where more than this share is left, the sieve is of no use.
@@ -63,7 +66,7 @@ class Sieve:
     def _prepared(self, query: Any, k: int) -> "Copy | None":
         """A copy of the vectors, if it answers this query sooner than they do, and within its bound."""
         count, size = self._vectors.shape
-        if count < FEWEST or 2 * count * size > LARGEST:
+        if count < FEWEST or 2 * count * size > LARGEST or not self._is_worth_a_copy(query):
             return None
         halves, longest = torch.empty(count, size, dtype=torch.bfloat16), 0.0
         for start in range(0, count, SHARD_SIZE):
@@ -75,6 +78,13 @@ class Sieve:
             return None
         exact = _seconds(lambda: top_k(query, self._vectors, k, device="cpu"))
         return copy if _seconds(lambda: self._sifted(query, copy, k)) < exact else None
+
+    def _is_worth_a_copy(self, query: Any) -> bool:
+        """Whether this machine is not far slower in half precision."""
+        few = as_tensor(self._vectors, 0, PROBED, torch.device("cpu"))
+        rows, halves = torch.as_tensor(query[0, :, : few.shape[1]], dtype=torch.float32), few.bfloat16()
+        exact = _seconds(lambda: rows @ few.T)
+        return _seconds(lambda: _products(halves, rows)) < HOPELESS * exact
 
     def _sifted(self, query: Any, copy: "Copy", k: int) -> tuple[Scores, Ranked] | None:
         """The k best documents; None where too many are left, or something is not as it should be."""

@@ -156,6 +156,20 @@ def test_a_copy_that_does_not_pay_is_not_kept(tmp_path, monkeypatch, always_fast
         assert prepared(shards, query)._copy is None
 
 
+def test_a_machine_that_is_slow_in_half_precision_is_not_kept_waiting(tmp_path, monkeypatch):
+    documents, query = made(np.random.default_rng(0), "several", 4000, 16)
+    seen, products = [], sieves._products
+    monkeypatch.setattr(sieves, "_seconds", lambda work: work().numel() and len(seen) * 1.0)
+
+    def slow(halves, rows):
+        seen.append(len(halves))
+        return products(halves, rows)
+
+    monkeypatch.setattr(sieves, "_products", slow)
+    assert prepared(write_shards(tmp_path, documents), query)._copy is None
+    assert seen == [sieves.PROBED]  # some documents have shown it: all of them would take long
+
+
 def test_no_room_for_a_copy_is_no_error(tmp_path, monkeypatch):
     shards, query = close_together(tmp_path)
 
