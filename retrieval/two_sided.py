@@ -12,6 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+# Two rows over 100,000 documents by OpenBLAS on two ARM cores: 9 ms one after the other, 15 at once. MKL: 14 and 8.
+FEW_ROWS = 3
+
 
 def two_sided(vectors: Tensor, excluded: Tensor, penalty: Tensor) -> Tensor:
     """The rows of queries: (B, K, D), (B, D) and w and t, (B, 2) -> (B, K + 1, D + 1)."""
@@ -48,8 +51,17 @@ def joined_scores(found: Tensor, shift: Tensor | float) -> Tensor:
 
 
 def products(queries: Tensor, documents: Tensor) -> Tensor:
-    """All dot products, (B, K, D), (N, D) -> (B, K, N), by one product: the documents are read once for all rows."""
-    return (queries.flatten(0, 1) @ documents.T).unflatten(0, queries.shape[:2])
+    """All dot products, (B, K, D), (N, D) -> (B, K, N), by one product: the documents are read once for all rows.
+
+    But where a processor's library is slow at narrow products, and there are few rows, one after the other.
+    """
+    rows = queries.flatten(0, 1)
+    has_few = 0 < len(rows) <= FEW_ROWS
+    if has_few and documents.device.type == "cpu" and not torch.backends.mkl.is_available():
+        found = torch.stack([documents @ row for row in rows])
+    else:
+        found = rows @ documents.T
+    return found.unflatten(0, queries.shape[:2])
 
 
 def ask_deeper(

@@ -7,10 +7,11 @@ import pytest
 import torch
 from search_fixtures import write_run
 from sentence_helpers import DOCUMENTS, OPERATORS, QUERIES, write_dual
+from torch.testing import assert_close
 
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.neighbours import top_k
-from boolbert.retrieval.two_sided import ask_deeper, two_sided, two_sided_scores
+from boolbert.retrieval.two_sided import ask_deeper, products, two_sided, two_sided_scores
 from boolbert.sentence_boolbert import load_dual_encoder, with_operators
 from boolbert.train.dual_encoder import DualEncoder, both_forms, contrastive_loss, searched_with
 from boolbert.train.retrieval import RetrievalArguments
@@ -203,3 +204,11 @@ def test_a_store_is_never_asked_for_more_than_it_gives():
     for k in (1, 10, 5000, DEEPEST):
         assert closest(Store(), parts, k, None, None) == []
     assert asked == [64, 64, DEEPEST, DEEPEST]
+
+
+@pytest.mark.parametrize("has_mkl", [True, False])
+@pytest.mark.parametrize("rows", [(1, 1), (1, 3), (2, 2), (0, 2)])
+def test_products_row_by_row_are_the_same(monkeypatch, has_mkl, rows):
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: has_mkl)
+    queries, documents = torch.randn(*rows, 5), torch.randn(7, 5)
+    assert_close(products(queries, documents), torch.einsum("bkd,nd->bkn", queries, documents))
