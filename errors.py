@@ -80,6 +80,14 @@ def shorten(value: object, width: int = 60) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
+def first_line(error: BaseException) -> str:
+    """
+    >>> first_line(ValueError("no such file\\nand more"))
+    'no such file'
+    """
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def first_few(examples: Sequence[str], total: int | None = None, shown: int = 3) -> str:
     """The first examples of something, and how many more there are.
 

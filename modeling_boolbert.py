@@ -595,7 +595,7 @@ class BoolBertSelfAttention(BertSelfAttention):
     ) -> tuple[Tensor, Tensor, Tensor] | None:
         """The same with gradients, on a GPU one kernel for the columns; None where the layer was changed."""
         operators, cue_probs, _, gate, operator_embeddings, _, reader_logits, _ = boolean
-        # Once for five products, each of which would do so for itself, and with its gradient once more.
+        # Once for five products, each of which would do so for itself. Their gradients are added up in half precision.
         hidden_states = hidden_states.to(working_dtype(hidden_states, hidden_states))
         sides = trained_columns(
             self,

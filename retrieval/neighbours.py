@@ -21,8 +21,9 @@ BlockScorer = Callable[[int, int], Tensor]  # (first row, last row + 1) of the d
 QUERY_BLOCK = 1024
 DOCUMENT_BLOCK = SHARD_SIZE  # a block that lies in two shards would have to be copied together
 SCORES_AT_ONCE = 1 << 20  # of which the best are chosen; choosing block by block would cost more than the products
-# On a GPU a block takes less time than to start it and to wait for it: as many scores and rows as memory allows for.
-GPU_SCORES, GPU_ROWS = 1 << 24, 1 << 18
+# On a GPU a block takes less time than to start it and to wait for it, so it has more scores and rows. Vectors that are
+# not in float32 are copied: of these it has so many numbers.
+GPU_SCORES, GPU_ROWS, GPU_COPIED = 1 << 24, 1 << 18, 1 << 24
 
 
 def top_k(
@@ -55,7 +56,8 @@ def block_size(queries: Tensor, documents: Vectors) -> int:
     """How many documents these queries are compared with at once."""
     if not (isinstance(documents, Tensor) and documents.is_cuda):
         return DOCUMENT_BLOCK
-    return min(max(DOCUMENT_BLOCK, GPU_SCORES // queries[..., 0].numel()), GPU_ROWS)
+    rows = GPU_ROWS if documents.dtype == torch.float32 else GPU_COPIED // documents.shape[1]
+    return max(DOCUMENT_BLOCK, min(rows, GPU_SCORES // queries[..., 0].numel()))
 
 
 def merge_vectors(scores: Scores, rows: Ranked) -> tuple[Scores, Ranked]:

@@ -1,6 +1,8 @@
 """Steps that are recorded: which are, what they read and give, and batches that come in few shapes."""
 
 import itertools
+import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,10 +10,10 @@ import torch
 import training_helpers as helpers
 from torch.testing import assert_close
 
+from boolbert.retrieval import graphs
+from boolbert.retrieval.graphs import MOST, WARM, RecordedStep
+from boolbert.retrieval.shapes import LENGTH_MULTIPLE, FixedShapes, cut
 from boolbert.retrieval.tokens import Tokens
-from boolbert.train import graphs
-from boolbert.train.graphs import MOST, WARM, RecordedStep
-from boolbert.train.shapes import LENGTH_MULTIPLE, FixedShapes, cut
 
 CPU = torch.device("cpu")
 
@@ -39,7 +41,7 @@ def recordings(monkeypatch):
     """A stand-in for CUDA graphs on a CPU: it repeats what was recorded, on the same tensors, into the same tensors."""
     made = []
 
-    def record(compute, pool):
+    def record(compute, device, pool):
         results = {"loss": torch.empty(())}
 
         def replay():
@@ -92,7 +94,7 @@ def test_types_and_numbers_beside_the_tensors_belong_to_the_shape():
 
 
 def test_what_cannot_be_recorded_is_computed_without_and_said_once(monkeypatch):
-    def refuse(compute, pool):
+    def refuse(compute, device, pool):
         try:
             raise RuntimeError("operation not permitted when stream is capturing\nand more")
         finally:
@@ -104,34 +106,93 @@ def test_what_cannot_be_recorded_is_computed_without_and_said_once(monkeypatch):
     step = RecordedStep(total, CPU, forget=lambda: forgotten.append(1))
     for _ in range(WARM):
         step(batch_of(2, 2))
-    with pytest.warns(UserWarning, match="could not be recorded .operation not permitted when stream is capturing.:"):
+    with pytest.warns(UserWarning, match="are not recorded .operation not permitted when stream is capturing.:"):
         assert float(step(batch_of(2, 2))["loss"]) == 4
     assert float(step(batch_of(2, 2, fill=2.0))["loss"]) == 8
     assert not step.on
     assert forgotten == [1]
 
 
+def test_work_that_does_not_fit_beside_the_recordings_takes_their_place(recordings):
+    step, tries = RecordedStep(total, CPU), []
+    for _ in range(WARM + 1):
+        step(batch_of(2, 2))
+    assert step.recorded
+
+    def work():
+        tries.append(len(step.recorded))
+        if step.recorded:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return "done"
+
+    with pytest.warns(UserWarning, match="are not recorded .CUDA out of memory.:"):
+        assert step.with_room(work) == "done"
+    assert tries == [1, 0]
+    assert float(step(batch_of(2, 2))["loss"]) == 4  # without recordings
+    with pytest.raises(torch.OutOfMemoryError):
+        step.with_room(lambda: (_ for _ in ()).throw(torch.OutOfMemoryError("too little, whatever gives way")))
+
+
 @pytest.mark.parametrize(
-    ("changes", "processes", "device", "expected"),
+    ("changes", "kind", "device", "expected"),
     [
-        ({}, 1, "cuda", True),
-        ({}, 1, "cpu", False),
-        ({}, 2, "cuda", False),
-        ({"graphs": False}, 1, "cuda", False),
-        ({"compile": True}, 1, "cuda", False),
-        ({"mini_batch_size": 4}, 1, "cuda", False),
-        ({"gradient_checkpointing": True}, 1, "cuda", False),
+        ({}, "NO", "cuda", True),
+        ({}, "NO", "cpu", False),
+        ({}, "MULTI_GPU", "cuda", False),
+        ({}, "FSDP", "cuda", False),
+        ({"graphs": False}, "NO", "cuda", False),
+        ({"compile": True}, "NO", "cuda", False),
+        ({"mini_batch_size": 4}, "NO", "cuda", False),
+        ({"gradient_checkpointing": True}, "NO", "cuda", False),
     ],
 )
-def test_when_steps_are_recorded(changes, processes, device, expected):
-    from types import SimpleNamespace
+def test_when_steps_are_recorded(changes, kind, device, expected):
+    from accelerate.utils import DistributedType, DynamoBackend
 
     from boolbert.train.arguments import RunArguments
+    from boolbert.train.loop import can_record
 
-    accelerator = SimpleNamespace(num_processes=processes, scaler=None, device=torch.device(device))
-    assert graphs.can_record(RunArguments(**changes), accelerator) is expected
-    accelerator.scaler = object()  # fp16 looks at its gradients in every step
-    assert not graphs.can_record(RunArguments(**changes), accelerator)
+    state = SimpleNamespace(dynamo_plugin=SimpleNamespace(backend=DynamoBackend.NO))
+    accelerator = SimpleNamespace(scaler=None, device=torch.device(device), state=state)
+    accelerator.distributed_type = DistributedType[kind]
+    args = RunArguments(**changes)
+    assert can_record(args, accelerator) is expected
+    state.dynamo_plugin.backend = DynamoBackend.INDUCTOR  # the launcher asks for it
+    assert not can_record(args, accelerator)
+    state.dynamo_plugin.backend, accelerator.scaler = DynamoBackend.NO, object()  # fp16 looks at its gradients
+    assert not can_record(args, accelerator)
+
+
+@pytest.mark.parametrize("before", [None, CPU])
+@pytest.mark.parametrize("after", [None, CPU])
+def test_learning_rates_after_a_checkpoint_are_where_the_run_needs_them(before, after):
+    """A run that was recorded goes on without, and the other way round."""
+    from boolbert.train.optimizer import build_optimizer, place_learning_rates, set_learning_rate
+
+    def optimizer_of(weight, device):
+        model = torch.nn.Linear(2, 1, bias=False)
+        model.weight.data.fill_(weight)
+        optimizer = build_optimizer(model, learning_rate=0.5, weight_decay=0.0)
+        place_learning_rates(optimizer, device)
+        return model, optimizer
+
+    def step(model, optimizer, share):
+        set_learning_rate(optimizer, share)
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    (model, optimizer), (other, resumed) = optimizer_of(1.0, before), optimizer_of(0.0, after)
+    step(model, optimizer, 0.5)
+    other.load_state_dict(model.state_dict())
+    resumed.load_state_dict(optimizer.state_dict())
+    place_learning_rates(resumed, after)
+    (group,) = resumed.param_groups
+    assert isinstance(group["lr"], float if after is None else torch.Tensor)
+    assert group["capturable"] is (after is not None)
+    if after is None:  # torch has no such step on a CPU
+        step(other, resumed, 0.25)
+        assert other.weight.flatten().tolist() == pytest.approx([0.625, 0.625])  # Adam: 1 - .5 .5 - .5 .25
 
 
 def some_tokens(count=60, longest=64):
@@ -177,6 +238,24 @@ def test_parts_are_chosen_where_they_save_more_than_they_cost():
     rows, lengths, _ = cut(both, tokens, 2)
     assert [len(part) for part in rows] == [160, 160]
     assert lengths == [16, 512]
+
+
+def test_parts_cost_the_least_of_all_ways_to_cut():
+    from boolbert.retrieval.shapes import PART_COST_RECORDED, rounded
+
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        lengths = np.sort(random.choice([16, 48, 200, 256], 5) * np.array([1, 1, 1, 1, 2]))
+        counts = random.integers(1, 60, 5)
+        all_lengths = np.repeat(lengths, counts)
+        tokens = Tokens(np.zeros(all_lengths.sum(), np.int32), np.concatenate([[0], np.cumsum(all_lengths)]))
+        shapes = FixedShapes.choose([np.arange(len(all_lengths))], tokens, limit=512)
+        costs = []
+        for ends in (subset for n in range(5) for subset in itertools.combinations(np.cumsum(counts)[:-1], n)):
+            parts = np.split(all_lengths, ends)
+            costs.append(sum(len(p) * rounded(int(p[-1]), 16, 512) + PART_COST_RECORDED for p in parts))
+        cost = sum(n * length + PART_COST_RECORDED for n, length in zip(shapes.sizes, shapes.lengths, strict=True))
+        assert cost == min(costs)
 
 
 @pytest.mark.parametrize("changes", [{}, {"freeze_documents": True}, {"freeze_reading": False, "reading_weight": 1.0}])
@@ -225,15 +304,14 @@ def gpu(monkeypatch):
 
 
 def losses_of(folder, name, **changes):
-    """The losses and gradient norms of a short run with noise, and the weights that it ends with."""
-    import json
-
+    """The losses and gradient norms of a short run with noise, its evaluations, and the weights that it ends with."""
     from safetensors.torch import load_file
 
     helpers.train_quest(folder, folder / name, log_every=1, epochs=6, **changes)
     rows = [json.loads(line) for line in (folder / name / "log.jsonl").read_text().splitlines()]
-    rows = [row for row in rows if "loss" in row]
-    return [(row["loss"], row["gradient_norm"]) for row in rows], load_file(folder / name / "model.safetensors")
+    losses = [(row["loss"], row["gradient_norm"]) for row in rows if "loss" in row]
+    scores = [row["dev/mrr@10"] for row in rows if "dev/mrr@10" in row]
+    return losses, scores, load_file(folder / name / "model.safetensors")
 
 
 @on_a_gpu
@@ -252,16 +330,19 @@ def test_a_recorded_run_is_the_run(tmp_path, monkeypatch, gpu, changes):
     folder = make_folder(tmp_path, dropout=0.1)
     recorded, replayed = graphs.record, []
 
-    def count(compute, pool):
-        results, replay = recorded(compute, pool)
+    def count(compute, device, pool):
+        results, replay = recorded(compute, device, pool)
         return results, lambda: (replayed.append(1), replay())
 
     monkeypatch.setattr(graphs, "record", count)
-    found, weights = losses_of(folder, "recorded", **changes)
+    found, scores, weights = losses_of(folder, "recorded", **changes)
     assert len(replayed) >= len(found) - 2 * WARM
     monkeypatch.setattr(graphs, "WARM", 10**6)
-    expected, expected_weights = losses_of(folder, "launched", **changes)
+    expected, expected_scores, expected_weights = losses_of(folder, "launched", **changes)
     half = changes.get("mixed_precision") == "bf16"
+    # An evaluation sees the weights of its step: no replay leaves a trace by which what was made of them is known.
+    assert len(set(expected_scores)) > 1
+    assert scores == pytest.approx(expected_scores, abs=0.1 if half else 0.02)
     assert_close(torch.tensor(found), torch.tensor(expected), rtol=5e-2 if half else 1e-3, atol=1e-3)
     for name, weight in expected_weights.items():
         assert_close(weights[name], weight, rtol=1e-2, atol=2e-3 if half else 2e-4)
@@ -276,7 +357,7 @@ def test_a_recorded_run_goes_on_where_it_was_stopped(tmp_path, monkeypatch, gpu)
     from boolbert.train.loop import Trainer
 
     folder, step, calls = make_folder(tmp_path, dropout=0.1), Trainer._step, []
-    expected, weights = losses_of(folder, "whole")
+    expected, _, weights = losses_of(folder, "whole")
 
     def interrupted(trainer, batches):
         calls.append(1)
@@ -287,7 +368,7 @@ def test_a_recorded_run_goes_on_where_it_was_stopped(tmp_path, monkeypatch, gpu)
     monkeypatch.setattr(Trainer, "_step", interrupted)
     with pytest.raises(Interrupted):
         losses_of(folder, "stopped")
-    found, resumed = losses_of(folder, "stopped", resume=True)
+    found, _, resumed = losses_of(folder, "stopped", resume=True)
     assert_close(torch.tensor(found[-5:]), torch.tensor(expected[-5:]), rtol=1e-3, atol=1e-3)
     for name, weight in weights.items():
         assert_close(resumed[name], weight, rtol=1e-2, atol=2e-4)
@@ -305,10 +386,10 @@ def test_a_step_that_waits_for_the_gpu_is_not_recorded_and_the_run_goes_on(tmp_p
         return loss
 
     monkeypatch.setattr(retrieval, "embedding_backward", looking)
-    with pytest.warns(UserWarning, match="could not be recorded"):
-        found, weights = losses_of(folder, "looking")
+    with pytest.warns(UserWarning, match="are not recorded"):
+        found, _, weights = losses_of(folder, "looking")
     monkeypatch.setattr(retrieval, "embedding_backward", backward)
-    expected, expected_weights = losses_of(folder, "recorded")
+    expected, _, expected_weights = losses_of(folder, "recorded")
     assert_close(torch.tensor(found), torch.tensor(expected), rtol=1e-3, atol=1e-3)
     for name, weight in expected_weights.items():
         assert_close(weights[name], weight, rtol=1e-2, atol=2e-4)

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
 
-from boolbert.errors import TrainingError
+from boolbert.errors import TrainingError, first_line
 from boolbert.files import read_json, write_json
 
 STATE = "state.json"
@@ -168,10 +168,6 @@ def _finish(aside: Path, target: Path) -> None:
     if target.exists():
         shutil.rmtree(target)
     os.rename(aside, target)
-
-
-def first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def out_of_memory(error: BaseException) -> bool:

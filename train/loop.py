@@ -12,17 +12,17 @@ from typing import Any, Protocol
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import broadcast_object_list
+from accelerate.utils import DistributedType, DynamoBackend, broadcast_object_list
 from torch import Tensor, nn
 
 from boolbert.errors import Interrupted, TrainingError
 from boolbert.retrieval.attention import varying_shapes
+from boolbert.retrieval.graphs import RecordedStep
 from boolbert.retrieval.prefetch import prefetch
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import Checkpoints, out_of_memory
-from boolbert.train.graphs import RecordedStep, can_record
 from boolbert.train.logs import RunLog
-from boolbert.train.optimizer import build_optimizer, learning_rate_share, make_recordable, set_learning_rate
+from boolbert.train.optimizer import build_optimizer, learning_rate_share, place_learning_rates, set_learning_rate
 
 Metrics = dict[str, Any]
 # Besides the layers, what of a Bool-BERT is worth compiling: many small steps.
@@ -34,6 +34,7 @@ class Stage(Protocol):
 
     model: Any  # the loop puts what Accelerate prepared in its place
     steps_per_epoch: int
+    is_recorded: bool  # whether batches come in few shapes, for steps to be recorded: see `can_record`
     metric: str  # the metric that tells the best evaluation
     lower_is_better: bool
 
@@ -135,10 +136,10 @@ class Trainer:
         self.model, self.optimizer = accelerator.prepare(model, optimizer)
         stage.model = self.model
         self.learned = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        is_recorded = can_record(args, accelerator) and compile_options is None
-        self.compute = RecordedStep(self._compute, accelerator.device, forget=self.optimizer.zero_grad, on=is_recorded)
-        if self.compute.on:
-            make_recordable(self.optimizer, accelerator.device)
+        self.compute = RecordedStep(
+            self._compute, accelerator.device, forget=self.optimizer.zero_grad, on=stage.is_recorded
+        )
+        self._place_learning_rates()
         self.progress = Progress()
         self.waited = 0.0
         self._pending: list[tuple[int, dict[str, Tensor]]] = []
@@ -149,8 +150,7 @@ class Trainer:
         if self.args.resume and steps:
             state = self.checkpoints.state(steps[-1])
             self.checkpoints.load(self.accelerator, steps[-1])
-            if self.compute.on:
-                make_recordable(self.optimizer, self.accelerator.device)
+            self._place_learning_rates()
             self.progress = Progress(state["step"], state["seconds"], state["best"], state["history"])
         self.log = RunLog(self.accelerator, self.run, self.total, self.progress.step)
         try:
@@ -162,6 +162,7 @@ class Trainer:
             raise
         finally:
             self.log.close()
+            self.compute.close()
         if self.progress.best is not None:
             self.checkpoints.load_best(self.model, self.progress.best["step"])
         return self.progress
@@ -225,6 +226,9 @@ class Trainer:
         self.optimizer.zero_grad()
         return {**losses, "gradient_norm": norm}
 
+    def _place_learning_rates(self) -> None:
+        place_learning_rates(self.optimizer, self.accelerator.device if self.compute.on else None)
+
     def _share(self, step: int) -> float:
         return learning_rate_share(step, self.total, self.args.warmup, self.args.schedule)
 
@@ -266,7 +270,7 @@ class Trainer:
         self._flush()
         self.model.eval()
         with torch.no_grad():
-            metrics = self.stage.evaluate()
+            metrics = self.compute.with_room(self.stage.evaluate)
         # The processes must agree on which evaluation is the best, to the last bit.
         metrics = broadcast_object_list([metrics])[0]
         self.model.train()
@@ -318,9 +322,17 @@ class Trainer:
         smaller = max(1, (self.args.mini_batch_size or self.args.batch_size) // 2)
         return (
             f"out of memory at step {self.progress.step + 1}; {self.checkpoints.last()}. "
-            f"Try --mini_batch_size {smaller} (the same gradients in less memory) or --gradient_checkpointing; "
-            "both can be given with --resume"
+            f"Try --mini_batch_size {smaller} (the same gradients in less memory), --gradient_checkpointing or "
+            "--graphs False; all can be given with --resume"
         )
+
+
+def can_record(args: RunArguments, accelerator: Accelerator) -> bool:
+    """Whether steps may be recorded: on one GPU, where no number has to be looked at within a step."""
+    is_compiled = args.compile or accelerator.state.dynamo_plugin.backend != DynamoBackend.NO
+    is_simple = args.mini_batch_size is None and not args.gradient_checkpointing and not is_compiled
+    is_alone = accelerator.distributed_type == DistributedType.NO and accelerator.scaler is None
+    return args.graphs and is_simple and is_alone and accelerator.device.type == "cuda"
 
 
 def check_batch(rows: int, processes: int) -> None:

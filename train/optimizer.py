@@ -65,11 +65,12 @@ def build_optimizer(
     return torch.optim.AdamW(list(groups.values()), lr=learning_rate, fused=device.type in ("cuda", "cpu"))
 
 
-def make_recordable(optimizer: Any, device: torch.device) -> None:
-    """Let a step be recorded on a GPU: the learning rates have to be numbers there. To be called after loading too."""
+def place_learning_rates(optimizer: Any, device: torch.device | None) -> None:
+    """Where a step is recorded, learning rates are numbers on its GPU, else Python's: whatever a checkpoint had."""
     for group in optimizer.param_groups:
-        group["capturable"] = True
-        group["lr"] = torch.as_tensor(group["lr"], dtype=torch.float32).to(device)
+        group["capturable"] = device is not None
+        rate = float(group["lr"])
+        group["lr"] = rate if device is None else torch.tensor(rate, device=device)
 
 
 def set_learning_rate(optimizer: Any, share: float) -> None:

@@ -20,12 +20,12 @@ from accelerate.utils import DistributedType, DynamoBackend
 from accelerate.utils.environment import get_int_from_env
 
 import boolbert
-from boolbert.errors import TrainingError
+from boolbert.errors import TrainingError, first_line
 from boolbert.files import read_json, user_path, write_json, write_text
 from boolbert.runs import ARGUMENTS, CONFIG, METRICS, Run
 from boolbert.tables import number
 from boolbert.train.arguments import RunArguments
-from boolbert.train.checkpoints import WRITE_ERRORS, Checkpoints, first_line
+from boolbert.train.checkpoints import WRITE_ERRORS, Checkpoints
 from boolbert.train.logs import available_tracker
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
@@ -53,9 +53,10 @@ def make_accelerator(args: RunArguments) -> Accelerator:
         raise TrainingError(f"Accelerate refuses the launcher's settings: {first_line(error)}") from error
     check_launcher(accelerator)
     # Nothing here changes the output of a layer in place, which is what the first warning is about. The second is about
-    # a setting whose new name Accelerate does not know yet.
+    # a setting whose new name Accelerate does not know yet, the third about the steps before one is recorded.
     warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view")
     warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
+    warnings.filterwarnings("ignore", message="This instance was constructed with capturable=True")
     if accelerator.device.type == "cpu":
         # `accelerate launch` asks for a single thread where nobody says otherwise.
         torch.set_num_threads(args.threads or max(1, (os.cpu_count() or 1) // accelerator.num_processes))

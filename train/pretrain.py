@@ -21,9 +21,8 @@ from boolbert.data.split import keep_and_hold
 from boolbert.errors import TrainingError, run_script
 from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.arguments import RunArguments, flag, parse_arguments
-from boolbert.train.graphs import can_record
 from boolbert.train.logs import print_pretraining
-from boolbert.train.loop import Progress, Trainer
+from boolbert.train.loop import Progress, Trainer, can_record
 from boolbert.train.outputs import (
     compile_options,
     fingerprint,

@@ -14,11 +14,11 @@ from boolbert import BoolBertForPreTraining
 from boolbert.boolean import OPERATORS
 from boolbert.data import epoch_batch
 from boolbert.modeling_boolbert import reading_losses
+from boolbert.retrieval.shapes import LENGTH_MULTIPLE, rounded
 from boolbert.train.grad_cache import reseed
 from boolbert.train.loop import check_batch
 from boolbert.train.optimizer import is_boolean
 from boolbert.train.sentences import KINDS, TripletSentences
-from boolbert.train.shapes import LENGTH_MULTIPLE, rounded
 
 # The last two need the whole encoder; scopes are read off the embeddings, and corrected in every layer.
 LOSSES = ("cue_loss", "gate_loss", "scope_loss", "triplet_loss", "layer_scope_loss")
@@ -90,7 +90,7 @@ class PretrainingStage:
         self.mini_batch_size = mini_batch_size
         self.triplet_share = triplet_share
         self.seed = seed
-        self.length_multiple = LENGTH_MULTIPLE if is_recorded else 1
+        self.is_recorded = is_recorded
         scope, triplet = model.config.scope_weight, model.config.triplet_weight
         self.weights = torch.tensor([1.0, 1.0, scope, triplet, scope], device=accelerator.device)
         self.steps_per_epoch = -(-len(train) // batch_size)
@@ -182,8 +182,10 @@ class PretrainingStage:
         return {**inputs, "operators": inputs["gate_labels"], "triplets": triplets}
 
     def _sentences(self, rows: np.ndarray, of: TripletSentences) -> dict[str, Tensor]:
+        if not self.is_recorded:
+            return of.sentences.batch(rows)
         longest, limit = int(of.sentences.tokens.lengths[rows].max()), self.bert.config.max_position_embeddings
-        return of.sentences.batch(rows, rounded(longest, self.length_multiple, limit))
+        return of.sentences.batch(rows, rounded(longest, LENGTH_MULTIPLE, limit))
 
     def _counted(self, drawn: np.ndarray, in_loss: np.ndarray) -> tuple[int, ...]:
         """What each loss is a mean over: tokens, sentences, tokens, triplets, tokens in triplets that count."""

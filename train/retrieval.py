@@ -27,14 +27,13 @@ from boolbert.retrieval.metrics import (
 )
 from boolbert.retrieval.negatives import DEPTH, wrong_answers
 from boolbert.retrieval.neighbours import top_k
+from boolbert.retrieval.shapes import PART_COST_CPU, PART_COST_GPU, FixedShapes, Parts, best_count, cut
 from boolbert.retrieval.tokens import encode_tokens, gather_rows, tokenize
 from boolbert.train.arguments import RunArguments, flag
 from boolbert.train.dual_encoder import DOCUMENT, QUERY, TEMPERATURES, DualEncoder, contrastive_loss, searched_with
 from boolbert.train.grad_cache import Side, embedding_backward, reseed
-from boolbert.train.graphs import can_record
-from boolbert.train.loop import check_batch
+from boolbert.train.loop import can_record, check_batch
 from boolbert.train.reading import LabelledTokens, freeze_reading, label_sentences, parsed_sentence
-from boolbert.train.shapes import PART_COST_CPU, PART_COST_GPU, FixedShapes, Parts, best_count, cut
 
 GATES = ("given", "learned", "cue")
 NEGATIVES = ("random", "violating", "bm25", "mined")
@@ -161,7 +160,8 @@ class RetrievalStage:
             seed=args.seed,
         )
         self.steps_per_epoch = self.sampler.steps_per_epoch
-        self.shapes = self._fixed_shapes() if can_record(args, accelerator) else {}
+        self.is_recorded = can_record(args, accelerator)
+        self.shapes = self._fixed_shapes(model.query.config.max_position_embeddings) if self.is_recorded else {}
         check_batch(min(args.batch_size, len(self.sampler.queries)), accelerator.num_processes)
         self.reading: LabelledTokens | None = None
         if isinstance(model.query, BoolBertModel):
@@ -320,14 +320,15 @@ class RetrievalStage:
             count = max(best_count(np.sort(tokens.lengths[rows]), overhead) for rows in unique)
         return cut(own, tokens, min(count, *map(len, unique)))
 
-    def _fixed_shapes(self) -> dict[str, FixedShapes]:
+    def _fixed_shapes(self, positions: int) -> dict[str, FixedShapes]:
         """The shapes in which the batches of a recorded run are computed, found on some of them."""
         steps = self.steps_per_epoch
         batches = [self.sampler.batch(step // steps, step % steps) for step in range(LOOKED_AT)]
         queries, documents = [batch.queries for batch in batches], [batch.documents() for batch in batches]
-        shapes = {QUERY: FixedShapes.choose(queries, self.queries["train"], self.args.query_length)}
+        lengths = [min(length, positions) for length in (self.args.query_length, self.args.document_length)]
+        shapes = {QUERY: FixedShapes.choose(queries, self.queries["train"], lengths[0])}
         if not self.args.freeze_documents:
-            shapes[DOCUMENT] = FixedShapes.choose(documents, self.documents, self.args.document_length)
+            shapes[DOCUMENT] = FixedShapes.choose(documents, self.documents, lengths[1])
         return shapes
 
     def _frozen_columns(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:

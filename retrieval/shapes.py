@@ -79,17 +79,18 @@ class FixedShapes:
         most = max(map(len, lengths))
         longest = np.max([np.pad(row, (most - len(row), 0), mode="edge") for row in lengths], axis=0)
         padded = [rounded(int(length), LENGTH_MULTIPLE, limit) for length in longest]
-        # The least cost of the first rows, for each number of them: their last part begins at any of them.
-        costs, begins = [0.0], [0]
-        for end in range(1, most + 1):
-            options = np.array(costs) + (end - np.arange(end)) * padded[end - 1]
-            begins.append(int(options.argmin()))
-            costs.append(float(options.min()) + PART_COST_RECORDED)
-        ends = [most]
-        while begins[ends[-1]]:
-            ends.append(begins[ends[-1]])
-        ends.reverse()
-        return cls(tuple(np.diff([0, *ends]).tolist()), tuple(padded[end - 1] for end in ends), limit)
+        # A part ends where the length changes. For each end: the least cost up to it, and where its last part begins.
+        ends = [0, *(np.flatnonzero(np.diff(padded)) + 1).tolist(), most]
+        costs, begins = [0], [0]
+        for place, end in enumerate(ends[1:], 1):
+            options = [costs[begin] + (end - ends[begin]) * padded[end - 1] for begin in range(place)]
+            begins.append(options.index(min(options)))
+            costs.append(min(options) + PART_COST_RECORDED)
+        chosen = [len(ends) - 1]
+        while begins[chosen[-1]]:
+            chosen.append(begins[chosen[-1]])
+        cuts = [ends[place] for place in reversed(chosen)]
+        return cls(tuple(np.diff([0, *cuts]).tolist()), tuple(padded[end - 1] for end in cuts), limit)
 
     def cut(self, wanted: npt.NDArray[Any], tokens: Tokens) -> Parts:
         """These rows in parts of the chosen shapes, or longer ones where they do not fit."""

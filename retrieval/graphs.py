@@ -6,15 +6,12 @@ A step of a dual encoder launches thousands of kernels, and a GPU computes them 
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
-from accelerate import Accelerator
-from accelerate.utils import recursively_apply, send_to_device
 from torch import Tensor
 
-from boolbert.train.arguments import RunArguments
-from boolbert.train.checkpoints import first_line
+from boolbert.errors import first_line
 
 # Steps of a shape before it is recorded: kernels are compiled, and the optimizer makes its state.
 WARM = 2
@@ -22,6 +19,7 @@ WARM = 2
 MOST = 16
 
 Results = dict[str, Tensor]
+Found = TypeVar("Found")
 
 
 class Recording(NamedTuple):
@@ -30,13 +28,6 @@ class Recording(NamedTuple):
     inputs: list[Tensor]
     results: Results
     replay: Callable[[], None]
-
-
-def can_record(args: RunArguments, accelerator: Accelerator) -> bool:
-    """Whether steps may be recorded: on one GPU, where no number has to be looked at within a step."""
-    is_simple = args.mini_batch_size is None and not args.gradient_checkpointing and not args.compile
-    is_alone = accelerator.num_processes == 1 and accelerator.scaler is None
-    return args.graphs and is_simple and is_alone and accelerator.device.type == "cuda"
 
 
 class RecordedStep:
@@ -75,44 +66,66 @@ class RecordedStep:
             if self._seen[shape] > WARM and len(self.recorded) < MOST:
                 recording = self._try_to_record(shape, batch)
         if recording is None:
-            return self.compute(self._sent(batch))
+            return self.with_room(lambda: self.compute(self._sent(batch)))
         for static, tensor in zip(recording.inputs, tensors_of(batch), strict=True):
             static.copy_(tensor, non_blocking=True)
         recording.replay()
         return {name: value.clone() for name, value in recording.results.items()}  # the next replay writes there again
 
+    def with_room(self, work: Callable[[], Found]) -> Found:
+        """Do some work beside the recordings, which keep their memory; where it does not fit, they give way."""
+        try:
+            return work()
+        except torch.OutOfMemoryError as error:
+            if not self.recorded:
+                raise
+            self._give_up(error)
+        return work()
+
+    def close(self) -> None:
+        """Give the recordings' memory back."""
+        self.on = False
+        self.recorded.clear()
+        self._pool = None
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
     def _sent(self, batch: Any) -> Any:
+        from accelerate.utils import send_to_device
+
         return send_to_device(batch, self.device, non_blocking=True)
 
     def _try_to_record(self, shape: Any, batch: Any) -> Recording | None:
-        static = recursively_apply(lambda tensor: tensor.to(self.device, copy=True), batch)
         try:
+            static = self._sent(batch)
             self._pool = self._pool or torch.cuda.graph_pool_handle()
-            results, replay = record(lambda: self.compute(static), self._pool)
+            results, replay = record(lambda: self.compute(static), self.device, self._pool)
         except RuntimeError as error:  # an operation that waits for the GPU, or too little memory for a second copy
-            self.on = False
-            self.recorded.clear()
-            self.forget()
-            warnings.warn(
-                f"a training step could not be recorded ({first_line(cause_of(error))}): training goes on without, "
-                "slower; --graphs False does not try",
-                stacklevel=2,
-            )
+            self._give_up(error)
             return None
         self.recorded[shape] = Recording(list(tensors_of(static)), results, replay)
         return self.recorded[shape]
 
+    def _give_up(self, error: BaseException) -> None:
+        self.close()
+        self.forget()
+        warnings.warn(
+            f"training steps are not recorded ({first_line(cause_of(error))}): training goes on without, slower; "
+            "--graphs False does not try",
+            stacklevel=2,
+        )
 
-def record(compute: Callable[[], Results], pool: Any) -> tuple[Results, Callable[[], None]]:
+
+def record(compute: Callable[[], Results], device: torch.device, pool: Any) -> tuple[Results, Callable[[], None]]:
     """Record what `compute` does on the GPU, without doing it; the results, and how to do it.
 
     All recordings share a pool of memory, since only one runs at a time.
     """
-    stream, noise = torch.cuda.current_stream(), torch.cuda.get_rng_state()
-    graph = torch.cuda.CUDAGraph()
+    stream, noise = torch.cuda.current_stream(device), torch.cuda.get_rng_state(device)
+    graph, own = torch.cuda.CUDAGraph(), torch.cuda.Stream(device)
     try:
         # Another thread prepares batches meanwhile, in memory that the GPU can read.
-        with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+        with torch.cuda.graph(graph, pool=pool, stream=own, capture_error_mode="thread_local"):
             results = compute()
     except RuntimeError:
         # torch stays where it was: on the recording's stream, with random numbers for a recording alone.
