@@ -4,6 +4,7 @@ import argparse
 import json
 import random
 import tempfile
+from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
 from boolbert.data.tasks import quest_splits
+from boolbert.retrieval.attention import varying_shapes
 from boolbert.train.loop import Trainer
 from boolbert.train.outputs import compile_options, make_accelerator
 from boolbert.train.quest import QuestArguments
@@ -24,6 +26,7 @@ from speed.made_up import cache_in, made_texts, sentences, write_encoder
 from speed.timing import busy_share, in_turn, timed
 
 THEIRS = "sentence-transformers, BERT"
+UNPLANNED = "the same without cuDNN's plans"
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -50,6 +53,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             folder = Path(scratch, f"run {size}{kind}")
             runs: dict[str, Any] = {
                 THEIRS: Theirs(encoder, data, steps, options, **flags),
+                **({UNPLANNED: Theirs(encoder, data, steps, options, unplanned=True, **flags)} if options.gpu else {}),
                 f"Bool-BERT{kind}": Ours(encoder, data, folder / "b", steps, options, **flags, **kinds[kind]),
                 f"BERT{kind}": Ours(encoder, data, folder / "p", steps, options, baseline=True, **flags, **kinds[kind]),
             }
@@ -71,7 +75,7 @@ def compare(size: str, runs: dict[str, Any], rows: dict[str, Any], options: argp
             **times[name],
             "steps_per_second": round(1000 * steps / times[name]["median"], 3),
             "ratio": round(times[THEIRS]["median"] / times[name]["median"], 3),
-            "waiting": None if name == THEIRS else round(run.trainer.waited / seconds, 3),
+            "waiting": None if isinstance(run, Theirs) else round(run.trainer.waited / seconds, 3),
             "gpu_busy": busy_share(run, options),
         }
         rows[name] = row
@@ -139,7 +143,17 @@ def write_data(folder: Path, queries: int, documents: int) -> Path:
 class Theirs:
     """sentence-transformers' loss and tokenizing, a step at a time, as its trainer does them."""
 
-    def __init__(self, encoder: Path, data: Any, steps: int, options: argparse.Namespace, **flags: int) -> None:
+    def __init__(
+        self,
+        encoder: Path,
+        data: Any,
+        steps: int,
+        options: argparse.Namespace,
+        *,
+        unplanned: bool = False,
+        **flags: int,
+    ) -> None:
+        self.unplanned = unplanned
         first = Transformer(str(encoder))
         first.max_seq_length = flags["document_length"]
         pooling = Pooling(first.get_embedding_dimension(), pooling_mode="mean")
@@ -150,8 +164,9 @@ class Theirs:
         self.batch, self.negatives = flags["batch_size"], flags["num_negatives"]
 
     def __call__(self) -> None:
-        for _ in range(self.steps):
-            self.step()
+        with varying_shapes() if self.unplanned else nullcontext():
+            for _ in range(self.steps):
+                self.step()
 
     def close(self) -> None: ...
 
