@@ -1,9 +1,8 @@
 # Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
-"""Bool-BERT's inference: on a GPU one matrix product and one Triton kernel in place of a layer's fifty small steps, on
-a CPU less than half of them.
+"""Bool-BERT's inference on a GPU: one matrix product and one Triton kernel in place of a layer's fifty small steps.
 
 `modeling_boolbert.py` computes the same step by step wherever this file does not apply: with gradients, in training, in
-a traced graph, in half precision on a CPU, without Triton on a GPU, and for layers that somebody changed.
+a traced graph, without Triton, and for layers that somebody changed. `short_boolbert.py` is the same for CPUs.
 """
 
 import contextlib
@@ -12,7 +11,7 @@ import warnings
 import weakref
 import zlib
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -40,10 +39,6 @@ Widths = tuple[int, int]
 CONV_BIAS, SCALE, SHIFT, OUTPUT_BIAS, OPERATOR_GATE, THRESHOLD, SPREAD, CUE_WEIGHT = range(8)
 REACHES = ("outside", "both", "all")
 NUM_OPERATORS = 3
-# The scope logit of padding.
-NEVER = -1e9
-# Distances of all pairs of tokens are looked at in sentences up to this length, and up to so many pairs in a batch.
-LONGEST_PAIRED, MOST_PAIRS = 128, 1 << 20
 # The module of the hooks with which transformers records what layers give.
 RECORDER = "transformers.utils.output_capturing"
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -306,189 +301,9 @@ def block_of(size: int) -> int:
     return max(SMALLEST_DOT, 1 << (size - 1).bit_length())
 
 
-class SharedInputs(NamedTuple):
-    """What all layers of a call share on a CPU; see [`share`]."""
-
-    features: Tensor  # (B L, kernel E + E + 2): the neighbours' cues, the reader's logits, 1, and whether it is padding
-    exponent: Tensor  # (B L, E, 1), the Gaussian's
-    gate: Tensor  # (B, 1, 1, E), divided by the scale of the scores
-    token_mask: Tensor | None  # (B, L, 1, 1); None without padding
-    padding: Tensor | None  # (B, L, 1, 1): what is added to the scores of keys
-    ones: Tensor  # (B, L, heads, 1)
-    zeros: Tensor  # (B, L, heads, as many as can be needed)
-
-
-def is_cheaper(layer_input: Tensor, is_training: bool) -> bool:
-    """Whether the short version for CPUs may stand in for the plain one."""
-    if is_training or torch.is_grad_enabled() or layer_input.device.type != "cpu" or is_interpreted():
-        return False
-    if torch.jit.is_tracing() or torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu"):
-        return False
-    return type(layer_input) is Tensor and layer_input.dtype == torch.float32
-
-
-def near_exponent(cues: Tensor, window: int, unreached: float) -> Tensor | None:
-    """What `gaussian_exponent` gives, by looking at all pairs of tokens; None where these are too many."""
-    batch, operators, length = cues.shape
-    if length > LONGEST_PAIRED or batch * operators * length * length > MOST_PAIRS:
-        return None
-    table = paired_exponents(length, window, unreached)
-    return torch.where(cues.unsqueeze(2), table, unreached).amax(-1)
-
-
-@lru_cache(maxsize=2 * 128)
-def paired_exponents(length: int, window: int, unreached: float) -> Tensor:
-    """-r^2 / 2 of a token (rows) for each place of a cue (columns) of and, or, not: (3, L, L)."""
-    with torch.inference_mode(False), torch.no_grad():
-        index = torch.arange(length, dtype=torch.float32, device="cpu")
-        since = index[:, None] - index[None, :]
-        both_ways = -0.5 * since.abs().clamp_max(window).square()
-        return torch.stack([both_ways, both_ways, torch.where(since >= 0, -0.5 * since.square(), unreached)])
-
-
-def share(
-    cue_probs: Tensor,
-    exponent: Tensor,
-    reader_logits: Tensor | None,
-    token_mask: Tensor,
-    gate: Tensor,
-    *,
-    kernel: int,
-    heads: int,
-    scaling: float,
-    masked_score: float,
-    multiple: int,
-) -> SharedInputs:
-    """What is the same for all layers, in the form in which one small product gives a layer's scope logits."""
-    batch, operators, length = cue_probs.shape
-    visible = token_mask.unsqueeze(-1)  # (B, L, 1)
-    reader = torch.zeros_like(cue_probs) if reader_logits is None else reader_logits
-    cues = F.pad(cue_probs.transpose(1, 2) * visible, (0, 0, kernel // 2, kernel // 2))
-    neighbours = [cues[:, k : k + length] for k in range(kernel)]
-    hidden = 1 - visible
-    features = torch.cat([*neighbours, reader.transpose(1, 2), torch.ones_like(visible), hidden], -1)
-    is_padded = not bool(token_mask.all())
-    return SharedInputs(
-        features.flatten(0, 1),
-        exponent.transpose(1, 2).reshape(-1, operators, 1),
-        (gate / scaling)[:, None, None],
-        visible.unsqueeze(-1) if is_padded else None,
-        (hidden * masked_score).unsqueeze(-1) if is_padded else None,
-        gate.new_ones(()).expand(batch, length, heads, 1),
-        gate.new_zeros(()).expand(batch, length, heads, operators + 1 + multiple),
-    )
-
-
-def small_weights(weights: Sequence[Tensor], embeddings: Tensor, operators: OperatorRange) -> tuple[Tensor, ...]:
-    """A layer's small weights for [`short_inputs`], with all that does not depend on the sentence worked in.
-
-    For the convolution over states (kernel heads E, D); for the shared features, whose product is positive where a
-    token is in scope; 1 / sigma^2; position weight; the experts' output weight and bias.
-    """
-    context, cue_weight, conv_bias, threshold, film, film_bias, operator_gate = weights[:7]
-    sigma, position_weight, output_weight, output_bias = weights[7:]
-    (kernel, _, heads), chosen = cue_weight.shape, slice(*operators)
-    gamma, beta = F.linear(embeddings, film, film_bias).chunk(2, -1)  # (E, heads) each
-    scale, count = 1 + gamma, operators[1] - operators[0]
-    taps = context.view(kernel, -1, heads, context.shape[1])[:, chosen] * scale.unsqueeze(-1)  # (kernel, E, heads, D)
-    # sigmoid(x) > theta where x > logit(theta); a theta that is no probability is never or always passed.
-    passed = torch.logit(threshold[chosen].clamp(0, 1)).nan_to_num(posinf=1e6, neginf=-1e6)
-    own = torch.eye(count).unsqueeze(1)  # (E, 1, E): a feature of one operator reaches its own logits alone
-    rows = torch.cat(
-        [
-            ((cue_weight[:, chosen] * scale).unsqueeze(-1) * own).flatten(0, 1),  # (kernel E, heads, E)
-            own.expand(count, heads, count),
-            (conv_bias[chosen] * scale + beta - passed.unsqueeze(-1)).T.unsqueeze(0),
-            torch.full((1, heads, count), NEVER),
-        ]
-    )
-    strength = torch.sigmoid(F.linear(embeddings, operator_gate))  # (E, heads)
-    return (
-        taps.transpose(1, 2).flatten(0, 2).contiguous(),
-        rows.flatten(1),
-        1 / sigma[chosen, None].square().clamp_min(1e-6),
-        position_weight[chosen].clone(),
-        output_weight[chosen] * strength.unsqueeze(1),
-        (output_bias[chosen] * strength).unsqueeze(1),
-    )
-
-
 def is_gelu(activation: Any) -> bool:
     """Whether an activation is GELU, as exact as torch has it."""
     return type(activation) is GELUActivation and activation.act is F.gelu
-
-
-def activated(states: Tensor, activation: Any) -> Tensor:
-    """What an activation gives for states that nobody else needs: GELU in their own memory."""
-    return torch.ops.aten.gelu_(states) if is_gelu(activation) else activation(states)
-
-
-def short_inputs(
-    layer: Any,
-    hidden_states: Tensor,
-    shared: SharedInputs,
-    embeddings: Tensor,
-    operators: OperatorRange,
-    *,
-    multiple: int,
-    has_padding: bool,
-) -> tuple[Tensor, Tensor, Tensor] | None:
-    """Query, key and value with their Boolean columns, (B, heads, L, width) each; None for a layer that was changed.
-
-    U = [s_e, 1] and V = [G s_e b_e, -G s_not b_not + padding]: (1 - s_i) s_j b_j is s_j b_j less s_i s_j b_j.
-    """
-    weights = weights_of(layer)
-    if weights is None or any(weight.dtype != torch.float32 for weight in weights):
-        return None
-    small = weights[8:]
-    if embeddings.is_inference():
-        made = small_weights(small, embeddings, operators)
-    else:
-        setting = (operators, embeddings.data_ptr(), embeddings._version)
-        made = keep(small, setting, lambda: small_weights(small, embeddings, operators))
-    context, feature_weight, narrowness, position_weight, output_weight, output_bias = made
-    batch, length, _ = hidden_states.shape
-    heads, kernel, count = layer.num_attention_heads, layer.scope_predictor.kernel, operators[1] - operators[0]
-
-    taps = F.linear(hidden_states, context).view(batch, length, kernel, -1)
-    if shared.token_mask is not None:
-        taps.mul_(shared.token_mask)
-    logits = (shared.features @ feature_weight).view(batch, length, -1)
-    # Tap k of the token at i + k - reach belongs to the token at i.
-    reach = kernel // 2
-    for k in range(kernel):
-        start, end = max(0, reach - k), min(length, length + reach - k)
-        if start < end:
-            logits[:, start:end] += taps[:, start + k - reach : end + k - reach, k]
-    scope = logits.gt_(0).view(batch, length, heads, count)
-
-    # Position and bias first: the product is added to them, where `linear` would copy its bias and another pass follow.
-    hidden, inputs = position_weight.shape[1], hidden_states.flatten(0, 1)
-    rows = slice(operators[0] * hidden, operators[1] * hidden)
-    position = torch.exp(shared.exponent * narrowness)  # (B L, E, 1)
-    experts = torch.addcmul(weights[7][rows].view(count, hidden), position, position_weight).flatten(1)
-    experts = activated(experts.addmm_(inputs, weights[6][rows].T), layer.bias_predictor.activation)
-    experts = experts.view(-1, count, hidden).transpose(0, 1)  # (E, B L, hidden)
-    bias = F.softplus(torch.baddbmm(output_bias, experts, output_weight))  # (E, B L, heads)
-    strength = bias.permute(1, 2, 0).view(batch, length, heads, count) * shared.gate
-    scoped = scope * strength
-    key_side, padding = [scoped], shared.padding if has_padding else None
-    if operators[1] == NUM_OPERATORS:
-        inside = scoped[..., -1:]
-        outside = -inside if padding is None else padding - inside
-        if layer.not_reach != "outside":
-            both = inside - (1 - scope[..., -1:]) * strength[..., -1:]
-            key_side = [scoped[..., :-1], both if layer.not_reach == "both" else torch.zeros_like(both)]
-    else:
-        outside = shared.zeros[..., :1] if padding is None else padding.expand_as(shared.ones)
-
-    shape = (batch, length, heads, layer.attention_head_size)
-    spare = -(layer.attention_head_size + count + 1) % multiple
-    spares = [shared.zeros[..., :spare]] if spare else []
-    query = torch.cat([layer.query(hidden_states).view(shape), scope, shared.ones, *spares], -1)
-    key = torch.cat([layer.key(hidden_states).view(shape), *key_side, outside, *spares], -1)
-    value = torch.cat([layer.value(hidden_states).view(shape), shared.zeros[..., : count + 1 + spare]], -1)
-    return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
 
 
 def pack(cue_probs: Tensor, exponent: Tensor, reader_logits: Tensor | None, token_mask: Tensor) -> Tensor:

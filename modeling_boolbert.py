@@ -35,23 +35,20 @@ from .configuration_boolbert import OPERATORS, BoolBertConfig
 from .gradients_boolbert import boolean_columns as trained_columns
 from .gradients_boolbert import is_trainable
 from .kernels_boolbert import (
-    SharedInputs,
-    activated,
     are_untouched,
     attention_inputs,
     forget,
-    is_cheaper,
     is_usable,
-    near_exponent,
     pack,
     pack_with_distances,
-    share,
-    short_inputs,
     side_by_side,
     takes_narrow_values,
     working_dtype,
 )
 from .kernels_boolbert import scope_logits as fused_scope_logits
+from .short_boolbert import SharedInputs, activated, is_cheaper, near_exponent, share, short_inputs
+from .short_boolbert import cue_logits as short_cue_logits
+from .short_boolbert import scope_logits as short_scope_logits
 
 NUM_OPERATORS = len(OPERATORS)
 OR, NOT = OPERATORS.index("or"), OPERATORS.index("not")
@@ -259,7 +256,16 @@ class CuePredictor(nn.Module):
         # A parameter of its own: transformers leaves modules of custom code without one out of `_init_weights`.
         self.score_bias = nn.Parameter(torch.empty(1))
 
+    def train(self, mode: bool = True) -> "CuePredictor":
+        if mode and self.has_context:  # as in `BoolBertSelfAttention`
+            forget(getattr(self.context_projection, "weight", None))
+        return super().train(mode)
+
     def forward(self, hidden_states: Tensor, operator_embeddings: Tensor, token_mask: Tensor) -> Tensor:
+        if self.has_context and is_cheaper(hidden_states, self.training):
+            logits = short_cue_logits(self, hidden_states, operator_embeddings, token_mask)
+            if logits is not None:
+                return logits
         if self.has_context:
             visible = self.context_projection(hidden_states)
             visible = visible * token_mask.unsqueeze(-1).to(visible.dtype)  # padding looks like the sentence's end
@@ -297,6 +303,10 @@ class ScopeReader(nn.Module):
     def forward(self, hidden_states: Tensor, cue_probs: Tensor, token_mask: Tensor) -> Tensor:
         if is_usable(hidden_states, self.training) and not torch.compiler.is_compiling():
             logits = fused_scope_logits(self, hidden_states, cue_probs, token_mask)
+            if logits is not None:
+                return logits
+        if is_cheaper(hidden_states, self.training):
+            logits = short_scope_logits(self, hidden_states, cue_probs, token_mask)
             if logits is not None:
                 return logits
         visible = token_mask.unsqueeze(-1).to(hidden_states.dtype)  # (B, L, 1); padding looks like the sentence's end
@@ -559,15 +569,7 @@ class BoolBertSelfAttention(BertSelfAttention):
         """The same in fewer steps, on a GPU one matrix product and one kernel; None where the layer was changed."""
         operators, _, _, gate, operator_embeddings, *_ = boolean
         if isinstance(packed, SharedInputs):
-            return short_inputs(
-                self,
-                hidden_states,
-                packed,
-                operator_embeddings,
-                operators,
-                multiple=1 if self.config._attn_implementation in ("sdpa", "eager") else HEAD_MULTIPLE,
-                has_padding=has_padding,
-            )
+            return short_inputs(self, hidden_states, packed, has_padding=has_padding)
         has_not = operators[1] == NUM_OPERATORS
         columns = operators[1] - operators[0] + (has_not and self.not_reach == "both") + has_padding
         width = self.attention_head_size + columns
@@ -627,8 +629,7 @@ class BoolBertSelfAttention(BertSelfAttention):
         return super().train(mode)
 
     def _forget(self) -> None:
-        for part in (self.query, self.scope_predictor.context):
-            forget(getattr(part, "weight", None))
+        forget(getattr(self.query, "weight", None))
 
     def _apply(self, *args: Any, **kwargs: Any) -> "BoolBertSelfAttention":
         before = next(self.parameters(), None)
@@ -1107,27 +1108,30 @@ class BoolBertModel(BoolBertPreTrainedModel):
             exponent = packed[:, last - first : 2 * (last - first)]
         else:
             cues, window = cue_probs > DECISION, self.config.window
-            nearby = near_exponent(cues, window, UNREACHED) if is_cheaper(states, self.training) else None
-            exponent = (gaussian_exponent(cues, window) if nearby is None else nearby)[:, chosen]
+            is_short = not are_recorded and is_cheaper(states, self.training)
+            nearby = near_exponent(cues, window, UNREACHED) if is_short else None
+            exponent = gaussian_exponent(cues, window) if nearby is None else nearby
+            if is_short:
+                packed = self._shared((first, last), cue_probs, exponent, scope_logits, token_mask, gate)
+            exponent = exponent[:, chosen]
             if is_fused:
                 packed = pack(cue_probs[:, chosen], exponent, reader, token_mask)
         cue_probs, gate = cue_probs[:, chosen], gate[:, chosen]
         gate = gate.contiguous() if is_fused else gate
-        if not are_recorded and is_cheaper(states, self.training):
-            heads = self.config.num_attention_heads
-            packed = share(
-                cue_probs,
-                exponent,
-                reader,
-                token_mask,
-                gate,
-                kernel=self.config.conv_kernel,
-                heads=heads,
-                scaling=(self.config.hidden_size // heads) ** -0.5,
-                masked_score=MASKED_SCORE,
-                multiple=HEAD_MULTIPLE,
-            )
         return (first, last), cue_probs, exponent, gate, embeddings, token_mask, reader, packed
+
+    def _shared(self, operators: OperatorRange, *read: Any) -> SharedInputs:
+        config, heads = self.config, self.config.num_attention_heads
+        return share(
+            operators,
+            self.operator_embeddings,
+            *read,
+            kernel=config.conv_kernel,
+            heads=heads,
+            size=config.hidden_size // heads,
+            masked_score=MASKED_SCORE,
+            multiple=1 if config._attn_implementation in ("sdpa", "eager") else HEAD_MULTIPLE,
+        )
 
     def _are_recorded(self, kwargs: dict[str, Any]) -> bool:
         """Whether the caller wants what single layers compute for each operator."""

@@ -23,6 +23,7 @@ CODE = (
     "configuration_boolbert.py",
     "kernels_boolbert.py",
     "gradients_boolbert.py",
+    "short_boolbert.py",
     "modeling_boolbert.py",
     "sentence_boolbert.py",
 )

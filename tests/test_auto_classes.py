@@ -111,7 +111,8 @@ def test_auto_classes(tmp_path, folder, tokenizer):
         again = tmp_path / setting
         # What a stranger saves is whole again: weights as safetensors only, and the code.
         names = {path.name for path in again.iterdir()}
-        code = {"configuration_boolbert.py", "gradients_boolbert.py", "kernels_boolbert.py", "modeling_boolbert.py"}
+        parts = ("configuration", "gradients", "kernels", "modeling", "short")
+        code = {f"{part}_boolbert.py" for part in parts}
         assert names == {"config.json", "model.safetensors", *code}
         for name in code:
             assert (again / name).read_text() == (folder / name).read_text()

@@ -22,6 +22,7 @@ FILES = {
     "configuration_boolbert": "model",
     "kernels_boolbert": "model",
     "gradients_boolbert": "model",
+    "short_boolbert": "model",
     "modeling_boolbert": "model",
     "sentence_boolbert": "sentence",
     "runs": "runs",
@@ -56,6 +57,7 @@ HUB_FILES = (
     "configuration_boolbert",
     "kernels_boolbert",
     "gradients_boolbert",
+    "short_boolbert",
     "modeling_boolbert",
     "sentence_boolbert",
 )

@@ -1,26 +1,53 @@
-"""On a CPU, without gradients, a Boolean layer takes fewer steps: they give what the plain ones give."""
+"""On a CPU, without gradients, the reading and a Boolean layer take fewer steps: they give what the plain ones give."""
+
+import gc
+import weakref
 
 import pytest
 import torch
+from torch import nn
 
-from boolbert import kernels_boolbert as kernels
+from boolbert import BoolBertModel, short_boolbert
 from boolbert import modeling_boolbert as modeling
 
 OPERATORS = [[1, 1, 1], [0, 0, 1], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
+SHORT = ("short_inputs", "short_cue_logits", "short_scope_logits")
 
 
 @pytest.fixture
 def both(monkeypatch):
-    """Calls a model, and once more without the short version."""
+    """Calls a model, and once more without the short version; what is read has to be the same."""
 
     def call(model, **inputs):
         with torch.no_grad():
-            short = model(**inputs).last_hidden_state
+            short = model(**inputs)
             with monkeypatch.context() as patch:
                 patch.setattr(modeling, "is_cheaper", lambda *_: False)
-                return short, model(**inputs).last_hidden_state
+                plain = model(**inputs)
+        for name in ("cue_logits", "scope_logits"):
+            if plain.get(name) is not None:
+                torch.testing.assert_close(short[name], plain[name], atol=1e-4, rtol=1e-4)  # they are large
+        return short.last_hidden_state, plain.last_hidden_state
 
     return call
+
+
+@pytest.fixture
+def short_calls(monkeypatch):
+    """The names of the short steps that were taken, and whether they gave something."""
+    calls = []
+
+    def noted(name, step):
+        def call(*args, **kwargs):
+            found = step(*args, **kwargs)
+            calls.append((name, found is not None))
+            return found
+
+        return call
+
+    for name in SHORT:
+        monkeypatch.setattr(modeling, name, noted(name, getattr(modeling, name)))
+    return calls
 
 
 @pytest.mark.parametrize("not_reach", ["outside", "both", "all"])
@@ -46,14 +73,51 @@ def test_one_token_and_no_padding(lively, both):
         torch.testing.assert_close(short, plain, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(1, 16), (4, 8), (5, 8), (5, 20)])
+@pytest.mark.parametrize("is_padded", [True, False])
+def test_few_tokens_and_many(lively, both, shape, is_padded):
+    assert 32 <= short_boolbert.TOKENS_IN_BLOCKS < 40 < short_boolbert.FEW_TOKENS < 100  # all three ways to multiply
+    sentences, length = shape
+    ids = torch.randint(1, 64, shape, generator=torch.Generator().manual_seed(2))
+    mask = torch.ones_like(ids)
+    if is_padded:
+        mask = (torch.arange(length) < torch.linspace(length // 2, length, sentences).long()[:, None]).long()
+    for on in OPERATORS:
+        inputs = {"input_ids": ids, "attention_mask": mask, "operators": torch.tensor([on] * sentences)}
+        short, plain = both(lively(), **inputs)
+        torch.testing.assert_close(short, plain, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("not_reach", ["outside", "both", "all"])
+def test_each_sentence_has_its_own_operators(lively, batch, both, not_reach):
+    for rows in ([[1, 1, 1], [0, 0, 1], [0, 0, 0]], [[0, 1, 0], [1, 0, 0], [1, 1, 0]]):
+        short, plain = both(lively(not_reach=not_reach), **batch, operators=torch.tensor(rows))
+        torch.testing.assert_close(short, plain, atol=1e-5, rtol=1e-5)
+
+
+def test_large_products_in_blocks():
+    """A block is never larger than one thread's share, and the blocks give the whole."""
+    states, weight, bias = torch.randn(32, 96), torch.randn(60, 96), torch.randn(60)
+    for largest in (1, 32 * 96 * 7, 1 << 18):
+        short_boolbert.count_blocks.cache_clear()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(short_boolbert, "LARGEST_BLOCK", largest)
+            count = short_boolbert.count_blocks(32 * 96, 60)
+            found = short_boolbert.multiplied_in_blocks(states, short_boolbert.as_factor(weight, 32), bias)
+        assert count == {1: 60, 32 * 96 * 7: 10, 1 << 18: 1}[largest]
+        torch.testing.assert_close(found, states @ weight.T + bias, atol=1e-4, rtol=1e-5)
+    short_boolbert.count_blocks.cache_clear()
+
+
 def test_changed_weights_are_noticed(lively, batch, both):
     model, on = lively(), torch.ones(3, 3)
     before, _ = both(model, **batch, operators=on)
     attention = model.encoder.layer[-1].attention.self
-    parts = attention.scope_predictor, attention.bias_predictor, attention.scope_predictor.film
+    parts = attention.scope_predictor, attention.bias_predictor, attention.query, attention.key, attention.value
+    parts += model.cue_predictor, model.scope_reader
     for parameter in (parameter for part in parts for parameter in part.parameters()):
         with torch.no_grad():
-            parameter += 0.5
+            parameter += 0.1
         after, plain = both(model, **batch, operators=on)
         torch.testing.assert_close(after, plain, atol=1e-5, rtol=1e-5)
     assert not torch.allclose(before, after)
@@ -61,24 +125,106 @@ def test_changed_weights_are_noticed(lively, batch, both):
         model.operator_embeddings += 1.0
     after, plain = both(model, **batch, operators=on)
     torch.testing.assert_close(after, plain, atol=1e-5, rtol=1e-5)
-    attention.bias_predictor.output_bias.data += 3.0  # leaves no trace, until the model has been in training
-    after, plain = both(model.train().eval(), **batch, operators=on)
+    model.load_state_dict({name: weight * 0.9 for name, weight in model.state_dict().items()}, assign=True)
+    after, plain = both(model, **batch, operators=on)
     torch.testing.assert_close(after, plain, atol=1e-5, rtol=1e-5)
+
+
+def test_writes_without_a_trace_are_met_by_training(lively, batch, both):
+    model, on = lively(), torch.ones(3, 3)
+    both(model, **batch, operators=on)
+    attention = model.encoder.layer[-1].attention.self
+    parts = (attention.bias_predictor.output_bias, model.cue_predictor.context.weight)
+    for parameter in (*parts, model.scope_reader.convolutions[0].weight):
+        parameter.data += 3.0
+        after, plain = both(model.train().eval(), **batch, operators=on)
+        torch.testing.assert_close(after, plain, atol=1e-5, rtol=1e-5)
 
 
 def test_hooks_are_called(lively, batch):
     model, called = lively(), []
     layer = model.encoder.layer[-1]
-    for part in (layer.attention.self.bias_predictor.dense, layer.attention.self.query, layer.intermediate):
+    attention = layer.attention.self
+    parts = (attention.bias_predictor.dense, attention.query, layer.intermediate)
+    parts += (model.cue_predictor.context_projection, model.scope_reader.norms[1], model.scope_reader.output)
+    for part in parts:
         part.register_forward_hook(lambda module, *_: called.append(module))
     with torch.no_grad():
         model(**batch, operators=torch.ones(3, 3))
-    assert len(called) == 3
+    assert len(called) == len(parts)
+
+
+def test_parts_that_somebody_replaced_are_asked(lively, batch, both):
+    class Doubled(nn.Linear):
+        def forward(self, states):
+            return 2 * super().forward(states)
+
+    for name in ("encoder.layer.1.attention.self.value", "cue_predictor.context_projection", "scope_reader.dense"):
+        model, on = lively(), torch.ones(3, 3)
+        before, _ = both(model, **batch, operators=on)
+        old = model.get_submodule(name)
+        new = Doubled(old.in_features, old.out_features)
+        new.load_state_dict(old.state_dict())
+        model.set_submodule(name, new)
+        after, plain = both(model, **batch, operators=on)
+        torch.testing.assert_close(after, plain, atol=1e-5, rtol=1e-5)
+        assert not torch.allclose(before, after)
+
+
+def test_where_it_applies(lively, batch, short_calls):
+    model, on = lively(), torch.ones(3, 3)
+    short_calls.clear()
+    with torch.inference_mode():
+        inferred = model(**batch, operators=on).last_hidden_state
+    assert {name for name, _ in short_calls} == set(SHORT)
+    assert all(is_given for _, is_given in short_calls)
+    with torch.no_grad():
+        assert torch.equal(inferred, model(**batch, operators=on).last_hidden_state)
+
+    short_calls.clear()
+    model(**batch, operators=on)  # gradients
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        model(**batch, operators=on)
+    with torch.no_grad():
+        model.train()(**batch, operators=on)
+        for dtype in (torch.float64, torch.bfloat16):
+            lively().to(dtype)(**batch, operators=on)
+        lively()(**batch, operators=on, output_scopes=True)
+    assert {name for name, _ in short_calls} == {"short_cue_logits", "short_scope_logits"}  # scopes are recorded
+
+
+def test_a_model_made_in_inference_mode(lively, batch, short_calls):
+    ordinary = lively()
+    short_calls.clear()
+    with torch.inference_mode():
+        model = BoolBertModel(ordinary.config).eval()
+        model.load_state_dict(ordinary.state_dict())
+        found = model(**batch, operators=torch.ones(3, 3)).last_hidden_state
+    assert {name for name, _ in short_calls} == set(SHORT)
+    assert not any(is_given for _, is_given in short_calls)  # changes of its weights are not counted
+    with torch.no_grad():
+        expected = ordinary(**batch, operators=torch.ones(3, 3)).last_hidden_state
+    torch.testing.assert_close(found.clone(), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_what_was_made_goes_with_the_model(lively, batch):
+    model = lively()
+    with torch.no_grad():
+        model(**batch, operators=torch.ones(3, 3))
+    attention = model.encoder.layer[-1].attention.self
+    weights = attention.query.weight, model.cue_predictor.context_projection.weight, model.scope_reader.norms[0].weight
+    seen = [weakref.ref(weight) for weight in weights]
+    del model, attention, weights
+    gc.collect()
+    assert [weight() for weight in seen] == [None] * 3
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 40])
 def test_the_exponents_of_all_pairs(length):
     cues = torch.rand(4, 3, length, generator=torch.Generator().manual_seed(length)) < 0.2
-    found = kernels.near_exponent(cues, 6, modeling.UNREACHED)
+    found = short_boolbert.near_exponent(cues, 6, modeling.UNREACHED)
     assert torch.equal(found, modeling.gaussian_exponent(cues, 6))
-    assert kernels.near_exponent(torch.zeros(1, 3, kernels.LONGEST_PAIRED + 1, dtype=torch.bool), 6, -1.0) is None
+    assert (
+        short_boolbert.near_exponent(torch.zeros(1, 3, short_boolbert.LONGEST_PAIRED + 1, dtype=torch.bool), 6, -1.0)
+        is None
+    )

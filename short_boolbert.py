@@ -1,0 +1,396 @@
+# Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
+"""Bool-BERT's inference on a CPU: one matrix product and a dozen small steps in place of a layer's fifty.
+
+`modeling_boolbert.py` computes the same step by step wherever this file does not apply: with gradients, in training, in
+a traced or compiled graph, in any other precision than float32, and for parts that somebody changed.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .kernels_boolbert import (
+    NUM_OPERATORS,
+    OperatorRange,
+    are_untouched,
+    is_gelu,
+    is_interpreted,
+    keep,
+    weights_of,
+)
+
+# The scope logit of padding, and of operators that are off in a sentence.
+NEVER = -1e9
+# Distances of all pairs of tokens are looked at in sentences up to this length, and up to so many pairs in a batch.
+LONGEST_PAIRED, MOST_PAIRS = 128, 1 << 20
+# Up to so many tokens, a layer's weights are larger than what they are multiplied with.
+FEW_TOKENS = 64
+# Up to so many tokens, the products of the reading are small: they are computed in blocks of so many multiplications.
+# OpenBLAS uses one thread for these, and several for more.
+TOKENS_IN_BLOCKS, LARGEST_BLOCK = 32, 1 << 18
+
+# The parts of the reading: what they are, and which parameters they have.
+Parts = Mapping[str, tuple[type[nn.Module], list[str]]]
+CUE_PARTS: Parts = {
+    "context_projection": (nn.Linear, ["weight", "bias"]),
+    "context": (nn.Conv1d, ["weight", "bias"]),
+    "operator_projection": (nn.Linear, ["weight", "bias"]),
+    "score": (nn.Linear, ["weight"]),
+}
+READER_PARTS: Parts = {
+    "norms": (nn.LayerNorm, ["weight", "bias"]),
+    "convolutions": (nn.Conv1d, ["weight", "bias"]),
+    "dense": (nn.Linear, ["weight", "bias"]),
+    "output": (nn.Linear, ["weight"]),
+}
+
+
+def is_cheaper(layer_input: Tensor, is_training: bool) -> bool:
+    """Whether the short version may stand in for the plain one."""
+    if is_training or torch.is_grad_enabled() or layer_input.device.type != "cpu" or is_interpreted():
+        return False
+    if torch.jit.is_tracing() or torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu"):
+        return False
+    return type(layer_input) is Tensor and layer_input.dtype == torch.float32
+
+
+def are_countable(weights: Sequence[Tensor]) -> bool:
+    """Whether weights are in float32, and their changes are counted: those made in inference mode are not."""
+    return all(weight.dtype == torch.float32 and not weight.is_inference() for weight in weights)
+
+
+def activated(states: Tensor, activation: Any) -> Tensor:
+    """What an activation gives for states that nobody else needs: GELU in their own memory."""
+    return torch.ops.aten.gelu_(states) if is_gelu(activation) else activation(states)
+
+
+def multiplied(states: Tensor, weight: Tensor) -> Tensor:
+    """The product with a large weight, as `F.linear` gives it: (n, D), (m, D) -> (n, m).
+
+    oneDNN on ARM rearranges the second matrix in each call, so with few tokens the weight comes first.
+    """
+    if len(states) <= FEW_TOKENS:
+        return torch.mm(weight, states.T).T
+    return torch.mm(states, weight.T)
+
+
+def as_factor(weight: Tensor, tokens: int) -> Tensor:
+    """A copy of a small weight for [`multiplied_in_blocks`]: (m, D) -> (D, m)."""
+    return weight.T.clone(memory_format=torch.contiguous_format) if tokens <= TOKENS_IN_BLOCKS else weight.clone().T
+
+
+def multiplied_in_blocks(states: Tensor, weight: Tensor, added: Tensor) -> Tensor:
+    """states @ weight + added: (n, D), (D, m), (m,) or (n, m) -> (n, m).
+
+    With few tokens in blocks for which one thread is used: waking up others takes longer than such a product.
+    """
+    tokens, (inner, columns) = len(states), weight.shape
+    if tokens > TOKENS_IN_BLOCKS:
+        return torch.addmm(added, states, weight)
+    count = count_blocks(tokens * inner, columns)
+    product = torch.baddbmm(
+        added.expand(tokens, -1).view(tokens, count, -1).transpose(0, 1),
+        states.expand(count, -1, -1),
+        weight.view(inner, count, -1).transpose(0, 1),
+    )  # (blocks, n, columns of a block)
+    return product.transpose(0, 1).reshape(tokens, columns)
+
+
+@lru_cache(maxsize=1024)
+def count_blocks(per_column: int, columns: int) -> int:
+    """The smallest number of equal blocks of columns that have at most LARGEST_BLOCK multiplications each.
+
+    >>> count_blocks(16 * 384, 128), count_blocks(1, 128)
+    (4, 1)
+    """
+    divisors = [count for count in range(1, columns + 1) if columns % count == 0]
+    return next((count for count in divisors if per_column * columns // count <= LARGEST_BLOCK), columns)
+
+
+def parameters_of(module: nn.Module, parts: Parts) -> list[Tensor] | None:
+    """The parameters of a module's parts, one part or list of parts after the other, and then its own; None where
+    somebody has changed a part."""
+    weights: list[Any] = []
+    for name, (kind, names) in parts.items():
+        part = module._modules.get(name)
+        found: list[Any] = list(part._modules.values()) if type(part) is nn.ModuleList else [part]
+        if not are_untouched(found, [kind] * len(found)):
+            return None
+        for one in found:
+            own = {key: weight for key, weight in one._parameters.items() if weight is not None}
+            if list(own) != names:
+                return None
+            weights += own.values()
+    weights += module._parameters.values()
+    return weights if are_countable(weights) else None
+
+
+def cue_logits(predictor: Any, hidden_states: Tensor, embeddings: Tensor, token_mask: Tensor) -> Tensor | None:
+    """What the `CuePredictor` gives, (B, 3, L), in fewer steps; None where it was changed."""
+    weights = parameters_of(predictor, CUE_PARTS)
+    if weights is None:
+        return None
+    narrow, narrow_bias, context, context_bias, projection, projection_bias, score, score_bias = weights
+    (batch, length, size), kernel = hidden_states.shape, context.shape[2]
+    tokens = batch * length
+
+    def prepare() -> tuple[Tensor, ...]:
+        factors = (as_factor(weight, tokens) for weight in (narrow, context.transpose(1, 2).flatten(1)))
+        operators = F.linear(embeddings, projection, projection_bias) + context_bias
+        return *factors, operators.unsqueeze(1)  # (D, narrow), (kernel narrow, D), (3, 1, D)
+
+    made = keep([*weights, embeddings], ("cues", tokens <= TOKENS_IN_BLOCKS), prepare)
+    narrow_factor, context_factor, operators = made
+    states = hidden_states.flatten(0, 1)
+    visible = multiplied_in_blocks(states, narrow_factor, narrow_bias).view(batch, length, -1)
+    visible = F.pad(visible * token_mask.unsqueeze(-1), (0, 0, kernel // 2, kernel // 2))
+    neighbours = visible.unfold(1, kernel, 1).transpose(2, 3).reshape(tokens, -1)  # (B L, kernel narrow)
+    seen = multiplied_in_blocks(neighbours, context_factor, states)
+    features = seen.view(batch, 1, length, size) + operators
+    features = activated(features, predictor.activation).view(-1, size)
+    return torch.addmv(score_bias, features, score[0]).view(batch, NUM_OPERATORS, length)
+
+
+def scope_logits(reader: Any, hidden_states: Tensor, cue_probs: Tensor, token_mask: Tensor) -> Tensor | None:
+    """What the `ScopeReader` gives, (B, 3, L), in fewer steps; None where it was changed."""
+    weights = parameters_of(reader, READER_PARTS)
+    if weights is None:
+        return None
+    *layers, dense, dense_bias, output, cue_weight, output_bias = weights
+    (batch, length, _), size, depth = hidden_states.shape, len(dense), len(layers) // 4
+    tokens, norms, convolutions = batch * length, layers[: 2 * depth], layers[2 * depth :]
+
+    def prepare() -> tuple[Tensor, ...]:
+        # What each of the three taps gives to a neighbour, side by side. The bias belongs to the one in the middle.
+        taps = (as_factor(weight.permute(2, 0, 1).flatten(0, 1), tokens) for weight in convolutions[::2])
+        return as_factor(dense, tokens), *taps, *(F.pad(bias, (size, size)) for bias in convolutions[1::2])
+
+    dense_factor, *made = keep(weights, ("reader", tokens <= TOKENS_IN_BLOCKS), prepare)
+    activation, visible = reader.activation, token_mask.reshape(-1, 1)
+    features = multiplied_in_blocks(hidden_states.flatten(0, 1), dense_factor, dense_bias)
+    features.addmm_(cue_probs.transpose(1, 2).reshape(tokens, -1), cue_weight)
+    for layer, norm in enumerate(reader.norms):
+        step, (scale, shift) = 2**layer, norms[2 * layer : 2 * layer + 2]
+        states = F.layer_norm(features, (size,), scale, shift, norm.eps).mul_(visible)
+        given = multiplied_in_blocks(states, made[layer], made[depth + layer]).view(batch, length, 3 * size)
+        own = given[..., size : 2 * size]
+        if step < length:
+            own[:, step:] += given[:, :-step, :size]
+            own[:, :-step] += given[:, step:, 2 * size :]
+        features += activated(own, activation).view(tokens, size)
+    return F.linear(features, output, output_bias).view(batch, length, -1).transpose(1, 2)
+
+
+def near_exponent(cues: Tensor, window: int, unreached: float) -> Tensor | None:
+    """What `gaussian_exponent` gives, by looking at all pairs of tokens; None where these are too many."""
+    batch, operators, length = cues.shape
+    if length > LONGEST_PAIRED or batch * operators * length * length > MOST_PAIRS:
+        return None
+    table = paired_exponents(length, window, unreached)
+    return torch.where(cues.unsqueeze(2), table, unreached).amax(-1)
+
+
+@lru_cache(maxsize=2 * 128)
+def paired_exponents(length: int, window: int, unreached: float) -> Tensor:
+    """-r^2 / 2 of a token (rows) for each place of a cue (columns) of and, or, not: (3, L, L)."""
+    with torch.inference_mode(False), torch.no_grad():
+        index = torch.arange(length, dtype=torch.float32, device="cpu")
+        since = index[:, None] - index[None, :]
+        both_ways = -0.5 * since.abs().clamp_max(window).square()
+        return torch.stack([both_ways, both_ways, torch.where(since >= 0, -0.5 * since.square(), unreached)])
+
+
+class SharedInputs(NamedTuple):
+    """What all layers of a call share; see [`share`]. The layers take turns with the memory of `inputs`."""
+
+    operators: OperatorRange
+    embeddings: Tensor  # (3, d_o)
+    features: Tensor  # (B L, columns of `split_features`)
+    position: Tensor  # (B, L, 3), a part of the features: each layer writes its own
+    exponent: Tensor  # (B, L, 3), the Gaussian's
+    token_mask: Tensor | None  # (B, L, 1, 1); None without padding
+    padding: Tensor | None  # (B, L, 1): what is added to the scores of keys
+    inputs: Tensor  # (B, L, 3, heads, width): query, key and value; the rest are parts of it
+    projections: Tensor  # (B, L, 3, heads, head size)
+    query_columns: Tensor  # (B, L, heads, E)
+    key_columns: Tensor  # (B, L, heads, E)
+    last_column: Tensor  # (B, L, heads), of the keys
+
+
+def split_features(features: Tensor, kernel: int, dim: int) -> tuple[Tensor, ...]:
+    """What a layer reads of a token besides its hidden state. For each operator: the cues of the token and its
+    neighbours; the scope reader's logit; 1 where the token cannot be in scope; its position, that is w(r). At the end
+    a 1, for what is the same for all tokens."""
+    return features.split([NUM_OPERATORS * kernel, NUM_OPERATORS, NUM_OPERATORS, NUM_OPERATORS, 1], dim)
+
+
+def count_features(kernel: int) -> int:
+    return NUM_OPERATORS * (kernel + 3) + 1
+
+
+def share(
+    operators: OperatorRange,
+    embeddings: Tensor,
+    cue_probs: Tensor,
+    exponent: Tensor,
+    reader_logits: Tensor | None,
+    token_mask: Tensor,
+    gate: Tensor,
+    *,
+    kernel: int,
+    heads: int,
+    size: int,
+    masked_score: float,
+    multiple: int,
+) -> SharedInputs:
+    """What is the same for all layers. `operators` are computed; all that has an entry for each is given for all three.
+
+    An operator that is off in a sentence has no token in scope there.
+    """
+    batch, _, length = cue_probs.shape
+    reach, count = kernel // 2, operators[1] - operators[0]
+    features = cue_probs.new_zeros(batch, length, count_features(kernel))
+    cues, reader, is_out, position, one = split_features(features, kernel, -1)
+    neighbours = F.pad(cue_probs, (reach, reach)).unfold(2, kernel, 1).transpose(1, 2)  # (B, L, 3, kernel)
+    cues.view(batch, length, NUM_OPERATORS, kernel).copy_(neighbours)
+    if reader_logits is not None:
+        reader.copy_(reader_logits.transpose(1, 2))
+    is_padded, visible = not bool(token_mask.all()), token_mask.unsqueeze(-1)  # (B, L, 1)
+    is_out.copy_(1 - visible * gate.unsqueeze(1))
+    one.fill_(1.0)
+
+    # Behind each head: a column for each operator, one more, and zeros up to a size that attention likes.
+    width = size + count + 1
+    inputs = cue_probs.new_zeros(batch, length, 3, heads, width + -width % multiple)
+    inputs[:, :, 0, :, size + count].fill_(1.0)
+    columns = inputs[..., size : size + count]
+    return SharedInputs(
+        operators,
+        embeddings,
+        features.flatten(0, 1),
+        position,
+        exponent.transpose(1, 2),
+        visible.unsqueeze(-1) if is_padded else None,
+        (1 - visible) * masked_score if is_padded else None,
+        inputs,
+        inputs[..., :size],
+        columns[:, :, 0],
+        columns[:, :, 1],
+        inputs[:, :, 1, :, size + count],
+    )
+
+
+class JoinedWeights(NamedTuple):
+    """A layer's weights as [`short_inputs`] wants them, the operators in the order not, or, and; see [`join_layer`]."""
+
+    weight: Tensor  # (3 D + 3 (hidden + kernel heads), D)
+    bias: Tensor  # (3, heads, head size)
+    feature_weight: Tensor  # (features, 3 (hidden + kernel heads))
+    narrowness: Tensor  # (3,), 1 / sigma^2 of and, or, not
+    output_weight: Tensor  # (3, hidden, heads)
+    output_bias: Tensor  # (3, 1, heads)
+
+
+def join_layer(weights: Sequence[Tensor], embeddings: Tensor, scaling: float) -> JoinedWeights:
+    """One weight for query, key and value, and for each operator the bias predictor's hidden layer and the
+    convolution's taps; FiLM, thresholds, operator gates and the scale of the scores are worked in.
+
+    It is a second copy of these weights, for all operators. NOT comes first, as it is on most often: what a sentence
+    needs is then often the beginning of the weight, and one product is enough.
+    """
+    query, query_bias, key, key_bias, value, value_bias, dense, dense_bias, context = weights[:9]
+    cue_weight, conv_bias, threshold, film, film_bias, operator_gate = weights[9:15]
+    sigma, position_weight, output_weight, output_bias = weights[15:]
+    (kernel, _, heads), hidden, size = cue_weight.shape, position_weight.shape[1], query.shape[1]
+    gamma, beta = F.linear(embeddings, film, film_bias).chunk(2, -1)  # (3, heads) each
+    scale = 1 + gamma
+    taps = context.view(kernel, -1, heads, size).transpose(0, 1) * scale[:, None, :, None]  # (3, kernel, heads, D)
+    own = torch.cat([dense.view(NUM_OPERATORS, hidden, size), taps.flatten(1, 2)], 1)
+
+    # What the features add: to the experts' hidden layers, and to a token's own tap, which becomes its scope logit.
+    feature_weight = query.new_zeros(count_features(kernel), NUM_OPERATORS, hidden + kernel * heads)
+    cues, reader, is_out, position, one = split_features(feature_weight, kernel, 0)
+    logits = slice(hidden + kernel // 2 * heads, hidden + (kernel // 2 + 1) * heads)
+    for e in range(NUM_OPERATORS):
+        cues[e * kernel : (e + 1) * kernel, e, logits] = cue_weight[:, e] * scale[e]
+        reader[e, e, logits] = 1.0
+        is_out[e, e, logits] = NEVER
+        position[e, e, :hidden] = position_weight[e]
+    one[0, :, :hidden] = dense_bias.view(NUM_OPERATORS, hidden)
+    # sigmoid(x) > theta where x > logit(theta); a theta that is no probability is never or always passed.
+    passed = torch.logit(threshold.clamp(0, 1)).nan_to_num(posinf=1e6, neginf=-1e6)
+    one[0, :, logits] = conv_bias * scale + beta - passed.unsqueeze(-1)
+
+    strength = torch.sigmoid(F.linear(embeddings, operator_gate)) / scaling  # (3, heads)
+    return JoinedWeights(
+        torch.cat([query, key, value, own.flip(0).flatten(0, 1)]),
+        torch.stack([query_bias, key_bias, value_bias]).view(3, heads, -1),
+        feature_weight.flip(1).flatten(1),
+        1 / sigma.square().clamp_min(1e-6),
+        (output_weight * strength.unsqueeze(1)).flip(0),
+        (output_bias * strength).unsqueeze(1).flip(0),
+    )
+
+
+def short_inputs(
+    layer: Any, hidden_states: Tensor, shared: SharedInputs, *, has_padding: bool
+) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Query, key and value with their Boolean columns, (B, heads, L, width) each; None for a layer that was changed.
+
+    U = [s_e, 1] and V = [s_e b_e, -s_not b_not + padding]: (1 - s_i) s_j b_j is s_j b_j less s_i s_j b_j.
+    """
+    weights, embeddings, scaling = weights_of(layer), shared.embeddings, layer.scaling
+    if weights is None or not are_countable(weights):
+        return None
+    made = keep([*weights, embeddings], scaling, lambda: join_layer(weights, embeddings, scaling))
+    weight, bias, feature_weight, narrowness, output_weight, output_bias = made
+    (batch, length, _), (first, last) = hidden_states.shape, shared.operators
+    (_, hidden, heads), kernel = output_weight.shape, layer.scope_predictor.kernel
+    chosen, block = slice(NUM_OPERATORS - last, NUM_OPERATORS - first), hidden + kernel * heads
+    start, end = chosen.start * block, chosen.stop * block
+
+    states, plain = hidden_states.flatten(0, 1), bias.numel()
+    if start == 0:
+        projected, own = multiplied(states, weight[: plain + end]).split([plain, end], -1)
+    else:
+        projected, own = multiplied(states, weight[:plain]), multiplied(states, weight[plain + start : plain + end])
+    torch.add(projected.view(shared.projections.shape), bias, out=shared.projections)
+
+    experts, taps = own.view(batch, length, last - first, block).split([hidden, kernel * heads], -1)
+    if shared.token_mask is not None:
+        taps.mul_(shared.token_mask)
+    torch.mul(shared.exponent, narrowness, out=shared.position).exp_()
+    own.addmm_(shared.features, feature_weight[:, start:end])
+
+    # Tap k of the token at i + k - reach belongs to the token at i.
+    reach, taps = kernel // 2, taps.unflatten(-1, (kernel, heads))  # (B, L, E, kernel, heads)
+    logits = taps[..., reach, :]
+    for step in range(1, min(reach + 1, length)):
+        logits[:, step:] += taps[:, :-step, :, reach - step]
+        logits[:, :-step] += taps[:, step:, :, reach + step]
+    scope = torch.gt(logits.transpose(2, 3), 0, out=shared.query_columns)
+
+    experts = activated(experts, layer.bias_predictor.activation).flatten(0, 1).transpose(0, 1)  # (E, B L, hidden)
+    strength = torch.baddbmm(output_bias[chosen], experts, output_weight[chosen])  # (E, B L, heads)
+    # softplus(x) / scale: the weights have x / scale.
+    strength = F.softplus(strength, beta=scaling).view(-1, batch, length, heads).permute(1, 2, 3, 0)
+    scoped = torch.mul(scope, strength, out=shared.key_columns)
+    padding = shared.padding if has_padding else None
+    if last == NUM_OPERATORS:
+        inside = scoped[..., 0]
+        if padding is None:
+            torch.neg(inside, out=shared.last_column)
+        else:
+            torch.sub(padding, inside, out=shared.last_column)
+        if layer.not_reach == "both":
+            inside.addcmul_(scope[..., 0] - 1, strength[..., 0])
+        elif layer.not_reach == "all":
+            inside.zero_()
+    elif padding is not None:
+        shared.last_column.copy_(padding)
+    query, key, value = shared.inputs.transpose(1, 3).unbind(2)
+    return query, key, value
