@@ -110,8 +110,8 @@ def keep(weights: Sequence[Tensor], setting: Any, make: Callable[[], tuple[Tenso
     """What `make` gives for a setting, kept until a weight changes, or other settings take its place.
 
     A change is one of object (`load_state_dict(assign=True)`), of memory (`.to()`) or of version (an optimizer's step,
-    `load_state_dict`). A write through `.data` leaves no trace: see [`forget`]. A CUDA graph is recorded with the
-    weights of that moment.
+    `load_state_dict`). A write through `.data` leaves no trace, nor does an optimizer's step in a CUDA graph: see
+    [`forget`], which training mode calls. A CUDA graph is recorded with the weights of that moment.
     """
     is_recording = weights[0].is_cuda and torch.cuda.is_current_stream_capturing()
     try:
