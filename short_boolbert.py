@@ -208,6 +208,7 @@ class SharedInputs(NamedTuple):
     """What all layers of a call share; see [`share`]. The layers take turns with the memory of `inputs`."""
 
     operators: OperatorRange
+    is_exact: bool  # whether query, key and value must be BERT's to the bit
     embeddings: Tensor  # (3, d_o)
     features: Tensor  # (B L, columns of `split_features`)
     position: Tensor  # (B, L, 3), a part of the features: each layer writes its own
@@ -249,7 +250,8 @@ def share(
 ) -> SharedInputs:
     """What is the same for all layers. `operators` are computed; all that has an entry for each is given for all three.
 
-    An operator that is off in a sentence has no token in scope there.
+    An operator that is off in a sentence has no token in scope there. A sentence with nothing in scope, alone or among
+    others, has BERT's own states to the bit.
     """
     batch, _, length = cue_probs.shape
     reach, count = kernel // 2, operators[1] - operators[0]
@@ -261,6 +263,8 @@ def share(
         reader.copy_(reader_logits.transpose(1, 2))
     is_padded, visible = not bool(token_mask.all()), token_mask.unsqueeze(-1)  # (B, L, 1)
     is_out.copy_(1 - visible * gate.unsqueeze(1))
+    in_scope = gate if reader_logits is None else (reader > 0) & (is_out == 0)
+    is_exact = not bool(in_scope.flatten(1).any(1).all())
     one.fill_(1.0)
 
     # Behind each head: a column for each operator, one more, and zeros up to a size that attention likes.
@@ -270,6 +274,7 @@ def share(
     columns = inputs[..., size : size + count]
     return SharedInputs(
         operators,
+        is_exact,
         embeddings,
         features.flatten(0, 1),
         position,
@@ -354,11 +359,16 @@ def short_inputs(
     start, end = chosen.start * block, chosen.stop * block
 
     states, plain = hidden_states.flatten(0, 1), bias.numel()
-    if start == 0:
-        projected, own = multiplied(states, weight[: plain + end]).split([plain, end], -1)
+    if shared.is_exact:
+        own = multiplied(states, weight[plain + start : plain + end])
+        for place, part in enumerate((layer.query, layer.key, layer.value)):
+            shared.projections[:, :, place] = part(hidden_states).view(batch, length, heads, -1)
     else:
-        projected, own = multiplied(states, weight[:plain]), multiplied(states, weight[plain + start : plain + end])
-    torch.add(projected.view(shared.projections.shape), bias, out=shared.projections)
+        if start == 0:
+            projected, own = multiplied(states, weight[: plain + end]).split([plain, end], -1)
+        else:
+            projected, own = multiplied(states, weight[:plain]), multiplied(states, weight[plain + start : plain + end])
+        torch.add(projected.view(shared.projections.shape), bias, out=shared.projections)
 
     experts, taps = own.view(batch, length, last - first, block).split([hidden, kernel * heads], -1)
     if shared.token_mask is not None:

@@ -95,6 +95,28 @@ def test_each_sentence_has_its_own_operators(lively, batch, both, not_reach):
         torch.testing.assert_close(short, plain, atol=1e-5, rtol=1e-5)
 
 
+def test_a_sentence_with_nothing_in_scope_is_bert_s_to_the_bit(lively, batch, monkeypatch):
+    """Also among others: query, key and value then come from the products that BERT makes."""
+    model, shared = lively(), []
+
+    def noted(*args, **kwargs):
+        shared.append(short_boolbert.share(*args, **kwargs))
+        return shared[-1]
+
+    monkeypatch.setattr(modeling, "share", noted)
+    operators, not_scope = torch.tensor([[0, 0, 1], [0, 0, 1], [0, 0, 0]]), torch.zeros_like(batch["input_ids"])
+    not_scope[0, 2:4] = 1
+    with torch.no_grad():
+        plain = model(**batch, boolean=False).last_hidden_state
+        states = model(**batch, operators=operators, not_scope=not_scope).last_hidden_state
+        first = {name: tensor[:1] for name, tensor in batch.items()}
+        alone = model(**first, operators=operators[:1], not_scope=not_scope[:1]).last_hidden_state
+    assert [inputs.is_exact for inputs in shared] == [True, False]
+    assert not torch.allclose(states[0], plain[0], atol=1e-3)
+    assert torch.equal(states[1:], plain[1:])
+    torch.testing.assert_close(alone[0], states[0], atol=1e-5, rtol=1e-5)
+
+
 def test_large_products_in_blocks():
     """A block is never larger than one thread's share, and the blocks give the whole."""
     states, weight, bias = torch.randn(32, 96), torch.randn(60, 96), torch.randn(60)

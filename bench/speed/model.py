@@ -127,8 +127,17 @@ def make_models(
     # Trained in mixed precision, used in half precision altogether.
     dtype = options.dtype if what == "inference" else torch.float32
     for model, _ in models.values():
+        if isinstance(model, BoolBertModel):
+            with_scopes(model)
         model.to(options.device, dtype).train(what == "training")
     return models
+
+
+def with_scopes(model: BoolBertModel) -> None:
+    """Let about half of the words be in scope, as in queries that exclude something: fresh ones have none."""
+    reader: Any = model.scope_reader
+    torch.nn.init.normal_(reader.output.weight)
+    torch.nn.init.zeros_(reader.output_bias)
 
 
 def make_step(
