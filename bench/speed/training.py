@@ -111,6 +111,7 @@ class Ours:
 
     def close(self) -> None:
         self.batches.close()
+        self.trainer.compute.close()
 
 
 class Silent:
