@@ -39,16 +39,15 @@ def embedding_backward(
 ) -> Tensor:
     """Add the gradients of `loss_of(*embeddings)` to the parameters of `model`, and return the loss.
 
-    With `keep` all activations are kept, and nothing is computed twice. Else `reseed(side, part)` sets the random
-    numbers of a part, so that dropout is the same both times.
+    `reseed(side, part)` sets the random numbers of a part, so that dropout is the same both times. With `keep` all
+    activations are kept, and nothing is computed twice.
     """
     last = len(sides) - 1, len(sides[-1].parts) - 1
     outputs: list[list[Tensor]] = []
     for number, side in enumerate(sides):
         outputs.append([])
         for part, inputs in enumerate(side.parts):
-            if not keep:
-                reseed(number, part)
+            reseed(number, part)
             # The processes exchange gradients once, after the last forward pass of the step.
             with torch.set_grad_enabled(keep), nullcontext() if (number, part) == last else accelerator.no_sync(model):
                 outputs[-1].append(side.embed(inputs))

@@ -249,12 +249,17 @@ class RetrievalStage:
         sides = [Side(lambda inputs: self.model(QUERY, inputs), batch["queries"], batch["query_index"])]
         if self.frozen is None:
             sides.append(Side(lambda inputs: self.model(DOCUMENT, inputs), batch["documents"], batch["document_index"]))
+
+        def reseed_part(side: int, part: int) -> None:
+            if not self.is_recorded:  # no seed can be set within a recording: all of a step's noise is then of one
+                self.reseed(step, side, part)
+
         loss = embedding_backward(
             sides,
             loss_of,
             model=self.model,
             accelerator=self.accelerator,
-            reseed=lambda side, part: self.reseed(step, side, part),
+            reseed=reseed_part,
             keep=self.args.mini_batch_size is None,
         )
         losses = {"loss": loss}
