@@ -188,3 +188,11 @@ def opened():
     yield open_again
     for store in stores:
         store.close()
+
+
+@pytest.fixture(scope="module")
+def accelerator():
+    """For tests that import `training_helpers`, which keeps it on the CPU."""
+    from accelerate import Accelerator
+
+    return Accelerator()

@@ -19,21 +19,8 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
-def accelerator():
-    from accelerate import Accelerator
-
-    return Accelerator()
-
-
-def make_folder(folder, dropout):
-    helpers.write_encoder(folder / "encoder", dropout=dropout)
-    helpers.write_quest(folder / "quest")
-    return folder
-
-
-@pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return make_folder(tmp_path_factory.mktemp("still"), dropout=0.0)
+    return helpers.make_folder(tmp_path_factory.mktemp("still"), dropout=0.0)
 
 
 @pytest.fixture
@@ -327,7 +314,7 @@ def losses_of(folder, name, **changes):
 )
 def test_a_recorded_run_is_the_run(tmp_path, monkeypatch, gpu, changes):
     """With the same noise: losses, gradients and learning rates step by step, and the weights at the end."""
-    folder = make_folder(tmp_path, dropout=0.1)
+    folder = helpers.make_folder(tmp_path, dropout=0.1)
     recorded, replayed = graphs.record, []
 
     def count(compute, device, pool):
@@ -356,7 +343,7 @@ def test_a_recorded_run_goes_on_where_it_was_stopped(tmp_path, monkeypatch, gpu)
     from boolbert.errors import Interrupted
     from boolbert.train.loop import Trainer
 
-    folder, step, calls = make_folder(tmp_path, dropout=0.1), Trainer._step, []
+    folder, step, calls = helpers.make_folder(tmp_path, dropout=0.1), Trainer._step, []
     expected, _, weights = losses_of(folder, "whole")
 
     def interrupted(trainer, batches):
@@ -378,7 +365,7 @@ def test_a_recorded_run_goes_on_where_it_was_stopped(tmp_path, monkeypatch, gpu)
 def test_a_step_that_waits_for_the_gpu_is_not_recorded_and_the_run_goes_on(tmp_path, monkeypatch, gpu):
     from boolbert.train import retrieval
 
-    folder, backward = make_folder(tmp_path, dropout=0.1), retrieval.embedding_backward
+    folder, backward = helpers.make_folder(tmp_path, dropout=0.1), retrieval.embedding_backward
 
     def looking(*args, **kwargs):
         loss = backward(*args, **kwargs)

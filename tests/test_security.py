@@ -67,9 +67,7 @@ def test_pickled_arrays(tmp_path, run, mark, name):
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory):
     """A run that was killed after its first checkpoint."""
-    folder = tmp_path_factory.mktemp("security")
-    helpers.write_encoder(folder / "encoder")
-    helpers.write_quest(folder / "quest")
+    folder = helpers.make_folder(tmp_path_factory.mktemp("security"))
     helpers.train_quest(folder, folder / "run", epochs=2)
     (folder / "run/metrics.json").unlink()
     return folder

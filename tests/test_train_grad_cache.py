@@ -7,27 +7,14 @@ torch = pytest.importorskip("torch")
 
 
 @pytest.fixture(scope="module")
-def accelerator():
-    from accelerate import Accelerator
-
-    return Accelerator()
-
-
-def make_folder(folder, dropout):
-    helpers.write_encoder(folder / "encoder", dropout=dropout)
-    helpers.write_quest(folder / "quest")
-    return folder
-
-
-@pytest.fixture(scope="module")
 def still(tmp_path_factory):
     """Without dropout, which depends on how a batch is cut."""
-    return make_folder(tmp_path_factory.mktemp("still"), dropout=0.0)
+    return helpers.make_folder(tmp_path_factory.mktemp("still"), dropout=0.0)
 
 
 @pytest.fixture(scope="module")
 def noisy(tmp_path_factory):
-    return make_folder(tmp_path_factory.mktemp("noisy"), dropout=0.1)
+    return helpers.make_folder(tmp_path_factory.mktemp("noisy"), dropout=0.1)
 
 
 def slow_loss(stage, batch):

@@ -15,10 +15,7 @@ torch = pytest.importorskip("torch")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("parts")
-    helpers.write_encoder(folder / "encoder")
-    helpers.write_quest(folder / "quest")
-    return folder
+    return helpers.make_folder(tmp_path_factory.mktemp("parts"))
 
 
 def parse(*words, embedded=None):

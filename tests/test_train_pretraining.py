@@ -12,9 +12,7 @@ torch = pytest.importorskip("torch")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pretraining")
-    helpers.write_encoder(folder / "encoder")
-    helpers.write_quest(folder / "quest")
+    folder = helpers.make_folder(tmp_path_factory.mktemp("pretraining"))
     rows = [{"G": g, "P": p, "N": n, "operator": operator} for operator, g, p, n in helpers.TRIPLETS * 6]
     helpers.write_lines(folder / "triplets.jsonl", rows)
     return folder

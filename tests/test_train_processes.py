@@ -17,10 +17,7 @@ boolbert.register()  # from here on AutoModel knows it
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("training")
-    helpers.write_encoder(folder / "encoder")
-    helpers.write_quest(folder / "quest")
-    return folder
+    return helpers.make_folder(tmp_path_factory.mktemp("training"))
 
 
 def losses(run):

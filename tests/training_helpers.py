@@ -59,6 +59,13 @@ def write_quest(folder, queries=22, documents=24):
     return folder
 
 
+def make_folder(folder, dropout=0.1):
+    """What a run of stage 2 needs, an encoder and its data."""
+    write_encoder(folder / "encoder", dropout=dropout)
+    write_quest(folder / "quest")
+    return folder
+
+
 def _query(rng, members, documents):
     while True:
         template = rng.choice(TEMPLATES)
