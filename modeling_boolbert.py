@@ -19,7 +19,6 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.bert.modeling_bert import (
     BertAttention,
     BertEmbeddings,
-    BertIntermediate,
     BertLayer,
     BertPooler,
     BertPreTrainedModel,
@@ -35,7 +34,6 @@ from .configuration_boolbert import OPERATORS, BoolBertConfig
 from .gradients_boolbert import boolean_columns as trained_columns
 from .gradients_boolbert import is_trainable
 from .kernels_boolbert import (
-    are_untouched,
     attention_inputs,
     forget,
     is_usable,
@@ -46,7 +44,16 @@ from .kernels_boolbert import (
     working_dtype,
 )
 from .kernels_boolbert import scope_logits as fused_scope_logits
-from .short_boolbert import SharedInputs, activated, is_cheaper, near_exponent, share, short_inputs
+from .short_boolbert import (
+    SharedInputs,
+    added_and_normed,
+    fed_forward,
+    is_cheaper,
+    near_exponent,
+    plain_layer,
+    share,
+    short_inputs,
+)
 from .short_boolbert import cue_logits as short_cue_logits
 from .short_boolbert import scope_logits as short_scope_logits
 
@@ -675,6 +682,8 @@ class BoolBertAttention(BertAttention):
         self, hidden_states: Tensor, attention_mask: Tensor | None, boolean: tuple[Any, ...], **kwargs: Any
     ) -> Tensor:
         output, _ = self.self(hidden_states, attention_mask, boolean, **kwargs)
+        if boolean and isinstance(boolean[-1], SharedInputs):
+            return added_and_normed(self.output, output, hidden_states, boolean[-1].is_exact)
         return self.output(output, hidden_states)
 
 
@@ -691,16 +700,17 @@ class BoolBertLayer(BertLayer):
     ) -> Tensor:
         attention_output = self.attention(hidden_states, attention_mask, boolean, **kwargs)
         if not self.chunk_size_feed_forward:  # most often; looking up how the function is called takes its time
+            if boolean and isinstance(boolean[-1], SharedInputs):
+                return fed_forward(self, attention_output, boolean[-1].is_exact)
             return self.feed_forward_chunk(attention_output)
         return apply_chunking_to_forward(
             self.feed_forward_chunk, self.chunk_size_feed_forward, self.seq_len_dim, attention_output
         )
 
-    def feed_forward_chunk(self, attention_output: Tensor) -> Tensor:
-        inner = self.intermediate
-        if not is_cheaper(attention_output, self.training) or not are_untouched((inner,), (BertIntermediate,)):
-            return super().feed_forward_chunk(attention_output)
-        return self.output(activated(inner.dense(attention_output), inner.intermediate_act_fn), attention_output)
+
+# A layer, its attention block and its self-attention.
+PLAIN_KINDS = (BertLayer, BertAttention, BertSelfAttention)
+BOOLEAN_KINDS = (BoolBertLayer, BoolBertAttention, BoolBertSelfAttention)
 
 
 class BoolBertEncoder(nn.Module):
@@ -725,12 +735,41 @@ class BoolBertEncoder(nn.Module):
         boolean: tuple[Any, ...],
         **kwargs: Any,
     ) -> Tensor:
+        # On a CPU, layers that are plain BERT's are computed in fewer steps.
+        is_short = (
+            not kwargs and self.config._attn_implementation == "sdpa" and is_cheaper(hidden_states, self.training)
+        )
+        is_exact = not (boolean and isinstance(boolean[-1], SharedInputs) and not boolean[-1].is_exact)
         for layer in self.layer:
-            if isinstance(layer, BoolBertLayer):
+            is_boolean = isinstance(layer, BoolBertLayer)
+            if is_short and not (is_boolean and boolean):
+                kinds = BOOLEAN_KINDS if is_boolean else PLAIN_KINDS
+                found = plain_layer(layer, kinds, hidden_states, attention_mask, is_exact)
+                if found is not None:
+                    hidden_states = found
+                    continue
+            if is_boolean:
                 hidden_states = layer(hidden_states, boolean_mask, *boolean, **kwargs)
             else:
                 hidden_states = layer(hidden_states, attention_mask, **kwargs)
         return hidden_states
+
+    # As in `BoolBertSelfAttention`, for the weights of all layers.
+    def train(self, mode: bool = True) -> "BoolBertEncoder":
+        if mode:
+            self._forget()
+        return super().train(mode)
+
+    def _apply(self, *args: Any, **kwargs: Any) -> "BoolBertEncoder":
+        super()._apply(*args, **kwargs)
+        if next(self.parameters()).device.type != "cpu":
+            self._forget()
+        return self
+
+    def _forget(self) -> None:
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                forget(module.weight)
 
 
 class QueryComposer(nn.Module):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from transformers.models.bert.modeling_bert import BertIntermediate, BertOutput, BertSelfOutput
 
 from .kernels_boolbert import (
     NUM_OPERATORS,
@@ -27,11 +28,9 @@ from .kernels_boolbert import (
 NEVER = -1e9
 # Distances of all pairs of tokens are looked at in sentences up to this length, and up to so many pairs in a batch.
 LONGEST_PAIRED, MOST_PAIRS = 128, 1 << 20
-# Up to so many tokens, a layer's weights are larger than what they are multiplied with.
-FEW_TOKENS = 64
-# Up to so many tokens, the products of the reading are small: they are computed in blocks of so many multiplications.
-# OpenBLAS uses one thread for these, and several for more.
-TOKENS_IN_BLOCKS, LARGEST_BLOCK = 32, 1 << 18
+# Whether oneDNN may compute float32 products, and rearranges a weight each time: on ARM processors without SVE.
+REARRANGES = torch.backends.mkldnn.is_acl_available() and torch.backends.cpu.get_cpu_capability() == "DEFAULT"
+OUTPUTS = (BertSelfOutput, BertOutput)
 
 # The parts of the reading: what they are, and which parameters they have.
 Parts = Mapping[str, tuple[type[nn.Module], list[str]]]
@@ -68,47 +67,63 @@ def activated(states: Tensor, activation: Any) -> Tensor:
     return torch.ops.aten.gelu_(states) if is_gelu(activation) else activation(states)
 
 
-def multiplied(states: Tensor, weight: Tensor) -> Tensor:
-    """The product with a large weight, as `F.linear` gives it: (n, D), (m, D) -> (n, m).
+def times(states: Tensor, linear: nn.Linear, is_exact: bool) -> Tensor:
+    """What an untouched linear layer gives; with `is_exact` to the bit.
 
-    oneDNN on ARM rearranges the second matrix in each call, so with few tokens the weight comes first.
+    Where oneDNN rearranges weights, a copy that needs none is faster, by a third with few tokens and by a tenth with
+    many, and rounds otherwise.
     """
-    if len(states) <= FEW_TOKENS:
-        return torch.mm(weight, states.T).T
-    return torch.mm(states, weight.T)
+    weight: Tensor = linear.weight
+    if is_exact or not REARRANGES or not torch.backends.mkldnn.enabled or not are_countable([weight]):
+        return F.linear(states, weight, linear.bias)
+    (turned,) = keep([weight], "turned", lambda: (as_factor(weight),))
+    return F.linear(states, turned.T, linear.bias)
 
 
-def as_factor(weight: Tensor, tokens: int) -> Tensor:
-    """A copy of a small weight for [`multiplied_in_blocks`]: (m, D) -> (D, m)."""
-    return weight.T.clone(memory_format=torch.contiguous_format) if tokens <= TOKENS_IN_BLOCKS else weight.clone().T
+def added_and_normed(part: Any, states: Tensor, residual: Tensor, is_exact: bool) -> Tensor:
+    """What a `BertSelfOutput` or `BertOutput` gives, in fewer steps where nobody has changed it."""
+    dense, norm, dropout = (part._modules.get(name) for name in ("dense", "LayerNorm", "dropout"))
+    kinds = (nn.Linear, nn.LayerNorm, nn.Dropout)
+    if type(part) not in OUTPUTS or not are_untouched((dense, norm, dropout, part), kinds):
+        return part(states, residual)
+    return norm(times(states, dense, is_exact).add_(residual))
 
 
-def multiplied_in_blocks(states: Tensor, weight: Tensor, added: Tensor) -> Tensor:
-    """states @ weight + added: (n, D), (D, m), (m,) or (n, m) -> (n, m).
+def fed_forward(layer: Any, states: Tensor, is_exact: bool) -> Tensor:
+    """What a `BertLayer`'s `feed_forward_chunk` gives, in fewer steps where nobody has changed it."""
+    inner = layer.intermediate
+    dense = inner._modules.get("dense")
+    if not are_untouched((inner, dense), (BertIntermediate, nn.Linear)):
+        hidden = inner(states)
+    else:
+        hidden = activated(times(states, dense, is_exact), inner.intermediate_act_fn)
+    return added_and_normed(layer.output, hidden, states, is_exact)
 
-    With few tokens in blocks for which one thread is used: waking up others takes longer than such a product.
+
+def plain_layer(
+    layer: Any, kinds: Sequence[type[nn.Module]], states: Tensor, mask: Tensor | None, is_exact: bool
+) -> Tensor | None:
+    """What a BERT layer without a Boolean bias gives, with torch's own attention; None where somebody has changed it.
+
+    `kinds` are those of the layer, its attention block and its self-attention.
     """
-    tokens, (inner, columns) = len(states), weight.shape
-    if tokens > TOKENS_IN_BLOCKS:
-        return torch.addmm(added, states, weight)
-    count = count_blocks(tokens * inner, columns)
-    product = torch.baddbmm(
-        added.expand(tokens, -1).view(tokens, count, -1).transpose(0, 1),
-        states.expand(count, -1, -1),
-        weight.view(inner, count, -1).transpose(0, 1),
-    )  # (blocks, n, columns of a block)
-    return product.transpose(0, 1).reshape(tokens, columns)
+    attention = layer.attention
+    inner = attention.self
+    parts = (layer, attention, inner, *(inner._modules.get(name) for name in ("query", "key", "value", "dropout")))
+    if layer._forward_hooks or inner.is_causal or layer.chunk_size_feed_forward or layer.add_cross_attention:
+        return None
+    if not are_untouched(parts, (*kinds, nn.Linear, nn.Linear, nn.Linear, nn.Dropout)):
+        return None
+    shape = (*states.shape[:2], inner.num_attention_heads, inner.attention_head_size)
+    query, key, value = (times(states, part, is_exact).view(shape).transpose(1, 2) for part in parts[3:6])
+    context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=inner.scaling)
+    attended = added_and_normed(attention.output, context.transpose(1, 2).flatten(2), states, is_exact)
+    return fed_forward(layer, attended, is_exact)
 
 
-@lru_cache(maxsize=1024)
-def count_blocks(per_column: int, columns: int) -> int:
-    """The smallest number of equal blocks of columns that have at most LARGEST_BLOCK multiplications each.
-
-    >>> count_blocks(16 * 384, 128), count_blocks(1, 128)
-    (4, 1)
-    """
-    divisors = [count for count in range(1, columns + 1) if columns % count == 0]
-    return next((count for count in divisors if per_column * columns // count <= LARGEST_BLOCK), columns)
+def as_factor(weight: Tensor) -> Tensor:
+    """A copy of a weight that no library has to rearrange: (m, D) -> (D, m)."""
+    return weight.T.clone(memory_format=torch.contiguous_format)
 
 
 def parameters_of(module: nn.Module, parts: Parts) -> list[Tensor] | None:
@@ -139,17 +154,17 @@ def cue_logits(predictor: Any, hidden_states: Tensor, embeddings: Tensor, token_
     tokens = batch * length
 
     def prepare() -> tuple[Tensor, ...]:
-        factors = (as_factor(weight, tokens) for weight in (narrow, context.transpose(1, 2).flatten(1)))
+        factors = (as_factor(weight) for weight in (narrow, context.transpose(1, 2).flatten(1)))
         operators = F.linear(embeddings, projection, projection_bias) + context_bias
         return *factors, operators.unsqueeze(1)  # (D, narrow), (kernel narrow, D), (3, 1, D)
 
-    made = keep([*weights, embeddings], ("cues", tokens <= TOKENS_IN_BLOCKS), prepare)
+    made = keep([*weights, embeddings], "cues", prepare)
     narrow_factor, context_factor, operators = made
     states = hidden_states.flatten(0, 1)
-    visible = multiplied_in_blocks(states, narrow_factor, narrow_bias).view(batch, length, -1)
+    visible = torch.addmm(narrow_bias, states, narrow_factor).view(batch, length, -1)
     visible = F.pad(visible * token_mask.unsqueeze(-1), (0, 0, kernel // 2, kernel // 2))
     neighbours = visible.unfold(1, kernel, 1).transpose(2, 3).reshape(tokens, -1)  # (B L, kernel narrow)
-    seen = multiplied_in_blocks(neighbours, context_factor, states)
+    seen = torch.addmm(states, neighbours, context_factor)
     features = seen.view(batch, 1, length, size) + operators
     features = activated(features, predictor.activation).view(-1, size)
     return torch.addmv(score_bias, features, score[0]).view(batch, NUM_OPERATORS, length)
@@ -166,17 +181,17 @@ def scope_logits(reader: Any, hidden_states: Tensor, cue_probs: Tensor, token_ma
 
     def prepare() -> tuple[Tensor, ...]:
         # What each of the three taps gives to a neighbour, side by side. The bias belongs to the one in the middle.
-        taps = (as_factor(weight.permute(2, 0, 1).flatten(0, 1), tokens) for weight in convolutions[::2])
-        return as_factor(dense, tokens), *taps, *(F.pad(bias, (size, size)) for bias in convolutions[1::2])
+        taps = (as_factor(weight.permute(2, 0, 1).flatten(0, 1)) for weight in convolutions[::2])
+        return as_factor(dense), *taps, *(F.pad(bias, (size, size)) for bias in convolutions[1::2])
 
-    dense_factor, *made = keep(weights, ("reader", tokens <= TOKENS_IN_BLOCKS), prepare)
+    dense_factor, *made = keep(weights, "reader", prepare)
     activation, visible = reader.activation, token_mask.reshape(-1, 1)
-    features = multiplied_in_blocks(hidden_states.flatten(0, 1), dense_factor, dense_bias)
+    features = torch.addmm(dense_bias, hidden_states.flatten(0, 1), dense_factor)
     features.addmm_(cue_probs.transpose(1, 2).reshape(tokens, -1), cue_weight)
     for layer, norm in enumerate(reader.norms):
         step, (scale, shift) = 2**layer, norms[2 * layer : 2 * layer + 2]
         states = F.layer_norm(features, (size,), scale, shift, norm.eps).mul_(visible)
-        given = multiplied_in_blocks(states, made[layer], made[depth + layer]).view(batch, length, 3 * size)
+        given = torch.addmm(made[depth + layer], states, made[layer]).view(batch, length, 3 * size)
         own = given[..., size : 2 * size]
         if step < length:
             own[:, step:] += given[:, :-step, :size]
@@ -292,7 +307,7 @@ def share(
 class JoinedWeights(NamedTuple):
     """A layer's weights as [`short_inputs`] wants them, the operators in the order not, or, and; see [`join_layer`]."""
 
-    weight: Tensor  # (3 D + 3 (hidden + kernel heads), D)
+    weight: Tensor  # (D, 3 D + 3 (hidden + kernel heads)): oneDNN on ARM rearranges the other form in each call
     bias: Tensor  # (3, heads, head size)
     feature_weight: Tensor  # (features, 3 (hidden + kernel heads))
     narrowness: Tensor  # (3,), 1 / sigma^2 of and, or, not
@@ -332,7 +347,7 @@ def join_layer(weights: Sequence[Tensor], embeddings: Tensor, scaling: float) ->
 
     strength = torch.sigmoid(F.linear(embeddings, operator_gate)) / scaling  # (3, heads)
     return JoinedWeights(
-        torch.cat([query, key, value, own.flip(0).flatten(0, 1)]),
+        as_factor(torch.cat([query, key, value, own.flip(0).flatten(0, 1)])),
         torch.stack([query_bias, key_bias, value_bias]).view(3, heads, -1),
         feature_weight.flip(1).flatten(1),
         1 / sigma.square().clamp_min(1e-6),
@@ -360,14 +375,15 @@ def short_inputs(
 
     states, plain = hidden_states.flatten(0, 1), bias.numel()
     if shared.is_exact:
-        own = multiplied(states, weight[plain + start : plain + end])
+        own = torch.mm(states, weight[:, plain + start : plain + end])
         for place, part in enumerate((layer.query, layer.key, layer.value)):
             shared.projections[:, :, place] = part(hidden_states).view(batch, length, heads, -1)
     else:
         if start == 0:
-            projected, own = multiplied(states, weight[: plain + end]).split([plain, end], -1)
+            projected, own = torch.mm(states, weight[:, : plain + end]).split([plain, end], -1)
         else:
-            projected, own = multiplied(states, weight[:plain]), multiplied(states, weight[plain + start : plain + end])
+            projected = torch.mm(states, weight[:, :plain])
+            own = torch.mm(states, weight[:, plain + start : plain + end])
         torch.add(projected.view(shared.projections.shape), bias, out=shared.projections)
 
     experts, taps = own.view(batch, length, last - first, block).split([hidden, kernel * heads], -1)

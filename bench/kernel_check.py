@@ -63,7 +63,7 @@ def check(options: argparse.Namespace) -> list[dict[str, Any]]:
     computing: single tokens are far off then, so the median decides there.
     """
     from boolbert import BoolBertConfig, BoolBertModel, modeling_boolbert
-    from boolbert.retrieval.attention import varying_shapes
+    from boolbert.retrieval.kernels import quick_kernels
 
     rows = []
     print(f"{'model':<34}{'dtype':<10}{'effect':>9}  {'plain: median, worst':<22}{'kernel: median, worst':<22}layers")
@@ -82,7 +82,7 @@ def check(options: argparse.Namespace) -> list[dict[str, Any]]:
 
     modeling_boolbert.attention_inputs = counted
     # Few tokens and many take different ways, and so do values where cuDNN is not used.
-    for changes, (shape, context) in product(settings, (("8x48", varying_shapes), ("192x64", contextlib.nullcontext))):
+    for changes, (shape, context) in product(settings, (("8x48", quick_kernels), ("192x64", contextlib.nullcontext))):
         model = BoolBertModel(BoolBertConfig(**{"num_hidden_layers": 2, **changes})).eval()
         with torch.no_grad():
             for name, weight in model.named_parameters():

@@ -1,6 +1,7 @@
 """`boolbert`: the parser, and how a command ends. What takes time to import is imported inside the commands."""
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,10 @@ EXAMPLES = """examples:
 training and comparison with labels are scripts of the repository: train/*.py for `accelerate launch`, eval/*.py
 """
 MODEL = "folder or Hub id; without it the newest run under ./runs, else the default encoder upgraded to obey NOT"
+
+# When Python looks for cycles. Imports make hundreds of thousands of objects that stay: by its own rule it searches
+# them many times, a tenth of the time until torch is there, and once more at the end, a fifth.
+SELDOM = (100_000, 50, 100)
 
 # Commands that are programs of their own: the module whose `main(words)` runs, and what it does.
 TOOLS = {
@@ -249,7 +254,10 @@ def _version() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. 0: done; 1: done, and something is wrong with the data; 2: could not, with one line on why."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    is_process = arguments is None
     use_any_encoding()
+    if is_process:
+        gc.set_threshold(*SELDOM)
     try:
         status = _run(words)
         sys.stdout.flush()
@@ -264,6 +272,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED
+    finally:
+        if is_process:
+            gc.freeze()  # nothing is looked for in what ends now
 
 
 def _run(words: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from boolbert.retrieval.attention import varying_shapes
+from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
 from boolbert.retrieval.prefetch import prefetch
 from boolbert.retrieval.tokens import TextReader, Tokens
@@ -88,7 +88,7 @@ def encode_batches(
 
 
 @torch.inference_mode()
-@varying_shapes()
+@quick_kernels()
 def start_batches(
     model: "SentenceTransformer",
     batches: Iterable[Batch],

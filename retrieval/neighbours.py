@@ -83,6 +83,8 @@ def merge_vectors(scores: Scores, rows: Ranked) -> tuple[Scores, Ranked]:
 
 def dot_products(queries: Tensor, documents: Vectors) -> BlockScorer:
     """The scorer of dense retrieval: queries of shape (Q, D) or (Q, K, D), or `two_sided`, against any documents."""
+    if queries.ndim == 3 and queries.shape[1] == 1:
+        queries = queries[:, 0]
 
     def score(start: int, end: int) -> Tensor:
         block = as_tensor(documents, start, end, queries.device)

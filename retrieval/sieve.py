@@ -1,8 +1,11 @@
-"""The best documents of one query after the other, on a CPU: nearly all are ruled out in half precision.
+"""The best documents of one query after the other, on a CPU: nearly all are ruled out by less than their scores.
 
 There the time of a query goes into reading all vectors from memory. A copy in bfloat16 is half as long, and its
 products are off by a known bound: who is further below the k-th best than twice that cannot be among the best. The
 others' scores come from the vectors themselves, so the answer is the one that `neighbours.top_k` gives.
+
+Without a copy, a query that excludes something is asked for what it wants, which rules out nearly all as well: what a
+document has of the rest only lowers its score.
 """
 
 import itertools
@@ -12,12 +15,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from boolbert.retrieval.neighbours import Ranked, Scores, as_tensor, best_of, check_shapes, top_k
 from boolbert.retrieval.shards import SHARD_SIZE, Shards
-from boolbert.retrieval.two_sided import is_two_sided, joined_scores
+from boolbert.retrieval.two_sided import first_side, is_two_sided, joined_scores, two_sided_scores
 
 # The copy is made at this query: who asks once or twice should not wait for it.
 AFTER = 3
@@ -34,6 +38,10 @@ PROBED, HOPELESS = 512, 8
 MOST_IN_VAIN = 8
 # Where more than this share is left, the sieve is of no use.
 MOST_LEFT = 1 / 16
+# So many of the best for what is wanted are looked at, and so many for each that is asked for.
+BEST_WANTED, BEST_FOR_EACH = 512, 4
+# More than float32 can be off in a product of two vectors of length 1.
+ROUNDING = 1e-5
 
 
 class Sieve:
@@ -57,11 +65,29 @@ class Sieve:
             self._in_vain += 1
             if self._in_vain >= MOST_IN_VAIN:
                 self._copy = None
-        exact = top_k(query, self._vectors, k, device="cpu")
+        exact = self._exact(query, k)
         if copy is None and next(self._count) == AFTER:
             with suppress(RuntimeError, MemoryError):  # there is no room for a copy; the answer is here already
                 self._copy = self._prepared(query, k)
         return exact
+
+    def _exact(self, query: Any, k: int) -> tuple[Scores, Ranked]:
+        found = self._best_of_wanted(query, k)
+        return top_k(query, self._vectors, k, device="cpu") if found is None else found
+
+    def _best_of_wanted(self, query: Any, k: int) -> tuple[Scores, Ranked] | None:
+        """The k best documents of a `two_sided` query, among the best for what it wants; None where others could be."""
+        depth, count = BEST_WANTED + BEST_FOR_EACH * k, len(self._vectors)
+        if not is_two_sided(query, self._vectors) or k < 1 or count < FEWEST or depth > MOST_LEFT * count:
+            return None
+        given = torch.as_tensor(query, dtype=torch.float64)
+        if not torch.isfinite(given).all() or not given[0, -1].any():
+            return None  # `neighbours.top_k` says what is wrong, and reads no more where nothing is excluded
+        bounds, ranked = top_k(first_side(query), self._vectors, depth, device="cpu")
+        rows = np.sort(ranked[0])
+        scores = two_sided_scores(given, torch.from_numpy(self._vectors.rows(rows)).double()).float()
+        best, places = best_of(lambda start, end: scores[:, start:end], len(rows), k)
+        return (best, rows[places]) if best[0, -1] > bounds[0, -1] + ROUNDING else None
 
     def _prepared(self, query: Any, k: int) -> "Copy | None":
         """A copy of the vectors, if it answers this query sooner than they do, and within its bound."""
@@ -76,7 +102,7 @@ class Sieve:
         copy = Copy(halves, longest)
         if not math.isfinite(longest) or self._sifted(query, copy, k) is None:
             return None
-        exact = _seconds(lambda: top_k(query, self._vectors, k, device="cpu"))
+        exact = _seconds(lambda: self._exact(query, k))
         return copy if _seconds(lambda: self._sifted(query, copy, k)) < exact else None
 
     def _is_worth_a_copy(self, query: Any) -> bool:

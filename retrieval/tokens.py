@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from boolbert.files import cache_root, whole_file
-from boolbert.retrieval.attention import varying_shapes
+from boolbert.retrieval.kernels import quick_kernels
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -141,7 +141,7 @@ class TextReader:
 
 
 @torch.no_grad()
-@varying_shapes()
+@quick_kernels()
 def encode_tokens(
     model: nn.Module, side: str, tokens: Tokens, accelerator: "Accelerator", operators: Tensor | None = None
 ) -> Tensor:

@@ -28,6 +28,7 @@ from boolbert.boolean import OPERATORS, multi_hot
 from boolbert.files import cache_root, read_object, whole_file, write_json
 from boolbert.retrieval.encoders import encoder_parts
 from boolbert.retrieval.index import Index, default_index_folder, document_encoder_of, is_index
+from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.models import (
     READING_FILE,
     SearchModel,
@@ -119,6 +120,7 @@ class QuickSearcher(BoolSearcher):
     def _look_at(self, tokens: Any, labels: Sequence[int] | None, not_scope: Sequence[int] | None) -> Found:
         return self._look_and_encode(tokens, labels, not_scope, None)
 
+    @quick_kernels()
     def _look_and_encode(
         self,
         tokens: Any,

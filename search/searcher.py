@@ -15,10 +15,10 @@ from torch import Tensor
 
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
 from boolbert.errors import RetrievalError
-from boolbert.retrieval.attention import varying_shapes
 from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.hybrid import DEPTH, WordSearch, fuse_scored
 from boolbert.retrieval.index import STORE, Index, default_index
+from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.neighbours import best_of, block_size, check_shapes, dot_products, top_k
 from boolbert.retrieval.stores import FileStore, VectorStore, open_store
@@ -326,7 +326,7 @@ class BoolSearcher:
         return _found(found.operators, found.cue_logits, found.scope)
 
     @torch.inference_mode()
-    @varying_shapes()
+    @quick_kernels()
     def _look_and_encode(
         self,
         tokens: Any,

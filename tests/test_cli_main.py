@@ -1,5 +1,6 @@
 """The command line: fast help, one-line errors with exit code 2, JSON for machines, colour for terminals."""
 
+import gc
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ from search_fixtures import QUERY, write_baseline, write_documents, write_run
 
 from boolbert.cli import main
 from boolbert.cli.colours import has_colour
-from boolbert.cli.main import TOOLS
+from boolbert.cli.main import SELDOM, TOOLS
 
 
 @pytest.fixture
@@ -38,6 +39,19 @@ def test_help_needs_neither_torch_nor_numpy():
     for command in ("index", "search", "explain", "serve", "data", "demo", "publish", "export"):
         assert f"    {command} " in done.stdout
     assert "examples:" in done.stdout
+
+
+def test_a_process_of_its_own_seldom_looks_for_cycles_and_not_at_its_end(monkeypatch, capsys):
+    """Who calls `main` from Python keeps the settings that he has."""
+    called = []
+    monkeypatch.setattr(gc, "set_threshold", lambda *numbers: called.append(numbers))
+    monkeypatch.setattr(gc, "freeze", lambda: called.append("freeze"))
+    assert main(["search", " "]) == 2
+    assert not called
+    monkeypatch.setattr(sys, "argv", ["boolbert", "search", " "])
+    assert main() == 2
+    assert called == [SELDOM, "freeze"]
+    assert capsys.readouterr().err.count("boolbert: error:") == 2
 
 
 @pytest.mark.parametrize("command", ["index", "search", "explain", "serve", "data", "demo"])

@@ -16,9 +16,9 @@ from process_helpers import encode_shards, finish
 from boolbert.data import Corpus, Document
 from boolbert.errors import RetrievalError
 from boolbert.retrieval import encode, fingerprints
-from boolbert.retrieval.attention import varying_shapes
 from boolbert.retrieval.batches import Preparation, encode_inputs
 from boolbert.retrieval.encode import encode_corpus
+from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.models import load_encoder
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.shards import Shards, write_shard
@@ -80,39 +80,53 @@ def cudnn(monkeypatch):
     return states
 
 
-def test_batches_of_varying_shapes_go_without_cudnn(cudnn):
+def test_cudnn_is_off_meanwhile(cudnn):
     """While they last, and also when they fail; nested, and where a user has switched it off already."""
-    with varying_shapes():
+    with quick_kernels():
         assert not cudnn[-1]
-        with varying_shapes():
+        with quick_kernels():
             assert not cudnn[-1]
         assert not cudnn[-1]
     assert cudnn == [True, False, True]
-    with pytest.raises(ValueError, match="no"), varying_shapes():
+    with pytest.raises(ValueError, match="no"), quick_kernels():
         raise ValueError("no")
     assert cudnn[-1]
     cudnn[-1] = False
-    with varying_shapes():
+    with quick_kernels():
         assert not cudnn[-1]
     assert not cudnn[-1]
 
 
-def test_the_last_thread_with_varying_shapes_switches_cudnn_on_again(cudnn):
+def test_the_last_thread_switches_cudnn_on_again(cudnn):
     is_in, may_go = threading.Event(), threading.Event()
 
     def search():
-        with varying_shapes():
+        with quick_kernels():
             is_in.set()
             may_go.wait(10)
 
     other = threading.Thread(target=search)
-    with varying_shapes():
+    with quick_kernels():
         other.start()
         is_in.wait(10)
     assert not cudnn[-1]  # this thread has left, the other is still inside
     may_go.set()
     other.join()
     assert cudnn[-1]
+
+
+@pytest.mark.parametrize(
+    ("has_acl", "capability", "goes_off"), [(True, "DEFAULT", True), (True, "SVE256", False), (False, "AVX2", False)]
+)
+def test_onednn_is_off_meanwhile_on_arm(monkeypatch, has_acl, capability, goes_off):
+    """Where it was measured to be slower; and a user who has switched it off finds it off."""
+    monkeypatch.setattr(torch.backends.mkldnn, "is_acl_available", lambda: has_acl)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    for before in (True, False):
+        monkeypatch.setattr(torch.backends.mkldnn, "enabled", before)
+        with quick_kernels():
+            assert torch.backends.mkldnn.enabled == (before and not goes_off)
+        assert torch.backends.mkldnn.enabled == before
 
 
 def test_encoding_goes_without_cudnn(model, corpus, cudnn, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import weakref
 import pytest
 import torch
 from torch import nn
+from transformers import BertConfig, BertModel
 
 from boolbert import BoolBertModel, short_boolbert
 from boolbert import modeling_boolbert as modeling
@@ -76,7 +77,6 @@ def test_one_token_and_no_padding(lively, both):
 @pytest.mark.parametrize("shape", [(1, 16), (4, 8), (5, 8), (5, 20)])
 @pytest.mark.parametrize("is_padded", [True, False])
 def test_few_tokens_and_many(lively, both, shape, is_padded):
-    assert 32 <= short_boolbert.TOKENS_IN_BLOCKS < 40 < short_boolbert.FEW_TOKENS < 100  # all three ways to multiply
     sentences, length = shape
     ids = torch.randint(1, 64, shape, generator=torch.Generator().manual_seed(2))
     mask = torch.ones_like(ids)
@@ -117,26 +117,102 @@ def test_a_sentence_with_nothing_in_scope_is_bert_s_to_the_bit(lively, batch, mo
     torch.testing.assert_close(alone[0], states[0], atol=1e-5, rtol=1e-5)
 
 
-def test_large_products_in_blocks():
-    """A block is never larger than one thread's share, and the blocks give the whole."""
-    states, weight, bias = torch.randn(32, 96), torch.randn(60, 96), torch.randn(60)
-    for largest in (1, 32 * 96 * 7, 1 << 18):
-        short_boolbert.count_blocks.cache_clear()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(short_boolbert, "LARGEST_BLOCK", largest)
-            count = short_boolbert.count_blocks(32 * 96, 60)
-            found = short_boolbert.multiplied_in_blocks(states, short_boolbert.as_factor(weight, 32), bias)
-        assert count == {1: 60, 32 * 96 * 7: 10, 1 << 18: 1}[largest]
-        torch.testing.assert_close(found, states @ weight.T + bias, atol=1e-4, rtol=1e-5)
-    short_boolbert.count_blocks.cache_clear()
+@pytest.fixture(params=[True, False])
+def rearranging(request, monkeypatch):
+    """A machine on which oneDNN rearranges weights, and one on which it does not."""
+    monkeypatch.setattr(short_boolbert, "REARRANGES", request.param)
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", True)
+    return request.param
 
 
-def test_changed_weights_are_noticed(lively, batch, both):
+@pytest.fixture
+def turned(monkeypatch):
+    """The shapes of the weights of which a copy was asked for."""
+    asked, keep = [], short_boolbert.keep
+    monkeypatch.setattr(
+        short_boolbert,
+        "keep",
+        lambda weights, setting, make: (
+            (setting == "turned" and asked.append(weights[0].shape)) or keep(weights, setting, make)
+        ),
+    )
+    return asked
+
+
+def test_layers_without_a_bias_are_bert_s_to_the_bit(lively, batch, rearranging, turned):
+    """Those of a model whose operators are off, and the lower ones of one that has them in its upper half."""
+    for settings in ({}, {"boolean_layers": [1]}):
+        model = lively(**settings)
+        bert = BertModel(BertConfig.from_dict(model.config.to_dict()), add_pooling_layer=False).eval()
+        bert.load_state_dict(model.state_dict(), strict=False)
+        for inputs in (batch, {"input_ids": batch["input_ids"][:1, :5]}):
+            with torch.no_grad():
+                expected = bert(**inputs).last_hidden_state
+                assert torch.equal(model(**inputs, boolean=False).last_hidden_state, expected)
+                off = torch.zeros(len(expected), 3, dtype=torch.long)
+                assert torch.equal(model(**inputs, operators=off).last_hidden_state, expected)
+    assert not turned
+
+
+def test_weights_are_turned_where_that_is_faster_and_bits_do_not_matter(lively, batch, both, rearranging, turned):
+    for settings in ({}, {"boolean_layers": [1]}):
+        model, turned[:] = lively(**settings), []
+        short, plain = both(model, **batch, operators=torch.ones(3, 3))
+        torch.testing.assert_close(short, plain, atol=1e-5, rtol=1e-5)
+        # Of a Boolean layer all that comes after its attention; of a plain one query, key and value too.
+        assert len(turned) == (0 if not rearranging else 6 if not settings else 9)
+
+
+def test_what_is_asked_of_plain_layers(lively, batch, monkeypatch):
+    """Hidden states, feed-forward in chunks, hooks and changed parts, as BERT's own layers give them."""
+    given, plain_layer = [], modeling.plain_layer
+
+    def noted(*args):
+        found = plain_layer(*args)
+        given.append(found is not None)
+        return found
+
+    monkeypatch.setattr(modeling, "plain_layer", noted)
+
+    def states_of(change, **asked):
+        model = lively(boolean_layers=[1])
+        change(model.encoder.layer[0])
+        given.clear()
+        with torch.no_grad():
+            short = model(**batch, boolean=False, **asked)
+            with monkeypatch.context() as patch:
+                patch.setattr(modeling, "is_cheaper", lambda *_: False)
+                plain = model(**batch, boolean=False, **asked)
+        assert torch.equal(short.last_hidden_state, plain.last_hidden_state)
+        return short, list(given)
+
+    def in_chunks(layer):
+        layer.chunk_size_feed_forward = 7
+
+    def doubled(layer):
+        layer.attention.self.key.register_forward_hook(lambda module, inputs, output: 2 * output)
+
+    ordinary, used = states_of(lambda layer: None)
+    assert used == [True, True]
+    assert states_of(in_chunks)[1] == [False, True]
+    changed, used = states_of(doubled)
+    assert used == [False, True]
+    assert not torch.allclose(changed.last_hidden_state, ordinary.last_hidden_state)
+    seen = []
+    _, used = states_of(lambda layer: layer.register_forward_hook(lambda *_: seen.append(1)))
+    assert used == [False, True]
+    assert len(seen) == 2
+    found, used = states_of(lambda layer: None, output_hidden_states=True)
+    assert len(found.hidden_states) == 3
+    assert not used
+
+
+def test_changed_weights_are_noticed(lively, batch, both, rearranging):
     model, on = lively(), torch.ones(3, 3)
     before, _ = both(model, **batch, operators=on)
     attention = model.encoder.layer[-1].attention.self
     parts = attention.scope_predictor, attention.bias_predictor, attention.query, attention.key, attention.value
-    parts += model.cue_predictor, model.scope_reader
+    parts += model.cue_predictor, model.scope_reader, *model.encoder.layer[-1].children()
     for parameter in (parameter for part in parts for parameter in part.parameters()):
         with torch.no_grad():
             parameter += 0.1
@@ -152,13 +228,15 @@ def test_changed_weights_are_noticed(lively, batch, both):
     torch.testing.assert_close(after, plain, atol=1e-5, rtol=1e-5)
 
 
-def test_writes_without_a_trace_are_met_by_training(lively, batch, both):
+def test_writes_without_a_trace_are_met_by_training(lively, batch, both, rearranging):
     model, on = lively(), torch.ones(3, 3)
     both(model, **batch, operators=on)
     attention = model.encoder.layer[-1].attention.self
     parts = (attention.bias_predictor.output_bias, model.cue_predictor.context.weight)
+    layer = model.encoder.layer[-1]
+    parts += (layer.attention.output.dense.weight, layer.intermediate.dense.weight, layer.output.dense.weight)
     for parameter in (*parts, model.scope_reader.convolutions[0].weight):
-        parameter.data += 3.0
+        parameter.data[:1] += 3.0
         after, plain = both(model.train().eval(), **batch, operators=on)
         torch.testing.assert_close(after, plain, atol=1e-5, rtol=1e-5)
 

@@ -119,6 +119,62 @@ def test_all_documents_can_be_asked_for(tmp_path):
     assert got[1].tolist() == wanted[1].tolist()
 
 
+@pytest.fixture
+def asked(monkeypatch):
+    """The shapes of the queries that all documents were compared with."""
+    shapes = []
+
+    def noted(query, *args, **kwargs):
+        shapes.append(query.shape[1:])
+        return top_k(query, *args, **kwargs)
+
+    monkeypatch.setattr(sieves, "top_k", noted)
+    monkeypatch.setattr(sieves, "AFTER", 0)  # no copy
+    monkeypatch.setattr(sieves, "BEST_WANTED", 40)
+    return shapes
+
+
+def test_what_is_excluded_is_only_asked_of_the_best(tmp_path, asked):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        documents, query = made(rng, "two-sided", 3_000, 24)
+        query[0, -1] *= rng.choice([0.1, 1.0])
+        shards = write_shards(tmp_path / str(rng.integers(1 << 40)), documents)
+        for k in (1, 5):
+            asked.clear()
+            got, wanted = Sieve(shards).top_k(query, k), top_k(query, shards, k, device="cpu")
+            assert got[1].tolist() == wanted[1].tolist()
+            np.testing.assert_allclose(got[0], wanted[0], atol=1e-6)
+            assert asked[0] == (3, 24)
+    assert asked == [(3, 24)]
+
+
+def test_where_others_could_be_better_all_are_asked(tmp_path, asked):
+    """Documents that are nearest to what is wanted, all of which are excluded."""
+    rng = np.random.default_rng(0)
+    documents, wanted = unit(rng.normal(size=(3_000, 24))), unit(rng.normal(size=(1, 1, 24)))
+    documents[:200] = unit(wanted[0] + 0.01 * rng.normal(size=(200, 24)))
+    parts = torch.from_numpy(wanted), torch.from_numpy(wanted[0]), torch.tensor([[5.0, 0.5]])
+    shards, query = write_shards(tmp_path / "v", documents), two_sided(*parts).numpy()
+    got, expected = Sieve(shards).top_k(query, 5), top_k(query, shards, 5, device="cpu")
+    assert asked == [(1, 24), (2, 25)]
+    assert got[1].tolist() == expected[1].tolist()
+    assert min(got[1][0]) >= 200
+
+
+def test_nothing_excluded_no_documents_and_no_numbers_are_as_before(tmp_path, asked):
+    documents, query = made(np.random.default_rng(0), "two-sided", 3_000, 24)
+    shards = write_shards(tmp_path / "v", documents)
+    plain, broken = query.copy(), query.copy()
+    plain[0, -1], broken[0, -1, 0] = 0, np.nan
+    Sieve(shards).top_k(plain, 5)
+    Sieve(shards).top_k(query, 1_000)  # more than the best few
+    assert asked == [(4, 25), (4, 25)]
+    for wrong, k, match in ((broken, 5, "NaN"), (query, 0, "at least 1")):
+        with pytest.raises(RetrievalError, match=match):
+            Sieve(shards).top_k(wrong, k)
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_documents_that_are_the_same_stand_in_their_order(tmp_path, count):
     rng = np.random.default_rng(0)

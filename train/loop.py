@@ -16,8 +16,8 @@ from accelerate.utils import DistributedType, DynamoBackend, broadcast_object_li
 from torch import Tensor, nn
 
 from boolbert.errors import Interrupted, TrainingError
-from boolbert.retrieval.attention import varying_shapes
 from boolbert.retrieval.graphs import RecordedStep
+from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.prefetch import prefetch
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import Checkpoints, out_of_memory
@@ -200,7 +200,7 @@ class Trainer:
             batches.close()
             self._flush()
 
-    @varying_shapes()
+    @quick_kernels()
     def _step(self, batches: Iterator[Any]) -> None:
         waiting = time.perf_counter()
         batch = next(batches)

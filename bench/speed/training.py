@@ -15,7 +15,7 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
 from boolbert.data.tasks import quest_splits
-from boolbert.retrieval.attention import varying_shapes
+from boolbert.retrieval.kernels import quick_kernels
 from boolbert.train.loop import Trainer
 from boolbert.train.outputs import compile_options, make_accelerator
 from boolbert.train.quest import QuestArguments
@@ -165,7 +165,7 @@ class Theirs:
         self.batch, self.negatives = flags["batch_size"], flags["num_negatives"]
 
     def __call__(self) -> None:
-        with varying_shapes() if self.unplanned else nullcontext():
+        with quick_kernels() if self.unplanned else nullcontext():
             for _ in range(self.steps):
                 self.step()
 
