@@ -26,13 +26,14 @@ from .kernels_boolbert import (
     is_interpreted,
     on_device_of,
     weights_of,
-    working_dtype,
 )
 from .kernels_boolbert import triton_kernels as kernels_of_inference
 
 # The rows of a block's share of the gradients for each operator. The convolution's for the cue follow, one per tap, and
 # the output's weight, one per hidden unit.
-CONV_BIAS, GAMMA, BETA, OUTPUT_BIAS, GATE_LOGIT, THRESHOLD, SIGMA, CUE_WEIGHT = range(8)
+CONV_BIAS, GAMMA, BETA, GATE_LOGIT, OUTPUT_BIAS, THRESHOLD, SIGMA, CUE_WEIGHT = range(8)
+# Joined products have rows of a multiple of so many numbers: tensor cores and Triton's loads want that.
+ALIGNED = 16
 # Tokens and hidden units that a program takes at once, and its warps: with few tokens, and with many.
 SMALL_BLOCKS, LARGE_BLOCKS = (16, 128, 4), (32, 64, 4)
 # Bound by `triton_kernels`: Triton looks the name up among the globals of a kernel's file.
@@ -42,7 +43,10 @@ tl: Any = None
 class Setting(NamedTuple):
     """What a layer's kernels are made for."""
 
-    columns: int  # of queries and keys, the spare ones included
+    heads: int
+    head_size: int
+    width: int  # of a head's query and key: its size, the columns, and spare ones
+    value_width: int
     first: int  # of the operators
     reach: int  # of `REACHES`
     has_padding: bool
@@ -63,7 +67,7 @@ def is_trainable(states: Tensor) -> bool:
     return type(states) is Tensor and bool(triton_kernels())
 
 
-def boolean_columns(
+def attention_parts(
     layer: Any,
     hidden_states: Tensor,
     packed: Tensor,
@@ -73,31 +77,32 @@ def boolean_columns(
     reader_logits: Tensor | None,
     operators: OperatorRange,
     *,
-    columns: int,
+    widths: tuple[int, int],
     has_padding: bool,
     masked_score: float,
-) -> tuple[Tensor, Tensor] | None:
-    """What goes behind each head's query and key, (B, L, heads, columns) each; None for a layer that was changed.
+) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Query and key with Boolean columns, and value, (B, L, heads, width) each; None for a layer that was changed.
 
     `packed` is what `kernels_boolbert.pack` gives, and of these operators alone, as cues, gate, embeddings and logits
     are. Those are there for their gradients.
     """
-    if weights_of(layer) is None or working_dtype(hidden_states, hidden_states) not in DTYPES:
+    weights, scopes, biases = weights_of(layer), layer.scope_predictor, layer.bias_predictor
+    if weights is None or hidden_states.dtype not in DTYPES or not is_gelu(biases.activation):
         return None
-    scopes, biases = layer.scope_predictor, layer.bias_predictor
-    if not is_gelu(biases.activation):
-        return None
-    taps, hidden = scopes.taps(hidden_states, operators), biases.hidden_layer(hidden_states, operators)
+    if operators[1] - operators[0] < NUM_OPERATORS:
+        rows = slice(operators[0] * biases.hidden_size, operators[1] * biases.hidden_size)
+        dense, dense_bias, context = weights[6:9]
+        context = context.view(scopes.kernel, NUM_OPERATORS, scopes.heads, -1)[:, slice(*operators)]
+        weights[6:9] = dense[rows], dense_bias[rows], context.flatten(0, 2)
     noise = None
     if scopes.training:
-        shape = (*hidden_states.shape[:2], operators[1] - operators[0], layer.num_attention_heads)
-        noise = torch.rand(shape, dtype=torch.float32, device=hidden.device)
-    with torch.autocast(hidden.device.type, enabled=False):  # a few numbers: casts would take longer
-        film, gate_logits = (
-            linear(embeddings.to(linear.weight.dtype)) for linear in (scopes.film.modulation, biases.operator_gate)
-        )
+        shape = (*hidden_states.shape[:2], operators[1] - operators[0], scopes.heads)
+        noise = torch.rand(shape, dtype=torch.float32, device=hidden_states.device)
     setting = Setting(
-        columns=columns,
+        heads=scopes.heads,
+        head_size=layer.attention_head_size,
+        width=widths[0],
+        value_width=widths[1],
         first=operators[0],
         reach=REACHES.index(layer.not_reach),
         has_padding=has_padding,
@@ -105,68 +110,137 @@ def boolean_columns(
         scaling=layer.scaling,
         temperature=scopes.temperature if noise is not None else 1.0,
     )
-    tensors = (
-        *(taps, hidden, cue_probs, reader_logits, gate, film, gate_logits),
-        *(scopes.cue_weight, scopes.bias, scopes.threshold, biases.sigma),
-        *(biases.position_weight, biases.output_weight, biases.output_bias),
-    )
-    sides: tuple[Tensor, Tensor] = Experts.apply(packed, noise, setting, *tensors)
-    return sides
+    read = (embeddings, cue_probs, reader_logits, gate)
+    parts: tuple[Tensor, Tensor, Tensor] = AttentionParts.apply(packed, noise, setting, hidden_states, *read, *weights)
+    return parts
 
 
-class Experts(torch.autograd.Function):
-    """The kernel's two ways as a step of autograd."""
+class AttentionParts(torch.autograd.Function):
+    """One product of a layer's input with all of its weights, then the kernel, as a step of autograd.
+
+    Product by product there would be five, forwards and twice backwards, each with casts of its weight and of its
+    gradient and most with a sum over all tokens for their bias. Here there are three products and one sum.
+    """
 
     @staticmethod
-    def forward(ctx: Any, packed: Tensor, noise: Tensor | None, setting: Setting, *tensors: Any) -> Any:
-        taps, hidden, _, _, *others = tensors
-        taps, hidden, gate, *small = (tensor.contiguous() for tensor in (taps, hidden, *others))
-        (batch, length, _), heads = hidden.shape, small[2].shape[2]
-        sides = [hidden.new_empty(batch, length, heads, setting.columns) for _ in range(2)]
-        outputs = torch.empty(batch, length, gate.shape[1], heads, device=hidden.device)
-        strides = sides[0].stride()[:3]
-        nothing = [outputs] * 6  # for what only the way back needs
-        run(packed, noise, setting, taps, hidden, gate, small, [*sides, outputs, *nothing], strides, is_backward=False)
-        ctx.setting = setting
-        ctx.dtypes = [None if tensor is None else tensor.dtype for tensor in tensors]
-        ctx.save_for_backward(packed, noise, outputs, taps, hidden, gate, *small)
-        return tuple(sides)
+    def forward(
+        ctx: Any,
+        packed: Tensor,
+        noise: Tensor | None,
+        setting: Setting,
+        states: Tensor,
+        embeddings: Tensor,
+        cue_probs: Tensor,
+        reader_logits: Tensor | None,
+        gate: Tensor,
+        *weights: Any,
+    ) -> Any:
+        batch, length, _ = states.shape
+        heads, size = setting.heads, setting.head_size
+        film, film_bias, operator_gate = weights[12:15]
+        weight, bias, sizes = join(states, weights[:9])
+        product = F.linear(states, weight, bias)
+        # gamma, beta and the operator's gate: (E, 3 heads)
+        modulation = torch.cat([film, operator_gate]).float()
+        with torch.autocast(states.device.type, enabled=False):  # a few numbers: casts would take longer
+            modulated = F.linear(embeddings.float(), modulation, F.pad(film_bias.float(), (0, heads)))
+
+        both = states.new_empty(2, batch, length, heads, setting.width)
+        of_both = product[..., : 2 * heads * size].view(batch, length, 2, heads, size)
+        both[..., :size].copy_(of_both.permute(2, 0, 1, 3, 4))
+        outputs = torch.empty(batch, length, len(embeddings), heads, device=states.device)
+        gate = gate.contiguous()
+        small = [part.contiguous() for part in (modulated, *weights[9:12], *weights[15:])]
+        written = [both[0, ..., size:], both[1, ..., size:], outputs, *[outputs] * 6]  # the rest is for the way back
+        run(packed, noise, setting, product, sizes, gate, small, written, is_backward=False)
+        value = product.split([*sizes, product.shape[-1] - sum(sizes)], -1)[2].view(batch, length, heads, size)
+        ctx.setting, ctx.sizes = setting, sizes
+        given = (embeddings, cue_probs, reader_logits, gate, *weights)
+        ctx.dtypes = [None if tensor is None else tensor.dtype for tensor in given]
+        ctx.save_for_backward(packed, noise, outputs, states, weight, product, embeddings, modulation, gate, *small)
+        if setting.value_width > size:
+            value = F.pad(value, (0, setting.value_width - size))
+        return both[0], both[1], value
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, query_gradient: Tensor, key_gradient: Tensor) -> Any:
-        packed, noise, outputs, taps, hidden, gate, *small = ctx.saved_tensors
-        setting, cue_weight = ctx.setting, small[2]
-        (batch, length, _), count, (kernel, _, heads) = hidden.shape, gate.shape[1], cue_weight.shape
-        units, device = hidden.shape[2] // count, hidden.device
-        sides = [query_gradient, key_gradient]
+    def backward(ctx: Any, of_query: Tensor, of_key: Tensor, of_value: Tensor) -> Any:
+        packed, noise, outputs, states, weight, product, embeddings, modulation, gate, *small = ctx.saved_tensors
+        setting, sizes, cue_weight = ctx.setting, ctx.sizes, small[1]
+        (batch, length, _), count, (kernel, _, heads) = states.shape, len(embeddings), cue_weight.shape
+        units, size, device = sizes[3] // count, setting.head_size, states.device
+        sides = [of_query[..., size:], of_key[..., size:]]
         if sides[0].stride() != sides[1].stride() or sides[0].stride(3) != 1:
             sides = [side.contiguous() for side in sides]
         blocks = -(-batch * length // block_sizes(batch * length)[0])
-        tap_gradient, hidden_gradient = torch.empty_like(taps), torch.empty_like(hidden)
-        cue_gradient = torch.empty(batch, count, kernel, length, device=device)
-        token_gradient = torch.empty(2, batch, count, length, device=device)  # the reader's logits, and the gate
+        gradient = torch.empty_like(product)  # the kernel writes the hidden layers' and the taps'
+        parts = gradient.split([*sizes, gradient.shape[-1] - sum(sizes)], -1)
+        for part, given in zip(parts, (of_query, of_key, of_value), strict=False):
+            part.view(batch, length, heads, size).copy_(given[..., :size])
+        parts[-1].zero_()
+        of_cues = torch.empty(batch, count, kernel, length, device=device)
+        of_tokens = torch.empty(2, batch, count, length, device=device)  # the reader's logits, and the gate
         shares = torch.empty(blocks, count, CUE_WEIGHT + kernel + units, block_of(heads), device=device)
         position_shares = torch.empty(blocks, count, units, device=device)
-        written = (tap_gradient, cue_gradient, token_gradient, hidden_gradient, shares, position_shares)
-        strides = sides[0].stride()[:3]
-        run(packed, noise, setting, taps, hidden, gate, small, [*sides, outputs, *written], strides, is_backward=True)
+        written = [*sides, outputs, parts[4], of_cues, of_tokens, parts[3], shares, position_shares]
+        run(packed, noise, setting, product, sizes, gate, small, written, is_backward=True)
 
         total, of_position = shares.sum(0)[..., :heads], position_shares.sum(0)  # (E, rows, heads), (E, units)
-        film, gate_logits = total[:, GAMMA : BETA + 1].reshape(count, -1), total[:, GATE_LOGIT]
+        modulated = total[:, GAMMA : GATE_LOGIT + 1].reshape(count, -1)  # (E, 3 heads)
         if count < NUM_OPERATORS:  # the weights' own gradients are 0 for the others
             around = (setting.first, NUM_OPERATORS - setting.first - count)
             total, of_position = F.pad(total, (0, 0, 0, 0, *around)), F.pad(of_position, (0, 0, *around))
         needed = ctx.needs_input_grad[3:]
-        found: tuple[Any, ...] = (
-            *(tap_gradient, hidden_gradient, cue_gradient.sum(2) if needed[2] else None, token_gradient[0]),
-            *(token_gradient[1].sum(-1) if needed[4] else None, film, gate_logits),
+        of_modulation = modulated.T @ embeddings.float()
+        found: list[Any] = [
+            *(modulated @ modulation, of_cues.sum(2) if needed[2] else None, of_tokens[0]),
+            of_tokens[1].sum(-1) if needed[4] else None,
+            *joined_gradients(gradient, states, sizes, needed[5:14], ctx.dtypes[4]),
             *(total[:, CUE_WEIGHT : CUE_WEIGHT + kernel].transpose(0, 1), total[:, CONV_BIAS]),
-            *(total[:, THRESHOLD].sum(-1), total[:, SIGMA, 0], of_position),
+            *(total[:, THRESHOLD].sum(-1), of_modulation[: 2 * heads], modulated[:, : 2 * heads].sum(0)),
+            *(of_modulation[2 * heads :], total[:, SIGMA, 0], of_position),
             *(total[:, CUE_WEIGHT + kernel :], total[:, OUTPUT_BIAS]),
-        )
-        asked = zip(found, ctx.dtypes, needed, strict=True)
-        return None, None, None, *(part.to(dtype) if is_needed else None for part, dtype, is_needed in asked)
+        ]
+        asked = zip(found, ctx.dtypes, needed[1:], strict=True)
+        others = (part.to(dtype) if is_needed else None for part, dtype, is_needed in asked)
+        return None, None, None, gradient @ weight if needed[0] else None, *others
+
+
+def join(states: Tensor, linears: Sequence[Tensor]) -> tuple[Tensor, Tensor, list[int]]:
+    """Weights, each followed by its bias, the last one without, as one of each in the states' precision; and the
+    weights' rows. Rows of zeros fill them up."""
+    weights, biases = linears[::2], linears[1::2]
+    sizes = [len(weight) for weight in weights]
+    rows = sum(sizes) + -sum(sizes) % ALIGNED
+    weight, bias = states.new_empty(rows, states.shape[-1]), states.new_zeros(rows)
+    *copies, spare = weight.split([*sizes, rows - sum(sizes)])
+    torch._foreach_copy_([*copies, *bias.split([*sizes, rows - sum(sizes)])[: len(biases)]], [*weights, *biases])
+    spare.zero_()
+    return weight, bias, sizes
+
+
+def joined_gradients(
+    gradient: Tensor, states: Tensor, sizes: Sequence[int], needed: Sequence[bool], dtype: torch.dtype
+) -> list[Tensor | None]:
+    """Those of the weights and biases that were joined, from that of their product, (B, L, rows)."""
+    gradient, states = gradient.flatten(0, 1), states.flatten(0, 1)
+    # Those that learn stand side by side: they are all, or the experts'.
+    learning = [number for number in range(len(sizes)) if needed[2 * number]]
+    first, last = (learning[0], learning[-1] + 1) if learning else (0, 0)
+    start, end = sum(sizes[:first]), sum(sizes[:last])
+    if (first, last) == (0, len(sizes)):
+        end = gradient.shape[1]  # with the spare columns: an even number is faster
+    rows = gradient[:, start:end].T
+    # In float32 as its sums are, where the weights are: rounded, it would have to be cast.
+    is_wider = rows.is_cuda and dtype == torch.float32 and rows.dtype != dtype
+    of_weights = torch.mm(rows, states, out_dtype=dtype) if is_wider else torch.mm(rows, states)
+    of_biases = gradient.sum(0, dtype=torch.float32) if any(needed[1::2]) else gradient[0]
+    weights = of_weights.split([*sizes[first:last], len(of_weights) - sum(sizes[first:last])])
+    biases = of_biases.split([*sizes, len(of_biases) - sum(sizes)])
+    return [
+        None if not is_needed else biases[number // 2] if number % 2 else weights[number // 2 - first]
+        for number, is_needed in enumerate(needed)
+    ]
 
 
 def block_sizes(tokens: int) -> tuple[int, int, int]:
@@ -178,21 +252,22 @@ def run(
     packed: Tensor,
     noise: Tensor | None,
     setting: Setting,
-    taps: Tensor,
-    hidden: Tensor,
+    product: Tensor,
+    sizes: Sequence[int],
     gate: Tensor,
     small: Sequence[Tensor],
     written: Sequence[Tensor],
-    strides: Sequence[int],
     *,
     is_backward: bool,
 ) -> None:
-    """One way through the kernel. `strides` are those of the columns: of sentences, tokens and heads."""
-    (batch, length, _), count, (kernel, _, heads) = hidden.shape, gate.shape[1], small[2].shape
-    tokens, units = batch * length, hidden.shape[2] // count
+    """One way through the kernel. `product` is that of all weights, of so many rows each: the bias predictors' hidden
+    layers and the convolution's taps are the last two."""
+    (batch, length, _), count, kernel = product.shape, gate.shape[1], len(small[1])
+    tokens, units = batch * length, sizes[3] // count
     block, block_hidden, warps = block_sizes(tokens)
     launch = triton_kernels()["experts"][(-(-tokens // block), count)]
-    with on_device_of(hidden):
+    hidden, taps = product.split([sum(sizes[:3]), sizes[3], product.shape[-1] - sum(sizes[:4])], -1)[1:]
+    with on_device_of(product):
         launch(
             taps,
             hidden,
@@ -201,15 +276,16 @@ def run(
             gate,
             *small,
             *written,
-            *strides,
+            *written[0].stride()[:3],
+            product.stride(1),
             tokens,
             length,
             IS_BACKWARD=is_backward,
             OPERATORS=count,
             FIRST=setting.first,
             ALL=NUM_OPERATORS,
-            HEADS=heads,
-            COLUMNS=setting.columns,
+            HEADS=setting.heads,
+            COLUMNS=setting.width - setting.head_size,
             HIDDEN=units,
             TAPS=kernel,
             HAS_NOT=setting.first + count == NUM_OPERATORS,
@@ -220,7 +296,7 @@ def run(
             STRENGTH=1 / setting.scaling,
             TEMPERATURE=setting.temperature,
             BLOCK=block,
-            BLOCK_HEADS=block_of(heads),
+            BLOCK_HEADS=block_of(setting.heads),
             BLOCK_HIDDEN=min(block_hidden, block_of(units)),
             num_warps=warps,
         )
@@ -247,8 +323,7 @@ def triton_kernels() -> dict[str, Any]:
         packed,
         noise,
         gate,
-        film,
-        gate_logits,
+        modulated,
         cue_weight,
         conv_bias,
         threshold,
@@ -268,6 +343,7 @@ def triton_kernels() -> dict[str, Any]:
         of_sentence,
         of_token,
         of_head,
+        of_row,
         tokens,
         length,
         IS_BACKWARD: tl.constexpr,
@@ -308,15 +384,15 @@ def triton_kernels() -> dict[str, Any]:
         for k in tl.static_range(TAPS):
             shift = k - TAPS // 2
             is_there = is_token & (place + shift >= 0) & (place + shift < length)
-            where = taps + (row + shift) * (TAPS * OPERATORS * HEADS) + (k * OPERATORS + e) * HEADS
+            where = taps + (row + shift) * of_row + (k * OPERATORS + e) * HEADS
             tap = tl.load(where[:, None] + head[None, :], mask=is_there[:, None] & is_head[None, :], other=0.0)
             cue = tl.load(read + e * length + shift, mask=is_there, other=0.0)
             seen = tl.load(read + 3 * OPERATORS * length + shift, mask=is_there, other=0.0)
             weight = tl.load(cue_weight + (k * ALL + own) * HEADS + head, mask=is_head, other=0.0).to(tl.float32)
             features += (tap.to(tl.float32) + cue[:, None] * weight[None, :]) * seen[:, None]
         features += tl.load(conv_bias + own * HEADS + head, mask=is_head, other=0.0).to(tl.float32)[None, :]
-        scale = 1 + tl.load(film + e * 2 * HEADS + head, mask=is_head, other=0.0).to(tl.float32)
-        shift_by = tl.load(film + (e * 2 + 1) * HEADS + head, mask=is_head, other=0.0).to(tl.float32)
+        scale = 1 + tl.load(modulated + e * 3 * HEADS + head, mask=is_head, other=0.0)
+        shift_by = tl.load(modulated + (e * 3 + 1) * HEADS + head, mask=is_head, other=0.0)
         logits = features * scale[None, :] + shift_by[None, :]
         logits += tl.load(read + (2 * OPERATORS + e) * length, mask=is_token, other=0.0)[:, None]
         if HAS_NOISE:
@@ -333,7 +409,7 @@ def triton_kernels() -> dict[str, Any]:
         own_sigma = tl.load(sigma + own).to(tl.float32)
         spread = tl.maximum(own_sigma * own_sigma, 1e-6)
         position = tl.exp(exponent / spread)
-        at_hidden = (row * OPERATORS + e) * HIDDEN
+        at_hidden = row * of_row + e * HIDDEN
         at_heads = (row * OPERATORS + e) * HEADS
         if IS_BACKWARD:
             output = tl.load(outputs + at_heads[:, None] + head[None, :], mask=both, other=0.0)
@@ -353,7 +429,7 @@ def triton_kernels() -> dict[str, Any]:
                 output += tl.dot(state.to(of_heads.dtype), of_heads, input_precision="ieee")
             output += tl.load(output_bias + own * HEADS + head, mask=is_head, other=0.0).to(tl.float32)[None, :]
             tl.store(outputs + at_heads[:, None] + head[None, :], output, mask=both)
-        opened = tl.load(gate_logits + e * HEADS + head, mask=is_head, other=0.0).to(tl.float32)
+        opened = tl.load(modulated + (e * 3 + 2) * HEADS + head, mask=is_head, other=0.0)
         opened = (1 / (1 + tl.exp(-opened)))[None, :]
         bias = output * opened
         steepness = 1 / (1 + tl.exp(-bias))  # of softplus
@@ -406,9 +482,9 @@ def triton_kernels() -> dict[str, Any]:
             gate_gradient = token_gradient + OPERATORS * tokens + at_token  # the second half
             tl.store(gate_gradient, tl.sum(strength_slope * bias, 1) * STRENGTH, mask=is_token)
             before_gate = strength_slope * is_on[:, None] * steepness
-            tl.store(share + 4 * BLOCK_HEADS, tl.sum(before_gate * output, 0) * tl.sum(opened * (1 - opened), 0))
+            tl.store(share + 3 * BLOCK_HEADS, tl.sum(before_gate * output, 0) * tl.sum(opened * (1 - opened), 0))
             output_slope = before_gate * opened
-            tl.store(share + 3 * BLOCK_HEADS, tl.sum(output_slope, 0))
+            tl.store(share + 4 * BLOCK_HEADS, tl.sum(output_slope, 0))
             kind = hidden.dtype.element_ty
             position_slope = tl.zeros((BLOCK,), tl.float32)
             for first in range(0, HIDDEN, BLOCK_HIDDEN):
@@ -451,8 +527,8 @@ def triton_kernels() -> dict[str, Any]:
                 cue = tl.load(read + e * length + shift, mask=is_there, other=0.0)
                 seen = tl.load(read + 3 * OPERATORS * length + shift, mask=is_there, other=0.0)
                 tap_slope = feature_slope * seen[:, None]
-                to_tap = tap_gradient + row * (TAPS * OPERATORS * HEADS) + (k * OPERATORS + e) * HEADS
-                moved = to_tap[:, None] + shift * (TAPS * OPERATORS * HEADS) + head[None, :]
+                to_tap = tap_gradient + row * of_row + (k * OPERATORS + e) * HEADS
+                moved = to_tap[:, None] + shift * of_row + head[None, :]
                 tl.store(moved, tap_slope.to(kind), mask=is_there[:, None] & is_head[None, :])
                 tl.store(share + (7 + k) * BLOCK_HEADS, tl.sum(tap_slope * cue[:, None], 0))
                 weight = tl.load(cue_weight + (k * ALL + own) * HEADS + head, mask=is_head, other=0.0)

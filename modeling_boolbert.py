@@ -31,9 +31,9 @@ from transformers.utils.generic import can_return_tuple
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_boolbert import OPERATORS, BoolBertConfig
-from .gradients_boolbert import boolean_columns as trained_columns
-from .gradients_boolbert import is_trainable
+from .gradients_boolbert import attention_parts, is_trainable
 from .kernels_boolbert import (
+    are_untouched,
     attention_inputs,
     forget,
     is_usable,
@@ -243,6 +243,19 @@ def convolve(inputs: Tensor, convolution: Any) -> Tensor:
     return F.linear(neighbours.flatten(2), convolution.weight.flatten(1), convolution.bias)
 
 
+def in_eights(inputs: Tensor, weight: Tensor) -> Tensor:
+    """The product with a weight for few numbers, (..., n), (m, n) -> (..., m), where n or m is 3.
+
+    On a GPU in half precision a product of rows that are no multiple of 16 bytes, and above all its gradient, takes
+    several times as long as one with zeros behind them.
+    """
+    rows, columns = weight.shape
+    if not inputs.is_cuda or torch.compiler.is_compiling():
+        return F.linear(inputs, weight)
+    weight = F.pad(weight, (0, -columns % 8, 0, -rows % 8))
+    return F.linear(F.pad(inputs, (0, -columns % 8)), weight)[..., :rows]
+
+
 class CuePredictor(nn.Module):
     """Which tokens are cues of which operator, read off the embeddings: "not", "as well as", "either ... or".
 
@@ -318,10 +331,12 @@ class ScopeReader(nn.Module):
                 return logits
         visible = token_mask.unsqueeze(-1).to(hidden_states.dtype)  # (B, L, 1); padding looks like the sentence's end
         cues = cue_probs.transpose(1, 2).to(hidden_states.dtype)
-        features = self.dense(hidden_states) + cues @ self.cue_weight
+        features = self.dense(hidden_states) + in_eights(cues, self.cue_weight.T)
         for norm, convolution in zip(self.norms, self.convolutions, strict=True):
             features = features + self.activation(convolve(norm(features) * visible, convolution))
-        return (self.output(features) + self.output_bias).transpose(1, 2).float()  # (B, E, L)
+        is_plain = are_untouched((self.output,), (nn.Linear,))
+        logits = in_eights(features, self.output.weight) if is_plain else self.output(features)
+        return (logits + self.output_bias).transpose(1, 2).float()  # (B, E, L)
 
 
 class OperatorGate(nn.Module):
@@ -604,9 +619,9 @@ class BoolBertSelfAttention(BertSelfAttention):
     ) -> tuple[Tensor, Tensor, Tensor] | None:
         """The same with gradients, on a GPU one kernel for the columns; None where the layer was changed."""
         operators, cue_probs, _, gate, operator_embeddings, _, reader_logits, _ = boolean
-        # Once for five products, each of which would do so for itself. Their gradients are added up in half precision.
         hidden_states = hidden_states.to(working_dtype(hidden_states, hidden_states))
-        sides = trained_columns(
+        is_narrow = self._has_narrow_values(hidden_states, width)
+        parts = attention_parts(
             self,
             hidden_states,
             packed,
@@ -615,17 +630,13 @@ class BoolBertSelfAttention(BertSelfAttention):
             operator_embeddings,
             reader_logits,
             operators,
-            columns=width - self.attention_head_size,
+            widths=(width, self.attention_head_size if is_narrow else width),
             has_padding=has_padding,
             masked_score=MASKED_SCORE,
         )
-        if sides is None:
+        if parts is None:
             return None
-        shape = (*hidden_states.shape[:2], self.num_attention_heads, self.attention_head_size)
-        query, key, value = (part(hidden_states).view(shape) for part in (self.query, self.key, self.value))
-        is_narrow = self._has_narrow_values(query, width)
-        value = value if is_narrow else F.pad(value, (0, width - self.attention_head_size))
-        query, key = torch.cat([query, sides[0]], -1), torch.cat([key, sides[1]], -1)
+        query, key, value = parts
         return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
 
     # Changed weights are noticed by themselves. Here what was made of them makes room, and writes that leave no trace

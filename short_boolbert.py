@@ -30,6 +30,10 @@ NEVER = -1e9
 LONGEST_PAIRED, MOST_PAIRS = 128, 1 << 20
 # Whether oneDNN may compute float32 products, and rearranges a weight each time: on ARM processors without SVE.
 REARRANGES = torch.backends.mkldnn.is_acl_available() and torch.backends.cpu.get_cpu_capability() == "DEFAULT"
+# MKL does so too, and loses time by it with up to so many tokens.
+FEW_TOKENS = 64
+# Rows of joined products are a multiple of so many numbers: libraries are slower where a row begins within a cache line.
+ALIGNED = 16
 OUTPUTS = (BertSelfOutput, BertOutput)
 
 # The parts of the reading: what they are, and which parameters they have.
@@ -70,14 +74,20 @@ def activated(states: Tensor, activation: Any) -> Tensor:
 def times(states: Tensor, linear: nn.Linear, is_exact: bool) -> Tensor:
     """What an untouched linear layer gives; with `is_exact` to the bit.
 
-    Where oneDNN rearranges weights, a copy that needs none is faster, by a third with few tokens and by a tenth with
-    many, and rounds otherwise.
+    Where a library rearranges weights, a copy that needs none is faster, by a third with few tokens and on ARM by a
+    tenth with many, and rounds otherwise.
     """
     weight: Tensor = linear.weight
-    if is_exact or not REARRANGES or not torch.backends.mkldnn.enabled or not are_countable([weight]):
+    if is_exact or not is_rearranged(states) or not are_countable([weight]):
         return F.linear(states, weight, linear.bias)
     (turned,) = keep([weight], "turned", lambda: (as_factor(weight),))
     return F.linear(states, turned.T, linear.bias)
+
+
+def is_rearranged(states: Tensor) -> bool:
+    if REARRANGES:
+        return bool(torch.backends.mkldnn.enabled)
+    return torch.backends.mkl.is_available() and states.numel() <= FEW_TOKENS * states.shape[-1]
 
 
 def added_and_normed(part: Any, states: Tensor, residual: Tensor, is_exact: bool) -> Tensor:
@@ -307,7 +317,7 @@ def share(
 class JoinedWeights(NamedTuple):
     """A layer's weights as [`short_inputs`] wants them, the operators in the order not, or, and; see [`join_layer`]."""
 
-    weight: Tensor  # (D, 3 D + 3 (hidden + kernel heads)): oneDNN on ARM rearranges the other form in each call
+    weight: Tensor  # (D, 3 D + 3 (hidden + kernel heads), and zeros): libraries would rearrange the other form
     bias: Tensor  # (3, heads, head size)
     feature_weight: Tensor  # (features, 3 (hidden + kernel heads))
     narrowness: Tensor  # (3,), 1 / sigma^2 of and, or, not
@@ -346,8 +356,9 @@ def join_layer(weights: Sequence[Tensor], embeddings: Tensor, scaling: float) ->
     one[0, :, logits] = conv_bias * scale + beta - passed.unsqueeze(-1)
 
     strength = torch.sigmoid(F.linear(embeddings, operator_gate)) / scaling  # (3, heads)
+    spare = query.new_zeros(-(3 * len(query) + own.shape[:2].numel()) % ALIGNED, size)
     return JoinedWeights(
-        as_factor(torch.cat([query, key, value, own.flip(0).flatten(0, 1)])),
+        as_factor(torch.cat([query, key, value, own.flip(0).flatten(0, 1), spare])),
         torch.stack([query_bias, key_bias, value_bias]).view(3, heads, -1),
         feature_weight.flip(1).flatten(1),
         1 / sigma.square().clamp_min(1e-6),
@@ -380,7 +391,9 @@ def short_inputs(
             shared.projections[:, :, place] = part(hidden_states).view(batch, length, heads, -1)
     else:
         if start == 0:
-            projected, own = torch.mm(states, weight[:, : plain + end]).split([plain, end], -1)
+            spare = -(plain + end) % ALIGNED
+            product = torch.mm(states, weight[:, : plain + end + spare])
+            projected, own, _ = product.split([plain, end, spare], -1)
         else:
             projected = torch.mm(states, weight[:, :plain])
             own = torch.mm(states, weight[:, plain + start : plain + end])

@@ -117,12 +117,13 @@ def test_a_sentence_with_nothing_in_scope_is_bert_s_to_the_bit(lively, batch, mo
     torch.testing.assert_close(alone[0], states[0], atol=1e-5, rtol=1e-5)
 
 
-@pytest.fixture(params=[True, False])
+@pytest.fixture(params=["oneDNN", "MKL", "none"])
 def rearranging(request, monkeypatch):
-    """A machine on which oneDNN rearranges weights, and one on which it does not."""
-    monkeypatch.setattr(short_boolbert, "REARRANGES", request.param)
+    """The library that rearranges weights on this machine, and whether it does."""
+    monkeypatch.setattr(short_boolbert, "REARRANGES", request.param == "oneDNN")
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", True)
-    return request.param
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: request.param == "MKL")
+    return request.param != "none"
 
 
 @pytest.fixture
@@ -154,13 +155,20 @@ def test_layers_without_a_bias_are_bert_s_to_the_bit(lively, batch, rearranging,
     assert not turned
 
 
-def test_weights_are_turned_where_that_is_faster_and_bits_do_not_matter(lively, batch, both, rearranging, turned):
+def test_weights_are_turned_where_that_is_faster_and_bits_do_not_matter(
+    lively, batch, both, rearranging, turned, monkeypatch
+):
     for settings in ({}, {"boolean_layers": [1]}):
         model, turned[:] = lively(**settings), []
         short, plain = both(model, **batch, operators=torch.ones(3, 3))
         torch.testing.assert_close(short, plain, atol=1e-5, rtol=1e-5)
         # Of a Boolean layer all that comes after its attention; of a plain one query, key and value too.
         assert len(turned) == (0 if not rearranging else 6 if not settings else 9)
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)  # by somebody else
+    monkeypatch.setattr(short_boolbert, "FEW_TOKENS", 20)  # of 21
+    turned[:] = []
+    both(model, **batch, operators=torch.ones(3, 3))
+    assert not turned
 
 
 def test_what_is_asked_of_plain_layers(lively, batch, monkeypatch):
