@@ -32,8 +32,6 @@ LONGEST_PAIRED, MOST_PAIRS = 128, 1 << 20
 REARRANGES = torch.backends.mkldnn.is_acl_available() and torch.backends.cpu.get_cpu_capability() == "DEFAULT"
 # MKL does so too, and loses time by it with up to so many tokens.
 FEW_TOKENS = 64
-# Rows of joined products are a multiple of so many numbers: libraries are slower where a row begins within a cache line.
-ALIGNED = 16
 OUTPUTS = (BertSelfOutput, BertOutput)
 
 # The parts of the reading: what they are, and which parameters they have.
@@ -317,7 +315,7 @@ def share(
 class JoinedWeights(NamedTuple):
     """A layer's weights as [`short_inputs`] wants them, the operators in the order not, or, and; see [`join_layer`]."""
 
-    weight: Tensor  # (D, 3 D + 3 (hidden + kernel heads), and zeros): libraries would rearrange the other form
+    weight: Tensor  # (D, 3 D + 3 (hidden + kernel heads)): libraries would rearrange the other form
     bias: Tensor  # (3, heads, head size)
     feature_weight: Tensor  # (features, 3 (hidden + kernel heads))
     narrowness: Tensor  # (3,), 1 / sigma^2 of and, or, not
@@ -356,9 +354,8 @@ def join_layer(weights: Sequence[Tensor], embeddings: Tensor, scaling: float) ->
     one[0, :, logits] = conv_bias * scale + beta - passed.unsqueeze(-1)
 
     strength = torch.sigmoid(F.linear(embeddings, operator_gate)) / scaling  # (3, heads)
-    spare = query.new_zeros(-(3 * len(query) + own.shape[:2].numel()) % ALIGNED, size)
     return JoinedWeights(
-        as_factor(torch.cat([query, key, value, own.flip(0).flatten(0, 1), spare])),
+        as_factor(torch.cat([query, key, value, own.flip(0).flatten(0, 1)])),
         torch.stack([query_bias, key_bias, value_bias]).view(3, heads, -1),
         feature_weight.flip(1).flatten(1),
         1 / sigma.square().clamp_min(1e-6),
@@ -391,9 +388,7 @@ def short_inputs(
             shared.projections[:, :, place] = part(hidden_states).view(batch, length, heads, -1)
     else:
         if start == 0:
-            spare = -(plain + end) % ALIGNED
-            product = torch.mm(states, weight[:, : plain + end + spare])
-            projected, own, _ = product.split([plain, end, spare], -1)
+            projected, own = torch.mm(states, weight[:, : plain + end]).split([plain, end], -1)
         else:
             projected = torch.mm(states, weight[:, :plain])
             own = torch.mm(states, weight[:, plain + start : plain + end])
