@@ -1,5 +1,5 @@
 # Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
-"""Bool-BERT's training on a GPU: the experts of a layer, forwards and backwards, in one Triton kernel each.
+"""Bool-BERT's training on a GPU: a layer's products joined, and its experts, each way, in one Triton kernel.
 
 Step by step, as `modeling_boolbert.py` does it elsewhere, a Boolean layer launches some seventy kernels forwards and a
 hundred backwards, most of them for a few numbers: the processor cannot launch them as fast as a GPU computes them.
@@ -116,10 +116,11 @@ def attention_parts(
 
 
 class AttentionParts(torch.autograd.Function):
-    """One product of a layer's input with all of its weights, then the kernel, as a step of autograd.
+    """The products of a layer's input with all of its weights, then the kernel, as a step of autograd.
 
-    Product by product there would be five, forwards and twice backwards, each with casts of its weight and of its
-    gradient and most with a sum over all tokens for their bias. Here there are three products and one sum.
+    There would be five, forwards and twice backwards, each with casts of its weight and of its gradient and most with a
+    sum over all tokens for their bias. Here there are two forwards, as one of them is not needed on the way back, and
+    two backwards, with one sum.
     """
 
     @staticmethod
@@ -139,21 +140,23 @@ class AttentionParts(torch.autograd.Function):
         heads, size = setting.heads, setting.head_size
         film, film_bias, operator_gate = weights[12:15]
         weight, bias, sizes = join(states, weights[:9])
-        product = F.linear(states, weight, bias)
+        inner = 3 * heads * size
+        projected = F.linear(states, weight[:inner], bias[:inner])  # query, key and value
+        product = F.linear(states, weight[inner:], bias[inner:])  # what the kernel reads
         # gamma, beta and the operator's gate: (E, 3 heads)
         modulation = torch.cat([film, operator_gate]).float()
         with torch.autocast(states.device.type, enabled=False):  # a few numbers: casts would take longer
             modulated = F.linear(embeddings.float(), modulation, F.pad(film_bias.float(), (0, heads)))
 
         both = states.new_empty(2, batch, length, heads, setting.width)
-        of_both = product[..., : 2 * heads * size].view(batch, length, 2, heads, size)
-        both[..., :size].copy_(of_both.permute(2, 0, 1, 3, 4))
+        projected = projected.view(batch, length, 3, heads, size)
+        both[..., :size].copy_(projected[:, :, :2].permute(2, 0, 1, 3, 4))
         outputs = torch.empty(batch, length, len(embeddings), heads, device=states.device)
         gate = gate.contiguous()
         small = [part.contiguous() for part in (modulated, *weights[9:12], *weights[15:])]
         written = [both[0, ..., size:], both[1, ..., size:], outputs, *[outputs] * 6]  # the rest is for the way back
-        run(packed, noise, setting, product, sizes, gate, small, written, is_backward=False)
-        value = product.split([*sizes, product.shape[-1] - sum(sizes)], -1)[2].view(batch, length, heads, size)
+        run(packed, noise, setting, product, sizes[3], gate, small, written, is_backward=False)
+        value = projected[:, :, 2]
         ctx.setting, ctx.sizes = setting, sizes
         given = (embeddings, cue_probs, reader_logits, gate, *weights)
         ctx.dtypes = [None if tensor is None else tensor.dtype for tensor in given]
@@ -173,7 +176,7 @@ class AttentionParts(torch.autograd.Function):
         if sides[0].stride() != sides[1].stride() or sides[0].stride(3) != 1:
             sides = [side.contiguous() for side in sides]
         blocks = -(-batch * length // block_sizes(batch * length)[0])
-        gradient = torch.empty_like(product)  # the kernel writes the hidden layers' and the taps'
+        gradient = states.new_empty(batch, length, len(weight))  # the kernel writes the hidden layers' and the taps'
         parts = gradient.split([*sizes, gradient.shape[-1] - sum(sizes)], -1)
         for part, given in zip(parts, (of_query, of_key, of_value), strict=False):
             part.view(batch, length, heads, size).copy_(given[..., :size])
@@ -183,7 +186,7 @@ class AttentionParts(torch.autograd.Function):
         shares = torch.empty(blocks, count, CUE_WEIGHT + kernel + units, block_of(heads), device=device)
         position_shares = torch.empty(blocks, count, units, device=device)
         written = [*sides, outputs, parts[4], of_cues, of_tokens, parts[3], shares, position_shares]
-        run(packed, noise, setting, product, sizes, gate, small, written, is_backward=True)
+        run(packed, noise, setting, product, sizes[3], gate, small, written, is_backward=True)
 
         total, of_position = shares.sum(0)[..., :heads], position_shares.sum(0)  # (E, rows, heads), (E, units)
         modulated = total[:, GAMMA : GATE_LOGIT + 1].reshape(count, -1)  # (E, 3 heads)
@@ -224,7 +227,7 @@ def joined_gradients(
 ) -> list[Tensor | None]:
     """Those of the weights and biases that were joined, from that of their product, (B, L, rows)."""
     gradient, states = gradient.flatten(0, 1), states.flatten(0, 1)
-    # Those that learn stand side by side: they are all, or the experts'.
+    # From the first that learns to the last: most often these are all, or the experts'.
     learning = [number for number in range(len(sizes)) if needed[2 * number]]
     first, last = (learning[0], learning[-1] + 1) if learning else (0, 0)
     start, end = sum(sizes[:first]), sum(sizes[:last])
@@ -253,20 +256,20 @@ def run(
     noise: Tensor | None,
     setting: Setting,
     product: Tensor,
-    sizes: Sequence[int],
+    size: int,
     gate: Tensor,
     small: Sequence[Tensor],
     written: Sequence[Tensor],
     *,
     is_backward: bool,
 ) -> None:
-    """One way through the kernel. `product` is that of all weights, of so many rows each: the bias predictors' hidden
-    layers and the convolution's taps are the last two."""
+    """One way through the kernel. `product` has the bias predictors' hidden layers, of this size in all, and the
+    convolution's taps."""
     (batch, length, _), count, kernel = product.shape, gate.shape[1], len(small[1])
-    tokens, units = batch * length, sizes[3] // count
+    tokens, units = batch * length, size // count
     block, block_hidden, warps = block_sizes(tokens)
     launch = triton_kernels()["experts"][(-(-tokens // block), count)]
-    hidden, taps = product.split([sum(sizes[:3]), sizes[3], product.shape[-1] - sum(sizes[:4])], -1)[1:]
+    hidden, taps = product.split([size, product.shape[-1] - size], -1)
     with on_device_of(product):
         launch(
             taps,
@@ -278,6 +281,7 @@ def run(
             *written,
             *written[0].stride()[:3],
             product.stride(1),
+            written[3].stride(1) if is_backward else 0,
             tokens,
             length,
             IS_BACKWARD=is_backward,
@@ -344,6 +348,7 @@ def triton_kernels() -> dict[str, Any]:
         of_token,
         of_head,
         of_row,
+        of_gradient,
         tokens,
         length,
         IS_BACKWARD: tl.constexpr,
@@ -503,7 +508,8 @@ def triton_kernels() -> dict[str, Any]:
                 of_units = tl.load(from_head, mask=is_unit[None, :] & is_head[:, None], other=0.0).to(kind)
                 slope = tl.dot(output_slope.to(kind), of_units, input_precision="ieee")
                 slope *= normal + state * tl.exp(-0.5 * state * state) * 0.3989422804014327
-                tl.store(hidden_gradient + at_hidden[:, None] + unit[None, :], slope.to(kind), mask=inside)
+                to_hidden = hidden_gradient + row * of_gradient + e * HIDDEN
+                tl.store(to_hidden[:, None] + unit[None, :], slope.to(kind), mask=inside)
                 to_unit = position_shares + (tl.program_id(0).to(tl.int64) * OPERATORS + e) * HIDDEN + unit
                 tl.store(to_unit, tl.sum(slope * position[:, None], 0), mask=is_unit)
                 position_slope += tl.sum(slope * added[None, :], 1)
@@ -527,8 +533,8 @@ def triton_kernels() -> dict[str, Any]:
                 cue = tl.load(read + e * length + shift, mask=is_there, other=0.0)
                 seen = tl.load(read + 3 * OPERATORS * length + shift, mask=is_there, other=0.0)
                 tap_slope = feature_slope * seen[:, None]
-                to_tap = tap_gradient + row * of_row + (k * OPERATORS + e) * HEADS
-                moved = to_tap[:, None] + shift * of_row + head[None, :]
+                to_tap = tap_gradient + row * of_gradient + (k * OPERATORS + e) * HEADS
+                moved = to_tap[:, None] + shift * of_gradient + head[None, :]
                 tl.store(moved, tap_slope.to(kind), mask=is_there[:, None] & is_head[None, :])
                 tl.store(share + (7 + k) * BLOCK_HEADS, tl.sum(tap_slope * cue[:, None], 0))
                 weight = tl.load(cue_weight + (k * ALL + own) * HEADS + head, mask=is_head, other=0.0)

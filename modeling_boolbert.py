@@ -243,6 +243,16 @@ def convolve(inputs: Tensor, convolution: Any) -> Tensor:
     return F.linear(neighbours.flatten(2), convolution.weight.flatten(1), convolution.bias)
 
 
+def place_of(module: nn.Module) -> tuple[Any, ...]:
+    """Where a module's parameters are: the first of them, its device and its precision."""
+    first = next(module.parameters(), None)
+    return () if first is None else (id(first), first.device, first.dtype)
+
+
+def wants_eights(states: Tensor) -> bool:
+    return states.is_cuda and not torch.compiler.is_compiling()
+
+
 def in_eights(inputs: Tensor, weight: Tensor) -> Tensor:
     """The product with a weight for few numbers, (..., n), (m, n) -> (..., m), where n or m is 3.
 
@@ -250,7 +260,7 @@ def in_eights(inputs: Tensor, weight: Tensor) -> Tensor:
     several times as long as one with zeros behind them.
     """
     rows, columns = weight.shape
-    if not inputs.is_cuda or torch.compiler.is_compiling():
+    if not wants_eights(inputs):
         return F.linear(inputs, weight)
     weight = F.pad(weight, (0, -columns % 8, 0, -rows % 8))
     return F.linear(F.pad(inputs, (0, -columns % 8)), weight)[..., :rows]
@@ -334,7 +344,7 @@ class ScopeReader(nn.Module):
         features = self.dense(hidden_states) + in_eights(cues, self.cue_weight.T)
         for norm, convolution in zip(self.norms, self.convolutions, strict=True):
             features = features + self.activation(convolve(norm(features) * visible, convolution))
-        is_plain = are_untouched((self.output,), (nn.Linear,))
+        is_plain = are_untouched((self.output,), (nn.Linear,)) and self.output.bias is None
         logits = in_eights(features, self.output.weight) if is_plain else self.output(features)
         return (logits + self.output_bias).transpose(1, 2).float()  # (B, E, L)
 
@@ -617,7 +627,7 @@ class BoolBertSelfAttention(BertSelfAttention):
     def _trained_inputs(
         self, hidden_states: Tensor, has_padding: bool, boolean: tuple[Any, ...], packed: Tensor, width: int
     ) -> tuple[Tensor, Tensor, Tensor] | None:
-        """The same with gradients, on a GPU one kernel for the columns; None where the layer was changed."""
+        """The same with gradients, on a GPU one product and one kernel; None where the layer was changed."""
         operators, cue_probs, _, gate, operator_embeddings, _, reader_logits, _ = boolean
         hidden_states = hidden_states.to(working_dtype(hidden_states, hidden_states))
         is_narrow = self._has_narrow_values(hidden_states, width)
@@ -650,11 +660,9 @@ class BoolBertSelfAttention(BertSelfAttention):
         forget(getattr(self.query, "weight", None))
 
     def _apply(self, *args: Any, **kwargs: Any) -> "BoolBertSelfAttention":
-        before = next(self.parameters(), None)
-        place = before is not None and (before.device, before.dtype)
+        before = place_of(self)
         super()._apply(*args, **kwargs)
-        after = next(self.parameters(), None)
-        if after is not before or place != (after is not None and (after.device, after.dtype)):
+        if before != place_of(self):
             self._forget()
         return self
 
@@ -747,9 +755,10 @@ class BoolBertEncoder(nn.Module):
         **kwargs: Any,
     ) -> Tensor:
         # On a CPU, layers that are plain BERT's are computed in fewer steps.
-        is_short = (
-            not kwargs and self.config._attn_implementation == "sdpa" and is_cheaper(hidden_states, self.training)
-        )
+        config = self.config
+        is_recorded = kwargs or config.output_hidden_states or config.output_attentions
+        is_sdpa = config._attn_implementation == "sdpa"
+        is_short = is_sdpa and not is_recorded and is_cheaper(hidden_states, self.training)
         is_exact = not (boolean and isinstance(boolean[-1], SharedInputs) and not boolean[-1].is_exact)
         for layer in self.layer:
             is_boolean = isinstance(layer, BoolBertLayer)
@@ -772,15 +781,15 @@ class BoolBertEncoder(nn.Module):
         return super().train(mode)
 
     def _apply(self, *args: Any, **kwargs: Any) -> "BoolBertEncoder":
+        before = place_of(self)
         super()._apply(*args, **kwargs)
-        if next(self.parameters()).device.type != "cpu":
+        if before != place_of(self):
             self._forget()
         return self
 
     def _forget(self) -> None:
         for module in self.modules():
-            if isinstance(module, nn.Linear):
-                forget(module.weight)
+            forget(getattr(module, "weight", None))
 
 
 class QueryComposer(nn.Module):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers.models.bert.modeling_bert import BertIntermediate, BertOutput, BertSelfOutput
+from transformers.models.bert.modeling_bert import BertIntermediate, BertLayer, BertOutput, BertSelfOutput
 
 from .kernels_boolbert import (
     NUM_OPERATORS,
@@ -29,7 +29,8 @@ NEVER = -1e9
 # Distances of all pairs of tokens are looked at in sentences up to this length, and up to so many pairs in a batch.
 LONGEST_PAIRED, MOST_PAIRS = 128, 1 << 20
 # Whether oneDNN may compute float32 products, and rearranges a weight each time: on ARM processors without SVE.
-REARRANGES = torch.backends.mkldnn.is_acl_available() and torch.backends.cpu.get_cpu_capability() == "DEFAULT"
+HAS_ACL = getattr(torch.backends.mkldnn, "is_acl_available", bool)()  # Arm's Compute Library
+REARRANGES = HAS_ACL and torch.backends.cpu.get_cpu_capability() == "DEFAULT"
 # MKL does so too, and loses time by it with up to so many tokens.
 FEW_TOKENS = 64
 OUTPUTS = (BertSelfOutput, BertOutput)
@@ -66,7 +67,8 @@ def are_countable(weights: Sequence[Tensor]) -> bool:
 
 def activated(states: Tensor, activation: Any) -> Tensor:
     """What an activation gives for states that nobody else needs: GELU in their own memory."""
-    return torch.ops.aten.gelu_(states) if is_gelu(activation) else activation(states)
+    is_plain = is_gelu(activation) and are_untouched((activation,), ())
+    return torch.ops.aten.gelu_(states) if is_plain else activation(states)
 
 
 def times(states: Tensor, linear: nn.Linear, is_exact: bool) -> Tensor:
@@ -78,8 +80,13 @@ def times(states: Tensor, linear: nn.Linear, is_exact: bool) -> Tensor:
     weight: Tensor = linear.weight
     if is_exact or not is_rearranged(states) or not are_countable([weight]):
         return F.linear(states, weight, linear.bias)
-    (turned,) = keep([weight], "turned", lambda: (as_factor(weight),))
+    (turned,) = keep([weight], ("turned", sampled(weight)), lambda: (as_factor(weight),))
     return F.linear(states, turned.T, linear.bias)
+
+
+def sampled(weight: Tensor) -> float:
+    """A number that changes with a weight, also where a write leaves no trace, as those of merged adapters do."""
+    return weight.detach().diagonal().sum().item()
 
 
 def is_rearranged(states: Tensor) -> bool:
@@ -92,13 +99,15 @@ def added_and_normed(part: Any, states: Tensor, residual: Tensor, is_exact: bool
     """What a `BertSelfOutput` or `BertOutput` gives, in fewer steps where nobody has changed it."""
     dense, norm, dropout = (part._modules.get(name) for name in ("dense", "LayerNorm", "dropout"))
     kinds = (nn.Linear, nn.LayerNorm, nn.Dropout)
-    if type(part) not in OUTPUTS or not are_untouched((dense, norm, dropout, part), kinds):
+    if type(part) not in OUTPUTS or not are_untouched((dense, norm, dropout, part), kinds) or dropout.training:
         return part(states, residual)
     return norm(times(states, dense, is_exact).add_(residual))
 
 
 def fed_forward(layer: Any, states: Tensor, is_exact: bool) -> Tensor:
     """What a `BertLayer`'s `feed_forward_chunk` gives, in fewer steps where nobody has changed it."""
+    if type(layer).feed_forward_chunk is not BertLayer.feed_forward_chunk or "feed_forward_chunk" in layer.__dict__:
+        return layer.feed_forward_chunk(states)
     inner = layer.intermediate
     dense = inner._modules.get("dense")
     if not are_untouched((inner, dense), (BertIntermediate, nn.Linear)):
@@ -115,15 +124,19 @@ def plain_layer(
 
     `kinds` are those of the layer, its attention block and its self-attention.
     """
-    attention = layer.attention
-    inner = attention.self
-    parts = (layer, attention, inner, *(inner._modules.get(name) for name in ("query", "key", "value", "dropout")))
-    if layer._forward_hooks or inner.is_causal or layer.chunk_size_feed_forward or layer.add_cross_attention:
+    attention = layer._modules.get("attention")
+    inner = None if attention is None else attention._modules.get("self")
+    if inner is None or not are_untouched((layer, attention, inner), kinds):
         return None
-    if not are_untouched(parts, (*kinds, nn.Linear, nn.Linear, nn.Linear, nn.Dropout)):
+    parts = [inner._modules.get(name) for name in ("query", "key", "value", "dropout")]
+    if not are_untouched(parts, (nn.Linear, nn.Linear, nn.Linear, nn.Dropout)):
+        return None
+    if layer.training or attention.training or inner.training:
+        return None
+    if inner.is_causal or layer.chunk_size_feed_forward or layer.add_cross_attention:
         return None
     shape = (*states.shape[:2], inner.num_attention_heads, inner.attention_head_size)
-    query, key, value = (times(states, part, is_exact).view(shape).transpose(1, 2) for part in parts[3:6])
+    query, key, value = (times(states, part, is_exact).view(shape).transpose(1, 2) for part in parts[:3])
     context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=inner.scaling)
     attended = added_and_normed(attention.output, context.transpose(1, 2).flatten(2), states, is_exact)
     return fed_forward(layer, attended, is_exact)
@@ -374,7 +387,8 @@ def short_inputs(
     weights, embeddings, scaling = weights_of(layer), shared.embeddings, layer.scaling
     if weights is None or not are_countable(weights):
         return None
-    made = keep([*weights, embeddings], scaling, lambda: join_layer(weights, embeddings, scaling))
+    setting = (scaling, *(sampled(weight) for weight in weights[0:6:2]))
+    made = keep([*weights, embeddings], setting, lambda: join_layer(weights, embeddings, scaling))
     weight, bias, feature_weight, narrowness, output_weight, output_bias = made
     (batch, length, _), (first, last) = hidden_states.shape, shared.operators
     (_, hidden, heads), kernel = output_weight.shape, layer.scope_predictor.kernel

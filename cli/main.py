@@ -25,8 +25,8 @@ training and comparison with labels are scripts of the repository: train/*.py fo
 """
 MODEL = "folder or Hub id; without it the newest run under ./runs, else the default encoder upgraded to obey NOT"
 
-# When Python looks for cycles. Imports make hundreds of thousands of objects that stay: by its own rule it searches
-# them many times, a tenth of the time until torch is there, and once more at the end, a fifth.
+# When Python looks for cycles in a search. Imports make hundreds of thousands of objects that stay: by its own rule it
+# searches them many times, a tenth of the time until torch is there, and once more at the end, a fifth.
 SELDOM = (100_000, 50, 100)
 
 # Commands that are programs of their own: the module whose `main(words)` runs, and what it does.
@@ -256,7 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     is_process = arguments is None
     use_any_encoding()
-    if is_process:
+    if is_process and words[:1] == ["search"]:
         gc.set_threshold(*SELDOM)
     try:
         status = _run(words)

@@ -27,10 +27,11 @@ def quick_kernels() -> Iterator[None]:
     with _lock:
         if not _users:
             _were_on.update({name: is_on(name) for name in slow_kernels()})
-            for name in _were_on:
-                switch(name, False)
         _users += 1
     try:
+        with _lock:
+            for name in filter(is_on, _were_on):
+                switch(name, False)
         yield
     finally:
         with _lock:
@@ -43,7 +44,10 @@ def quick_kernels() -> Iterator[None]:
 
 def slow_kernels() -> list[str]:
     found = ["cudnn"] if torch.backends.cuda.is_built() else []
-    if torch.backends.mkldnn.is_acl_available() and torch.backends.cpu.get_cpu_capability() == "DEFAULT":
+    if (
+        getattr(torch.backends.mkldnn, "is_acl_available", bool)()
+        and torch.backends.cpu.get_cpu_capability() == "DEFAULT"
+    ):
         found.append("onednn")  # on ARM processors without SVE; newer ones were not measured
     return found
 

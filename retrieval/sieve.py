@@ -40,7 +40,8 @@ MOST_IN_VAIN = 8
 MOST_LEFT = 1 / 16
 # So many of the best for what is wanted are looked at, and so many for each that is asked for.
 BEST_WANTED, BEST_FOR_EACH = 512, 4
-# More than float32 can be off in a product of two vectors of length 1.
+# By so much the last of the best has to be better than what was not looked at: products in float32 of vectors of length
+# 1 are off by a tenth of it.
 ROUNDING = 1e-5
 
 

@@ -51,7 +51,11 @@ def test_a_process_of_its_own_seldom_looks_for_cycles_and_not_at_its_end(monkeyp
     monkeypatch.setattr(sys, "argv", ["boolbert", "search", " "])
     assert main() == 2
     assert called == [SELDOM, "freeze"]
-    assert capsys.readouterr().err.count("boolbert: error:") == 2
+    called.clear()
+    monkeypatch.setattr(sys, "argv", ["boolbert", "explain", " "])  # it goes on for longer
+    main()
+    assert called == ["freeze"]
+    assert capsys.readouterr().err.count("boolbert: error:") >= 2
 
 
 @pytest.mark.parametrize("command", ["index", "search", "explain", "serve", "data", "demo"])

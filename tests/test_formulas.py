@@ -5,6 +5,7 @@ import slow_reference as slow
 import torch
 from torch.testing import assert_close
 
+from boolbert import modeling_boolbert as modeling
 from boolbert.modeling_boolbert import gaussian_exponent, relative_positions
 
 
@@ -237,3 +238,18 @@ def test_query_vectors(lively, batch, pooling, branches):
             got["query_vectors"][row][got["query_mask"][row]], torch.tensor(vectors).double(), atol=1e-5, rtol=1e-4
         )
     assert_close(got["sentence_embedding"], got["query_vectors"][:, 0])
+
+
+def test_products_for_few_numbers_in_eights(lively, batch, monkeypatch):
+    """As on a GPU: zeros behind three columns or rows change neither a product nor its gradients."""
+    found = []
+    for in_eights in (False, True):
+        monkeypatch.setattr(modeling, "wants_eights", lambda _, answer=in_eights: answer)
+        model = lively()
+        states = model(**batch, operators=torch.ones(3, 3, dtype=torch.long)).last_hidden_state
+        states.square().sum().backward()
+        reader = model.scope_reader
+        found.append([states, reader.output.weight.grad, reader.cue_weight.grad, reader.dense.weight.grad])
+    assert all(part.abs().sum() > 0 for part in found[0])
+    for plain, padded in zip(*found, strict=True):
+        torch.testing.assert_close(padded, plain, atol=1e-5, rtol=1e-4)

@@ -9,6 +9,7 @@ from torch import nn
 from transformers import BertConfig, BertModel
 
 from boolbert import BoolBertModel, short_boolbert
+from boolbert import kernels_boolbert as kernels
 from boolbert import modeling_boolbert as modeling
 
 OPERATORS = [[1, 1, 1], [0, 0, 1], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
@@ -134,7 +135,7 @@ def turned(monkeypatch):
         short_boolbert,
         "keep",
         lambda weights, setting, make: (
-            (setting == "turned" and asked.append(weights[0].shape)) or keep(weights, setting, make)
+            ("turned" in setting and asked.append(weights[0].shape)) or keep(weights, setting, make)
         ),
     )
     return asked
@@ -213,6 +214,96 @@ def test_what_is_asked_of_plain_layers(lively, batch, monkeypatch):
     found, used = states_of(lambda layer: None, output_hidden_states=True)
     assert len(found.hidden_states) == 3
     assert not used
+
+    def wrapped(*path):
+        def change(layer):
+            owner = layer.get_submodule(".".join(path[:-1]))
+            setattr(owner, path[-1], Around(owner.get_submodule(path[-1])))
+
+        return change
+
+    for path in (("attention",), ("attention", "self"), ("attention", "self", "key")):
+        assert states_of(wrapped(*path))[1] == [False, True]
+    for path in (("attention", "output"), ("intermediate",), ("intermediate", "intermediate_act_fn"), ("output",)):
+        assert states_of(wrapped(*path))[1] == [True, True]
+
+    def halved(layer):
+        plain = layer.feed_forward_chunk
+        layer.feed_forward_chunk = lambda states: plain(states) / 2
+
+    changed, _ = states_of(halved)
+    assert not torch.allclose(changed.last_hidden_state, ordinary.last_hidden_state)
+    seen.clear()
+    states_of(lambda layer: layer.intermediate.intermediate_act_fn.register_forward_hook(lambda *_: seen.append(1)))
+    assert len(seen) == 2
+
+
+class Around(nn.Module):
+    """Somebody's module around another one, without its attributes."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, *args, **kwargs):
+        return self.inner(*args, **kwargs)
+
+
+def test_a_whole_layer_that_somebody_replaced_is_asked(lively, batch):
+    model = lively(boolean_layers=[1])
+    with torch.no_grad():
+        expected = model(**batch, boolean=False).last_hidden_state
+        model.encoder.layer[0] = Around(model.encoder.layer[0])
+        assert torch.equal(model(**batch, boolean=False).last_hidden_state, expected)
+
+
+def test_what_was_recorded_once_does_not_slow_down_what_follows(lively, batch, monkeypatch):
+    model, given = lively(boolean_layers=[1]), []
+    plain_layer = modeling.plain_layer
+    monkeypatch.setattr(modeling, "plain_layer", lambda *args: given.append(plain_layer(*args)) or given[-1])
+    with torch.no_grad():
+        assert len(model(**batch, boolean=False, output_hidden_states=True).hidden_states) == 3
+        assert not given
+        model(**batch, boolean=False)
+        assert [found is not None for found in given] == [True, True]
+        model.config.output_hidden_states = True
+        assert len(model(**batch, boolean=False).hidden_states) == 3
+        assert len(given) == 2
+
+
+@pytest.mark.parametrize("on", [0, 1])
+def test_dropout_that_somebody_switched_on_is_honoured(lively, batch, on):
+    """As those do who want several answers of one model."""
+    model = lively(hidden_dropout_prob=0.5, boolean_layers=[1])
+    for name, part in model.named_modules():
+        if isinstance(part, nn.Dropout) and name.startswith("encoder"):
+            part.train()
+    with torch.no_grad():
+        first, second = (model(**batch, operators=torch.full((3, 3), on)).last_hidden_state for _ in range(2))
+    assert not torch.allclose(first, second)
+
+
+def test_writes_without_a_trace_by_merged_adapters_are_noticed(lively, batch, both, rearranging):
+    model, on = lively(boolean_layers=[1]), torch.ones(3, 3)
+    both(model, **batch, operators=on)
+    lower, upper = model.encoder.layer
+    for part in (lower.attention.self.query, lower.intermediate.dense, upper.output.dense, upper.attention.self.value):
+        part.weight.data += torch.randn_like(part.weight)
+        after, plain = both(model, **batch, operators=on)
+        torch.testing.assert_close(after, plain, atol=1e-4, rtol=1e-4)
+
+
+def test_copies_go_with_the_precision(lively, batch, both, monkeypatch):
+    monkeypatch.setattr(short_boolbert, "REARRANGES", True)
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", True)
+    model = lively()
+    both(model, **batch, operators=torch.ones(3, 3))
+    weights = [layer.output.dense.weight for layer in model.encoder.layer]
+    assert all(kernels._kept[weight].by_setting for weight in weights)
+    model.float()
+    assert all(kernels._kept[weight].by_setting for weight in weights)
+    model.to(torch.bfloat16)
+    assert not any(kernels._kept[weight].by_setting for weight in weights)
 
 
 def test_changed_weights_are_noticed(lively, batch, both, rearranging):
