@@ -427,3 +427,14 @@ def test_the_exponents_of_all_pairs(length):
         short_boolbert.near_exponent(torch.zeros(1, 3, short_boolbert.LONGEST_PAIRED + 1, dtype=torch.bool), 6, -1.0)
         is None
     )
+
+
+def test_a_bias_that_somebody_gave_the_reader_counts(lively, batch):
+    model = lively()
+    with torch.no_grad():
+        before = model(**batch).scope_logits
+        output = nn.Linear(model.scope_reader.output.in_features, 3)
+        output.weight.copy_(model.scope_reader.output.weight)
+        output.bias.fill_(3.0)
+        model.scope_reader.output = output
+        torch.testing.assert_close(model(**batch).scope_logits, before + 3.0, atol=1e-4, rtol=1e-4)
