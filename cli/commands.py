@@ -3,6 +3,7 @@
 import os
 import sys
 from argparse import Namespace
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,8 @@ def serve(options: Namespace) -> None:
 
     def open_searchers() -> tuple[Any, Any]:
         searcher = _open_searcher(options)
+        with suppress(BoolBertError):  # a GPU, or it is not installed: torch computes the queries then
+            searcher.use_onnx()
         return searcher, _baseline(options, searcher)
 
     engine = Engine(open_searchers, rate=options.rate)

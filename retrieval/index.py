@@ -74,9 +74,16 @@ class Index:
         return Sieve(self.vectors)
 
     def __getitem__(self, row: int) -> Document:
+        return self.at([row])[0]
+
+    def at(self, rows: Iterable[int]) -> list[Document]:
+        """The documents of some rows."""
+        found = []
         with (self.folder / DOCUMENTS).open("rb") as file:
-            file.seek(int(self._lines[row]))
-            return self._document(row, file.readline())
+            for row in rows:
+                file.seek(int(self._lines[row]))
+                found.append(self._document(row, file.readline()))
+        return found
 
     def documents(self) -> Iterator[Document]:
         """All documents, in the order of their rows."""

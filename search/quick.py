@@ -8,11 +8,8 @@ package's and torch's version are those that it was made with.
 
 import hashlib
 import importlib.metadata
-import io
 import json
-import math
 import shutil
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,34 +17,25 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor, nn
 
-from boolbert.boolean import OPERATORS, multi_hot
+from boolbert.boolean import multi_hot
 from boolbert.files import cache_root, read_object, whole_file, write_json
 from boolbert.retrieval.encoders import encoder_parts
 from boolbert.retrieval.index import Index, default_index_folder, document_encoder_of, is_index
-from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.models import (
     READING_FILE,
-    SearchModel,
-    bool_bert,
     newest_run,
     no_warnings,
     note_on,
     run_note,
-    side_modules,
-    twin_of,
 )
 
-from .searcher import BoolSearcher, Found, QueryVectors, is_store
+from .program import Found, Program, agree, open_script, script_of, tokenizer_of
+from .searcher import BoolSearcher, is_store
 
 PROGRAM, TOKENIZER, SETTINGS = "query.pt", "tokenizer.json", "quick.json"
 KEPT = 4  # models
-MODEL_DECIDES = -1  # in `operators` and `not_scope`
-# What is asked before a file is kept: answers to these have to be those of the model that it was made from.
-CHECKED = ("islands", "films set in Vietnam but not about war", "a or b", "words " * 600)
 
 
 @dataclass(frozen=True)
@@ -70,12 +58,10 @@ class QuickSearcher(BoolSearcher):
     model: QuickModel  # type: ignore[assignment]
 
     def __init__(self, model: QuickModel, index: Index):
-        from tokenizers import Tokenizer
-
         self.model, self.index = model, index
         index.check_model(model)
-        self._program: Any = torch.jit.load(str(model.folder / PROGRAM), map_location="cpu")
-        self._tokenizer = Tokenizer.from_file(str(model.folder / TOKENIZER))
+        tokenizer = (model.folder / TOKENIZER).read_text(encoding="utf-8")
+        self._program = Program(open_script(model.folder / PROGRAM), tokenizer, model.prompt, model.is_cosine)
 
     @property
     def is_boolean(self) -> bool:
@@ -111,39 +97,8 @@ class QuickSearcher(BoolSearcher):
     def _labels(self, operators: Sequence[Any] | None) -> list[int] | None:
         return None if operators is None else list(multi_hot(operators))
 
-    def _tokens(self, query: str) -> Any:
-        return self._tokenizer.encode(self.prompt + query)
-
-    def _length(self, tokens: Any) -> int:
-        return len(tokens.ids)
-
     def _look_at(self, tokens: Any, labels: Sequence[int] | None, not_scope: Sequence[int] | None) -> Found:
         return self._look_and_encode(tokens, labels, not_scope, None)
-
-    @quick_kernels()
-    def _look_and_encode(
-        self,
-        tokens: Any,
-        labels: Sequence[int] | None,
-        not_scope: Sequence[int] | None,
-        not_weight: float | None,
-    ) -> Found:
-        inputs = torch.tensor([tokens.ids]), torch.tensor([tokens.attention_mask]), torch.tensor([tokens.type_ids])
-        row = [MODEL_DECIDES] * len(OPERATORS) if labels is None else list(labels)
-        inside = [MODEL_DECIDES] * len(tokens.ids) if not_scope is None else list(not_scope)
-        weight = math.nan if not_weight is None else not_weight
-        with torch.inference_mode(), torch.jit.optimized_execution(False):
-            found = self._program(*inputs, torch.tensor([row]), torch.tensor([inside]), torch.tensor([weight]))
-        cues, operators, scope, vectors, exists, wanted, excluded, search_vectors, penalty = found
-        keeps_apart = penalty.numel() > 0 and self._is_cosine
-        parts = QueryVectors.of(
-            vectors[0][exists[0]].numpy(),
-            wanted[0].numpy(),
-            excluded[0].numpy() if bool(excluded.any()) else None,
-            (search_vectors if keeps_apart else vectors)[0][exists[0]].numpy(),
-            tuple(penalty[0].tolist()) if keeps_apart else None,
-        )
-        return Found(operators[0].tolist(), torch.sigmoid(cues[0].double()).numpy(), _scope(scope), parts)
 
 
 def quick_searcher(name: str | None, index: str | None, device: str | None) -> QuickSearcher | None:
@@ -178,9 +133,9 @@ def keep(searcher: BoolSearcher) -> None:
         home.mkdir(parents=True, exist_ok=True)
         (home / SETTINGS).unlink(missing_ok=True)
         with whole_file(home / PROGRAM) as aside, aside.open("wb") as file:
-            file.write(_program_of(model))
+            file.write(script_of(model))
         with whole_file(home / TOKENIZER) as aside:
-            aside.write_text(_tokenizer_of(model), encoding="utf-8")
+            aside.write_text(tokenizer_of(model), encoding="utf-8")
         folder = Path(model.path).resolve()
         settings = {
             "path": str(folder),
@@ -193,7 +148,7 @@ def keep(searcher: BoolSearcher) -> None:
             "excludes": searcher._excludes,
         }
         stored = _as_model(model.name, settings, home)
-        if _agree(QuickSearcher(stored, index), searcher):
+        if agree(QuickSearcher(stored, index), searcher):
             write_json(home / SETTINGS, settings)
         _forget_the_oldest(home.parent)
 
@@ -235,79 +190,10 @@ def _home(name: str | None) -> Path:
 def _made_with(folder: Path) -> str:
     """Changes with any file of the model, of this package's that compute, and with torch and transformers."""
     package = Path(__file__).parent.parent
-    files = [*sorted(package.glob("*_boolbert.py")), Path(__file__), READING_FILE]
+    here = Path(__file__)
+    files = [*sorted(package.glob("*_boolbert.py")), here, here.with_name("program.py"), READING_FILE]
     for part in encoder_parts(folder):
         files += sorted(file for file in part.iterdir() if file.suffix in (".json", ".txt", ".model", ".safetensors"))
     stamps = [[str(file), (status := file.stat()).st_size, status.st_mtime_ns] for file in files]
     versions = [importlib.metadata.version(name) for name in ("torch", "transformers", "tokenizers")]
     return hashlib.sha256(json.dumps([stamps, versions]).encode()).hexdigest()
-
-
-class _Query(nn.Module):
-    """A query's tokens to all that a search asks for."""
-
-    def __init__(self, encoder: Any):
-        super().__init__()
-        self.encoder = encoder
-        self.bert: Any = bool_bert(encoder)
-
-    def forward(
-        self, ids: Tensor, mask: Tensor, types: Tensor, operators: Tensor, not_scope: Tensor, not_weight: Tensor
-    ) -> Any:
-        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types, "operators": operators}
-        if self.bert.scope_reader is not None:
-            inputs["not_scope"] = not_scope
-        out = self.encoder({**inputs, "not_weight": not_weight, "task": "query"}, task="query")
-        reading = ("cue_logits", "operators", "scope")
-        names = ("query_vectors", "query_mask", "wanted_embedding", "excluded_embedding", "search_vectors", "penalty")
-        return tuple(out.get(name, ids.new_empty(0)) for name in (*reading, *names))
-
-
-def _program_of(model: SearchModel) -> bytes:
-    encoder = twin_of(model.encoder).eval()
-    for part in encoder.modules():
-        for name, weight in list(part.named_parameters(recurse=False)):
-            setattr(part, name, nn.Parameter(weight, requires_grad=False))  # what learns cannot be a constant
-    composer: Any = bool_bert(encoder).composer  # type: ignore[union-attr]
-    composer.excludes = torch.tensor(composer.excludes)  # TorchScript has no Tensor & bool
-    ids = torch.ones(1, 7, dtype=torch.long)
-    unknown = torch.full((1, len(OPERATORS)), MODEL_DECIDES), torch.full_like(ids, MODEL_DECIDES)
-    example = (ids, ids, ids * 0, *unknown, torch.tensor([math.nan]))
-    query = _Query(encoder).eval()
-    buffer = io.BytesIO()
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")
-        # The file holds what was computed for this example; `_agree` finds out whether that holds for others. Traced as
-        # a function its weights are constants: it is made in half the time of a module, and opened in a third.
-        torch.jit.save(torch.jit.trace(lambda *inputs: query(*inputs), example, check_trace=False), buffer)
-    return buffer.getvalue()
-
-
-def _tokenizer_of(model: SearchModel) -> str:
-    from tokenizers import Tokenizer
-
-    first = side_modules(model.encoder, "query")[0]
-    tokenizer = Tokenizer.from_str(first.tokenizer.backend_tokenizer.to_str())
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(first.max_seq_length)
-    return tokenizer.to_str()
-
-
-def _agree(quick: QuickSearcher, searcher: BoolSearcher) -> bool:
-    """Whether both read and encode alike."""
-    for query in CHECKED:
-        readings = [one.read(query) for one in (quick, searcher)]
-        if readings[0] != readings[1]:
-            return False
-        found, expected = (one._encode(readings[0], None) for one in (quick, searcher))
-        for one, other in zip(found, expected, strict=True):
-            if one is None or other is None:
-                if one is not other:
-                    return False
-            elif not np.allclose(one, other, atol=1e-5):
-                return False
-    return True
-
-
-def _scope(scope: Tensor) -> Any:
-    return scope[0].double().numpy() if scope.numel() else None

@@ -99,11 +99,11 @@ def test_it_is_out_of_date_when_the_code_changes(stored, tmp_path, monkeypatch):
     }
     monkeypatch.setattr(quick, "__file__", str(package / "search/quick.py"))
     seen = {quick._made_with(Path(model))}
-    for file in (*code, package / "search/quick.py"):
+    for file in (*code, package / "search/quick.py", package / "search/program.py"):
         with file.open("a") as lines:
             lines.write("# changed\n")
         seen.add(quick._made_with(Path(model)))
-    assert len(seen) == 2 + len(code)
+    assert len(seen) == 3 + len(code)
 
 
 def test_only_the_programs_that_were_made_last_are_kept(stored, work):

@@ -128,7 +128,16 @@ def asked(monkeypatch):
         shapes.append(query.shape[1:])
         return top_k(query, *args, **kwargs)
 
+    of_one = Sieve._best_of_one
+
+    def noted_of_one(sieve, query, k):
+        found = of_one(sieve, query, k)
+        if found is not None:
+            shapes.append(query.shape[1:])
+        return found
+
     monkeypatch.setattr(sieves, "top_k", noted)
+    monkeypatch.setattr(Sieve, "_best_of_one", noted_of_one)
     monkeypatch.setattr(sieves, "AFTER", 0)  # no copy
     monkeypatch.setattr(sieves, "BEST_WANTED", 40)
     return shapes
@@ -161,6 +170,32 @@ def test_where_others_could_be_better_all_are_asked(tmp_path, asked):
     assert asked == [(1, 24), (2, 25)]
     assert got[1].tolist() == expected[1].tolist()
     assert min(got[1][0]) >= 200
+
+
+@pytest.mark.parametrize(("storage", "shard_size"), [("float32", 700), ("float32", 8192), ("float16", 700)])
+def test_one_vector(tmp_path, asked, storage, shard_size):
+    documents, query = made(np.random.default_rng(1), "one", 3_000, 24)
+    documents[[5, 1_500, 2_999]] = documents[7]  # ties, in several shards
+    query[0, 0] = documents[7]
+    shards = write_shards(tmp_path / "v", documents.astype(storage), shard_size)
+    assert (Sieve(shards)._best_of_one(query, 5) is None) == (storage == "float16")
+    for k in (1, 5, 3_000, 5_000):
+        got, expected = Sieve(shards).top_k(query, k), top_k(query, shards, k, device="cpu")
+        assert got[1].tolist() == expected[1].tolist()
+        np.testing.assert_allclose(got[0], expected[0], rtol=1e-5, atol=1e-6)
+    assert got[1][0, :4].tolist() == [5, 7, 1_500, 2_999]
+    broken = np.array(query)
+    broken[0, 0, 3] = np.inf
+    with pytest.raises(RetrievalError, match="query vector 0 holds NaN or infinity"):
+        Sieve(shards).top_k(broken, 5)
+
+
+def test_one_vector_and_a_broken_document(tmp_path, asked):
+    documents, query = made(np.random.default_rng(1), "one", 3_000, 24)
+    documents[1_234, 3] = np.nan
+    shards = write_shards(tmp_path / "v", documents)
+    with pytest.raises(RetrievalError, match="document vector 1234 holds NaN or infinity"):
+        Sieve(shards).top_k(query, 5)
 
 
 def test_nothing_excluded_no_documents_and_no_numbers_are_as_before(tmp_path, asked):

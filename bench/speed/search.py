@@ -29,6 +29,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         bert = with_fresh_attention(with_pooling(source), query_length=None, gate="cue")
         model = SearchModel(None, bert, "")
         searcher = BoolSearcher(model, progress=False)
+        by_onnx = None if options.gpu else BoolSearcher(model, searcher.index, onnx=True)
         words = made_texts(64, seed=2)
         queries = [" ".join(text.split()[3:11]) for text in words]
         print(f"{'documents':>10}  {'what':<10}{'p50 ms':>9}{'p99 ms':>9}")
@@ -37,11 +38,15 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
             index = fake_index(Path(scratch, f"index-{size}"), vectors)
             searcher.index = index
+            if by_onnx is not None:
+                by_onnx.index = index
             vector = vectors[:1].copy()
             works: dict[str, Callable[[], Any]] = {
                 "ranking": lambda v=vector: rank(searcher, v),
                 "search": lambda: searcher.search(rng.choice(queries), k=10),
             }
+            if by_onnx is not None:
+                works["by ONNX"] = lambda: by_onnx.search(rng.choice(queries), k=10)
             del vectors
             for what, work in works.items():
                 for _ in range(5):
