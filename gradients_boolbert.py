@@ -36,6 +36,10 @@ CONV_BIAS, GAMMA, BETA, GATE_LOGIT, OUTPUT_BIAS, THRESHOLD, SIGMA, CUE_WEIGHT = 
 ALIGNED = 16
 # Tokens and hidden units that a program takes at once, and its warps: with few tokens, and with many.
 SMALL_BLOCKS, LARGE_BLOCKS = (16, 128, 4), (32, 64, 4)
+# Numbers of each token that are copied at once.
+COPIED = 256
+# Strides are told in these units where they are multiples of it: that lets Triton move as many numbers at once.
+STRIDE_UNIT = 8
 # Bound by `triton_kernels`: Triton looks the name up among the globals of a kernel's file.
 tl: Any = None
 
@@ -149,14 +153,12 @@ class AttentionParts(torch.autograd.Function):
             modulated = F.linear(embeddings.float(), modulation, F.pad(film_bias.float(), (0, heads)))
 
         both = states.new_empty(2, batch, length, heads, setting.width)
-        projected = projected.view(batch, length, 3, heads, size)
-        both[..., :size].copy_(projected[:, :, :2].permute(2, 0, 1, 3, 4))
         outputs = torch.empty(batch, length, len(embeddings), heads, device=states.device)
         gate = gate.contiguous()
         small = [part.contiguous() for part in (modulated, *weights[9:12], *weights[15:])]
-        written = [both[0, ..., size:], both[1, ..., size:], outputs, *[outputs] * 6]  # the rest is for the way back
-        run(packed, noise, setting, product, sizes[3], gate, small, written, is_backward=False)
-        value = projected[:, :, 2]
+        written = [both[0], both[1], outputs, *[outputs] * 6]  # the rest is for the way back
+        value = projected.view(batch, length, 3, heads, size)[:, :, 2]
+        run(packed, noise, setting, product, sizes[3], gate, small, written, projected, value, is_backward=False)
         ctx.setting, ctx.sizes = setting, sizes
         given = (embeddings, cue_probs, reader_logits, gate, *weights)
         ctx.dtypes = [None if tensor is None else tensor.dtype for tensor in given]
@@ -171,22 +173,22 @@ class AttentionParts(torch.autograd.Function):
         packed, noise, outputs, states, weight, product, embeddings, modulation, gate, *small = ctx.saved_tensors
         setting, sizes, cue_weight = ctx.setting, ctx.sizes, small[1]
         (batch, length, _), count, (kernel, _, heads) = states.shape, len(embeddings), cue_weight.shape
-        units, size, device = sizes[3] // count, setting.head_size, states.device
-        sides = [of_query[..., size:], of_key[..., size:]]
-        if sides[0].stride() != sides[1].stride() or sides[0].stride(3) != 1:
+        units, device = sizes[3] // count, states.device
+        sides = [of_query, of_key]
+        if of_query.stride() != of_key.stride() or of_query.stride(3) != 1:
             sides = [side.contiguous() for side in sides]
+        if of_value.stride(3) != 1:
+            of_value = of_value.contiguous()
         blocks = -(-batch * length // block_sizes(batch * length)[0])
-        gradient = states.new_empty(batch, length, len(weight))  # the kernel writes the hidden layers' and the taps'
+        gradient = states.new_empty(batch, length, len(weight))  # the kernel writes all but the spare columns
         parts = gradient.split([*sizes, gradient.shape[-1] - sum(sizes)], -1)
-        for part, given in zip(parts, (of_query, of_key, of_value), strict=False):
-            part.view(batch, length, heads, size).copy_(given[..., :size])
         parts[-1].zero_()
         of_cues = torch.empty(batch, count, kernel, length, device=device)
         of_tokens = torch.empty(2, batch, count, length, device=device)  # the reader's logits, and the gate
         shares = torch.empty(blocks, count, CUE_WEIGHT + kernel + units, block_of(heads), device=device)
         position_shares = torch.empty(blocks, count, units, device=device)
         written = [*sides, outputs, parts[4], of_cues, of_tokens, parts[3], shares, position_shares]
-        run(packed, noise, setting, product, sizes[3], gate, small, written, is_backward=True)
+        run(packed, noise, setting, product, sizes[3], gate, small, written, gradient, of_value, is_backward=True)
 
         total, of_position = shares.sum(0)[..., :heads], position_shares.sum(0)  # (E, rows, heads), (E, units)
         modulated = total[:, GAMMA : GATE_LOGIT + 1].reshape(count, -1)  # (E, 3 heads)
@@ -260,14 +262,18 @@ def run(
     gate: Tensor,
     small: Sequence[Tensor],
     written: Sequence[Tensor],
+    joined: Tensor,
+    value: Tensor,
     *,
     is_backward: bool,
 ) -> None:
     """One way through the kernel. `product` has the bias predictors' hidden layers, of this size in all, and the
-    convolution's taps."""
+    convolution's taps; `joined` has query, key and value side by side, or is where their gradients go."""
     (batch, length, _), count, kernel = product.shape, gate.shape[1], len(small[1])
     tokens, units = batch * length, size // count
     block, block_hidden, warps = block_sizes(tokens)
+    strides = (*written[0].stride()[:3], *value.stride()[:3])
+    unit = 1 if any(stride % STRIDE_UNIT for stride in strides) else STRIDE_UNIT
     launch = triton_kernels()["experts"][(-(-tokens // block), count)]
     hidden, taps = product.split([size, product.shape[-1] - size], -1)
     with on_device_of(product):
@@ -279,7 +285,10 @@ def run(
             gate,
             *small,
             *written,
-            *written[0].stride()[:3],
+            joined,
+            value,
+            *(stride // unit for stride in strides),
+            joined.stride(1),
             product.stride(1),
             written[3].stride(1) if is_backward else 0,
             tokens,
@@ -289,6 +298,8 @@ def run(
             FIRST=setting.first,
             ALL=NUM_OPERATORS,
             HEADS=setting.heads,
+            SIZE=setting.head_size,
+            UNIT=unit,
             COLUMNS=setting.width - setting.head_size,
             HIDDEN=units,
             TAPS=kernel,
@@ -302,6 +313,7 @@ def run(
             BLOCK=block,
             BLOCK_HEADS=block_of(setting.heads),
             BLOCK_HIDDEN=min(block_hidden, block_of(units)),
+            BLOCK_COPIED=min(COPIED, block_of(setting.heads * setting.head_size)),
             num_warps=warps,
         )
 
@@ -318,7 +330,7 @@ def triton_kernels() -> dict[str, Any]:
     if not kernels_of_inference():
         return {}
 
-    strides = ["of_sentence", "of_token", "of_head"]
+    strides = [f"of_{part}" for part in ("sentence", "token", "head", "value_sentence", "value_token", "value_head")]
 
     @triton.jit(do_not_specialize=["tokens", "length", *strides])
     def experts(
@@ -344,9 +356,15 @@ def triton_kernels() -> dict[str, Any]:
         hidden_gradient,
         shares,
         position_shares,
+        joined,
+        value,
         of_sentence,
         of_token,
         of_head,
+        of_value_sentence,
+        of_value_token,
+        of_value_head,
+        of_joined,
         of_row,
         of_gradient,
         tokens,
@@ -356,6 +374,8 @@ def triton_kernels() -> dict[str, Any]:
         FIRST: tl.constexpr,
         ALL: tl.constexpr,
         HEADS: tl.constexpr,
+        SIZE: tl.constexpr,
+        UNIT: tl.constexpr,
         COLUMNS: tl.constexpr,
         HIDDEN: tl.constexpr,
         TAPS: tl.constexpr,
@@ -369,9 +389,15 @@ def triton_kernels() -> dict[str, Any]:
         BLOCK: tl.constexpr,
         BLOCK_HEADS: tl.constexpr,
         BLOCK_HIDDEN: tl.constexpr,
+        BLOCK_COPIED: tl.constexpr,
     ):
         """A block of tokens and one operator. Forwards, the columns of its scope and bias are written; backwards, they
-        hold their gradients, and those of all that came before are written."""
+        hold their gradients, and those of all that came before are written. On the way, the operators' programs share
+        the work of copying queries and keys to their columns, and back."""
+        of_sentence, of_token, of_head = of_sentence * UNIT, of_token * UNIT, of_head * UNIT
+        of_value_sentence *= UNIT
+        of_value_token *= UNIT
+        of_value_head *= UNIT
         token = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
         e = tl.program_id(1)
         own = e + FIRST  # among all operators, as the weights have them
@@ -381,6 +407,25 @@ def triton_kernels() -> dict[str, Any]:
         head = tl.arange(0, BLOCK_HEADS)
         is_head = head < HEADS
         both = is_token[:, None] & is_head[None, :]
+        for part in tl.static_range(3 if IS_BACKWARD else 2):  # query, key, and value, which is used where it lies
+            if e == part % OPERATORS:
+                for first in range(0, HEADS * SIZE, BLOCK_COPIED):
+                    number = first + tl.arange(0, BLOCK_COPIED)
+                    inside = is_token[:, None] & (number < HEADS * SIZE)[None, :]
+                    beside = joined + row[:, None] * of_joined + (part * HEADS * SIZE + number)[None, :]
+                    of_number = (number // SIZE)[None, :]
+                    if part == 2:
+                        apart = value + (sentence.to(tl.int64) * of_value_sentence)[:, None]
+                        apart += (place.to(tl.int64) * of_value_token)[:, None] + of_number * of_value_head
+                    else:
+                        apart = query_side if part == 0 else key_side
+                        apart += (sentence.to(tl.int64) * of_sentence)[:, None]
+                        apart += (place.to(tl.int64) * of_token)[:, None] + of_number * of_head
+                    apart += (number % SIZE)[None, :]
+                    if IS_BACKWARD:
+                        tl.store(beside, tl.load(apart, mask=inside, other=0.0), mask=inside)
+                    else:
+                        tl.store(apart, tl.load(beside, mask=inside, other=0.0), mask=inside)
         read = packed + sentence.to(tl.int64) * ((3 * OPERATORS + 1) * length) + place
         mask = tl.load(read + 3 * OPERATORS * length, mask=is_token, other=0.0)
 
@@ -443,7 +488,7 @@ def triton_kernels() -> dict[str, Any]:
         strength = bias * is_on[:, None]
 
         is_not = HAS_NOT & (e == OPERATORS - 1)
-        at_sentence = sentence.to(tl.int64) * of_sentence + place.to(tl.int64) * of_token
+        at_sentence = sentence.to(tl.int64) * of_sentence + place.to(tl.int64) * of_token + SIZE  # behind the head
         column = at_sentence[:, None] + head[None, :] * of_head
         SECOND: tl.constexpr = OPERATORS  # where NOT has two columns
         if not IS_BACKWARD:

@@ -70,9 +70,12 @@ MASKED_SCORE = -30000.0
 UNREACHED = -1e8
 # Fast attention kernels want head sizes that are a multiple of this.
 HEAD_MULTIPLE = 8
+# So many tokens are few: see `BoolBertSelfAttention.breaks_graphs`.
+MOST_APART = 1 << 14
 # Neighbouring operators: the first, and the one after the last.
 OperatorRange = tuple[int, int]
 ALL_OPERATORS: OperatorRange = (0, NUM_OPERATORS)
+RANGES = tuple((first, last) for last in range(1, NUM_OPERATORS + 1) for first in range(last))
 # Labels with this value do not count in a loss, as everywhere in transformers.
 IGNORED_LABEL = -100
 # The modules and parameters that Boolean-aware attention adds to a BERT.
@@ -247,6 +250,15 @@ def place_of(module: nn.Module) -> tuple[Any, ...]:
     """Where a module's parameters are: the first of them, its device and its precision."""
     first = next(module.parameters(), None)
     return () if first is None else (id(first), first.device, first.dtype)
+
+
+def known_range(operators: OperatorRange) -> OperatorRange:
+    """The same range, in numbers that a compiled graph knows: those that it is given may be of any size to it."""
+    if torch.compiler.is_compiling():
+        for known in RANGES:
+            if known == operators:
+                return known
+    return operators
 
 
 def wants_eights(states: Tensor) -> bool:
@@ -517,6 +529,10 @@ class BoolBertSelfAttention(BertSelfAttention):
     any attention kernel can do it.
     """
 
+    # Whether a compiled layer that learns leaves its experts to their kernel, between two graphs. With few tokens that
+    # is faster where steps are recorded, and slower where they are not.
+    breaks_graphs = False
+
     def __init__(self, config: BoolBertConfig, layer_idx: int | None = None):
         super().__init__(config, layer_idx=layer_idx)
         self.not_reach = config.not_reach
@@ -532,6 +548,7 @@ class BoolBertSelfAttention(BertSelfAttention):
     ) -> tuple[Tensor, Tensor | None]:
         if not boolean:
             return super().forward(hidden_states, attention_mask, **kwargs)  # type: ignore[return-value, arg-type]
+        boolean = (known_range(boolean[0]), *boolean[1:])
         *boolean_parts, packed = boolean
         inputs = None
         if packed is not None:
@@ -564,6 +581,7 @@ class BoolBertSelfAttention(BertSelfAttention):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Query and key with their Boolean columns, (B, heads, L, head size + columns + spare), and value, of the same
         width or without all that."""
+        operators = known_range(operators)
         scope, _ = self.scope_predictor(
             hidden_states, cue_probs, operator_embeddings, token_mask, reader_logits, operators
         )
@@ -602,15 +620,14 @@ class BoolBertSelfAttention(BertSelfAttention):
         operators, _, _, gate, operator_embeddings, *_ = boolean
         if isinstance(packed, SharedInputs):
             return short_inputs(self, hidden_states, packed, has_padding=has_padding)
-        has_not = operators[1] == NUM_OPERATORS
-        columns = operators[1] - operators[0] + (has_not and self.not_reach == "both") + has_padding
-        width = self.attention_head_size + columns
-        width += -width % HEAD_MULTIPLE
         # Without gradients in training: the first pass of reentrant checkpointing, which needs the same noise.
         if torch.is_grad_enabled() or self.training:
-            if torch.compiler.is_compiling():
+            tokens = hidden_states.shape[0] * hidden_states.shape[1]
+            if torch.compiler.is_compiling() and not (self.breaks_graphs and tokens <= MOST_APART):
                 return None
-            return self._trained_inputs(hidden_states, has_padding, boolean, packed, width)
+            hidden_states = hidden_states.to(working_dtype(hidden_states, hidden_states))
+            return self._trained_inputs(hidden_states, has_padding, boolean, packed)
+        width = self._width_of(operators, has_padding)
         is_narrow = self._has_narrow_values(hidden_states, width)
         return attention_inputs(
             self,
@@ -624,12 +641,20 @@ class BoolBertSelfAttention(BertSelfAttention):
             masked_score=MASKED_SCORE,
         )
 
+    def _width_of(self, operators: OperatorRange, has_padding: bool) -> int:
+        """How wide a head's query and key are with their columns."""
+        has_not = operators[1] == NUM_OPERATORS
+        columns = operators[1] - operators[0] + (has_not and self.not_reach == "both") + has_padding
+        width = self.attention_head_size + columns
+        return width + -width % HEAD_MULTIPLE
+
+    @torch.compiler.disable  # a compiled layer has a graph before and one after it
     def _trained_inputs(
-        self, hidden_states: Tensor, has_padding: bool, boolean: tuple[Any, ...], packed: Tensor, width: int
+        self, hidden_states: Tensor, has_padding: bool, boolean: tuple[Any, ...], packed: Tensor
     ) -> tuple[Tensor, Tensor, Tensor] | None:
         """The same with gradients, on a GPU one product and one kernel; None where the layer was changed."""
         operators, cue_probs, _, gate, operator_embeddings, _, reader_logits, _ = boolean
-        hidden_states = hidden_states.to(working_dtype(hidden_states, hidden_states))
+        width = self._width_of(operators, has_padding)
         is_narrow = self._has_narrow_values(hidden_states, width)
         parts = attention_parts(
             self,

@@ -11,6 +11,7 @@ from torch.testing import assert_close
 from boolbert import BoolBertForPreTraining
 from boolbert import gradients_boolbert as gradients
 from boolbert import modeling_boolbert as modeling
+from boolbert.train.loop import compile_layers
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # Softmax does not see what is added to all keys: what is left of its gradient is rounding.
@@ -171,14 +172,26 @@ def test_gradient_checkpointing(lively, batch, monkeypatch, calls, reentrant):
             assert_close(gradient, expected[1][name], atol=1e-5, rtol=1e-4, msg=name)
 
 
-def test_compiled_layers_keep_the_plain_version(lively, batch, monkeypatch, calls):
+@pytest.mark.parametrize(("dynamic", "is_recorded"), [(None, True), (True, True), (True, False)])
+def test_compiled_layers_ask_the_kernel_where_steps_are_recorded(
+    lively, batch, monkeypatch, calls, dynamic, is_recorded
+):
     model = lively().to(DEVICE)
     expected = step(model, batch, monkeypatch, is_plain=True, **given(MIXED))
-    for layer in model.encoder.layer:
-        layer.compile(backend="eager")
+    compile_layers(model, {"backend": "eager", "dynamic": dynamic}, is_recorded=is_recorded)
     got = step(model, batch, monkeypatch, **given(MIXED))
-    assert not calls
+    layers = len(model.config.boolean_layers)
+    assert calls == ([False] * layers + [True] * layers) * is_recorded
     assert_close(got[0], expected[0], atol=1e-5, rtol=1e-5)
+    for name, gradient in got[1].items():
+        if not name.endswith(UNSEEN):
+            assert_close(gradient, expected[1][name], atol=1e-5, rtol=1e-4, msg=name)
+    # With more tokens the plain version is faster.
+    calls.clear()
+    monkeypatch.setattr(modeling, "MOST_APART", 3)
+    torch.compiler.reset()
+    step(model, batch, monkeypatch, **given(MIXED))
+    assert not calls
 
 
 class Wrapper(nn.Module):

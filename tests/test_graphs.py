@@ -128,7 +128,7 @@ def test_work_that_does_not_fit_beside_the_recordings_takes_their_place(recordin
         ({}, "MULTI_GPU", "cuda", False),
         ({}, "FSDP", "cuda", False),
         ({"graphs": False}, "NO", "cuda", False),
-        ({"compile": True}, "NO", "cuda", False),
+        ({"compile": True}, "NO", "cuda", True),
         ({"mini_batch_size": 4}, "NO", "cuda", False),
         ({"gradient_checkpointing": True}, "NO", "cuda", False),
     ],
@@ -139,12 +139,16 @@ def test_when_steps_are_recorded(changes, kind, device, expected):
     from boolbert.train.arguments import RunArguments
     from boolbert.train.loop import can_record
 
-    state = SimpleNamespace(dynamo_plugin=SimpleNamespace(backend=DynamoBackend.NO))
+    state = SimpleNamespace(dynamo_plugin=SimpleNamespace(backend=DynamoBackend.NO, mode="default"))
     accelerator = SimpleNamespace(scaler=None, device=torch.device(device), state=state)
     accelerator.distributed_type = DistributedType[kind]
     args = RunArguments(**changes)
     assert can_record(args, accelerator) is expected
     state.dynamo_plugin.backend = DynamoBackend.INDUCTOR  # the launcher asks for it
+    assert can_record(args, accelerator) is expected
+    state.dynamo_plugin.mode = "reduce-overhead"  # which records by itself
+    assert not can_record(args, accelerator)
+    state.dynamo_plugin.mode, state.dynamo_plugin.backend = "default", DynamoBackend.CUDAGRAPHS
     assert not can_record(args, accelerator)
     state.dynamo_plugin.backend, accelerator.scaler = DynamoBackend.NO, object()  # fp16 looks at its gradients
     assert not can_record(args, accelerator)
@@ -310,6 +314,7 @@ def losses_of(folder, name, **changes):
         {"freeze_documents": True, "stay_close": 1.0},
         {"freeze_reading": False, "reading_weight": 1.0, "gate": "cue"},
         {"mixed_precision": "bf16"},
+        {"mixed_precision": "bf16", "compile": True},
     ],
 )
 def test_a_recorded_run_is_the_run(tmp_path, monkeypatch, gpu, changes):

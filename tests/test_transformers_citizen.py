@@ -10,7 +10,8 @@ from torch.testing import assert_close
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from boolbert import BoolBertConfig, BoolBertForPreTraining, BoolBertModel
-from boolbert.modeling_boolbert import BoolBertLayer
+from boolbert.modeling_boolbert import BoolBertLayer, BoolBertSelfAttention
+from boolbert.train.loop import compile_layers
 
 ALWAYS = [
     *("last_hidden_state", "pooler_output", "sentence_embedding", "query_vectors", "query_mask"),
@@ -154,6 +155,23 @@ def test_torch_compile_in_one_graph(lively, batch, gate):
         expected, got = (act(**inputs, output_scopes=True, output_biases=True) for act in (model, compiled))
     assert_close(got.last_hidden_state, expected.last_hidden_state, atol=1e-5, rtol=1e-4)
     assert_close(got.scopes[0], expected.scopes[0])
+
+
+def test_layers_that_are_compiled_for_all_sizes_know_how_wide_a_head_is(lively, batch, monkeypatch):
+    """As `--compile` does: a graph knows no sizes, but by this one a kernel is chosen."""
+
+    @torch._dynamo.assume_constant_result
+    def choose(width):
+        assert type(width) is int
+        return False
+
+    model = lively(**SMALL_GRAPH)
+    rows = ([[1, 0, 1], [0, 1, 0], [1, 1, 1]], [[0, 0, 1]] * 3, [[0, 1, 0]] * 3)
+    expected = [model(**batch, operators=torch.tensor(on)).last_hidden_state for on in rows]
+    monkeypatch.setattr(BoolBertSelfAttention, "_has_narrow_values", lambda _, states, width: choose(width))
+    compile_layers(model, {"backend": "eager", "dynamic": True})
+    for on, states in zip(rows, expected, strict=True):
+        assert_close(model(**batch, operators=torch.tensor(on)).last_hidden_state, states, atol=1e-5, rtol=1e-5)
 
 
 def test_meta_device(tiny_config):

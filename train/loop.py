@@ -16,6 +16,7 @@ from accelerate.utils import DistributedType, DynamoBackend, broadcast_object_li
 from torch import Tensor, nn
 
 from boolbert.errors import Interrupted, TrainingError
+from boolbert.modeling_boolbert import BoolBertSelfAttention
 from boolbert.retrieval.graphs import RecordedStep
 from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.prefetch import prefetch
@@ -126,7 +127,7 @@ class Trainer:
         model: nn.Module = stage.model.to(accelerator.device)
         freeze_unused(model, stage)
         if compile_options is not None:
-            compile_layers(model, compile_options)
+            compile_layers(model, compile_options, is_recorded=stage.is_recorded)
         optimizer = build_optimizer(
             model,
             learning_rate=args.learning_rate,
@@ -329,8 +330,10 @@ class Trainer:
 
 def can_record(args: RunArguments, accelerator: Accelerator) -> bool:
     """Whether steps may be recorded: on one GPU, where no number has to be looked at within a step."""
-    is_compiled = args.compile or accelerator.state.dynamo_plugin.backend != DynamoBackend.NO
-    is_simple = args.mini_batch_size is None and not args.gradient_checkpointing and not is_compiled
+    # Other compilers than torch's, and some modes of that, make graphs of their own.
+    plugin = accelerator.state.dynamo_plugin
+    is_plain = plugin.backend in (DynamoBackend.NO, DynamoBackend.INDUCTOR) and plugin.mode == "default"
+    is_simple = args.mini_batch_size is None and not args.gradient_checkpointing and is_plain
     is_alone = accelerator.distributed_type == DistributedType.NO and accelerator.scaler is None
     return args.graphs and is_simple and is_alone and accelerator.device.type == "cuda"
 
@@ -357,9 +360,11 @@ def freeze_unused(model: nn.Module, stage: Stage) -> None:
     model.zero_grad()
 
 
-def compile_layers(model: nn.Module, options: dict[str, Any]) -> None:
+def compile_layers(model: nn.Module, options: dict[str, Any], *, is_recorded: bool = False) -> None:
     """Compile the encoders' layers in place, each alike, and what stands around them: weights keep their names."""
     for name, module in model.named_modules():
+        if isinstance(module, BoolBertSelfAttention):
+            module.breaks_graphs = is_recorded
         names = name.split(".")
         if names[-2:-1] == ["layer"] or names[-1] in COMPILED_PARTS:
             module.compile(**options)

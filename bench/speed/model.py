@@ -11,7 +11,7 @@ from transformers import BertConfig, BertModel
 
 from boolbert import BoolBertConfig, BoolBertModel
 from boolbert.configuration_boolbert import LITE, UPGRADED
-from boolbert.modeling_boolbert import ScopeReader
+from boolbert.modeling_boolbert import BoolBertSelfAttention, ScopeReader
 from boolbert.train.loop import COMPILED_PARTS
 from speed.made_up import SIZES, make_batch
 from speed.timing import as_graph, in_turn, peak_mebibytes, save
@@ -104,7 +104,8 @@ def as_mode(mode: str, models: dict[str, Any], steps: dict[str, Callable[[], Any
     """The steps, made to run in this mode."""
     with contextlib.ExitStack() as stack:
         if mode.startswith("compiled"):
-            stack.enter_context(compiled_parts([model for model, _ in models.values()]))
+            is_recorded = mode.endswith("graph")
+            stack.enter_context(compiled_parts([model for model, _ in models.values()], is_recorded))
         if mode.endswith("graph"):
             yield {name: as_graph(step) for name, step in steps.items()}
         else:
@@ -160,12 +161,15 @@ def make_step(
 
 
 @contextlib.contextmanager
-def compiled_parts(models: list[Any]) -> Iterator[None]:
+def compiled_parts(models: list[Any], is_recorded: bool) -> Iterator[None]:
     """torch.compile of the layers, which share their code, and of what a Bool-BERT has before and after them.
 
     What was compiled stays for the next time.
     """
     torch._dynamo.config.cache_size_limit = 64
+    for part in (part for model in models for part in model.modules()):
+        if isinstance(part, BoolBertSelfAttention):
+            part.breaks_graphs = is_recorded
     parts = [layer for model in models for layer in model.encoder.layer]
     found = [getattr(model, name, None) for model in models for name in COMPILED_PARTS]
     parts += [part for part in found if part is not None]
