@@ -7,7 +7,7 @@ Shapes: B sentences, L tokens, D hidden size, E = 3 operators in the order of `O
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -278,7 +278,35 @@ def in_eights(inputs: Tensor, weight: Tensor) -> Tensor:
     return F.linear(F.pad(inputs, (0, -columns % 8)), weight)[..., :rows]
 
 
-class CuePredictor(nn.Module):
+class KeepsCopies(nn.Module):
+    """A part of the model of whose weights other forms are kept.
+
+    Changed weights are noticed by themselves. Here what was made of them makes room, and writes that leave no trace are
+    met: in training, and where the weights move.
+    """
+
+    def _copied(self) -> Iterable[Any]:
+        """The modules by whose weights the copies are known."""
+        raise NotImplementedError
+
+    def _forget(self) -> None:
+        for module in self._copied():
+            forget(getattr(module, "weight", None))
+
+    def train(self, mode: bool = True) -> Self:
+        if mode:
+            self._forget()
+        return super().train(mode)
+
+    def _apply(self, *args: Any, **kwargs: Any) -> Self:
+        before = place_of(self)
+        super()._apply(*args, **kwargs)
+        if before != place_of(self):
+            self._forget()
+        return self
+
+
+class CuePredictor(KeepsCopies):
     """Which tokens are cues of which operator, read off the embeddings: "not", "as well as", "either ... or".
 
     p_e = sigmoid(W_c act(H + context(H) + W_o o_e + b_o) + b_c). Without `act` an operator's embedding would only shift
@@ -298,10 +326,8 @@ class CuePredictor(nn.Module):
         # A parameter of its own: transformers leaves modules of custom code without one out of `_init_weights`.
         self.score_bias = nn.Parameter(torch.empty(1))
 
-    def train(self, mode: bool = True) -> "CuePredictor":
-        if mode and self.has_context:  # as in `BoolBertSelfAttention`
-            forget(getattr(self.context_projection, "weight", None))
-        return super().train(mode)
+    def _copied(self) -> Iterable[Any]:
+        return [self.context_projection] if self.has_context else []
 
     def forward(self, hidden_states: Tensor, operator_embeddings: Tensor, token_mask: Tensor) -> Tensor:
         if self.has_context and is_cheaper(hidden_states, self.training):
@@ -317,7 +343,7 @@ class CuePredictor(nn.Module):
         return self.score(features).squeeze(-1) + self.score_bias  # (B, E, L)
 
 
-class ScopeReader(nn.Module):
+class ScopeReader(KeepsCopies):
     """Which words each operator reaches, read off the embeddings once and passed down to every layer.
 
     A layer's own convolution is too narrow to know that a "not" stood six words before. Here dilated convolutions, each
@@ -337,10 +363,8 @@ class ScopeReader(nn.Module):
         self.output = nn.Linear(size, NUM_OPERATORS, bias=False)
         self.output_bias = nn.Parameter(torch.empty(NUM_OPERATORS))
 
-    def train(self, mode: bool = True) -> "ScopeReader":
-        if mode:  # as in `BoolBertSelfAttention`
-            forget(getattr(self.norms[0], "weight", None))
-        return super().train(mode)
+    def _copied(self) -> Iterable[Any]:
+        return self.norms[:1]
 
     def forward(self, hidden_states: Tensor, cue_probs: Tensor, token_mask: Tensor) -> Tensor:
         if is_usable(hidden_states, self.training) and not torch.compiler.is_compiling():
@@ -519,7 +543,7 @@ class BiasPredictor(nn.Module):
         return bias.to(hidden_states.dtype).permute(0, 2, 3, 1)  # (B, E, heads, L), never negative
 
 
-class BoolBertSelfAttention(BertSelfAttention):
+class BoolBertSelfAttention(KeepsCopies, BertSelfAttention):
     """Self-attention with the Boolean bias S_and + S_or - S_not on its scores, which never exists as a matrix.
 
     S_e = G_e * Scope_e * Bias_e. The scope of AND and OR is s_i s_j; that of NOT is (1 - s_i) s_j, so that what stands
@@ -674,22 +698,8 @@ class BoolBertSelfAttention(BertSelfAttention):
         query, key, value = parts
         return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
 
-    # Changed weights are noticed by themselves. Here what was made of them makes room, and writes that leave no trace
-    # are met.
-    def train(self, mode: bool = True) -> "BoolBertSelfAttention":
-        if mode:
-            self._forget()
-        return super().train(mode)
-
-    def _forget(self) -> None:
-        forget(getattr(self.query, "weight", None))
-
-    def _apply(self, *args: Any, **kwargs: Any) -> "BoolBertSelfAttention":
-        before = place_of(self)
-        super()._apply(*args, **kwargs)
-        if before != place_of(self):
-            self._forget()
-        return self
+    def _copied(self) -> Iterable[Any]:
+        return [self.query]
 
     def boolean_columns(
         self, scope: Tensor, bias: Tensor, gate: Tensor, padding: Tensor | None, has_not: bool = True
@@ -757,7 +767,7 @@ PLAIN_KINDS = (BertLayer, BertAttention, BertSelfAttention)
 BOOLEAN_KINDS = (BoolBertLayer, BoolBertAttention, BoolBertSelfAttention)
 
 
-class BoolBertEncoder(nn.Module):
+class BoolBertEncoder(KeepsCopies):
     """The stack of layers, Boolean-aware where the configuration says so."""
 
     def __init__(self, config: BoolBertConfig):
@@ -799,22 +809,8 @@ class BoolBertEncoder(nn.Module):
                 hidden_states = layer(hidden_states, attention_mask, **kwargs)
         return hidden_states
 
-    # As in `BoolBertSelfAttention`, for the weights of all layers.
-    def train(self, mode: bool = True) -> "BoolBertEncoder":
-        if mode:
-            self._forget()
-        return super().train(mode)
-
-    def _apply(self, *args: Any, **kwargs: Any) -> "BoolBertEncoder":
-        before = place_of(self)
-        super()._apply(*args, **kwargs)
-        if before != place_of(self):
-            self._forget()
-        return self
-
-    def _forget(self) -> None:
-        for module in self.modules():
-            forget(getattr(module, "weight", None))
+    def _copied(self) -> Iterable[Any]:
+        return self.modules()
 
 
 class QueryComposer(nn.Module):
