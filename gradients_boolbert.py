@@ -62,7 +62,7 @@ class Setting(NamedTuple):
 def is_trainable(states: Tensor) -> bool:
     """Whether the kernels may stand in for the plain version: with gradients, on these states, at this moment.
 
-    A compiled graph joins the plain version's steps as well by itself.
+    A model that is compiled as a whole keeps the plain version; for compiled layers see `breaks_graphs`.
     """
     if not torch.is_grad_enabled() or not HAS_TRITON or not (states.is_cuda or is_interpreted()):
         return False
@@ -393,7 +393,7 @@ def triton_kernels() -> dict[str, Any]:
     ):
         """A block of tokens and one operator. Forwards, the columns of its scope and bias are written; backwards, they
         hold their gradients, and those of all that came before are written. On the way, the operators' programs share
-        the work of copying queries and keys to their columns, and back."""
+        the work of copying queries and keys to their columns, and their gradients and the values' back."""
         of_sentence, of_token, of_head = of_sentence * UNIT, of_token * UNIT, of_head * UNIT
         of_value_sentence *= UNIT
         of_value_token *= UNIT

@@ -31,7 +31,7 @@ from boolbert.retrieval.models import (
     run_note,
 )
 
-from .program import Found, Program, agree, open_script, script_of, tokenizer_of
+from .program import Program, agree, open_script, script_of, tokenizer_of
 from .searcher import BoolSearcher, is_store
 
 PROGRAM, TOKENIZER, SETTINGS = "query.pt", "tokenizer.json", "quick.json"
@@ -96,9 +96,6 @@ class QuickSearcher(BoolSearcher):
 
     def _labels(self, operators: Sequence[Any] | None) -> list[int] | None:
         return None if operators is None else list(multi_hot(operators))
-
-    def _look_at(self, tokens: Any, labels: Sequence[int] | None, not_scope: Sequence[int] | None) -> Found:
-        return self._look_and_encode(tokens, labels, not_scope, None)
 
 
 def quick_searcher(name: str | None, index: str | None, device: str | None) -> QuickSearcher | None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
-from boolbert.errors import RetrievalError
+from boolbert.errors import BoolBertError, RetrievalError, first_line
 from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.hybrid import DEPTH, WordSearch, fuse_scored
 from boolbert.retrieval.index import STORE, Index, default_index
@@ -118,7 +118,7 @@ class BoolSearcher:
     "films.faiss", or what `open_store("http://host:19530", "films")` gives.
 
     onnx: let ONNX Runtime compute the queries, which takes half of torch's time on a CPU. The model is exported for it
-    when the searcher is opened, in some 4 seconds: what is changed in it later is not seen.
+    when the searcher is opened, in a few seconds: what is changed in it later is seen by `explain` alone.
     """
 
     _program: Program | None = None  # what is asked in the model's place
@@ -147,15 +147,24 @@ class BoolSearcher:
 
     def use_onnx(self) -> None:
         """Let ONNX Runtime compute the queries from now on."""
-        if not self.is_boolean:
-            raise RetrievalError(f"onnx cannot be given: the query encoder of {self.model.name} is no Bool-BERT")
+        name, bert = self.model.name or "the default encoder", self.model.bert
+        if bert is None:
+            raise RetrievalError(f"onnx cannot be given: the query encoder of {name} is no Bool-BERT")
         if torch.device(self._device).type != "cpu":
             raise RetrievalError(f'onnx cannot be given: the model is on {self._device}; open it with device="cpu"')
-        quick = copy.copy(self)
-        quick._program = onnx_program(self.model, self.prompt, self._is_cosine)
-        self._program = None
-        if not agree(quick, self):
-            raise RetrievalError(f"{self.model.name}: ONNX Runtime computes other vectors than torch; go without onnx")
+        if bert.dtype != torch.float32:
+            raise RetrievalError(f"onnx cannot be given: {name} is in {bert.dtype}; it has to be in torch.float32")
+        plain, quick = copy.copy(self), copy.copy(self)
+        try:
+            plain._program = None
+            quick._program = onnx_program(self.model, self.prompt, self._is_cosine)
+            is_right = agree(quick, plain)
+        except BoolBertError:
+            raise
+        except Exception as error:  # of an exporter and of a runtime, which have many kinds
+            raise RetrievalError(f"{name}: cannot be run by ONNX Runtime: {first_line(error)}") from error
+        if not is_right:
+            raise RetrievalError(f"{name}: ONNX Runtime computes other vectors than torch; go without onnx")
         self._program = quick._program
 
     def search(
@@ -318,6 +327,13 @@ class BoolSearcher:
         device = encoder.device
         return {name: value.to(device) if isinstance(value, Tensor) else value for name, value in features.items()}
 
+    @property
+    def _cuts_left(self) -> bool:
+        """Whether a query that is too long loses its beginning."""
+        if self._program is not None:
+            return self._program.cuts_left
+        return side_modules(self.model.encoder, "query")[0].tokenizer.truncation_side == "left"
+
     def _length(self, tokens: Any) -> int:
         """How many tokens of a query the model sees."""
         return tokens["input_ids"].shape[1]
@@ -331,6 +347,8 @@ class BoolSearcher:
     @torch.inference_mode()
     def _look_at(self, tokens: Any, labels: Sequence[int] | None, not_scope: Sequence[int] | None) -> Found:
         """What the model reads off a query; None for labels (the operators that are on) or a scope: it decides."""
+        if self._program is not None:
+            return self._program(tokens, labels, not_scope, None)
         bert: Any = self.model.bert
         if bert.training:
             bert.eval()
@@ -539,8 +557,8 @@ def token_words(searcher: BoolSearcher, query: str, words: Sequence[Word], lengt
     """For each of the query's tokens, so many, the word it is a piece of; -1 for special tokens and a prompt's."""
     prompt = searcher.prompt
     spans = searcher.spans(prompt + query)
-    if len(spans) > length:
-        spans = [*spans[: length - 1], (0, 0)]  # the model's copy of the query ends with [SEP] there
+    if len(spans) > length:  # the model's copy of the query has [CLS] and [SEP] all the same
+        spans = [(0, 0), *spans[1 - length :]] if searcher._cuts_left else [*spans[: length - 1], (0, 0)]
     return [word_at(start - len(prompt), end - len(prompt), words) for start, end in spans]
 
 

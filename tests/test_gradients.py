@@ -91,6 +91,8 @@ MIXED = [[1, 0, 1], [0, 1, 0], [1, 1, 1]]
         {"scope_reader_size": 0, "exclusion": "none"},
         {"bias_hidden_size": 24, "gumbel_temperature": 0.5},
         {"boolean_layers": [0, 1]},
+        {"hidden_size": 300, "num_attention_heads": 15},  # copied in two blocks
+        {"hidden_size": 51, "num_attention_heads": 17},  # strides that are no multiple of anything
     ],
     ids=str,
 )

@@ -1,5 +1,7 @@
 """A searcher that lets ONNX Runtime compute its queries answers as the model does."""
 
+import itertools
+import json
 import sys
 import threading
 from types import SimpleNamespace
@@ -11,7 +13,9 @@ from search_fixtures import write_baseline, write_documents, write_run
 from boolbert.cli import commands, main
 from boolbert.errors import BoolBertError, RetrievalError
 from boolbert.search import BoolSearcher, build_index, explain, load_model, program
-from boolbert.search.program import Program
+from boolbert.search.program import ENCODED, MODEL_DECIDES, READ, Program
+from boolbert.search.reading import words_of
+from boolbert.search.searcher import token_words
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
@@ -30,7 +34,7 @@ OPTIONS = [
 # With every part, and with as few as there can be.
 KINDS = {
     "whole": {"penalty": 0.5, "branches": 2, "scope_reader_layers": 2},
-    "bare": {"exclusion": "none", "branches": 0, "scope_reader": False},
+    "bare": {"exclusion": "none", "branches": 0, "scope_reader_size": 0},
 }
 MADE = {}
 
@@ -64,6 +68,7 @@ def compare(found, expected):
 def test_the_same_answers(searchers, kind):
     plain, quick = searchers
     assert isinstance(quick._program, Program)
+    assert (plain.model.bert.scope_reader is None) == (kind == "bare")
     assert plain._program is None
     for query in QUERIES:
         for given in OPTIONS:
@@ -137,13 +142,24 @@ def test_weights_that_change_are_seen_when_it_is_asked_for_again(searchers):
 
 
 @pytest.mark.parametrize("kind", ["whole"])
-def test_one_that_computes_something_else_is_not_used(searchers, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "decided_by_model"),
+    [("operators", True), ("scope", True), *itertools.product(["query_vectors", "penalty"], [True, False])],
+)
+def test_one_that_computes_something_else_is_not_used(searchers, monkeypatch, name, decided_by_model):
     plain, _ = searchers
     true_graph = program.open_graph
 
     def off(graph):
         run = true_graph(graph)
-        return lambda *inputs: [found * 1.01 if found.is_floating_point() else found for found in run(*inputs)]
+
+        def changed(*inputs):
+            outputs = dict(zip((*READ, *ENCODED), run(*inputs), strict=True))
+            if (inputs[3] == MODEL_DECIDES).all() == decided_by_model:
+                outputs[name] = 1 - outputs[name].roll(1, -1)
+            return list(outputs.values())
+
+        return changed
 
     monkeypatch.setattr(program, "open_graph", off)
     with pytest.raises(RetrievalError, match="ONNX Runtime computes other vectors than torch; go without onnx"):
@@ -162,7 +178,7 @@ def test_without_the_package(searchers, monkeypatch, missing):
         return true_import(module, package, extra)
 
     monkeypatch.setattr(program, "optional", without)
-    with pytest.raises(BoolBertError, match=rf"{missing} is not installed: pip install 'boolbert\[onnx\]'"):
+    with pytest.raises(BoolBertError, match=rf"^{missing} is not installed: pip install 'boolbert\[onnx\]'$"):
         BoolSearcher(plain.model, plain.index, onnx=True)
 
 
@@ -175,8 +191,8 @@ def test_a_plain_encoder_is_refused(tmp_path, lively, tiny_config, tokenizer):
 
 
 @pytest.mark.parametrize("kind", ["whole"])
-@pytest.mark.parametrize("works", [True, False])
-def test_the_page_uses_it_where_it_can(searchers, monkeypatch, works):
+@pytest.mark.parametrize("fails", [None, "to open", "to run"])
+def test_the_page_uses_it_where_it_can(searchers, monkeypatch, fails):
     plain, _ = searchers
     opened = []
     fresh = BoolSearcher(plain.model, plain.index)
@@ -184,7 +200,42 @@ def test_the_page_uses_it_where_it_can(searchers, monkeypatch, works):
     page = SimpleNamespace(EXAMPLES=(), serve=lambda engine, *_, **__: opened.append(engine.open()))
     monkeypatch.setitem(sys.modules, "boolbert.serve.page", page)
     monkeypatch.setattr(commands, "optional", lambda *_: None)  # gradio
-    if not works:
-        monkeypatch.setattr(program, "open_graph", lambda graph: 1 / 0)
+    if fails is not None:
+        monkeypatch.setattr(program, "open_graph", lambda graph: 1 / 0 if fails == "to open" else lambda *_: 1 / 0)
     assert main(["serve"]) == 0
-    assert (opened[0][0]._program is not None) == works
+    assert (opened[0][0]._program is None) == (fails is not None)
+
+
+@pytest.mark.parametrize("kind", ["whole"])
+def test_an_error_of_the_runtime_is_one_line(searchers, monkeypatch):
+    plain, _ = searchers
+    monkeypatch.setattr(program, "open_graph", lambda graph: lambda *_: 1 / 0)
+    with pytest.raises(RetrievalError, match=r"/run: cannot be run by ONNX Runtime: division by zero$"):
+        BoolSearcher(plain.model, plain.index, onnx=True)
+
+
+@pytest.mark.parametrize("kind", ["whole"])
+def test_other_precisions_are_refused(searchers, monkeypatch):
+    plain, _ = searchers
+    monkeypatch.setattr(type(plain.model.bert), "dtype", torch.bfloat16)
+    with pytest.raises(RetrievalError, match=r"/run is in torch.bfloat16; it has to be in torch.float32$"):
+        BoolSearcher(plain.model, plain.index, onnx=True)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_long_queries_lose_the_end_that_the_tokenizer_says(tmp_path, lively, tiny_config, tokenizer, side):
+    small = {"num_hidden_layers": 1, "boolean_layers": [0], "scope_reader_layers": 1, "penalty": 0.5}
+    write_run(tmp_path / "run", lively, tiny_config, tokenizer, **small)
+    file = tmp_path / "run/tokenizer_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "truncation_side": side}))
+    model = load_model(str(tmp_path / "run"), device="cpu")
+    index = build_index(write_documents(tmp_path / "documents.jsonl"), tmp_path / "index", model, progress=False)
+    plain, quick = BoolSearcher(model, index), BoolSearcher(model, index, onnx=True)
+    query = "films but not about war " + "books or " * 100 + "films but not about war"
+    ids = plain._tokens(query)["input_ids"]
+    compare(quick.search(query, k=3), plain.search(query, k=3))
+    words = words_of(query)
+    tokens = token_words(plain, query, words, ids.shape[1])
+    assert tokens == token_words(quick, query, words, ids.shape[1])
+    last = len(words) - 1
+    assert (tokens[1], tokens[-2]) == ((0, len(ids[0]) - 3) if side == "right" else (last - len(ids[0]) + 3, last))

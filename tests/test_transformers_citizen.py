@@ -10,8 +10,7 @@ from torch.testing import assert_close
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from boolbert import BoolBertConfig, BoolBertForPreTraining, BoolBertModel
-from boolbert.modeling_boolbert import BoolBertLayer, BoolBertSelfAttention
-from boolbert.train.loop import compile_layers
+from boolbert.modeling_boolbert import RANGES, BoolBertLayer, known_range
 
 ALWAYS = [
     *("last_hidden_state", "pooler_output", "sentence_embedding", "query_vectors", "query_mask"),
@@ -157,21 +156,23 @@ def test_torch_compile_in_one_graph(lively, batch, gate):
     assert_close(got.scopes[0], expected.scopes[0])
 
 
-def test_layers_that_are_compiled_for_all_sizes_know_how_wide_a_head_is(lively, batch, monkeypatch):
-    """As `--compile` does: a graph knows no sizes, but by this one a kernel is chosen."""
+def test_a_graph_for_all_sizes_knows_how_many_operators_there_are():
+    """As `--compile` makes them: by that number a kernel is chosen, which older torch cannot do with an unknown one."""
+    sizes = []
 
-    @torch._dynamo.assume_constant_result
-    def choose(width):
-        assert type(width) is int
-        return False
+    def backend(graph, _):
+        sizes.append([node.meta["example_value"].shape for node in graph.graph.find_nodes(op="call_method")])
+        return graph.forward
 
-    model = lively(**SMALL_GRAPH)
-    rows = ([[1, 0, 1], [0, 1, 0], [1, 1, 1]], [[0, 0, 1]] * 3, [[0, 1, 0]] * 3)
-    expected = [model(**batch, operators=torch.tensor(on)).last_hidden_state for on in rows]
-    monkeypatch.setattr(BoolBertSelfAttention, "_has_narrow_values", lambda _, states, width: choose(width))
-    compile_layers(model, {"backend": "eager", "dynamic": True})
-    for on, states in zip(rows, expected, strict=True):
-        assert_close(model(**batch, operators=torch.tensor(on)).last_hidden_state, states, atol=1e-5, rtol=1e-5)
+    @torch.compile(backend=backend, dynamic=True)
+    def columns(states, operators):
+        first, last = known_range(operators)
+        return states.new_zeros(last - first)
+
+    for operators in RANGES:
+        assert columns(torch.ones(3), operators).shape == (operators[1] - operators[0],)
+    assert sizes == [[(last - first,)] for first, last in RANGES]
+    assert {type(shape[0]) for (shape,) in sizes} == {int}
 
 
 def test_meta_device(tiny_config):
