@@ -26,6 +26,7 @@ from .closest import QueryVectors
 
 MODEL_DECIDES = -1  # in `operators` and `not_scope`
 TOKENS = ("input_ids", "attention_mask", "token_type_ids")
+SPANS = "spans"
 INPUTS = (*TOKENS, "operators", "not_scope", "not_weight")
 READ = ("cue_logits", "operators", "scope")
 ENCODED = ("query_vectors", "query_mask", "wanted_embedding", "excluded_embedding", "search_vectors", "penalty")
@@ -62,19 +63,15 @@ class Program:
         self._run, self._tokenizer = run, Tokenizer.from_str(tokenizer)
         self._prompt, self._is_cosine = prompt, is_cosine
 
-    @property
-    def cuts_left(self) -> bool:
-        """Whether what is too long loses its beginning."""
-        return (self._tokenizer.truncation or {}).get("direction") == "left"
-
-    def tokens(self, query: str) -> dict[str, Tensor]:
+    def tokens(self, query: str) -> dict[str, Any]:
+        """A query as the model takes it, and where each token begins and ends in the query with its prompt."""
         found = self._tokenizer.encode(self._prompt + query)
         rows = (found.ids, found.attention_mask, found.type_ids)
-        return {name: torch.tensor([row]) for name, row in zip(TOKENS, rows, strict=True)}
+        return {name: torch.tensor([row]) for name, row in zip(TOKENS, rows, strict=True)} | {SPANS: found.offsets}
 
     def __call__(
         self,
-        tokens: dict[str, Tensor],
+        tokens: dict[str, Any],
         labels: Sequence[int] | None,
         not_scope: Sequence[int] | None,
         not_weight: float | None,

@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -82,17 +81,6 @@ class QuickSearcher(BoolSearcher):
     @property
     def _device(self) -> str:
         return "cpu"
-
-    @cached_property
-    def _offset_tokenizer(self) -> Any:
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(str(self.model.folder / TOKENIZER))
-        tokenizer.no_truncation()
-        return tokenizer
-
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        return self._offset_tokenizer.encode(text).offsets
 
     def _labels(self, operators: Sequence[Any] | None) -> list[int] | None:
         return None if operators is None else list(multi_hot(operators))

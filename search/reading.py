@@ -148,11 +148,12 @@ def per_word(
     >>> per_word(np.array([[9.0, 1.0, 3.0, 5.0]]), [-1, 0, 0, 1], 2).tolist()
     [[2.0, 5.0]]
     """
-    result = np.zeros((len(values), count))
-    for word in set(tokens) - {-1}:
-        pieces = values[:, [token for token, of_word in enumerate(tokens) if of_word == word]]
-        result[:, word] = pieces.max(axis=1) if highest else pieces.mean(axis=1)
-    return result
+    is_piece = np.arange(count)[:, None] == np.asarray(tokens)  # (W, L)
+    pieces = is_piece.sum(1)
+    if highest:
+        best = np.where(is_piece, values[:, None], -np.inf).max(2, initial=-np.inf)
+        return np.where(pieces > 0, best, 0.0)
+    return values @ is_piece.T / np.maximum(pieces, 1)
 
 
 def with_roles(

@@ -27,7 +27,7 @@ from boolbert.retrieval.stores.where import fitted_filter
 
 from .closest import Candidate, QueryVectors, closest, far_enough, in_store
 from .known import named_rows
-from .program import Found, Program, agree, onnx_program
+from .program import SPANS, Found, Program, agree, onnx_program
 from .reading import QueryReading, Span, Word, with_lexicon_cues, with_roles, word_at, words_of
 from .sentences import looked_into
 
@@ -254,7 +254,7 @@ class BoolSearcher:
             labels, decided_by = multi_hot(operators_of(query)), LEXICON
         words = words_of(query)
         inputs = self._tokens(query)
-        tokens = token_words(self, query, words, self._length(inputs))
+        tokens = token_words(self, query, words, self._length(inputs), inputs.get(SPANS))
         not_scope = self._not_scope(tokens, words, excluded)
         if encodes:
             found = self._look_and_encode(inputs, labels, not_scope, not_weight)
@@ -330,8 +330,6 @@ class BoolSearcher:
     @property
     def _cuts_left(self) -> bool:
         """Whether a query that is too long loses its beginning."""
-        if self._program is not None:
-            return self._program.cuts_left
         return side_modules(self.model.encoder, "query")[0].tokenizer.truncation_side == "left"
 
     def _length(self, tokens: Any) -> int:
@@ -553,10 +551,20 @@ def _fused_rows(close: list[int], holding: list[int], k: int) -> tuple[list[floa
     return scores[0][rows[0] >= 0].tolist(), rows[0][rows[0] >= 0].tolist()
 
 
-def token_words(searcher: BoolSearcher, query: str, words: Sequence[Word], length: int) -> list[int]:
-    """For each of the query's tokens, so many, the word it is a piece of; -1 for special tokens and a prompt's."""
+def token_words(
+    searcher: BoolSearcher,
+    query: str,
+    words: Sequence[Word],
+    length: int,
+    spans: Sequence[tuple[int, int]] | None = None,
+) -> list[int]:
+    """For each of the query's tokens, so many, the word it is a piece of; -1 for special tokens and a prompt's.
+
+    spans: where they begin and end, where that is known.
+    """
     prompt = searcher.prompt
-    spans = searcher.spans(prompt + query)
+    if spans is None:
+        spans = searcher.spans(prompt + query)
     if len(spans) > length:  # the model's copy of the query has [CLS] and [SEP] all the same
         spans = [(0, 0), *spans[1 - length :]] if searcher._cuts_left else [*spans[: length - 1], (0, 0)]
     return [word_at(start - len(prompt), end - len(prompt), words) for start, end in spans]

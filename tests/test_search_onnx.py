@@ -13,7 +13,7 @@ from search_fixtures import write_baseline, write_documents, write_run
 from boolbert.cli import commands, main
 from boolbert.errors import BoolBertError, RetrievalError
 from boolbert.search import BoolSearcher, build_index, explain, load_model, program
-from boolbert.search.program import ENCODED, MODEL_DECIDES, READ, Program
+from boolbert.search.program import ENCODED, MODEL_DECIDES, READ, SPANS, Program
 from boolbert.search.reading import words_of
 from boolbert.search.searcher import token_words
 
@@ -237,5 +237,6 @@ def test_long_queries_lose_the_end_that_the_tokenizer_says(tmp_path, lively, tin
     words = words_of(query)
     tokens = token_words(plain, query, words, ids.shape[1])
     assert tokens == token_words(quick, query, words, ids.shape[1])
+    assert tokens == token_words(quick, query, words, ids.shape[1], quick._tokens(query)[SPANS])
     last = len(words) - 1
     assert (tokens[1], tokens[-2]) == ((0, len(ids[0]) - 3) if side == "right" else (last - len(ids[0]) + 3, last))
