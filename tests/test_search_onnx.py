@@ -36,7 +36,7 @@ KINDS = {
     "whole": {"penalty": 0.5, "branches": 2, "scope_reader_layers": 2},
     "bare": {"exclusion": "none", "branches": 0, "scope_reader_size": 0},
 }
-MADE = {}
+MADE, GRAPHS = {}, {}
 
 
 @pytest.fixture(params=KINDS)
@@ -54,7 +54,15 @@ def searchers(kind, tmp_path_factory, lively, tiny_config, tokenizer):
         model = load_model(str(folder / "run"), device="cpu")
         index = build_index(write_documents(folder / "documents.jsonl"), folder / "index", model, progress=False)
         MADE[kind] = BoolSearcher(model, index), BoolSearcher(model, index, onnx=True)
+        GRAPHS[kind] = program.graph_of(model)
     return MADE[kind]
+
+
+@pytest.fixture
+def exported(searchers, kind, monkeypatch):
+    """The same without an export: its result is stored."""
+    monkeypatch.setattr(program, "graph_of", lambda model: GRAPHS[kind])
+    return searchers
 
 
 def compare(found, expected):
@@ -146,8 +154,8 @@ def test_weights_that_change_are_seen_when_it_is_asked_for_again(searchers):
     ("name", "decided_by_model"),
     [("operators", True), ("scope", True), *itertools.product(["query_vectors", "penalty"], [True, False])],
 )
-def test_one_that_computes_something_else_is_not_used(searchers, monkeypatch, name, decided_by_model):
-    plain, _ = searchers
+def test_one_that_computes_something_else_is_not_used(exported, monkeypatch, name, decided_by_model):
+    plain, _ = exported
     true_graph = program.open_graph
 
     def off(graph):
@@ -192,8 +200,8 @@ def test_a_plain_encoder_is_refused(tmp_path, lively, tiny_config, tokenizer):
 
 @pytest.mark.parametrize("kind", ["whole"])
 @pytest.mark.parametrize("fails", [None, "to open", "to run"])
-def test_the_page_uses_it_where_it_can(searchers, monkeypatch, fails):
-    plain, _ = searchers
+def test_the_page_uses_it_where_it_can(exported, monkeypatch, fails):
+    plain, _ = exported
     opened = []
     fresh = BoolSearcher(plain.model, plain.index)
     monkeypatch.setattr(commands, "_open_searcher", lambda options: fresh)
@@ -207,8 +215,8 @@ def test_the_page_uses_it_where_it_can(searchers, monkeypatch, fails):
 
 
 @pytest.mark.parametrize("kind", ["whole"])
-def test_an_error_of_the_runtime_is_one_line(searchers, monkeypatch):
-    plain, _ = searchers
+def test_an_error_of_the_runtime_is_one_line(exported, monkeypatch):
+    plain, _ = exported
     monkeypatch.setattr(program, "open_graph", lambda graph: lambda *_: 1 / 0)
     with pytest.raises(RetrievalError, match=r"/run: cannot be run by ONNX Runtime: division by zero$"):
         BoolSearcher(plain.model, plain.index, onnx=True)
