@@ -74,8 +74,10 @@ class Sieve:
 
     def _exact(self, query: Any, k: int) -> tuple[Scores, Ranked]:
         found = self._best_of_wanted(query, k)
-        if found is None:
-            found = self._best_of_one(query, k)
+        return self._best_of_all(query, k) if found is None else found
+
+    def _best_of_all(self, query: Any, k: int) -> tuple[Scores, Ranked]:
+        found = self._best_of_one(query, k)
         return top_k(query, self._vectors, k, device="cpu") if found is None else found
 
     def _best_of_one(self, query: Any, k: int) -> tuple[Scores, Ranked] | None:
@@ -99,9 +101,7 @@ class Sieve:
         given = torch.as_tensor(query, dtype=torch.float64)
         if not torch.isfinite(given).all() or not given[0, -1].any():
             return None  # `neighbours.top_k` says what is wrong, and reads no more where nothing is excluded
-        wanted = first_side(query)
-        found = self._best_of_one(wanted, depth)
-        bounds, ranked = top_k(wanted, self._vectors, depth, device="cpu") if found is None else found
+        bounds, ranked = self._best_of_all(first_side(query), depth)
         rows = np.sort(ranked[0])
         scores = two_sided_scores(given, torch.from_numpy(self._vectors.rows(rows)).double()).float()
         best, places = best_of(lambda start, end: scores[:, start:end], len(rows), k)

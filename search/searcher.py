@@ -361,28 +361,18 @@ class BoolSearcher:
         not_weight: float | None,
     ) -> Found:
         """The same, with the vectors that come of it."""
-        look = self._encoded if self._program is None else self._program
-        return look(tokens, labels, not_scope, not_weight)
-
-    @torch.inference_mode()
-    @quick_kernels()
-    def _encoded(
-        self,
-        tokens: Any,
-        labels: Sequence[int] | None,
-        not_scope: Sequence[int] | None,
-        not_weight: float | None,
-    ) -> Found:
-        """What the model itself gives."""
+        if self._program is not None:
+            return self._program(tokens, labels, not_scope, not_weight)
         from boolbert.sentence_boolbert import query_parts
 
         encoder: Any = self.model.encoder
         if encoder.training:
             encoder.eval()
-        output = encoder({**tokens, **_given(labels, not_scope, not_weight)}, task="query")
-        row = {name: value[0] for name, value in output.items() if isinstance(value, Tensor)}
-        vectors = QueryVectors.of(*query_parts(row, self._is_cosine)[:5])
-        return _found(output["operators"], output["cue_logits"], output.get("scope"))._replace(vectors=vectors)
+        with torch.inference_mode(), quick_kernels():
+            output = encoder({**tokens, **_given(labels, not_scope, not_weight)}, task="query")
+            row = {name: value[0] for name, value in output.items() if isinstance(value, Tensor)}
+            vectors = QueryVectors.of(*query_parts(row, self._is_cosine)[:5])
+            return _found(output["operators"], output["cue_logits"], output.get("scope"))._replace(vectors=vectors)
 
     @cached_property
     def _offset_tokenizer(self) -> Any:
@@ -439,10 +429,6 @@ class BoolSearcher:
     @property
     def _device(self) -> Any:
         return self.model.encoder.device
-
-    def _encode(self, reading: QueryReading, not_weight: float | None) -> QueryVectors:
-        """The vectors of a query as it was read."""
-        return self._scaled_parts(self._vectors(reading, not_weight))
 
     def _scaled_parts(self, parts: QueryVectors) -> QueryVectors:
         """The query's vectors, what it wants and what it excludes, all of one length."""

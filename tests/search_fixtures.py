@@ -19,6 +19,18 @@ def write_documents(path):
     return path
 
 
+# What is asked of two searchers that have to give the same answers, and how.
+QUERIES = ["films but not about war", "books or films", "a", "films about war " * 30]
+OPTIONS = [
+    {},
+    {"operators": []},
+    {"operators": ["not"]},
+    {"not_weight": 0.0},
+    {"not_weight": 2.0},
+    {"excluded": [0]},
+]
+
+
 def write_run(folder, lively, tiny_config, tokenizer, script="quest", **settings):
     """A folder as a training script leaves it; returns the two encoders."""
     encoders = write_dual(folder, lively, tiny_config, tokenizer, **settings)

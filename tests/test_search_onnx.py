@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from search_fixtures import write_baseline, write_documents, write_run
+from search_fixtures import OPTIONS, QUERIES, write_baseline, write_documents, write_run
 
 from boolbert.cli import commands, main
 from boolbert.errors import BoolBertError, RetrievalError
@@ -20,17 +20,6 @@ from boolbert.search.searcher import token_words
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
 
-QUERIES = ["films but not about war", "books or films", "a", "films about war " * 30]
-OPTIONS = [
-    {},
-    {"operators": []},
-    {"operators": ["not"]},
-    {"not_weight": 0.0},
-    {"not_weight": 2.0},
-    {"excluded": [0]},
-    {"hybrid": True},
-    {"look_into": 2},
-]
 # With every part, and with as few as there can be.
 KINDS = {
     "whole": {"penalty": 0.5, "branches": 2, "scope_reader_layers": 2},
@@ -79,7 +68,7 @@ def test_the_same_answers(searchers, kind):
     assert (plain.model.bert.scope_reader is None) == (kind == "bare")
     assert plain._program is None
     for query in QUERIES:
-        for given in OPTIONS:
+        for given in (*OPTIONS, {"hybrid": True}, {"look_into": 2}):
             if kind == "bare" and ("excluded" in given or "look_into" in given):
                 continue
             found, expected = (one.search(query, k=3, **given) for one in (quick, plain))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from search_fixtures import write_documents, write_run
+from search_fixtures import OPTIONS, QUERIES, write_documents, write_run
 
 import boolbert
 from boolbert.cli import main
@@ -17,7 +17,6 @@ from boolbert.search import BoolSearcher, Index, build_index, load_model, quick
 from boolbert.search.quick import KEPT, PROGRAM, SETTINGS, QuickSearcher, keep, quick_searcher
 
 ROOT = Path(boolbert.__file__).parent
-QUERIES = ["films but not about war", "books or films", "a", "films about war " * 30]
 
 
 MADE = []
@@ -62,16 +61,8 @@ def test_the_same_answers(stored):
     quick = quick_searcher(model, index, None)
     assert isinstance(quick, QuickSearcher)
     assert (quick.model.name, quick.model.note) == (searcher.model.name, searcher.model.note)
-    options = [
-        {},
-        {"operators": []},
-        {"operators": ["not"]},
-        {"not_weight": 0.0},
-        {"not_weight": 2.0},
-        {"excluded": [0]},
-    ]
     for query in QUERIES:
-        for given in options:
+        for given in OPTIONS:
             found, expected = (one.search(query, k=3, **given) for one in (quick, searcher))
             assert found.reading == expected.reading
             assert [hit.row for hit in found] == [hit.row for hit in expected]

@@ -61,7 +61,7 @@ def test_the_same_ten_results_as_from_an_index(tmp_path, place, opened, model, f
                 values = [[getattr(hit, number) for hit in answer] for answer in (found, expected)]
                 np.testing.assert_allclose(*values, atol=1e-5)
     for query, operators in QUERIES:
-        parts = stored._encode(stored.read(query, operators), None)
+        parts = stored._scaled_parts(stored._vectors(stored.read(query, operators), None))
         assert (len(parts.vectors) > 1) == ("or" in operators)
         assert (parts.excluded is not None) == (parts.rows is not None) == ("not" in operators)
 

@@ -11,8 +11,8 @@ from transformers import BertConfig, BertModel
 
 from boolbert import BoolBertConfig, BoolBertModel
 from boolbert.configuration_boolbert import LITE, UPGRADED
-from boolbert.modeling_boolbert import BoolBertSelfAttention, ScopeReader
-from boolbert.train.loop import COMPILED_PARTS
+from boolbert.modeling_boolbert import ScopeReader
+from boolbert.train.loop import compile_layers
 from speed.made_up import SIZES, make_batch
 from speed.timing import as_graph, in_turn, peak_mebibytes, save
 
@@ -167,16 +167,12 @@ def compiled_parts(models: list[Any], is_recorded: bool) -> Iterator[None]:
     What was compiled stays for the next time.
     """
     torch._dynamo.config.cache_size_limit = 64
-    for part in (part for model in models for part in model.modules()):
-        if isinstance(part, BoolBertSelfAttention):
-            part.breaks_graphs = is_recorded
-    parts = [layer for model in models for layer in model.encoder.layer]
-    found = [getattr(model, name, None) for model in models for name in COMPILED_PARTS]
-    parts += [part for part in found if part is not None]
-    # In inference the reader has a kernel of its own.
-    parts = [part for part in parts if part.training or not isinstance(part, ScopeReader)]
+    for model in models:
+        compile_layers(model, {"dynamic": False}, is_recorded=is_recorded)
+    parts = [part for model in models for part in model.modules() if part._compiled_call_impl is not None]
     for part in parts:
-        part.compile(dynamic=False)
+        if isinstance(part, ScopeReader) and not part.training:  # in inference it has a kernel of its own
+            part._compiled_call_impl = None
     try:
         yield
     finally:
