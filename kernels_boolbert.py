@@ -89,8 +89,12 @@ class Made(NamedTuple):
     made: tuple[Tensor, ...]
 
     def is_of(self, weights: Sequence[Tensor], stamp: Any) -> bool:
-        pairs = zip(self.weights, weights, strict=True)
-        return self.stamp == stamp and all(seen() is weight for seen, weight in pairs)
+        if self.stamp != stamp:
+            return False
+        for seen, weight in zip(self.weights, weights, strict=True):  # noqa: SIM110 - asked often: half the time of all()
+            if seen() is not weight:
+                return False
+        return True
 
 
 class Kept:
@@ -177,7 +181,7 @@ def weights_of(layer: Any) -> list[Tensor] | None:
     modules = layer._modules
     scope, bias = modules["scope_predictor"], modules["bias_predictor"]
     film, inner = scope._modules.get("film"), bias._modules
-    if film is None or "dense" not in inner:  # somebody's wrapper
+    if film is None or "modulation" not in film._modules or "dense" not in inner:  # somebody's wrapper
         return None
     linears = (
         *(modules["query"], modules["key"], modules["value"], inner["dense"], scope._modules["context"]),

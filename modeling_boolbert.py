@@ -5,7 +5,7 @@ Shapes: B sentences, L tokens, D hidden size, E = 3 operators in the order of `O
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -46,13 +46,11 @@ from .kernels_boolbert import (
 from .kernels_boolbert import scope_logits as fused_scope_logits
 from .short_boolbert import (
     SharedInputs,
-    added_and_normed,
-    fed_forward,
     is_cheaper,
     near_exponent,
-    plain_layer,
     share,
     short_inputs,
+    short_layer,
 )
 from .short_boolbert import cue_logits as short_cue_logits
 from .short_boolbert import scope_logits as short_scope_logits
@@ -736,8 +734,6 @@ class BoolBertAttention(BertAttention):
         self, hidden_states: Tensor, attention_mask: Tensor | None, boolean: tuple[Any, ...], **kwargs: Any
     ) -> Tensor:
         output, _ = self.self(hidden_states, attention_mask, boolean, **kwargs)
-        if boolean and isinstance(boolean[-1], SharedInputs):
-            return added_and_normed(self.output, output, hidden_states, boolean[-1].is_exact)
         return self.output(output, hidden_states)
 
 
@@ -754,8 +750,6 @@ class BoolBertLayer(BertLayer):
     ) -> Tensor:
         attention_output = self.attention(hidden_states, attention_mask, boolean, **kwargs)
         if not self.chunk_size_feed_forward:  # most often; looking up how the function is called takes its time
-            if boolean and isinstance(boolean[-1], SharedInputs):
-                return fed_forward(self, attention_output, boolean[-1].is_exact)
             return self.feed_forward_chunk(attention_output)
         return apply_chunking_to_forward(
             self.feed_forward_chunk, self.chunk_size_feed_forward, self.seq_len_dim, attention_output
@@ -789,17 +783,19 @@ class BoolBertEncoder(KeepsCopies):
         boolean: tuple[Any, ...],
         **kwargs: Any,
     ) -> Tensor:
-        # On a CPU, layers that are plain BERT's are computed in fewer steps.
-        config = self.config
+        # On a CPU, layers are computed in fewer steps.
+        config, shared = self.config, boolean[-1] if boolean and isinstance(boolean[-1], SharedInputs) else None
         is_recorded = kwargs or config.output_hidden_states or config.output_attentions
         is_sdpa = config._attn_implementation == "sdpa"
         is_short = is_sdpa and not is_recorded and is_cheaper(hidden_states, self.training)
-        is_exact = not (boolean and isinstance(boolean[-1], SharedInputs) and not boolean[-1].is_exact)
+        is_exact = shared is None or shared.is_exact
         for layer in self.layer:
             is_boolean = isinstance(layer, BoolBertLayer)
-            if is_short and not (is_boolean and boolean):
-                kinds = BOOLEAN_KINDS if is_boolean else PLAIN_KINDS
-                found = plain_layer(layer, kinds, hidden_states, attention_mask, is_exact)
+            if is_short and not (is_boolean and boolean and shared is None):
+                if is_boolean:
+                    found = short_layer(layer, BOOLEAN_KINDS, hidden_states, boolean_mask, is_exact, shared)
+                else:
+                    found = short_layer(layer, PLAIN_KINDS, hidden_states, attention_mask, is_exact)
                 if found is not None:
                     hidden_states = found
                     continue
@@ -861,30 +857,31 @@ class QueryComposer(nn.Module):
             for tokens, is_there in self.alternatives(scope[:, OR].to(token_mask.dtype) * outside):
                 alternatives.append(masked_mean(hidden_states, tokens))
                 exists.append(is_there)
-        vectors = [self.exclude(one, excluded, has_excluded, not_weight) for one in alternatives]
+        shares = (1.0, PENALISED_SHARE) if self.penalises else (1.0,)
+        vectors, *penalised = self.exclude(torch.stack(alternatives, 1), excluded, has_excluded, not_weight, shares)
         query_mask = torch.cat(exists, 1)
         composed = {
-            "sentence_embedding": vectors[0],
+            "sentence_embedding": vectors[:, 0],
             "query_vectors": self.filled(vectors, query_mask),
             "query_mask": query_mask,
             "wanted_embedding": wanted,
             "excluded_embedding": excluded * has_excluded,
         }
         if self.penalises:
-            less = [self.exclude(one, excluded, has_excluded, not_weight, PENALISED_SHARE) for one in alternatives]
+            (less,) = penalised
             weight = F.softplus(self.penalty.float()) * has_excluded
             if isinstance(not_weight, Tensor):  # who gives a strength asks for one vector
                 given = ~not_weight.to(weight.device).isnan().unsqueeze(1)
-                weight, less = weight * ~given, [torch.where(given, *pair) for pair in zip(vectors, less, strict=True)]
+                weight, less = weight * ~given, torch.where(given.unsqueeze(2), vectors, less)
             elif not_weight is not None:
                 weight, less = torch.zeros_like(weight), vectors
             penalty = torch.cat([weight, self.penalty_above.float().expand_as(weight)], 1)
             composed |= {"search_vectors": self.filled(less, query_mask), "penalty": penalty}
         return composed
 
-    def filled(self, vectors: list[Tensor], exists: Tensor) -> Tensor:
+    def filled(self, vectors: Tensor, exists: Tensor) -> Tensor:
         """(B, 1 + branches, D). Where there is no alternative the first stands again: the largest score is the same."""
-        return torch.where(exists.unsqueeze(-1), torch.stack(vectors, 1), vectors[0].unsqueeze(1))
+        return torch.where(exists.unsqueeze(-1), vectors, vectors[:, :1])
 
     def pool(self, hidden_states: Tensor, token_mask: Tensor) -> Tensor:
         return hidden_states[:, 0] if self.pooling == "cls" else masked_mean(hidden_states, token_mask)
@@ -894,30 +891,34 @@ class QueryComposer(nn.Module):
         wanted: Tensor,
         excluded: Tensor,
         has_excluded: Tensor,
-        not_weight: Tensor | float | None = None,
-        share: float = 1.0,
-    ) -> Tensor:
+        not_weight: Tensor | float | None,
+        shares: Sequence[float],
+    ) -> list[Tensor]:
+        """Vectors (B, K, D) less `excluded` (B, D), for each share of the strength with which it is taken away."""
         if not self.excludes:
-            return wanted
-        a, b = F.normalize(wanted.float(), dim=-1), F.normalize(excluded.float(), dim=-1)
+            return [wanted] * len(shares)
+        a, b = F.normalize(wanted.float(), dim=-1), F.normalize(excluded.float(), dim=-1).unsqueeze(1)
         foreign = b - (a * b).sum(-1, keepdim=True) * a  # what B has besides A
-        weight = self.weight(a, b)
+        weight = self.weight(a, b)  # (B, K, 1)
         if isinstance(not_weight, Tensor):  # (B,), NaN for the learned strength
-            weight = torch.where(not_weight.isnan(), weight.squeeze(-1), not_weight.to(a.device)).unsqueeze(-1)
+            given = not_weight.to(a.device)[:, None, None]
+            weight = torch.where(given.isnan(), weight, given)
         elif not_weight is not None:
             weight = torch.full_like(weight, not_weight)
-        vector = F.normalize(a - share * weight * foreign, dim=-1) * wanted.float().norm(dim=-1, keepdim=True)
-        return torch.where(has_excluded, vector.to(wanted.dtype), wanted)
+        away, length = weight * foreign, wanted.float().norm(dim=-1, keepdim=True)
+        vectors = [F.normalize(a - share * away, dim=-1) * length for share in shares]
+        return [torch.where(has_excluded.unsqueeze(1), vector.to(wanted.dtype), wanted) for vector in vectors]
 
     def searched_weight(self, wanted: Tensor, excluded: Tensor) -> Tensor:
         """How strongly B is taken away from the vectors to search with: (B, 1)."""
         return self.weight(wanted, excluded) * (PENALISED_SHARE if self.penalises else 1.0)
 
     def weight(self, wanted: Tensor, excluded: Tensor) -> Tensor:
-        """How strongly B is taken away: (B, 1)."""
-        raw = self.strength.float().expand(wanted.shape[0], 1)
+        """How strongly B is taken away: (..., 1), for A of (..., D) and B of the same shape or one B for several."""
+        raw = self.strength.float().expand(*wanted.shape[:-1], 1)
         if self.has_head:
-            features = torch.cat([wanted, excluded, wanted * excluded], -1).to(self.dense.weight.dtype)
+            features = torch.cat([wanted, excluded.expand_as(wanted), wanted * excluded], -1)
+            features = features.to(self.dense.weight.dtype)
             raw = raw + self.head_scale * self.head(self.activation(self.dense(features))).float()
         return F.softplus(raw)
 
@@ -1209,6 +1210,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
             kernel=config.conv_kernel,
             heads=heads,
             size=config.hidden_size // heads,
+            hidden=config.bias_hidden_size,
             masked_score=MASKED_SCORE,
             multiple=1 if config._attn_implementation in ("sdpa", "eager") else HEAD_MULTIPLE,
         )
@@ -1232,9 +1234,9 @@ class BoolBertModel(BoolBertPreTrainedModel):
             raise ValueError(f"{expected}, got shape {tuple(operators.shape)}")
         # Reading the values is not possible in a traced graph; there the shape has to do.
         if not is_traced(operators):
-            wrong = operators[(operators != 0) & (operators != 1) & (operators != UNKNOWN)]
-            if wrong.numel():
-                raise ValueError(f"{expected}, got the value {wrong[0].item()}")
+            wrong = [value for value in operators.flatten().tolist() if value not in (0, 1, UNKNOWN)]
+            if wrong:
+                raise ValueError(f"{expected}, got the value {wrong[0]}")
         return operators.to(device=device, dtype=torch.float32)
 
     def _check_inputs(self, input_ids: Tensor | None, inputs_embeds: Tensor | None) -> tuple[int, int]:

@@ -77,8 +77,10 @@ def times(states: Tensor, linear: nn.Linear, is_exact: bool) -> Tensor:
     Where a library rearranges weights, a copy that needs none is faster, by a third with few tokens and on ARM by a
     tenth with many, and rounds otherwise.
     """
-    turned = None if is_exact else turned_weight(states, linear)
-    return F.linear(states, linear.weight if turned is None else turned.T, linear.bias)
+    turned = None if is_exact or linear.bias is None else turned_weight(states, linear)
+    if turned is None:
+        return F.linear(states, linear.weight, linear.bias)
+    return torch.addmm(linear.bias, states.flatten(0, -2), turned).view(*states.shape[:-1], -1)
 
 
 def turned_weight(states: Tensor, linear: nn.Linear) -> Tensor | None:
@@ -128,12 +130,17 @@ def fed_forward(layer: Any, states: Tensor, is_exact: bool) -> Tensor:
     return added_and_normed(layer.output, hidden, states, is_exact)
 
 
-def plain_layer(
-    layer: Any, kinds: Sequence[type[nn.Module]], states: Tensor, mask: Tensor | None, is_exact: bool
+def short_layer(
+    layer: Any,
+    kinds: Sequence[type[nn.Module]],
+    states: Tensor,
+    mask: Tensor | None,
+    is_exact: bool,
+    shared: "SharedInputs | None" = None,
 ) -> Tensor | None:
-    """What a BERT layer without a Boolean bias gives, with torch's own attention; None where somebody has changed it.
+    """What a layer gives, with torch's own attention; None where somebody has changed it.
 
-    `kinds` are those of the layer, its attention block and its self-attention.
+    `kinds` are those of the layer, its attention block and its self-attention; `shared` is for a Boolean bias.
     """
     attention = layer._modules.get("attention")
     inner = None if attention is None else attention._modules.get("self")
@@ -146,10 +153,17 @@ def plain_layer(
         return None
     if inner.is_causal or layer.chunk_size_feed_forward or layer.add_cross_attention:
         return None
-    shape = (*states.shape[:2], inner.num_attention_heads, inner.attention_head_size)
-    query, key, value = (times(states, part, is_exact).view(shape).transpose(1, 2) for part in parts[:3])
+    if shared is None:
+        shape = (*states.shape[:2], inner.num_attention_heads, inner.attention_head_size)
+        query, key, value = (times(states, part, is_exact).view(shape).transpose(1, 2) for part in parts[:3])
+    else:
+        inputs = short_inputs(inner, states, shared, has_padding=mask is None)
+        if inputs is None:
+            return None
+        query, key, value = inputs
     context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=inner.scaling)
-    attended = added_and_normed(attention.output, context.transpose(1, 2).flatten(2), states, is_exact)
+    context = context[..., : inner.attention_head_size].transpose(1, 2).flatten(2)
+    attended = added_and_normed(attention.output, context, states, is_exact)
     return fed_forward(layer, attended, is_exact)
 
 
@@ -252,7 +266,8 @@ def paired_exponents(length: int, window: int, unreached: float) -> Tensor:
 
 
 class SharedInputs(NamedTuple):
-    """What all layers of a call share; see [`share`]. The layers take turns with the memory of `inputs`."""
+    """What all layers of a call share; see [`share`]. They take turns with its memory, of which most entries are
+    views: made once, and not by each layer."""
 
     operators: OperatorRange
     is_exact: bool  # whether query, key and value must be BERT's to the bit
@@ -262,7 +277,16 @@ class SharedInputs(NamedTuple):
     exponent: Tensor  # (B, L, 3), the Gaussian's
     token_mask: Tensor | None  # (B, L, 1, 1); None without padding
     padding: Tensor | None  # (B, L, 1): what is added to the scores of keys
-    inputs: Tensor  # (B, L, 3, heads, width): query, key and value; the rest are parts of it
+    product: Tensor  # (B L, 3 D + E (hidden + kernel heads)), of hidden states and weights
+    projected: Tensor  # (B, L, 3, heads, head size), its first columns
+    own: Tensor  # (B L, E (hidden + kernel heads)), all others
+    experts: Tensor  # (E, B L, hidden), parts of those
+    taps: Tensor  # (B, L, E, kernel heads), the other parts
+    shifts: list[tuple[Tensor, Tensor]]  # own taps of tokens, (B, some of L, E, heads), and what neighbours add to them
+    logits: Tensor  # (B, L, heads, E), all tokens' own taps
+    strength: Tensor  # (E, B L, heads)
+    strengths: Tensor  # (B, L, heads, E), the same memory
+    attended: tuple[Tensor, Tensor, Tensor]  # query, key, value: (B, heads, L, width); the rest are their parts
     projections: Tensor  # (B, L, 3, heads, head size)
     query_columns: Tensor  # (B, L, heads, E)
     key_columns: Tensor  # (B, L, heads, E)
@@ -292,6 +316,7 @@ def share(
     kernel: int,
     heads: int,
     size: int,
+    hidden: int,
     masked_score: float,
     multiple: int,
 ) -> SharedInputs:
@@ -314,11 +339,25 @@ def share(
     is_exact = not bool(in_scope.flatten(1).any(1).all())
     one.fill_(1.0)
 
+    plain, tokens = 3 * heads * size, batch * length
+    product = cue_probs.new_empty(tokens, plain + count * (hidden + kernel * heads))
+    projected, own = product[:, :plain], product[:, plain:]
+    experts, taps = own.view(batch, length, count, -1).split([hidden, kernel * heads], -1)
+    # Tap k of the token at i + k - reach belongs to the token at i.
+    by_tap = taps.unflatten(-1, (kernel, heads))  # (B, L, E, kernel, heads)
+    logits, shifts = by_tap[..., reach, :], []
+    for step in range(1, min(reach + 1, length)):
+        shifts.append((logits[:, step:], by_tap[:, :-step, :, reach - step]))
+        shifts.append((logits[:, :-step], by_tap[:, step:, :, reach + step]))
+    strength = cue_probs.new_empty(count, tokens, heads)
+
     # Behind each head: a column for each operator, one more, and zeros up to a size that attention likes.
     width = size + count + 1
-    inputs = cue_probs.new_zeros(batch, length, 3, heads, width + -width % multiple)
+    inputs = cue_probs.new_empty(batch, length, 3, heads, width + -width % multiple)
+    inputs[..., size:].zero_()
     inputs[:, :, 0, :, size + count].fill_(1.0)
     columns = inputs[..., size : size + count]
+    query, key, value = inputs.transpose(1, 3).unbind(2)
     return SharedInputs(
         operators,
         is_exact,
@@ -328,7 +367,16 @@ def share(
         exponent.transpose(1, 2),
         visible.unsqueeze(-1) if is_padded else None,
         (1 - visible) * masked_score if is_padded else None,
-        inputs,
+        product,
+        projected.view(batch, length, 3, heads, size),
+        own,
+        experts.flatten(0, 1).transpose(0, 1),
+        taps,
+        shifts,
+        logits.transpose(2, 3),
+        strength,
+        strength.view(count, batch, length, heads).permute(1, 2, 3, 0),
+        (query, key, value),
         inputs[..., :size],
         columns[:, :, 0],
         columns[:, :, 1],
@@ -401,43 +449,40 @@ def short_inputs(
     setting = (scaling, *(sampled(weight) for weight in weights[0:6:2]))
     made = keep([*weights, embeddings], setting, lambda: join_layer(weights, embeddings, scaling))
     weight, bias, feature_weight, narrowness, output_weight, output_bias = made
-    (batch, length, _), (first, last) = hidden_states.shape, shared.operators
-    (_, hidden, heads), kernel = output_weight.shape, layer.scope_predictor.kernel
-    chosen, block = slice(NUM_OPERATORS - last, NUM_OPERATORS - first), hidden + kernel * heads
-    start, end = chosen.start * block, chosen.stop * block
+    first, last = shared.operators
+    plain, columns = bias.numel(), shared.own.shape[1]
+    block = columns // (last - first)
+    if feature_weight.shape[1] != NUM_OPERATORS * block or output_weight.shape[1] != shared.experts.shape[2]:
+        return None
 
-    states, plain = hidden_states.flatten(0, 1), bias.numel()
-    if shared.is_exact:
-        own = torch.mm(states, weight[:, plain + start : plain + end])
-        for place, part in enumerate((layer.query, layer.key, layer.value)):
-            shared.projections[:, :, place] = part(hidden_states).view(batch, length, heads, -1)
+    states, start = hidden_states.flatten(0, 1), (NUM_OPERATORS - last) * block
+    end = start + columns
+    if start == 0 and not shared.is_exact:
+        torch.mm(states, weight[:, : plain + end], out=shared.product)
     else:
-        if start == 0:
-            projected, own = torch.mm(states, weight[:, : plain + end]).split([plain, end], -1)
-        else:
-            projected = torch.mm(states, weight[:, :plain])
-            own = torch.mm(states, weight[:, plain + start : plain + end])
-        torch.add(projected.view(shared.projections.shape), bias, out=shared.projections)
+        torch.mm(states, weight[:, plain + start : plain + end], out=shared.own)
+    if shared.is_exact:
+        for place, part in enumerate((layer.query, layer.key, layer.value)):
+            shared.projections[:, :, place] = part(hidden_states).view(shared.projections[:, :, place].shape)
+    else:
+        if start:
+            torch.mm(states, weight[:, :plain], out=shared.product[:, :plain])
+        torch.add(shared.projected, bias, out=shared.projections)
 
-    experts, taps = own.view(batch, length, last - first, block).split([hidden, kernel * heads], -1)
     if shared.token_mask is not None:
-        taps.mul_(shared.token_mask)
+        shared.taps.mul_(shared.token_mask)
     torch.mul(shared.exponent, narrowness, out=shared.position).exp_()
-    own.addmm_(shared.features, feature_weight[:, start:end])
+    shared.own.addmm_(shared.features, feature_weight[:, start:end])
+    for logits, added in shared.shifts:
+        logits += added
+    scope = torch.gt(shared.logits, 0, out=shared.query_columns)
 
-    # Tap k of the token at i + k - reach belongs to the token at i.
-    reach, taps = kernel // 2, taps.unflatten(-1, (kernel, heads))  # (B, L, E, kernel, heads)
-    logits = taps[..., reach, :]
-    for step in range(1, min(reach + 1, length)):
-        logits[:, step:] += taps[:, :-step, :, reach - step]
-        logits[:, :-step] += taps[:, step:, :, reach + step]
-    scope = torch.gt(logits.transpose(2, 3), 0, out=shared.query_columns)
-
-    experts = activated(experts, layer.bias_predictor.activation).flatten(0, 1).transpose(0, 1)  # (E, B L, hidden)
-    strength = torch.baddbmm(output_bias[chosen], experts, output_weight[chosen])  # (E, B L, heads)
+    activation, chosen = layer.bias_predictor.activation, slice(NUM_OPERATORS - last, NUM_OPERATORS - first)
+    experts = activated(shared.experts, activation)
+    torch.baddbmm(output_bias[chosen], experts, output_weight[chosen], out=shared.strength)
     # softplus(x) / scale: the weights have x / scale.
-    strength = F.softplus(strength, beta=scaling).view(-1, batch, length, heads).permute(1, 2, 3, 0)
-    scoped = torch.mul(scope, strength, out=shared.key_columns)
+    torch.ops.aten.softplus.out(shared.strength, scaling, out=shared.strength)
+    scoped = torch.mul(scope, shared.strengths, out=shared.key_columns)
     padding = shared.padding if has_padding else None
     if last == NUM_OPERATORS:
         inside = scoped[..., 0]
@@ -446,10 +491,9 @@ def short_inputs(
         else:
             torch.sub(padding, inside, out=shared.last_column)
         if layer.not_reach == "both":
-            inside.addcmul_(scope[..., 0] - 1, strength[..., 0])
+            inside.addcmul_(scope[..., 0] - 1, shared.strengths[..., 0])
         elif layer.not_reach == "all":
             inside.zero_()
     elif padding is not None:
         shared.last_column.copy_(padding)
-    query, key, value = shared.inputs.transpose(1, 3).unbind(2)
-    return query, key, value
+    return shared.attended

@@ -18,7 +18,9 @@ from importlib import import_module
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # OpenMP reads it with torch
+# As in commands and training (`environment.py`); both are read with torch.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("MIMALLOC_PURGE_DELAY", "100000")
 
 import torch
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from boolbert.arguments import add_document_flags
+from boolbert.environment import keep_freed_memory
 from boolbert.errors import INTERRUPTED, BoolBertError
 from boolbert.terminal import printable, use_any_encoding
 
@@ -256,6 +257,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     is_process = arguments is None
     use_any_encoding()
+    if is_process:
+        keep_freed_memory()
     if is_process and words[:1] == ["search"]:
         gc.set_threshold(*SELDOM)
     try:

@@ -19,6 +19,7 @@ FILES = {
     "arguments": "ground",
     "pages": "ground",
     "terminal": "ground",
+    "environment": "ground",
     "configuration_boolbert": "model",
     "kernels_boolbert": "model",
     "gradients_boolbert": "model",

@@ -13,7 +13,7 @@ from boolbert import kernels_boolbert as kernels
 from boolbert import modeling_boolbert as modeling
 
 OPERATORS = [[1, 1, 1], [0, 0, 1], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
-SHORT = ("short_inputs", "short_cue_logits", "short_scope_logits")
+SHORT = ("short_layer", "short_inputs", "short_cue_logits", "short_scope_logits")
 
 
 @pytest.fixture
@@ -49,6 +49,7 @@ def short_calls(monkeypatch):
 
     for name in SHORT:
         monkeypatch.setattr(modeling, name, noted(name, getattr(modeling, name)))
+    monkeypatch.setattr(short_boolbert, "short_inputs", modeling.short_inputs)
     return calls
 
 
@@ -172,27 +173,31 @@ def test_weights_are_turned_where_that_is_faster_and_bits_do_not_matter(
     assert not turned
 
 
-def test_what_is_asked_of_plain_layers(lively, batch, monkeypatch):
-    """Hidden states, feed-forward in chunks, hooks and changed parts, as BERT's own layers give them."""
-    given, plain_layer = [], modeling.plain_layer
+@pytest.mark.parametrize("is_boolean", [False, True])
+def test_what_is_asked_of_layers(lively, batch, monkeypatch, is_boolean):
+    """Hidden states, feed-forward in chunks, hooks and changed parts, as the plain version gives them."""
+    given, short_layer = [], modeling.short_layer
 
     def noted(*args):
-        found = plain_layer(*args)
+        found = short_layer(*args)
         given.append(found is not None)
         return found
 
-    monkeypatch.setattr(modeling, "plain_layer", noted)
+    monkeypatch.setattr(modeling, "short_layer", noted)
+    inputs = {**batch, "operators": torch.ones(3, 3)} if is_boolean else {**batch, "boolean": False}
+    place = 1 if is_boolean else 0  # of the layer that is changed
 
     def states_of(change, **asked):
         model = lively(boolean_layers=[1])
-        change(model.encoder.layer[0])
+        change(model.encoder.layer[place])
         given.clear()
         with torch.no_grad():
-            short = model(**batch, boolean=False, **asked)
+            short = model(**inputs, **asked)
             with monkeypatch.context() as patch:
                 patch.setattr(modeling, "is_cheaper", lambda *_: False)
-                plain = model(**batch, boolean=False, **asked)
-        assert torch.equal(short.last_hidden_state, plain.last_hidden_state)
+                plain = model(**inputs, **asked)
+        near = {"atol": 1e-5, "rtol": 1e-5} if is_boolean else {"atol": 0, "rtol": 0}
+        torch.testing.assert_close(short.last_hidden_state, plain.last_hidden_state, **near)
         return short, list(given)
 
     def in_chunks(layer):
@@ -201,15 +206,16 @@ def test_what_is_asked_of_plain_layers(lively, batch, monkeypatch):
     def doubled(layer):
         layer.attention.self.key.register_forward_hook(lambda module, inputs, output: 2 * output)
 
+    all_but_this = [layer != place for layer in range(2)]
     ordinary, used = states_of(lambda layer: None)
     assert used == [True, True]
-    assert states_of(in_chunks)[1] == [False, True]
+    assert states_of(in_chunks)[1] == all_but_this
     changed, used = states_of(doubled)
-    assert used == [False, True]
+    assert used == all_but_this
     assert not torch.allclose(changed.last_hidden_state, ordinary.last_hidden_state)
     seen = []
     _, used = states_of(lambda layer: layer.register_forward_hook(lambda *_: seen.append(1)))
-    assert used == [False, True]
+    assert used == all_but_this
     assert len(seen) == 2
     found, used = states_of(lambda layer: None, output_hidden_states=True)
     assert len(found.hidden_states) == 3
@@ -223,7 +229,7 @@ def test_what_is_asked_of_plain_layers(lively, batch, monkeypatch):
         return change
 
     for path in (("attention",), ("attention", "self"), ("attention", "self", "key")):
-        assert states_of(wrapped(*path))[1] == [False, True]
+        assert states_of(wrapped(*path))[1] == all_but_this
     for path in (("attention", "output"), ("intermediate",), ("intermediate", "intermediate_act_fn"), ("output",)):
         assert states_of(wrapped(*path))[1] == [True, True]
 
@@ -235,6 +241,19 @@ def test_what_is_asked_of_plain_layers(lively, batch, monkeypatch):
     assert not torch.allclose(changed.last_hidden_state, ordinary.last_hidden_state)
     seen.clear()
     states_of(lambda layer: layer.intermediate.intermediate_act_fn.register_forward_hook(lambda *_: seen.append(1)))
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("name", ["film", "activation"])
+def test_changed_experts_are_asked(lively, batch, both, name):
+    """Somebody's modulation leaves the layer to the plain version, another activation does not."""
+    model, seen = lively(), []
+    attention = model.encoder.layer[0].attention.self
+    owner = attention.scope_predictor if name == "film" else attention.bias_predictor
+    setattr(owner, name, Around(getattr(owner, name)))
+    owner.get_submodule(name).register_forward_hook(lambda *_: seen.append(1))
+    short, plain = both(model, **batch, operators=torch.ones(3, 3))
+    torch.testing.assert_close(short, plain, atol=1e-5, rtol=1e-5)
     assert len(seen) == 2
 
 
@@ -259,8 +278,8 @@ def test_a_whole_layer_that_somebody_replaced_is_asked(lively, batch):
 
 def test_what_was_recorded_once_does_not_slow_down_what_follows(lively, batch, monkeypatch):
     model, given = lively(boolean_layers=[1]), []
-    plain_layer = modeling.plain_layer
-    monkeypatch.setattr(modeling, "plain_layer", lambda *args: given.append(plain_layer(*args)) or given[-1])
+    short_layer = modeling.short_layer
+    monkeypatch.setattr(modeling, "short_layer", lambda *args: given.append(short_layer(*args)) or given[-1])
     with torch.no_grad():
         assert len(model(**batch, boolean=False, output_hidden_states=True).hidden_states) == 3
         assert not given

@@ -1,0 +1,28 @@
+"""What libraries read when they are loaded is set before torch is, and a user's own setting stays."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+NAME = "MIMALLOC_PURGE_DELAY"
+SHOWN = f"import os, sys; print(os.environ.get({NAME!r}), 'torch' in sys.modules)"
+COMMAND = "import sys; sys.argv = ['boolbert', 'data', 'summary', 'nowhere']; from boolbert.cli import main; main()"
+
+
+@pytest.mark.parametrize("code", ["import boolbert.train", "import boolbert.eval", COMMAND])
+@pytest.mark.parametrize("own", [None, "10"])
+def test_freed_memory_is_kept(code, own):
+    environment = {name: value for name, value in os.environ.items() if name != NAME}
+    environment |= {} if own is None else {NAME: own}
+    words = [sys.executable, "-c", f"{code}; {SHOWN}"]
+    found = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout.split()[-2:]
+    assert found == [own or "100000", "False"]
+
+
+def test_a_library_sets_nothing():
+    environment = {name: value for name, value in os.environ.items() if name != NAME}
+    words = [sys.executable, "-c", f"import boolbert; boolbert.BoolBertModel; {SHOWN}"]
+    found = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout.split()[-2:]
+    assert found == ["None", "True"]
