@@ -26,6 +26,9 @@ def use_this_folder() -> None:
 def main() -> None:
     if find_spec("boolbert") is None:
         use_this_folder()
+    from boolbert.environment import keep_freed_memory
+
+    keep_freed_memory()
     from boolbert.search import BoolSearcher
     from boolbert.serve.engine import Engine
     from boolbert.serve.page import EXAMPLES, serve

@@ -158,12 +158,12 @@ def joined_weights(
 
 def are_untouched(modules: Sequence[nn.Module], kinds: Sequence[type[nn.Module]]) -> bool:
     """Whether modules are what their classes say, the first ones exactly of these kinds: no adapter, no quantised
-    weight, nobody's hook."""
+    weight, nobody's hook, not compiled by themselves."""
     for module, kind in zip(modules, kinds, strict=False):
         if type(module) is not kind:
             return False
     for module in modules:
-        if module._backward_hooks or module._backward_pre_hooks:
+        if module._backward_hooks or module._backward_pre_hooks or module._compiled_call_impl is not None:
             return False
         if module._forward_pre_hooks or module._forward_hooks or "forward" in module.__dict__:
             # transformers leaves its recording hooks behind; where something is recorded nobody asks here.

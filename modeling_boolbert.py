@@ -12,8 +12,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.modules import module as module_hooks
 from transformers import initialization as init
 from transformers.activations import ACT2FN
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import create_bidirectional_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.bert.modeling_bert import (
@@ -761,6 +763,13 @@ PLAIN_KINDS = (BertLayer, BertAttention, BertSelfAttention)
 BOOLEAN_KINDS = (BoolBertLayer, BoolBertAttention, BoolBertSelfAttention)
 
 
+def has_plain_attention(config: BoolBertConfig) -> bool:
+    """Whether attention is torch's own, and nobody watches all modules."""
+    if module_hooks._global_forward_hooks or module_hooks._global_forward_pre_hooks:
+        return False
+    return config._attn_implementation == "sdpa" and ALL_ATTENTION_FUNCTIONS["sdpa"] is sdpa_attention_forward
+
+
 class BoolBertEncoder(KeepsCopies):
     """The stack of layers, Boolean-aware where the configuration says so."""
 
@@ -785,9 +794,9 @@ class BoolBertEncoder(KeepsCopies):
     ) -> Tensor:
         # On a CPU, layers are computed in fewer steps.
         config, shared = self.config, boolean[-1] if boolean and isinstance(boolean[-1], SharedInputs) else None
-        is_recorded = kwargs or config.output_hidden_states or config.output_attentions
-        is_sdpa = config._attn_implementation == "sdpa"
-        is_short = is_sdpa and not is_recorded and is_cheaper(hidden_states, self.training)
+        is_asked = any(value is not None and value is not False for value in kwargs.values())
+        is_recorded = is_asked or config.output_hidden_states or config.output_attentions
+        is_short = not is_recorded and is_cheaper(hidden_states, self.training) and has_plain_attention(config)
         is_exact = shared is None or shared.is_exact
         for layer in self.layer:
             is_boolean = isinstance(layer, BoolBertLayer)
@@ -844,6 +853,7 @@ class QueryComposer(nn.Module):
         self, hidden_states: Tensor, token_mask: Tensor, scope: Tensor | None, not_weight: Tensor | float | None = None
     ) -> dict[str, Tensor]:
         """`scope` (B, E, L), 0/1 and 0 for operators that are off; `not_weight` stands in for the learned strength."""
+        not_weight = not_weight.reshape(-1) if isinstance(not_weight, Tensor) else not_weight
         pooled = self.pool(hidden_states, token_mask)
         inside = torch.zeros_like(token_mask) if scope is None else scope[:, NOT].to(token_mask.dtype) * token_mask
         outside = token_mask - inside
@@ -861,7 +871,7 @@ class QueryComposer(nn.Module):
         vectors, *penalised = self.exclude(torch.stack(alternatives, 1), excluded, has_excluded, not_weight, shares)
         query_mask = torch.cat(exists, 1)
         composed = {
-            "sentence_embedding": vectors[:, 0],
+            "sentence_embedding": vectors[:, 0].contiguous(),
             "query_vectors": self.filled(vectors, query_mask),
             "query_mask": query_mask,
             "wanted_embedding": wanted,

@@ -65,10 +65,14 @@ def are_countable(weights: Sequence[Tensor]) -> bool:
     return all(weight.dtype == torch.float32 and not weight.is_inference() for weight in weights)
 
 
+def is_plain_gelu(activation: Any) -> bool:
+    """Whether an activation is GELU, and nobody watches it."""
+    return is_gelu(activation) and are_untouched((activation,), ())
+
+
 def activated(states: Tensor, activation: Any) -> Tensor:
     """What an activation gives for states that nobody else needs: GELU in their own memory."""
-    is_plain = is_gelu(activation) and are_untouched((activation,), ())
-    return torch.ops.aten.gelu_(states) if is_plain else activation(states)
+    return torch.ops.aten.gelu_(states) if is_plain_gelu(activation) else activation(states)
 
 
 def times(states: Tensor, linear: nn.Linear, is_exact: bool) -> Tensor:
@@ -112,9 +116,9 @@ def added_and_normed(part: Any, states: Tensor, residual: Tensor, is_exact: bool
     turned = None if is_exact or dense.bias is None else turned_weight(states, dense)
     if turned is None:
         return norm(times(states, dense, is_exact).add_(residual))
-    added = residual + dense.bias  # to which the product is added, instead of the other way round: a pass less
-    added.flatten(0, 1).addmm_(states.flatten(0, 1), turned)
-    return norm(added)
+    # To this the product is added, instead of the other way round: a pass less.
+    added = (residual.flatten(0, 1) + dense.bias).addmm_(states.flatten(0, 1), turned)
+    return norm(added.view(residual.shape))
 
 
 def fed_forward(layer: Any, states: Tensor, is_exact: bool) -> Tensor:
@@ -278,7 +282,7 @@ class SharedInputs(NamedTuple):
     token_mask: Tensor | None  # (B, L, 1, 1); None without padding
     padding: Tensor | None  # (B, L, 1): what is added to the scores of keys
     product: Tensor  # (B L, 3 D + E (hidden + kernel heads)), of hidden states and weights
-    projected: Tensor  # (B, L, 3, heads, head size), its first columns
+    projected: Tensor | None  # (B, L, 3, heads, head size), its first columns; neither has them if `is_exact`
     own: Tensor  # (B L, E (hidden + kernel heads)), all others
     experts: Tensor  # (E, B L, hidden), parts of those
     taps: Tensor  # (B, L, E, kernel heads), the other parts
@@ -286,7 +290,7 @@ class SharedInputs(NamedTuple):
     logits: Tensor  # (B, L, heads, E), all tokens' own taps
     strength: Tensor  # (E, B L, heads)
     strengths: Tensor  # (B, L, heads, E), the same memory
-    attended: tuple[Tensor, Tensor, Tensor]  # query, key, value: (B, heads, L, width); the rest are their parts
+    inputs: tuple[Tensor, Tensor, Tensor]  # query, key, value: (B, heads, L, width); the rest are their parts
     projections: Tensor  # (B, L, 3, heads, head size)
     query_columns: Tensor  # (B, L, heads, E)
     key_columns: Tensor  # (B, L, heads, E)
@@ -339,7 +343,7 @@ def share(
     is_exact = not bool(in_scope.flatten(1).any(1).all())
     one.fill_(1.0)
 
-    plain, tokens = 3 * heads * size, batch * length
+    plain, tokens = 0 if is_exact else 3 * heads * size, batch * length
     product = cue_probs.new_empty(tokens, plain + count * (hidden + kernel * heads))
     projected, own = product[:, :plain], product[:, plain:]
     experts, taps = own.view(batch, length, count, -1).split([hidden, kernel * heads], -1)
@@ -359,28 +363,28 @@ def share(
     columns = inputs[..., size : size + count]
     query, key, value = inputs.transpose(1, 3).unbind(2)
     return SharedInputs(
-        operators,
-        is_exact,
-        embeddings,
-        features.flatten(0, 1),
-        position,
-        exponent.transpose(1, 2),
-        visible.unsqueeze(-1) if is_padded else None,
-        (1 - visible) * masked_score if is_padded else None,
-        product,
-        projected.view(batch, length, 3, heads, size),
-        own,
-        experts.flatten(0, 1).transpose(0, 1),
-        taps,
-        shifts,
-        logits.transpose(2, 3),
-        strength,
-        strength.view(count, batch, length, heads).permute(1, 2, 3, 0),
-        (query, key, value),
-        inputs[..., :size],
-        columns[:, :, 0],
-        columns[:, :, 1],
-        inputs[:, :, 1, :, size + count],
+        operators=operators,
+        is_exact=is_exact,
+        embeddings=embeddings,
+        features=features.flatten(0, 1),
+        position=position,
+        exponent=exponent.transpose(1, 2),
+        token_mask=visible.unsqueeze(-1) if is_padded else None,
+        padding=(1 - visible) * masked_score if is_padded else None,
+        product=product,
+        projected=None if is_exact else projected.view(batch, length, 3, heads, size),
+        own=own,
+        experts=experts.flatten(0, 1).transpose(0, 1),
+        taps=taps,
+        shifts=shifts,
+        logits=logits.transpose(2, 3),
+        strength=strength,
+        strengths=strength.view(count, batch, length, heads).permute(1, 2, 3, 0),
+        inputs=(query, key, value),
+        projections=inputs[..., :size],
+        query_columns=columns[:, :, 0],
+        key_columns=columns[:, :, 1],
+        last_column=inputs[:, :, 1, :, size + count],
     )
 
 
@@ -444,7 +448,7 @@ def short_inputs(
     U = [s_e, 1] and V = [s_e b_e, -s_not b_not + padding]: (1 - s_i) s_j b_j is s_j b_j less s_i s_j b_j.
     """
     weights, embeddings, scaling = weights_of(layer), shared.embeddings, layer.scaling
-    if weights is None or not are_countable(weights):
+    if weights is None or not are_countable(weights) or layer.scope_predictor.training:
         return None
     setting = (scaling, *(sampled(weight) for weight in weights[0:6:2]))
     made = keep([*weights, embeddings], setting, lambda: join_layer(weights, embeddings, scaling))
@@ -452,7 +456,9 @@ def short_inputs(
     first, last = shared.operators
     plain, columns = bias.numel(), shared.own.shape[1]
     block = columns // (last - first)
-    if feature_weight.shape[1] != NUM_OPERATORS * block or output_weight.shape[1] != shared.experts.shape[2]:
+    if bias.shape != shared.projections.shape[2:] or output_weight.shape[1] != shared.experts.shape[2]:
+        return None  # a layer of other sizes than the configuration's
+    if feature_weight.shape != (shared.features.shape[1], NUM_OPERATORS * block):
         return None
 
     states, start = hidden_states.flatten(0, 1), (NUM_OPERATORS - last) * block
@@ -461,7 +467,7 @@ def short_inputs(
         torch.mm(states, weight[:, : plain + end], out=shared.product)
     else:
         torch.mm(states, weight[:, plain + start : plain + end], out=shared.own)
-    if shared.is_exact:
+    if shared.projected is None:
         for place, part in enumerate((layer.query, layer.key, layer.value)):
             shared.projections[:, :, place] = part(hidden_states).view(shared.projections[:, :, place].shape)
     else:
@@ -478,7 +484,11 @@ def short_inputs(
     scope = torch.gt(shared.logits, 0, out=shared.query_columns)
 
     activation, chosen = layer.bias_predictor.activation, slice(NUM_OPERATORS - last, NUM_OPERATORS - first)
-    experts = activated(shared.experts, activation)
+    if is_plain_gelu(activation):
+        experts = torch.ops.aten.gelu_(shared.experts)
+    else:  # somebody's: it gets what the plain version gives it, in memory of its own
+        experts = shared.experts.transpose(0, 1).unflatten(0, hidden_states.shape[:2])  # (B, L, E, hidden)
+        experts = activation(experts.flip(2)).flip(2).flatten(0, 1).transpose(0, 1)
     torch.baddbmm(output_bias[chosen], experts, output_weight[chosen], out=shared.strength)
     # softplus(x) / scale: the weights have x / scale.
     torch.ops.aten.softplus.out(shared.strength, scaling, out=shared.strength)
@@ -496,4 +506,4 @@ def short_inputs(
             inside.zero_()
     elif padding is not None:
         shared.last_column.copy_(padding)
-    return shared.attended
+    return shared.inputs

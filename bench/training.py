@@ -16,7 +16,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as in training; OpenMP reads it with torch
+# As in training (`environment.py`); both are read with torch.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("MIMALLOC_PURGE_DELAY", "100000")
 
 import torch
 

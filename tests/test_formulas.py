@@ -240,6 +240,27 @@ def test_query_vectors(lively, batch, pooling, branches):
     assert_close(got["sentence_embedding"], got["query_vectors"][:, 0])
 
 
+def test_a_given_strength_in_all_its_forms(lively, batch):
+    """A number, a tensor of one, one for each sentence, NaN for the learned one; and vectors that can be saved."""
+    model = lively(branches=2, penalty=1.0)
+    operators, learned = torch.ones(3, 3, dtype=torch.long), float("nan")
+    with torch.no_grad():
+        own = model(**batch, operators=operators)
+        expected = model(**batch, operators=operators, not_weight=0.4)
+        for given in ([0.4], [0.4] * 3, [[0.4]] * 3):
+            found = model(**batch, operators=operators, not_weight=torch.tensor(given))
+            assert torch.equal(found.query_vectors, expected.query_vectors)
+            assert torch.equal(found.search_vectors, expected.search_vectors)
+        found = model(**batch, operators=operators, not_weight=torch.tensor(0.4))
+        mixed = model(**batch, operators=operators, not_weight=torch.tensor([learned, 0.4, learned]))
+    assert torch.equal(found.penalty, expected.penalty)
+    for name in ("query_vectors", "search_vectors", "penalty", "sentence_embedding"):
+        assert torch.equal(mixed[name][0], own[name][0])
+        assert torch.equal(mixed[name][1], expected[name][1])
+    assert not torch.equal(own.query_vectors, expected.query_vectors)
+    assert own.sentence_embedding.is_contiguous()
+
+
 def test_products_for_few_numbers_in_eights(lively, batch, monkeypatch):
     """As on a GPU: zeros behind three columns or rows change neither a product nor its gradients."""
     found = []

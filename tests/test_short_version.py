@@ -245,16 +245,80 @@ def test_what_is_asked_of_layers(lively, batch, monkeypatch, is_boolean):
 
 
 @pytest.mark.parametrize("name", ["film", "activation"])
-def test_changed_experts_are_asked(lively, batch, both, name):
-    """Somebody's modulation leaves the layer to the plain version, another activation does not."""
+def test_changed_experts_are_asked(lively, batch, both, short_calls, name):
+    """Somebody's modulation leaves the layer to the plain version, another activation does not. It gets what it would
+    get there, and may keep it."""
     model, seen = lively(), []
     attention = model.encoder.layer[0].attention.self
     owner = attention.scope_predictor if name == "film" else attention.bias_predictor
     setattr(owner, name, Around(getattr(owner, name)))
-    owner.get_submodule(name).register_forward_hook(lambda *_: seen.append(1))
+    owner.get_submodule(name).register_forward_hook(
+        lambda module, inputs, output: seen.append((inputs[0], inputs[0].clone()))
+    )
+    short_calls.clear()
     short, plain = both(model, **batch, operators=torch.ones(3, 3))
     torch.testing.assert_close(short, plain, atol=1e-5, rtol=1e-5)
-    assert len(seen) == 2
+    assert [is_given for step, is_given in short_calls if step == "short_layer"] == [name == "activation", True]
+    (first, first_then), (second, _) = seen
+    torch.testing.assert_close(first, second, atol=1e-5, rtol=1e-5)
+    assert torch.equal(first, first_then)
+
+
+def test_layers_of_other_sizes_are_left_to_the_plain_version(lively, batch, both, short_calls):
+    for settings in ({"conv_kernel": 5}, {"bias_hidden_size": 4}, {"num_attention_heads": 4}):
+        model = lively()
+        model.encoder.layer[0] = lively(**settings).encoder.layer[0]
+        short_calls.clear()
+        short, plain = both(model, **batch, operators=torch.ones(3, 3))
+        torch.testing.assert_close(short, plain, atol=1e-5, rtol=1e-5)
+        assert [is_given for step, is_given in short_calls if step == "short_layer"] == [False, True]
+
+
+def test_noise_that_somebody_switched_on_is_honoured(lively, batch):
+    model = lively()
+    model.encoder.layer[0].attention.self.scope_predictor.train()
+    with torch.no_grad():
+        first, second = (model(**batch, operators=torch.ones(3, 3)).last_hidden_state for _ in range(2))
+    assert not torch.allclose(first, second)
+
+
+def test_states_whose_memory_is_in_another_order(lively, batch, both, rearranging):
+    """Sequences first, as a hook or a replaced part may give them."""
+    model = lively()
+    model.embeddings.register_forward_hook(
+        lambda module, inputs, output: output.transpose(0, 1).contiguous().transpose(0, 1)
+    )
+    short, plain = both(model, **batch, operators=torch.ones(3, 3))
+    torch.testing.assert_close(short, plain, atol=1e-5, rtol=1e-5)
+
+
+def test_who_watches_all_layers_sees_them(lively, batch, short_calls, monkeypatch):
+    """By hooks of all modules, by an attention of their own, by compiling a layer."""
+    model, seen = lively(), []
+
+    def layers_given():
+        short_calls.clear()
+        with torch.no_grad():
+            model(**batch, operators=torch.ones(3, 3), output_attentions=False)
+        return [is_given for step, is_given in short_calls if step == "short_layer"]
+
+    assert layers_given() == [True, True]
+    hook = nn.modules.module.register_module_forward_hook(lambda module, *_: seen.append(type(module)))
+    assert layers_given() == []
+    assert seen.count(modeling.BoolBertLayer) == 2
+    hook.remove()
+    sdpa = modeling.ALL_ATTENTION_FUNCTIONS["sdpa"]
+    monkeypatch.setitem(modeling.ALL_ATTENTION_FUNCTIONS, "sdpa", lambda *args, **kwargs: sdpa(*args, **kwargs))
+    assert layers_given() == []
+    monkeypatch.undo()
+
+
+def test_a_layer_that_was_compiled_is_the_compiled_one(lively, batch):
+    model, compiled = lively(), []
+    model.encoder.layer[0].compile(backend=lambda graph, _: compiled.append(graph) or graph.forward)
+    with torch.no_grad():
+        model(**batch, operators=torch.ones(3, 3))
+    assert compiled
 
 
 class Around(nn.Module):
