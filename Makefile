@@ -33,8 +33,8 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(VENV) || \
 		{ echo "Could not create $(VENV). On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	@echo "Setting up $(VENV); this happens once."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@mkdir -p $(TYPES) && ln -sfn "$(CURDIR)" $(TYPES)/boolbert
 	@touch $@
 
@@ -58,7 +58,7 @@ test-kernels: $(KERNELS)/.installed
 	PYTHONPATH=$(KERNELS) TRITON_INTERPRET=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal tests/test_kernels.py tests/test_gradients.py
 
 $(KERNELS)/.installed: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --no-deps --target $(KERNELS) triton==3.6.0 numpy==2.2.6
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --upgrade --no-deps --target $(KERNELS) triton==3.6.0 numpy==2.2.6
 	@touch $@
 
 check: $(STAMP)

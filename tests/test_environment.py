@@ -11,8 +11,9 @@ SHOWN = f"import os, sys; print(os.environ.get({NAME!r}), 'torch' in sys.modules
 COMMAND = "import sys; sys.argv = ['boolbert', 'data', 'summary', 'nowhere']; from boolbert.cli import main; main()"
 
 
-@pytest.mark.parametrize("code", ["import boolbert.train", "import boolbert.eval", COMMAND])
-@pytest.mark.parametrize("own", [None, "10"])
+@pytest.mark.parametrize(
+    ("code", "own"), [("import boolbert.train", None), ("import boolbert.eval", "10"), (COMMAND, None)]
+)
 def test_freed_memory_is_kept(code, own):
     environment = {name: value for name, value in os.environ.items() if name != NAME}
     environment |= {} if own is None else {NAME: own}
