@@ -33,8 +33,8 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(VENV) || \
 		{ echo "Could not create $(VENV). On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	@echo "Setting up $(VENV); this happens once."
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@mkdir -p $(TYPES) && ln -sfn "$(CURDIR)" $(TYPES)/boolbert
 	@touch $@
 
