@@ -463,15 +463,15 @@ def short_inputs(
 
     states, start = hidden_states.flatten(0, 1), (NUM_OPERATORS - last) * block
     end = start + columns
-    if start == 0 and not shared.is_exact:
-        torch.mm(states, weight[:, : plain + end], out=shared.product)
-    else:
-        torch.mm(states, weight[:, plain + start : plain + end], out=shared.own)
     if shared.projected is None:
+        torch.mm(states, weight[:, plain + start : plain + end], out=shared.own)
         for place, part in enumerate((layer.query, layer.key, layer.value)):
             shared.projections[:, :, place] = part(hidden_states).view(shared.projections[:, :, place].shape)
     else:
-        if start:
+        if start == 0:
+            torch.mm(states, weight[:, : plain + end], out=shared.product)
+        else:
+            torch.mm(states, weight[:, plain + start : plain + end], out=shared.own)
             torch.mm(states, weight[:, :plain], out=shared.product[:, :plain])
         torch.add(shared.projected, bias, out=shared.projections)
 

@@ -11,19 +11,20 @@ SHOWN = f"import os, sys; print(os.environ.get({NAME!r}), 'torch' in sys.modules
 COMMAND = "import sys; sys.argv = ['boolbert', 'data', 'summary', 'nowhere']; from boolbert.cli import main; main()"
 
 
+def found_after(code, own=None):
+    """The setting after some code, and whether torch is loaded by then."""
+    environment = {name: value for name, value in os.environ.items() if name != NAME}
+    environment |= {} if own is None else {NAME: own}
+    words = [sys.executable, "-c", f"{code}; {SHOWN}"]
+    return subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout.split()[-2:]
+
+
 @pytest.mark.parametrize(
     ("code", "own"), [("import boolbert.train", None), ("import boolbert.eval", "10"), (COMMAND, None)]
 )
 def test_freed_memory_is_kept(code, own):
-    environment = {name: value for name, value in os.environ.items() if name != NAME}
-    environment |= {} if own is None else {NAME: own}
-    words = [sys.executable, "-c", f"{code}; {SHOWN}"]
-    found = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout.split()[-2:]
-    assert found == [own or "100000", "False"]
+    assert found_after(code, own) == [own or "100000", "False"]
 
 
 def test_a_library_sets_nothing():
-    environment = {name: value for name, value in os.environ.items() if name != NAME}
-    words = [sys.executable, "-c", f"import boolbert; boolbert.BoolBertModel; {SHOWN}"]
-    found = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout.split()[-2:]
-    assert found == ["None", "True"]
+    assert found_after("import boolbert; boolbert.BoolBertModel") == ["None", "True"]
