@@ -10,9 +10,9 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .cli.fit import fit
     from .configuration_boolbert import OPERATORS, BoolBertConfig
     from .modeling_boolbert import BoolBertForPreTraining, BoolBertModel, BoolBertOutput
+    from .train.fit import fit
     from .train.upgrade import upgrade
 
 __version__ = "0.1.0"
@@ -35,7 +35,7 @@ _HOME = {
     "BoolBertOutput": "modeling_boolbert",
 }
 # What the commands of these names do, for Python.
-_COMMANDS = {"fit": "cli.fit", "upgrade": "train.upgrade"}
+_COMMANDS = {"fit": "train.fit", "upgrade": "train.upgrade"}
 
 
 def register() -> None:

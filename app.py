@@ -26,7 +26,7 @@ def use_this_folder() -> None:
 def main() -> None:
     if find_spec("boolbert") is None:
         use_this_folder()
-    from boolbert.environment import keep_freed_memory
+    from boolbert.core.environment import keep_freed_memory
 
     keep_freed_memory()
     from boolbert.search import BoolSearcher

@@ -15,13 +15,13 @@ from huggingface_hub import get_token
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
 
-from boolbert.errors import HubError, run_script
+from boolbert.core.errors import HubError, run_script
+from boolbert.core.runs import Run
 from boolbert.hub.assemble import assemble, published_files
 from boolbert.hub.card import write_card
 from boolbert.hub.check import check
 from boolbert.hub.publish import create, publish
 from boolbert.hub.refuse import refusals, uncommitted
-from boolbert.runs import Run
 
 
 def prepare(run: Path, repo: str, folder: Path) -> None:

@@ -23,8 +23,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
+from boolbert.core.errors import BoolBertError, optional, run_script
 from boolbert.data import Quest
-from boolbert.errors import BoolBertError, optional, run_script
 from boolbert.retrieval.models import is_cosine, load_encoder
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.ranking import r_precision, recall_at_k

@@ -34,13 +34,13 @@ from typing import Any
 
 import numpy as np
 
+from boolbert.core.errors import BoolBertError, run_script
+from boolbert.core.files import whole_file
+from boolbert.core.tables import aligned, number
 from boolbert.data import Corpus, DataWarning, Gold
 from boolbert.data.own import OwnDocuments, make_queries
 from boolbert.data.own.queries import WEIGHTS
 from boolbert.data.tasks import Task, quest_task
-from boolbert.errors import BoolBertError, run_script
-from boolbert.files import whole_file
-from boolbert.tables import aligned, number
 
 SYSTEMS = ("bm25", "untrained", "upgrade", "sentences", "bert", "fit")
 METRICS = {"recall@20": "R@20", "recall@100": "R@100", "mrr@10": "MRR", "r_precision": "R-prec", "negated": "negated"}
@@ -138,7 +138,7 @@ def mixed(run: Path, start: Path, share: float) -> Path:
 
 def train(system: str, seed: int, options: argparse.Namespace) -> Path:
     """A trained model's folder; what is there already is not trained again."""
-    from boolbert.runs import Run
+    from boolbert.core.runs import Run
     from boolbert.train.arguments import parse_arguments as parse_flags
     from boolbert.train.quest import QuestArguments
     from boolbert.train.retrieval_run import train_on_made

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from boolbert.errors import BoolBertError, optional
-from boolbert.terminal import print_json, printable
+from boolbert.core.errors import BoolBertError, optional
+from boolbert.core.terminal import print_json, printable
 
 
 def index(options: Namespace) -> None:

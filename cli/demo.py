@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from boolbert.errors import INTERRUPTED, BoolBertError
-from boolbert.files import read_json, write_json
-from boolbert.runs import Run
+from boolbert.core.errors import INTERRUPTED, BoolBertError
+from boolbert.core.files import read_json, write_json
+from boolbert.core.runs import Run
 
 PACKAGE = Path(__file__).resolve().parent.parent
 OUTPUT, QUICK_OUTPUT = Path("runs/demo"), Path("runs/demo-quick")

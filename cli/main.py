@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from boolbert.arguments import add_document_flags
-from boolbert.environment import keep_freed_memory
-from boolbert.errors import INTERRUPTED, BoolBertError
-from boolbert.terminal import printable, use_any_encoding
+from boolbert.core.arguments import add_document_flags
+from boolbert.core.environment import keep_freed_memory
+from boolbert.core.errors import INTERRUPTED, BoolBertError
+from boolbert.core.terminal import printable, use_any_encoding
 
 from . import commands
 
@@ -38,7 +38,7 @@ TOOLS = {
     ("data", "countries"): ("boolbert.data.countries.__main__", "write the embedded countries into a folder"),
     ("data", "sentences"): ("boolbert.data.sentences.__main__", "write Boolean sentences for pretraining"),
     ("data", "cues"): ("boolbert.boolean.measure", "how well the cue lexicon tells the operators of queries"),
-    ("fit",): ("boolbert.cli.fit", "train on Boolean queries made from your documents, and index them"),
+    ("fit",): ("boolbert.train.fit", "train on Boolean queries made from your documents, and index them"),
     ("eval",): ("boolbert.eval.own_queries", "measure an index on a few queries of your own"),
     ("upgrade",): ("boolbert.train.upgrade", "turn a sentence-transformers model into one that obeys NOT"),
     ("publish",): ("boolbert.hub_upload", "check a finished run and publish it on the Hugging Face Hub"),

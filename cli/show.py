@@ -3,10 +3,10 @@
 import shutil
 from collections.abc import Sequence
 
+from boolbert.core.terminal import fitted, printable
 from boolbert.search.explain import Change, Explanation, listed
 from boolbert.search.reading import QueryReading, Run
 from boolbert.search.searcher import Answer, Hit
-from boolbert.terminal import fitted, printable
 
 from .colours import foreground, has_colour, paint
 

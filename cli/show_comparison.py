@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boolbert.boolean.operators import SHORT_NAMES
+from boolbert.core.tables import aligned, number
+from boolbert.core.terminal import fitted, printable
 from boolbert.eval.pictures import ordered
 from boolbert.eval.report import MARKS
-from boolbert.tables import aligned, number
-from boolbert.terminal import fitted, printable
 
 from .colours import has_colour, paint
 

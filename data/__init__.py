@@ -1,6 +1,6 @@
 """Data: one schema, readers for QUEST, BoolQuestions, SetBERT and MS MARCO files, the embedded default, samplers."""
 
-from ..errors import DataError, DataWarning
+from ..core.errors import DataError, DataWarning
 from .boolquestions import BoolQuestions
 from .corpus import Corpus
 from .gold import Gold, link_gold

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from ..errors import DataError
+from ..core.errors import DataError
 from .corpus import Corpus
 from .country_questions import CountryQuestions
 from .gold import Gold, link_gold

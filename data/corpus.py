@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from ..errors import DataError, DataWarning, first_few
+from ..core.errors import DataError, DataWarning, first_few
 from .schema import Document
 
 

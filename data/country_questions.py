@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from ..errors import DataError
+from ..core.errors import DataError
 from .hard_negatives import HardNegatives
 from .quest import Quest
 from .rows import Row

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import DataError, DataWarning, first_few
+from ..core.errors import DataError, DataWarning, first_few
 from .corpus import Corpus
 
 Rows = npt.NDArray[np.int32]

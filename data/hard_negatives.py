@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..boolean.operators import VIOLATIONS, Pattern
-from ..errors import DataError
+from ..core.errors import DataError
 from .gold import Gold, Rows
 from .schema import Query
 

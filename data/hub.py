@@ -6,7 +6,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ..errors import DataError
+from ..core.errors import DataError
 from .rows import Row
 from .tables import Source
 

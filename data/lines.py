@@ -9,7 +9,7 @@ from typing import IO, cast
 
 from tqdm import tqdm
 
-from ..errors import DataError
+from ..core.errors import DataError
 
 _TICK = 1000  # lines between two looks at the progress
 _DELAY = 2.0  # seconds until the progress bar comes up

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import DataError, shorten
+from ..core.errors import DataError, shorten
 from .lines import read_lines
 from .schema import Document, Qrel
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import DataError, shorten
+from ..core.errors import DataError, shorten
 from .corpus import Corpus
 from .gold import Gold, Rows, link_gold
 from .lines import read_text

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from ..errors import DataError, shorten
+from ..core.errors import DataError, shorten
 from .lines import read_lines, read_text
 
 T = TypeVar("T")

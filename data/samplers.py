@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import DataError, DataWarning
+from ..core.errors import DataError, DataWarning
 from .gold import Gold, Mask, Rows
 from .hard_negatives import HardNegatives
 

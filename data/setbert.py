@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..boolean import OPERATORS
-from ..errors import DataError, DataWarning, first_few
+from ..core.errors import DataError, DataWarning, first_few
 from .rows import parse_rows
 from .schema import Triplet
 from .sources import open_source

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..boolean import OPERATORS
-from ..errors import DataError
-from ..files import user_path
+from ..core.errors import DataError
+from ..core.files import user_path
 from .hub import HubSource
 from .rows import Row, json_rows
 from .tables import Source

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import DataError
+from ..core.errors import DataError
 from .lines import read_lines
 
 HELD_OUT = 0.2  # share of the training rows

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..boolean import OPERATORS, TEMPLATES
-from ..errors import DataError
-from ..terminal import print_json
+from ..core.errors import DataError
+from ..core.terminal import print_json
 from .boolquestions import passage
 from .qrels import read_collection, read_qrels, read_query_texts
 from .quest import read_atoms

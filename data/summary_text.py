@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ..tables import aligned
-from ..terminal import printable
+from ..core.tables import aligned
+from ..core.terminal import printable
 
 _SPREAD = ["median", "95%", "max"]
 _SHOWN = 10  # problems spelled out

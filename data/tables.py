@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..errors import DataError
+from ..core.errors import DataError
 from .rows import Row
 from .schema import kind_of
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..boolean import multi_hot
 from ..boolean.decompose import Parts, gold_parts
-from ..errors import DataError
+from ..core.errors import DataError
 from .boolquestions import BoolQuestions
 from .corpus import Corpus
 from .gold import Gold, Rows

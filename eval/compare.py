@@ -19,9 +19,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from boolbert.arguments import parse_arguments
+from boolbert.core.arguments import parse_arguments
+from boolbert.core.errors import EvaluationError, run_script
+from boolbert.core.files import write_json, write_text
+from boolbert.core.terminal import fitted
 from boolbert.data.tasks import Task, quest_task
-from boolbert.errors import EvaluationError, run_script
 from boolbert.eval.lineup import UNTRAINED, Lineup, Settings, by_seed, check_runs, find_runs
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
@@ -30,10 +32,8 @@ from boolbert.eval.significance import permutation_test
 from boolbert.eval.systems import Dense, System
 from boolbert.eval.tables import comma_separated, markdown, terminal
 from boolbert.eval.trec import write_qrels
-from boolbert.files import write_json, write_text
 from boolbert.retrieval.metrics import main_metric, quest_metrics
 from boolbert.retrieval.models import bool_bert
-from boolbert.terminal import fitted
 
 
 @dataclass

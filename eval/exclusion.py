@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.arguments import parse_arguments
 from boolbert.boolean import OPERATORS, marked_scopes, scope_labels
+from boolbert.core.arguments import parse_arguments
+from boolbert.core.errors import DataError, run_script
+from boolbert.core.files import write_json
 from boolbert.data import Quest
 from boolbert.data.lines import read_lines
 from boolbert.data.tasks import quest_task
-from boolbert.errors import DataError, run_script
-from boolbert.files import write_json
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.hybrid import WordSearch, fuse, wanted_words
 from boolbert.retrieval.models import bool_bert, load_encoder, side_modules, twin_of

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boolbert.core.errors import BoolBertError, EvaluationError
+from boolbert.core.runs import Run, finished_runs
 from boolbert.data.tasks import Task
-from boolbert.errors import BoolBertError, EvaluationError
 from boolbert.eval.systems import (
     BM25,
     NOT_WEIGHT,
@@ -25,7 +26,6 @@ from boolbert.retrieval.fingerprints import model_fingerprint
 from boolbert.retrieval.hybrid import WordSearch
 from boolbert.retrieval.models import GATES, bool_bert, load_encoder, with_fresh_attention
 from boolbert.retrieval.shards import Shards
-from boolbert.runs import Run, finished_runs
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from boolbert.core.errors import optional
 from boolbert.data.tasks import Task, boolquestions_task, quest_task
-from boolbert.errors import optional
 from boolbert.retrieval import ranking
 from boolbert.retrieval.metrics import means
 

@@ -19,16 +19,16 @@ from typing import Any
 
 import numpy as np
 
+from boolbert.core.errors import DataError
+from boolbert.core.tables import aligned, number
+from boolbert.core.terminal import fitted, print_json
 from boolbert.data import Corpus, Gold
 from boolbert.data.own.formats import find_rows
 from boolbert.data.rows import Row
 from boolbert.data.tasks import Question, Task
-from boolbert.errors import DataError
 from boolbert.retrieval.index import RECORDS, Index
 from boolbert.retrieval.metrics import means, quest_metrics, search_depth
 from boolbert.retrieval.ranking import hits
-from boolbert.tables import aligned, number
-from boolbert.terminal import fitted, print_json
 
 QUERY = ("query", "text", "question")
 RELEVANT = ("relevant", "docs", "documents", "answers", "titles", "ids", "gold")

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from boolbert.boolean.operators import SHORT_NAMES
-from boolbert.errors import optional
-from boolbert.files import whole_file
+from boolbert.core.errors import optional
+from boolbert.core.files import whole_file
 
 Summary = Mapping[str, Any]  # a metrics.json
 

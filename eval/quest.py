@@ -9,9 +9,9 @@ Writes metrics.json, per_query.jsonl, run.trec, qrels.trec, pictures and report.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from boolbert.arguments import parse_arguments
+from boolbert.core.arguments import parse_arguments
+from boolbert.core.errors import run_script
 from boolbert.data.tasks import quest_task
-from boolbert.errors import run_script
 from boolbert.eval.single import SingleArguments, evaluate_model
 from boolbert.retrieval.metrics import main_metric, quest_metrics
 

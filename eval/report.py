@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from boolbert.arguments import parse_arguments
 from boolbert.boolean.operators import SHORT_NAMES
-from boolbert.errors import EvaluationError, run_script
+from boolbert.core.arguments import parse_arguments
+from boolbert.core.errors import EvaluationError, run_script
+from boolbert.core.files import read_json, write_text
+from boolbert.core.pages import render
+from boolbert.core.runs import METRICS
 from boolbert.eval.pictures import ordered
 from boolbert.eval.results import folder_names
 from boolbert.eval.tables import cells, columns_of, with_margin
-from boolbert.files import read_json, write_text
-from boolbert.pages import render
-from boolbert.runs import METRICS
 
 EXAMPLES = 12
 SYSTEMS_SHOWN = 3

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.core.files import whole_file, write_json
+from boolbert.core.runs import METRICS
 from boolbert.data.tasks import Task
 from boolbert.eval.significance import as_json, averages, bootstrap
 from boolbert.eval.systems import System
 from boolbert.eval.trec import write_run
-from boolbert.files import whole_file, write_json
 from boolbert.retrieval.metrics import Metrics, PerQuery, depths, search_depth
 from boolbert.retrieval.neighbours import BlockScorer, Ranked, Scores
 from boolbert.retrieval.ranking import Values, hits, pairwise_accuracy, recall_at_k
-from boolbert.runs import METRICS
 
 SHOWN = 10  # ranked documents per query in per_query.jsonl
 TIMED = 20  # queries whose latency is measured

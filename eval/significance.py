@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.errors import optional
+from boolbert.core.errors import optional
 from boolbert.retrieval.metrics import PerQuery
 from boolbert.retrieval.ranking import Values
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from boolbert.core.errors import EvaluationError
 from boolbert.data.tasks import Task
-from boolbert.errors import EvaluationError
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
 from boolbert.eval.results import measure, write_result

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from boolbert.boolean.decompose import Parts, negated, parsed_parts
+from boolbert.core.errors import EvaluationError
 from boolbert.data import Corpus
 from boolbert.data.tasks import Question, operator_labels
-from boolbert.errors import EvaluationError
 from boolbert.retrieval.batches import encode_queries
 from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.faiss_index import FaissIndex, recall_of_exact

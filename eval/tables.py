@@ -5,8 +5,8 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from boolbert.core.tables import aligned, number
 from boolbert.retrieval.metrics import COLUMNS, lower_is_better
-from boolbert.tables import aligned, number
 
 Summary = Mapping[str, Any]  # a metrics.json
 

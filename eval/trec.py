@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
+from boolbert.core.files import whole_file
 from boolbert.data import Corpus
 from boolbert.data.tasks import Task
-from boolbert.files import whole_file
 from boolbert.retrieval.neighbours import Ranked, Scores
 
 

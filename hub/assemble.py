@@ -8,9 +8,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from ..errors import HubError, shorten
-from ..files import read_json, read_object
-from ..runs import Run
+from ..core.errors import HubError, shorten
+from ..core.files import read_json, read_object
+from ..core.runs import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 # What `save_dual_encoder` writes; checkpoints, logs and optimiser states of the run stay behind.

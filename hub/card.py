@@ -9,11 +9,11 @@ from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
 from packaging.requirements import InvalidRequirement, Requirement
 
-from ..errors import HubError, shorten
-from ..files import read_object
+from ..core.errors import HubError, shorten
+from ..core.files import read_object
+from ..core.runs import METRICS, Run
+from ..core.terminal import printable
 from ..retrieval.encoders import DEFAULT
-from ..runs import METRICS, Run
-from ..terminal import printable
 
 PAPER = "Boolean-aware Attention for Dense Retrieval (Quan Mai, Susan Gauch, Douglas Adams)"
 EMBEDDED = "World countries (embedded in boolbert)"

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import HubError
-from ..runs import Run
+from ..core.errors import HubError
+from ..core.runs import Run
 from .publish import one_line
 
 Vectors = dict[str, npt.NDArray[np.float32]]

@@ -9,7 +9,7 @@ from typing import TypeVar
 from huggingface_hub import HfApi, get_token
 from huggingface_hub.errors import HfHubHTTPError
 
-from ..errors import HubError
+from ..core.errors import HubError
 
 Result = TypeVar("Result")
 MESSAGE = "Upload the model with its code and card"

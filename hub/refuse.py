@@ -8,7 +8,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
-from ..errors import HubError
+from ..core.errors import HubError
 from .assemble import CODE, ROOT, published_files
 
 # Pickle protocols 2 to 5, and the zip that torch.save puts its pickle into.

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from boolbert.errors import optional
+from boolbert.core.errors import optional
 from boolbert.retrieval.neighbours import Ranked, Scores
 
 

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
+from boolbert.core.errors import RetrievalError
 from boolbert.data import Corpus
-from boolbert.errors import RetrievalError
 from boolbert.retrieval.batches import Preparation, encode_inputs, prepared_batches, start_batches
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
 from boolbert.retrieval.prefetch import prefetch
@@ -143,7 +143,7 @@ class Arguments:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    from boolbert.arguments import parse_arguments
+    from boolbert.core.arguments import parse_arguments
     from boolbert.data import Quest
     from boolbert.retrieval.models import load_encoder
 
@@ -161,6 +161,6 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    from boolbert.errors import run_script
+    from boolbert.core.errors import run_script
 
     run_script(main)

@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from boolbert.errors import RetrievalError, shorten
-from boolbert.files import cache_root, read_json, read_object, whole_folder
-from boolbert.runs import MODULES
+from boolbert.core.errors import RetrievalError, shorten
+from boolbert.core.files import cache_root, read_json, read_object, whole_folder
+from boolbert.core.runs import MODULES
 
 Pooling = Literal["cls", "mean"]
 Similarity = Literal["dot", "cosine"]

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from boolbert.errors import RetrievalError, optional
-from boolbert.files import whole_file
+from boolbert.core.errors import RetrievalError, optional
+from boolbert.core.files import whole_file
 from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, Ranked, Scores, Vectors, check_shapes, merge_vectors, top_k
 from boolbert.retrieval.two_sided import ask_deeper, first_side, is_two_sided, two_sided_scores
 

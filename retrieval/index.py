@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.core.errors import BoolBertError, RetrievalError
+from boolbert.core.files import read_object, whole_file, write_json
 from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.own import OwnDocument, OwnDocuments
-from boolbert.errors import BoolBertError, RetrievalError
-from boolbert.files import read_object, whole_file, write_json
 from boolbert.retrieval.encode import encode_corpus, processes
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
 from boolbert.retrieval.records import Record

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boolbert.errors import RetrievalError
-from boolbert.files import read_json
-from boolbert.runs import MODULES, RETRIEVAL_SCRIPTS, Run, finished_runs, is_bool_bert
+from boolbert.core.errors import RetrievalError
+from boolbert.core.files import read_json
+from boolbert.core.runs import MODULES, RETRIEVAL_SCRIPTS, Run, finished_runs, is_bool_bert
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from boolbert.errors import RetrievalError
+from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.shards import SHARD_SIZE
 from boolbert.retrieval.two_sided import is_two_sided, products, two_sided_scores
 

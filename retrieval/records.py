@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocument
 from boolbert.data.own.columns import Value
-from boolbert.errors import RetrievalError
 
 LONGEST_ID = 512  # bytes
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.errors import RetrievalError, shorten
-from boolbert.files import read_object, whole_file, write_json
+from boolbert.core.errors import RetrievalError, shorten
+from boolbert.core.files import read_object, whole_file, write_json
 
 MANIFEST = "manifest.json"
 FIELDS = {

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from boolbert.files import cache_root, whole_file
+from boolbert.core.files import cache_root, whole_file
 from boolbert.retrieval.kernels import quick_kernels
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from boolbert.boolean import OPERATORS, multi_hot
-from boolbert.errors import RetrievalError
+from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.kernels import quick_kernels
 
 from .reading import QueryReading, Span, per_word

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from boolbert.files import write_text
-from boolbert.pages import render
+from boolbert.core.files import write_text
+from boolbert.core.pages import render
 
 from .explain import Explanation
 from .reading import COLOURS

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from boolbert.errors import BoolBertError, optional
-from boolbert.files import whole_file
-from boolbert.terminal import fitted
+from boolbert.core.errors import BoolBertError, optional
+from boolbert.core.files import whole_file
+from boolbert.core.terminal import fitted
 
 from .explain import Change, Explanation
 from .reading import COLOURS, Run

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from boolbert.boolean import OPERATORS
-from boolbert.errors import optional
+from boolbert.core.errors import optional
 from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.models import SearchModel, bool_bert, side_modules, twin_of
 

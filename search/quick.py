@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from boolbert.boolean import multi_hot
-from boolbert.files import cache_root, read_object, whole_file, write_json
+from boolbert.core.files import cache_root, read_object, whole_file, write_json
 from boolbert.retrieval.encoders import encoder_parts
 from boolbert.retrieval.index import Index, default_index_folder, document_encoder_of, is_index
 from boolbert.retrieval.models import (

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
-from boolbert.errors import BoolBertError, RetrievalError, first_line
+from boolbert.core.errors import BoolBertError, RetrievalError, first_line
 from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.hybrid import DEPTH, WordSearch, fuse_scored
 from boolbert.retrieval.index import STORE, Index, default_index

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from boolbert.errors import BoolBertError
+from boolbert.core.errors import BoolBertError
+from boolbert.core.terminal import printable
 from boolbert.search import BoolSearcher, Explanation, explain
-from boolbert.terminal import printable
 
 LONGEST = 500  # letters of a query
 MOST = 50  # results

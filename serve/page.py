@@ -12,9 +12,9 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
-from boolbert.errors import BoolBertError
+from boolbert.core.errors import BoolBertError
+from boolbert.core.terminal import fitted, printable
 from boolbert.modeling_boolbert import PENALISED_SHARE
-from boolbert.terminal import fitted, printable
 
 from .engine import LONGEST, Engine
 from .guard import Guard

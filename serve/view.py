@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from boolbert.pages import render
+from boolbert.core.pages import render
 from boolbert.search import Explanation, QueryReading
 from boolbert.search.explain import Change
 
-CSS = (Path(__file__).parent.parent / "templates" / "serve.css").read_text(encoding="utf-8")
+CSS = (Path(__file__).parent.parent / "core" / "templates" / "serve.css").read_text(encoding="utf-8")
 HEAD = """<div class="bb-head"><h1>Bool-BERT</h1>
 <p>Search that obeys AND, OR and NOT, beside the same encoder without it.</p></div>"""
 

@@ -13,8 +13,8 @@ import torch
 from eval_fixtures import save_model
 from process_helpers import encode_shards, finish
 
+from boolbert.core.errors import RetrievalError
 from boolbert.data import Corpus, Document
-from boolbert.errors import RetrievalError
 from boolbert.retrieval import encode, fingerprints
 from boolbert.retrieval.batches import Preparation, encode_inputs
 from boolbert.retrieval.encode import encode_corpus

@@ -153,7 +153,7 @@ def test_mteb_takes_the_task(model):
 def test_without_mteb_one_line_says_what_to_install(monkeypatch):
     import sys
 
-    from boolbert.errors import BoolBertError
+    from boolbert.core.errors import BoolBertError
     from boolbert.eval.mteb_tasks import countries_task
 
     monkeypatch.setitem(sys.modules, "mteb", None)

@@ -6,7 +6,7 @@ import pytest
 from search_fixtures import write_documents, write_run
 
 from boolbert.cli import main
-from boolbert.errors import DataError
+from boolbert.core.errors import DataError
 from boolbert.eval.own_queries import compare, read_queries
 from boolbert.retrieval.index import Index, build_index
 from boolbert.retrieval.models import load_model

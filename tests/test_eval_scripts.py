@@ -11,7 +11,7 @@ from eval_fixtures import save_model, write_quest
 pytest.importorskip("matplotlib")
 pytest.importorskip("bm25s")
 
-from boolbert.errors import BoolBertError, EvaluationError, optional, run_script
+from boolbert.core.errors import BoolBertError, EvaluationError, optional, run_script
 from boolbert.eval import boolquestions, compare, quest, report
 
 

@@ -70,7 +70,7 @@ def test_what_cannot_be_searched(queries, documents, k, message):
 
 def test_faiss_flat_finds_everything_and_its_recall_is_told():
     pytest.importorskip("faiss")
-    from boolbert.errors import RetrievalError
+    from boolbert.core.errors import RetrievalError
     from boolbert.retrieval.faiss_index import FaissIndex, recall_of_exact
 
     rng = np.random.default_rng(0)

@@ -8,8 +8,8 @@ import torch
 from eval_fixtures import answers, save_model, write_quest
 
 from boolbert.boolean.parts import Part
+from boolbert.core.errors import EvaluationError, RetrievalError
 from boolbert.data.tasks import Question, quest_task
-from boolbert.errors import EvaluationError, RetrievalError
 from boolbert.eval.results import measure, pair_accuracy
 from boolbert.eval.systems import BM25, Decomposition, Dense, Faiss, Subtraction, System, known_parts
 from boolbert.retrieval.encode import encode_corpus
@@ -195,7 +195,7 @@ def test_the_hybrid_fuses_both_rankings(tmp_path, tokenizer, tiny_config, task):
 
 def test_a_comparison_can_hold_hybrids(tmp_path, tokenizer, tiny_config, task, monkeypatch):
     pytest.importorskip("bm25s")
-    from boolbert.errors import BoolBertError
+    from boolbert.core.errors import BoolBertError
     from boolbert.eval.lineup import Lineup, Settings
 
     model, _ = make(tmp_path, tokenizer, tiny_config, task, True)

@@ -11,11 +11,12 @@ import pytest
 from own_documents import COLUMNS, products, write_products
 
 import boolbert
-from boolbert.cli import fit as fit_module
 from boolbert.cli import main
-from boolbert.cli.fit import Fitted, fit
-from boolbert.errors import BoolBertError
-from boolbert.runs import Run
+from boolbert.core.errors import BoolBertError
+from boolbert.core.runs import Run
+from boolbert.search import BoolSearcher
+from boolbert.train import fit as fit_module
+from boolbert.train.fit import Fitted, fit
 
 SHORT = {"queries": 70, "epochs": 1, "document_side": "fixed"}
 
@@ -62,13 +63,12 @@ def test_leaves_a_model_and_an_index_that_move_together(tmp_path, tiny, shop):
         *("model", "queries", "vectors", "fit.json", "index.json", "documents.jsonl", "records.jsonl", "lines.npy")
     }
     query = "waterproof jackets without a hood"
-    titles = [hit.title for hit in fitted.searcher.search(query, 5)]
+    titles = [hit.title for hit in BoolSearcher(fitted.model, fitted.index).search(query, 5)]
     train, dev = (asked_atoms(tmp_path / "fitted" / "queries" / f"{split}.jsonl") for split in ("train", "dev"))
     assert train
     assert dev
     assert not train & dev
     shutil.move(tmp_path / "fitted", tmp_path / "moved")
-    from boolbert.search import BoolSearcher
 
     assert [hit.title for hit in BoolSearcher(index=tmp_path / "moved").search(query, 5)] == titles
     # Documents come and go by their ids; the model is still the one inside of the folder.
@@ -106,10 +106,10 @@ def test_fixed_documents_keep_their_vectors_and_learned_ones_do_not(tmp_path, ti
     start = load_encoder(str(tiny), quiet=True)
     learned = fit(shop, tmp_path / "learned", model=tiny, say=quiet, **{**SHORT, "document_side": "learned"})
     for found, same in ((fitted, True), (learned, False)):
-        texts = [found.searcher.index[row].text for row in range(len(shop))]
+        texts = [found.index[row].text for row in range(len(shop))]
         before = encode_inputs(start, texts, "document", 32)
         now = encode_inputs(found.model.encoder, texts, "document", 32)
-        assert np.allclose(found.searcher.index.vectors[:], now, atol=1e-5)
+        assert np.allclose(found.index.vectors[:], now, atol=1e-5)
         assert np.allclose(before, now, atol=1e-5) == same
 
 
@@ -173,7 +173,7 @@ def test_where_no_queries_can_be_made_nothing_is_left_behind(tmp_path, documents
 def test_small_and_repeated_one_line_documents_work(tmp_path, tiny):
     rows = [row[2].split(".")[0] for row in products(60)]
     fitted = fit([*rows, *rows[:20]], tmp_path / "fitted", model=tiny, say=quiet, **SHORT)
-    assert len(fitted.searcher.index) == 80
+    assert len(fitted.index) == 80
     assert any("documents repeat an earlier one" in note for note in fitted.made.notes)
     assert any("held-out queries are too few" in note for note in fitted.notes)
 

@@ -10,10 +10,10 @@ import torch
 import training_helpers as helpers
 from torch.testing import assert_close
 
-from boolbert.retrieval import graphs
-from boolbert.retrieval.graphs import MOST, WARM, RecordedStep
-from boolbert.retrieval.shapes import LENGTH_MULTIPLE, FixedShapes, cut
 from boolbert.retrieval.tokens import Tokens
+from boolbert.train import graphs
+from boolbert.train.graphs import MOST, WARM, RecordedStep
+from boolbert.train.shapes import LENGTH_MULTIPLE, FixedShapes, cut
 
 CPU = torch.device("cpu")
 
@@ -232,7 +232,7 @@ def test_parts_are_chosen_where_they_save_more_than_they_cost():
 
 
 def test_parts_cost_the_least_of_all_ways_to_cut():
-    from boolbert.retrieval.shapes import PART_COST_RECORDED, rounded
+    from boolbert.train.shapes import PART_COST_RECORDED, rounded
 
     for seed in range(20):
         random = np.random.default_rng(seed)
@@ -345,7 +345,7 @@ def test_a_recorded_run_goes_on_where_it_was_stopped(tmp_path, monkeypatch, gpu)
     import os
     import signal
 
-    from boolbert.errors import Interrupted
+    from boolbert.core.errors import Interrupted
     from boolbert.train.loop import Trainer
 
     folder, step, calls = helpers.make_folder(tmp_path, dropout=0.1), Trainer._step, []

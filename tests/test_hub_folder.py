@@ -11,7 +11,7 @@ from huggingface_hub import ModelCard
 from safetensors.torch import load_file, save_file
 from sentence_helpers import plain_bert, write_dual
 
-from boolbert.errors import HubError
+from boolbert.core.errors import HubError
 from boolbert.hub import check as checking
 from boolbert.hub.assemble import CODE, ROOT, assemble
 from boolbert.hub.card import base_model, read_metrics, write_card

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from sentence_helpers import write_dual
 
 from boolbert import hub_upload
-from boolbert.errors import BoolBertError, HubError
+from boolbert.core.errors import BoolBertError, HubError
 from boolbert.hub.assemble import assemble
 from boolbert.hub.card import card_data, card_text, data_name, literal, results_table
 from boolbert.hub.refuse import refusals, text_refusals

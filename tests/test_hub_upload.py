@@ -13,7 +13,7 @@ from sentence_helpers import OPERATORS, QUERIES, plain_bert, write_dual
 
 import boolbert.hub.publish as publishing
 from boolbert import hub_upload
-from boolbert.errors import HubError
+from boolbert.core.errors import HubError
 from boolbert.hub.publish import publish, retry
 from boolbert.sentence_boolbert import load_dual_encoder, save_dual_encoder
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from search_fixtures import QUERY, write_baseline, write_documents, write_run
 
-from boolbert.errors import RetrievalError
+from boolbert.core.errors import RetrievalError
 from boolbert.search import BoolSearcher, build_index, explain, load_model
 
 NOT = 2

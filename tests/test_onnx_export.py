@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sentence_helpers import OPERATORS, QUERIES, plain_bert, write_dual
 
-from boolbert.errors import BoolBertError
+from boolbert.core.errors import BoolBertError
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.sentence_boolbert import load_dual_encoder, save_dual_encoder
 

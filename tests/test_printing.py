@@ -14,9 +14,11 @@ from search_fixtures import QUERY, write_run
 from boolbert.cli import main
 from boolbert.cli.show import show_answer, show_explanation
 from boolbert.cli.show_comparison import show_side_by_side
+from boolbert.core.errors import BoolBertError
+from boolbert.core.tables import aligned
+from boolbert.core.terminal import print_json, printable
 from boolbert.data import Corpus, Document, Gold
 from boolbert.data.tasks import Question, Task, quest_task
-from boolbert.errors import BoolBertError
 from boolbert.eval.report import read_results, read_rows
 from boolbert.eval.results import folder_names
 from boolbert.eval.trec import document_id, write_qrels
@@ -24,8 +26,6 @@ from boolbert.eval.trec import write_run as write_trec
 from boolbert.search import BoolSearcher, QueryReading, build_index, explain, load_model
 from boolbert.search.picture import draw, write_picture
 from boolbert.search.searcher import Answer, Hit
-from boolbert.tables import aligned
-from boolbert.terminal import print_json, printable
 
 ESCAPES = "\x1b[31m\x1b]0;owned\x07\u202e\u2066\x9b2J\x00\b\r\n\u2028"
 

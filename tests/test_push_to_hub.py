@@ -11,8 +11,8 @@ from training_helpers import write_encoder, write_quest
 
 import boolbert.hub.publish as publishing
 from boolbert import hub_upload
-from boolbert.errors import TrainingError
-from boolbert.runs import Run
+from boolbert.core.errors import TrainingError
+from boolbert.core.runs import Run
 from boolbert.train import outputs, quest, seeds
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from boolbert.errors import BoolBertError, HubError
-from boolbert.files import cache_root, read_json, whole_file, whole_folder, write_json, write_text
-from boolbert.runs import Run, finished_runs, is_bool_bert
+from boolbert.core.errors import BoolBertError, HubError
+from boolbert.core.files import cache_root, read_json, whole_file, whole_folder, write_json, write_text
+from boolbert.core.runs import Run, finished_runs, is_bool_bert
 
 
 def make_run(folder, *, metrics=True, **arguments):
@@ -76,7 +76,7 @@ def test_an_args_file_of_another_program(tmp_path, content):
 
 def test_what_a_killed_process_left_is_deleted_by_the_next_writer(tmp_path):
     """Another process, and another file of the same process, are left alone."""
-    script = """import os, sys; from boolbert.files import *
+    script = """import os, sys; from boolbert.core.files import *
 with {}(sys.argv[1]) as aside: print(aside); os.kill(os.getpid(), 9)"""
     left = []
     for writer, name in (("whole_file", "a.json"), ("whole_file", "b.json"), ("whole_folder", "folder")):

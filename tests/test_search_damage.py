@@ -9,7 +9,7 @@ import torch
 from search_fixtures import QUERY, TEXTS, write_documents, write_run
 from sentence_helpers import write_dual
 
-from boolbert.errors import BoolBertError
+from boolbert.core.errors import BoolBertError
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.encoders import resolve_encoder
 from boolbert.retrieval.fingerprints import model_fingerprint

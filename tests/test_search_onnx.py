@@ -11,7 +11,7 @@ import torch
 from search_fixtures import OPTIONS, QUERIES, write_baseline, write_documents, write_run
 
 from boolbert.cli import commands, main
-from boolbert.errors import BoolBertError, RetrievalError
+from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.search import BoolSearcher, build_index, explain, load_model, program
 from boolbert.search.program import ENCODED, MODEL_DECIDES, READ, SPANS, Program
 from boolbert.search.reading import words_of

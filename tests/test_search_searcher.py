@@ -9,7 +9,7 @@ import torch
 from search_fixtures import QUERY, TEXTS, write_baseline, write_documents, write_run
 from sentence_helpers import embed
 
-from boolbert.errors import BoolBertError
+from boolbert.core.errors import BoolBertError
 from boolbert.retrieval.models import newest_run
 from boolbert.search import BoolSearcher, build_index, load_model
 

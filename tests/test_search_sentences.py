@@ -7,7 +7,7 @@ import pytest
 from search_fixtures import write_documents, write_run
 
 from boolbert.cli.main import main
-from boolbert.errors import RetrievalError
+from boolbert.core.errors import RetrievalError
 from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.search.sentences import NEARER, WEIGHT, sentences_of
 

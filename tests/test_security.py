@@ -11,7 +11,7 @@ import pytest
 import training_helpers as helpers
 from search_fixtures import write_documents, write_run
 
-from boolbert.errors import BoolBertError
+from boolbert.core.errors import BoolBertError
 from boolbert.hub.assemble import CODE
 from boolbert.retrieval.models import load_encoder
 from boolbert.search import BoolSearcher, Index, build_index, load_model

@@ -9,8 +9,8 @@ from search_fixtures import QUERY, write_baseline, write_documents, write_run
 from store_fixtures import write_films
 
 from boolbert.cli import main
+from boolbert.core.errors import BoolBertError
 from boolbert.data.own import OwnDocuments
-from boolbert.errors import BoolBertError
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.serve.engine import LONGEST, Engine, RateLimiter, checked_query

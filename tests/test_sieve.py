@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boolbert.errors import RetrievalError
+from boolbert.core.errors import RetrievalError
 from boolbert.retrieval import sieve as sieves
 from boolbert.retrieval.index import Index
 from boolbert.retrieval.neighbours import top_k

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from store_fixtures import KINDS, skip_without
 
-from boolbert.errors import RetrievalError
+from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.stores import About, Record, open_store
 
 FIELDS = {"year": "number", "genre": "text", "release day": "date", 'odd "name" é': "text"}
@@ -260,7 +260,7 @@ def test_a_folder_is_the_old_or_the_new_one_wherever_a_writer_dies(tmp_path, mon
                         raise KeyboardInterrupt
                     return REPLACE(*paths)
 
-                patch.setattr("boolbert.files.os.replace", dies)
+                patch.setattr("boolbert.core.files.os.replace", dies)
                 try:
                     change(open_store(folder))
                 except KeyboardInterrupt:

@@ -14,8 +14,8 @@ from search_fixtures import write_run
 from store_fixtures import skip_without, write_films
 
 from boolbert.cli.main import main
+from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments, Passages
-from boolbert.errors import RetrievalError
 from boolbert.retrieval.stores import Record, copy_documents, index_documents, open_store, writing
 from boolbert.search import BoolSearcher, Index, build_index, load_model
 

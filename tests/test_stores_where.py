@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments
-from boolbert.errors import RetrievalError
 from boolbert.retrieval.stores.where import Both, Comparison, Either, fitted_filter, milvus_expression, parse_filter
 
 NEW, OLD = Comparison("year", ">", ("1990",)), Comparison("year", "<=", ("1990",))

@@ -86,7 +86,7 @@ def test_training_lowers_the_loss(finished):
 def test_ctrl_c_saves_and_stops_and_resuming_gives_the_same_weights(folder, finished, monkeypatch):
     from safetensors.torch import load_file
 
-    from boolbert.errors import Interrupted
+    from boolbert.core.errors import Interrupted
     from boolbert.train import retrieval
 
     original, output, calls = retrieval.embedding_backward, folder / "stopped", []
@@ -110,7 +110,7 @@ def test_ctrl_c_saves_and_stops_and_resuming_gives_the_same_weights(folder, fini
 
 @pytest.mark.parametrize("what", ["loss", "gradient"])
 def test_a_loss_or_gradient_that_is_not_finite_ends_the_run_before_any_checkpoint_holds_it(folder, monkeypatch, what):
-    from boolbert.errors import TrainingError
+    from boolbert.core.errors import TrainingError
     from boolbert.train import retrieval
 
     original, calls = retrieval.embedding_backward, []
@@ -144,7 +144,7 @@ def test_a_loss_or_gradient_that_is_not_finite_ends_the_run_before_any_checkpoin
 def test_a_full_disk_leaves_the_last_good_checkpoint_and_says_so(folder, monkeypatch):
     import accelerate.checkpointing
 
-    from boolbert.errors import TrainingError
+    from boolbert.core.errors import TrainingError
 
     original, calls = accelerate.checkpointing.save, []
 
@@ -166,7 +166,7 @@ def test_a_full_disk_leaves_the_last_good_checkpoint_and_says_so(folder, monkeyp
 
 
 def test_no_memory_gets_advice(folder, monkeypatch):
-    from boolbert.errors import TrainingError
+    from boolbert.core.errors import TrainingError
     from boolbert.train import retrieval
 
     def none_left(*args, **kwargs):
@@ -178,7 +178,7 @@ def test_no_memory_gets_advice(folder, monkeypatch):
 
 
 def test_an_unfinished_run_is_not_overwritten_by_accident_nor_resumed_with_other_flags(folder, finished):
-    from boolbert.errors import TrainingError
+    from boolbert.core.errors import TrainingError
 
     output = folder / "unfinished"
     shutil.copytree(finished, output)
@@ -190,7 +190,7 @@ def test_an_unfinished_run_is_not_overwritten_by_accident_nor_resumed_with_other
 
 
 def test_a_folder_that_cannot_be_written_is_named(folder, tmp_path):
-    from boolbert.errors import TrainingError
+    from boolbert.core.errors import TrainingError
 
     (tmp_path / "file").write_text("")
     with pytest.raises(TrainingError, match=r"--output_dir .*file/run: cannot be written: .*file is no folder"):

@@ -73,7 +73,7 @@ def test_the_launcher_reads_every_config():
     ],
 )
 def test_a_bad_file_of_flags_gets_one_clear_line(tmp_path, text, message):
-    from boolbert.errors import TrainingError
+    from boolbert.core.errors import TrainingError
 
     (tmp_path / "mine.yaml").write_text(text)
     with pytest.raises(TrainingError, match=message) as caught:
@@ -82,15 +82,15 @@ def test_a_bad_file_of_flags_gets_one_clear_line(tmp_path, text, message):
 
 
 def test_an_unknown_flag_is_named():
-    from boolbert.errors import TrainingError
+    from boolbert.core.errors import TrainingError
 
     with pytest.raises(TrainingError, match="unknown argument '--learning_rat'"):
         parse("--data", "x", "--learning_rat", "1")
 
 
 def test_an_error_of_the_project_is_one_line_and_a_bug_keeps_its_traceback(capsys):
+    from boolbert.core.errors import run_script
     from boolbert.data import DataError
-    from boolbert.errors import run_script
 
     scope = {"__name__": "boolbert.reader", "error": DataError("train.jsonl:3: broken")}
     exec("def main():\n    raise error", scope)
@@ -211,9 +211,9 @@ def test_held_out_queries_are_those_of_the_split_command(folder, tmp_path):
 
 
 def test_violating_negatives_need_atoms(folder, tmp_path):
+    from boolbert.core.errors import TrainingError
     from boolbert.data.tasks import quest_splits
-    from boolbert.errors import TrainingError
-    from boolbert.retrieval.negatives import hard_negatives
+    from boolbert.train.negatives import hard_negatives
 
     for name in ("documents.jsonl", "train.jsonl", "dev.jsonl"):
         (tmp_path / name).write_text((folder / "quest" / name).read_text())
@@ -224,8 +224,8 @@ def test_violating_negatives_need_atoms(folder, tmp_path):
 
 
 def test_labels_for_the_gate_are_needed_of_every_query(folder):
+    from boolbert.core.errors import TrainingError
     from boolbert.data.tasks import quest_splits
-    from boolbert.errors import TrainingError
     from boolbert.train.retrieval import gate_labels
 
     data = quest_splits(str(folder / "quest"))
@@ -249,9 +249,9 @@ def test_a_run_without_labels_of_every_query_finds_them_by_cues_and_says_so(fold
 
 
 def test_bm25_negatives_share_words_and_never_answer(folder, monkeypatch):
+    from boolbert.core.errors import BoolBertError
     from boolbert.data.tasks import quest_splits
-    from boolbert.errors import BoolBertError
-    from boolbert.retrieval import negatives
+    from boolbert.train import negatives
 
     data = quest_splits(str(folder / "quest"))
     monkeypatch.setitem(sys.modules, "bm25s", None)
@@ -315,7 +315,7 @@ def test_ranking_metrics_against_a_slow_version(folder):
 
 
 def test_seeds_run_one_after_the_other_and_give_one_table(tmp_path, monkeypatch, capsys):
-    from boolbert.errors import TrainingError
+    from boolbert.core.errors import TrainingError
     from boolbert.train import seeds
 
     script = tmp_path / "stage.py"
@@ -351,7 +351,7 @@ def test_runs_at_the_same_time_share_out_the_gpus(monkeypatch):
 
 
 def test_a_tracker_that_is_not_there_is_no_error_and_an_unknown_one_is(monkeypatch):
-    from boolbert.errors import TrainingError
+    from boolbert.core.errors import TrainingError
     from boolbert.train import logs
 
     monkeypatch.setattr(logs, "get_available_trackers", list)

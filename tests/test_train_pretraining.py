@@ -142,7 +142,7 @@ def test_cue_scores_against_a_count_by_hand():
 
 
 def test_a_baseline_has_nothing_to_pretrain():
-    from boolbert.errors import TrainingError
+    from boolbert.core.errors import TrainingError
     from boolbert.train.pretrain import PretrainArguments
 
     with pytest.raises(TrainingError, match="plain BERT has nothing to learn"):

@@ -7,7 +7,7 @@ import shutil
 import pytest
 import training_helpers as helpers
 
-from boolbert.errors import BoolBertError, DataError, Interrupted, TrainingError
+from boolbert.core.errors import BoolBertError, DataError, Interrupted, TrainingError
 
 torch = pytest.importorskip("torch")
 

@@ -130,7 +130,7 @@ def test_both_forms_of_a_query_learn(lively, tiny_config, tokenizer):
 
 
 def test_dot_products_have_no_threshold(tmp_path, lively, tiny_config, tokenizer):
-    from boolbert.errors import BoolBertError
+    from boolbert.core.errors import BoolBertError
 
     write_run(tmp_path / "run", lively, tiny_config, tokenizer, penalty=0.5)
     start = find_start(str(tmp_path / "run"))

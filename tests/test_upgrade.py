@@ -6,9 +6,9 @@ import torch
 
 from boolbert.boolean import read_parts
 from boolbert.configuration_boolbert import LITE
+from boolbert.core.errors import BoolBertError
 from boolbert.data.negated import FOLDER
 from boolbert.data.sentences import labelled_sentences
-from boolbert.errors import BoolBertError
 from boolbert.eval import exclusion
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.models import READING_FILE, bool_bert, default_model, load_encoder

@@ -153,7 +153,7 @@ def still(model):
 
 def quest_stage(folder, accelerator, **changes):
     from boolbert.data.tasks import quest_splits
-    from boolbert.retrieval.negatives import hard_negatives
+    from boolbert.train.negatives import hard_negatives
     from boolbert.train.retrieval import RetrievalStage
     from boolbert.train.retrieval_run import build_model
     from boolbert.train.start import find_start
@@ -285,7 +285,7 @@ def train_in_group(folder, output, rank, size, port, sharded=False, **changes):
     join_group(rank, size, port)
     if sharded:
         shard()
-    from boolbert.errors import BoolBertError
+    from boolbert.core.errors import BoolBertError
 
     try:
         train_quest(folder, output, **changes)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from transformers import HfArgumentParser
 
-from boolbert.errors import TrainingError
+from boolbert.core.errors import TrainingError
 from boolbert.train.optimizer import SCHEDULES
 
 RECIPES = Path(__file__).parent / "recipes"

@@ -9,9 +9,9 @@ The encoder is --encoder, else the finished stage 2 in runs/quest, else all-Mini
 import sys
 from dataclasses import dataclass
 
+from boolbert.core.errors import run_script
 from boolbert.data.split import HELD_OUT
 from boolbert.data.tasks import boolquestions_splits
-from boolbert.errors import run_script
 from boolbert.retrieval.metrics import boolquestions_metrics
 from boolbert.train.arguments import flag, parse_arguments
 from boolbert.train.outputs import PUSH, published

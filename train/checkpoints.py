@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
 
-from boolbert.errors import TrainingError, first_line
-from boolbert.files import read_json, write_json
+from boolbert.core.errors import TrainingError, first_line
+from boolbert.core.files import read_json, write_json
 
 STATE = "state.json"
 WEIGHTS = "model.safetensors"

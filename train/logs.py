@@ -10,9 +10,9 @@ from accelerate.tracking import get_available_trackers
 from accelerate.utils import LoggerType
 from tqdm import tqdm
 
-from boolbert.errors import TrainingError
-from boolbert.files import write_text
-from boolbert.tables import aligned, number
+from boolbert.core.errors import TrainingError
+from boolbert.core.files import write_text
+from boolbert.core.tables import aligned, number
 
 
 def available_tracker(name: str) -> str | None:

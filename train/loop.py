@@ -15,13 +15,13 @@ from accelerate import Accelerator
 from accelerate.utils import DistributedType, DynamoBackend, broadcast_object_list
 from torch import Tensor, nn
 
-from boolbert.errors import Interrupted, TrainingError
+from boolbert.core.errors import Interrupted, TrainingError
 from boolbert.modeling_boolbert import BoolBertSelfAttention
-from boolbert.retrieval.graphs import RecordedStep
 from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.prefetch import prefetch
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import Checkpoints, out_of_memory
+from boolbert.train.graphs import RecordedStep
 from boolbert.train.logs import RunLog
 from boolbert.train.optimizer import build_optimizer, learning_rate_share, place_learning_rates, set_learning_rate
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from boolbert.errors import TrainingError
+from boolbert.core.errors import TrainingError
 from boolbert.modeling_boolbert import is_boolean
 
 SCHEDULES = ("linear", "cosine", "constant")

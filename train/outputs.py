@@ -20,10 +20,10 @@ from accelerate.utils import DistributedType, DynamoBackend
 from accelerate.utils.environment import get_int_from_env
 
 import boolbert
-from boolbert.errors import TrainingError, first_line
-from boolbert.files import read_json, user_path, write_json, write_text
-from boolbert.runs import ARGUMENTS, CONFIG, METRICS, Run
-from boolbert.tables import number
+from boolbert.core.errors import TrainingError, first_line
+from boolbert.core.files import read_json, user_path, write_json, write_text
+from boolbert.core.runs import ARGUMENTS, CONFIG, METRICS, Run
+from boolbert.core.tables import number
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import WRITE_ERRORS, Checkpoints
 from boolbert.train.logs import available_tracker

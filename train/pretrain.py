@@ -15,10 +15,10 @@ from typing import Any
 import boolbert.train  # noqa: F401  before torch, whose threads it sets up
 from boolbert import BoolBertForPreTraining
 from boolbert.boolean import OPERATORS
+from boolbert.core.errors import TrainingError, run_script
 from boolbert.data import Triplet, read_triplets
 from boolbert.data.sentences import boolean_sentences
 from boolbert.data.split import keep_and_hold
-from boolbert.errors import TrainingError, run_script
 from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.arguments import RunArguments, flag, parse_arguments
 from boolbert.train.logs import print_pretraining

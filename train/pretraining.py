@@ -14,11 +14,11 @@ from boolbert import BoolBertForPreTraining
 from boolbert.boolean import OPERATORS
 from boolbert.data import epoch_batch
 from boolbert.modeling_boolbert import reading_losses
-from boolbert.retrieval.shapes import LENGTH_MULTIPLE, rounded
 from boolbert.train.grad_cache import reseed
 from boolbert.train.loop import check_batch
 from boolbert.train.optimizer import is_boolean
 from boolbert.train.sentences import KINDS, TripletSentences
+from boolbert.train.shapes import LENGTH_MULTIPLE, rounded
 
 # The last two need the whole encoder; scopes are read off the embeddings, and corrected in every layer.
 LOSSES = ("cue_loss", "gate_loss", "scope_loss", "triplet_loss", "layer_scope_loss")

@@ -10,9 +10,9 @@ The encoder is --encoder, else the finished stage 1 in runs/pretrain, else all-M
 import sys
 from dataclasses import dataclass
 
+from boolbert.core.errors import run_script
 from boolbert.data.split import HELD_OUT
 from boolbert.data.tasks import quest_splits
-from boolbert.errors import run_script
 from boolbert.retrieval.metrics import quest_metrics
 from boolbert.train.arguments import flag, parse_arguments
 from boolbert.train.outputs import PUSH, published

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from boolbert.boolean import OPERATORS, multi_hot
 from boolbert.configuration_boolbert import EXCLUSIONS, PAPER
+from boolbert.core.errors import TrainingError
 from boolbert.data import Batch, HardNegatives, TrainingSampler
 from boolbert.data.tasks import Splits, Task
-from boolbert.errors import TrainingError
 from boolbert.modeling_boolbert import BoolBertModel, reading_losses
 from boolbert.retrieval.metrics import (
     Metrics,
@@ -25,15 +25,15 @@ from boolbert.retrieval.metrics import (
     quest_metrics,
     search_depth,
 )
-from boolbert.retrieval.negatives import DEPTH, wrong_answers
 from boolbert.retrieval.neighbours import top_k
-from boolbert.retrieval.shapes import PART_COST_CPU, PART_COST_GPU, FixedShapes, Parts, best_count, cut
 from boolbert.retrieval.tokens import encode_tokens, gather_rows, tokenize
 from boolbert.train.arguments import RunArguments, flag
 from boolbert.train.dual_encoder import DOCUMENT, QUERY, TEMPERATURES, DualEncoder, contrastive_loss, searched_with
 from boolbert.train.grad_cache import Side, embedding_backward, reseed
 from boolbert.train.loop import can_record, check_batch
+from boolbert.train.negatives import DEPTH, wrong_answers
 from boolbert.train.reading import LabelledTokens, freeze_reading, label_sentences, parsed_sentence
+from boolbert.train.shapes import PART_COST_CPU, PART_COST_GPU, FixedShapes, Parts, best_count, cut
 
 GATES = ("given", "learned", "cue")
 NEGATIVES = ("random", "violating", "bm25", "mined")

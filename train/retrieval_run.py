@@ -9,16 +9,16 @@ from typing import Any
 import torch
 
 from boolbert import BoolBertConfig
+from boolbert.core.errors import TrainingError
 from boolbert.data.tasks import Splits, quest_splits
-from boolbert.errors import TrainingError
 from boolbert.retrieval.fingerprints import corpus_fingerprint
 from boolbert.retrieval.metrics import Metrics, quest_metrics
-from boolbert.retrieval.negatives import hard_negatives
 from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.checkpoints import full_weights
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import print_summary
 from boolbert.train.loop import Progress, Trainer
+from boolbert.train.negatives import hard_negatives
 from boolbert.train.optimizer import PENALTY, STRENGTH
 from boolbert.train.outputs import (
     compile_options,

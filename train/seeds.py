@@ -18,9 +18,9 @@ from pathlib import Path
 from queue import Queue
 from typing import Any
 
-from boolbert.errors import TrainingError, run_script
-from boolbert.files import write_json
-from boolbert.runs import Run
+from boolbert.core.errors import TrainingError, run_script
+from boolbert.core.files import write_json
+from boolbert.core.runs import Run
 
 SEEDS = (0, 42, 1234)
 

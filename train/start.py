@@ -11,10 +11,10 @@ from transformers import AutoTokenizer, BertConfig, BertModel, PreTrainedModel
 from transformers.utils import logging
 
 from boolbert import BoolBertConfig, BoolBertModel
-from boolbert.errors import TrainingError, first_line
-from boolbert.files import read_json
+from boolbert.core.errors import TrainingError, first_line
+from boolbert.core.files import read_json
+from boolbert.core.runs import CONFIG, Run, is_bool_bert
 from boolbert.retrieval.encoders import Encoder, resolve_encoder
-from boolbert.runs import CONFIG, Run, is_bool_bert
 from boolbert.sentence_boolbert import DOCUMENT_FOLDER
 from boolbert.train.grad_cache import reseed
 from boolbert.train.optimizer import is_boolean

@@ -19,13 +19,13 @@ import numpy.typing as npt
 import torch
 from tqdm import tqdm
 
-from boolbert.arguments import parse_arguments
 from boolbert.configuration_boolbert import LITE, UPGRADED
+from boolbert.core.arguments import parse_arguments
+from boolbert.core.errors import TrainingError, run_script
+from boolbert.core.files import whole_file, whole_folder
 from boolbert.data import Quest
 from boolbert.data.sentences import Sentence, labelled_sentences
 from boolbert.data.tasks import Task, quest_task
-from boolbert.errors import TrainingError, run_script
-from boolbert.files import whole_file, whole_folder
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.metrics import means, quest_metrics
 from boolbert.retrieval.models import bool_bert, embeddings_hash, load_encoder

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...files import cache_root, whole_file, whole_folder
+from ...core.files import cache_root, whole_file, whole_folder
 from .atoms import country_atoms
 from .describe import country_documents
 from .queries import SIZES, country_queries

@@ -10,8 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ...arguments import add_document_flags
-from ...errors import DataError
+from ...core.arguments import add_document_flags
+from ...core.errors import DataError
 from .documents import documents_of
 from .folder import QUERIES, Made, make_queries
 from .show import show_queries

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from ...errors import DataError
-from ...terminal import fitted, printable
+from ...core.errors import DataError
+from ...core.terminal import fitted, printable
 from ..corpus import Corpus
 from ..rows import Row
 from ..schema import Document, kind_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import DataError
+from ...core.errors import DataError
 from ..rows import Row, shorten_list
 
 SAMPLE = 1000  # rows that are looked at before anything is decided

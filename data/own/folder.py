@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ...errors import DataError
-from ...files import read_object, whole_folder, write_json
+from ...core.errors import DataError
+from ...core.files import read_object, whole_folder, write_json
 from .atoms import Sizes, choose_atoms
 from .counting import Text, count_texts
 from .documents import OwnDocuments

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from ...errors import DataError
-from ...files import user_path
+from ...core.errors import DataError
+from ...core.files import user_path
 from ..lines import is_gzip
 from ..rows import Row, json_rows
 from ..sources import open_source

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from ...terminal import fitted, printable
+from ...core.terminal import fitted, printable
 from ..hard_negatives import HardNegatives
 from ..quest import Quest
 

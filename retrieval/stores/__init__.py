@@ -8,7 +8,7 @@ store = open_store("films")                             # a folder, exact, witho
 
 from pathlib import Path
 
-from boolbert.errors import RetrievalError
+from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.records import Record
 
 from .base import About, Found, VectorStore, merged

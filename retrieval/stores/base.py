@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.errors import RetrievalError
+from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.fingerprints import model_fingerprint
 from boolbert.retrieval.records import Record
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.errors import BoolBertError
-from boolbert.files import read_object, write_json
+from boolbert.core.errors import BoolBertError
+from boolbert.core.files import read_object, write_json
 from boolbert.retrieval.faiss_index import FaissIndex
 
 from .base import Array

@@ -21,10 +21,10 @@ import numpy.typing as npt
 import torch
 from filelock import FileLock, Timeout
 
+from boolbert.core.errors import BoolBertError, RetrievalError
+from boolbert.core.files import read_object, write_json
 from boolbert.data import Document
 from boolbert.data.own.columns import TEXT, Value
-from boolbert.errors import BoolBertError, RetrievalError
-from boolbert.files import read_object, write_json
 from boolbert.retrieval.index import MANIFEST as INDEX_MANIFEST
 from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, write_index
 from boolbert.retrieval.index import STORE as MANIFEST

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from boolbert.core.errors import BoolBertError, RetrievalError, optional
 from boolbert.data.own.columns import TEXT
-from boolbert.errors import BoolBertError, RetrievalError, optional
 from boolbert.retrieval.records import LONGEST_ID, Record
 
 from .base import WAIT, About, Array, Found, VectorStore

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.core.errors import RetrievalError, shorten
 from boolbert.data.own.columns import as_kind
-from boolbert.errors import RetrievalError, shorten
 
 Mask = npt.NDArray[np.bool_]
 GRAMMAR = "expected FIELD = != < <= > >= or in VALUE, joined by and, or, not and parentheses"

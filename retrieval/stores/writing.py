@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tqdm import tqdm
 
+from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocument, OwnDocuments
-from boolbert.errors import RetrievalError
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.encode import default_batch_size
 from boolbert.retrieval.records import Record

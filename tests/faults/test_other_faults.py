@@ -7,7 +7,7 @@ import pytest
 from faults.commands import Commands, Server, snapshot
 from faults.sweep import killed_anywhere, torn_anywhere
 
-from boolbert.files import read_json
+from boolbert.core.files import read_json
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from faults.commands import snapshot
 from faults.sweep import clear, killed_anywhere, torn_anywhere
 
-from boolbert.errors import BoolBertError
-from boolbert.runs import Run
+from boolbert.core.errors import BoolBertError
+from boolbert.core.runs import Run
 
 
 def result(folder):

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from search_fixtures import write_documents, write_run
 
 from boolbert.cli import main
-from boolbert.errors import BoolBertError
+from boolbert.core.errors import BoolBertError
+from boolbert.core.runs import Run, finished_runs
 from boolbert.hub.assemble import assemble
 from boolbert.hub.card import write_card
 from boolbert.hub.refuse import refusals
 from boolbert.retrieval.encoders import resolve_encoder
-from boolbert.runs import Run, finished_runs
 from boolbert.search import BoolSearcher, Index, build_index, explain, load_model, searcher
 
 pytestmark = pytest.mark.long

@@ -12,11 +12,11 @@ from fuzz.strategies import EXAMPLES, fuzz, json_values, mutated, scalars, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boolbert.core.files import read_object
 from boolbert.data import BoolQuestions, DataError, Quest, read_collection, read_qrels, read_query_texts, read_triplets
 from boolbert.data.own import OwnDocuments, Passages
 from boolbert.data.summary import summarise
 from boolbert.data.summary_text import render
-from boolbert.files import read_object
 
 pytestmark = pytest.mark.long
 

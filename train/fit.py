@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boolbert.arguments import add_document_flags
+from boolbert.core.arguments import add_document_flags
+from boolbert.core.errors import INTERRUPTED, BoolBertError, Interrupted, TrainingError
+from boolbert.core.files import read_object, whole_folder, write_json
+from boolbert.core.runs import ARGUMENTS
+from boolbert.core.tables import aligned, number
+from boolbert.core.terminal import printable
 from boolbert.data import Document
 from boolbert.data.own import Made, OwnDocuments, documents_of, make_queries
 from boolbert.data.own.folder import QUERIES
 from boolbert.data.tasks import Task, quest_splits
-from boolbert.errors import INTERRUPTED, BoolBertError, Interrupted, TrainingError
-from boolbert.files import read_object, whole_folder, write_json
-from boolbert.runs import ARGUMENTS
-from boolbert.tables import aligned, number
-from boolbert.terminal import printable
 
 if TYPE_CHECKING:
+    from boolbert.retrieval.index import Index
     from boolbert.retrieval.models import SearchModel
-    from boolbert.search import BoolSearcher
 
 EPOCHS, BATCH = 3, 64
 MODEL, MADE, START, REPORT = "model", "queries", "start", "fit.json"
@@ -55,7 +55,7 @@ class Fitted:
 
     folder: Path
     model: "SearchModel"
-    searcher: "BoolSearcher"
+    index: "Index"
     made: Made
     before: dict[str, float]  # on held-out queries, before training
     after: dict[str, float]
@@ -85,7 +85,7 @@ def fit(
     keep: float | None = None,
     say: Callable[[str], None] = print,
 ) -> Fitted:
-    """Train on Boolean queries made from documents; `fit(...).searcher.search("cakes without chocolate")` then asks.
+    """Train on Boolean queries made from documents; `BoolSearcher(fitted.model, fitted.index)` then asks.
 
     documents: a file, a folder, a Hub data set, documents in memory, or `OwnDocuments` where fields need names.
     output_dir: a new folder; without it one beside the working folder's files, NAME_fitted. model: what to start from,
@@ -111,7 +111,6 @@ def fit(
     from boolbert.retrieval.encode import encode_corpus
     from boolbert.retrieval.index import VECTORS, build_index
     from boolbert.retrieval.models import load_model
-    from boolbert.search import BoolSearcher
     from boolbert.train.retrieval_run import train_on_made
 
     side = document_side or ("learned" if torch.cuda.is_available() else "fixed")
@@ -148,7 +147,7 @@ def fit(
     seconds = time.perf_counter() - began
     write_json(folder / REPORT, {"settings": settings, "before": before, "after": after, "seconds": round(seconds, 1)})
     notes = notes_of(folder, made, before, after)
-    return Fitted(folder, trained, BoolSearcher(trained, index), made, before, after, seconds, notes)
+    return Fitted(folder, trained, index, made, before, after, seconds, notes)
 
 
 def default_folder(name: str) -> str:

@@ -5,7 +5,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
-from boolbert.errors import BoolBertError
+from boolbert.core.errors import BoolBertError
 
 Arguments = TypeVar("Arguments")
 

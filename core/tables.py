@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from boolbert.terminal import printable
+from boolbert.core.terminal import printable
 
 
 def number(value: float | None) -> str:

@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boolbert.errors import BoolBertError
-from boolbert.files import read_object
-from boolbert.terminal import printable
+from boolbert.core.errors import BoolBertError
+from boolbert.core.files import read_object
+from boolbert.core.terminal import printable
 
 ARGUMENTS, METRICS = "args.json", "metrics.json"
 CONFIG, MODULES = "config.json", "modules.json"

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from boolbert.errors import BoolBertError, shorten
+from boolbert.core.errors import BoolBertError, shorten
 
 DAY = 86_400  # seconds
 

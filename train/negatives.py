@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from boolbert.core.errors import TrainingError
 from boolbert.data import HardNegatives
 from boolbert.data.tasks import Task
-from boolbert.errors import TrainingError
 from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.neighbours import Ranked
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from boolbert.errors import first_line
+from boolbert.core.errors import first_line
 
 # Steps of a shape before it is recorded: kernels are compiled, and the optimizer makes its state.
 WARM = 2
