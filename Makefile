@@ -1,4 +1,4 @@
-# The whole contributor story: make demo, make test, make test-long, make test-kernels, make check, make bench; and for the night, make nightly.
+# The whole contributor story: make demo, make test, make test-long, make check, make bench; and for the night, make nightly.
 # Each sets up .venv by itself on the first call and reuses it afterwards.
 PYTHON ?= python3
 VENV := .venv
@@ -7,18 +7,16 @@ STAMP := $(VENV)/.installed
 # mypy has to find the repository root under its package name, whatever the checkout's folder is called.
 TYPES := $(VENV)/typecheck
 
-KERNELS := $(VENV)/kernels
-
 .DEFAULT_GOAL := help
 FUZZ_EXAMPLES ?= 10000
-.PHONY: help demo serve test test-long test-kernels check format bench fuzz nightly audit clean
+.PHONY: help demo serve test test-long check format bench fuzz nightly audit clean
 
 help:
 	@echo "make demo       build a Bool-BERT and ask it three queries"
 	@echo "make serve      open a page to try it, on http://127.0.0.1:7860"
 	@echo "make test       run the tests, in less than five minutes on two cores"
 	@echo "make test-long  the rest of the suite: the demo, ONNX, fresh processes, made-up inputs"
-	@echo "make test-kernels  what only runs on GPUs, with Triton's interpreter"
+	@echo "make  what only runs on GPUs, with Triton's interpreter"
 	@echo "make check      ruff, ruff format, mypy and bandit"
 	@echo "make format     apply ruff's fixes and format"
 	@echo "make bench      measure every speed: model, encoding, training, search, start"
@@ -52,14 +50,6 @@ test: $(STAMP)
 
 test-long: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m long
-
-# In a folder of its own: Triton is large, nothing else needs it, and its interpreter wants an older numpy.
-test-kernels: $(KERNELS)/.installed
-	PYTHONPATH=$(KERNELS) TRITON_INTERPRET=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal tests/test_kernels.py tests/test_gradients.py
-
-$(KERNELS)/.installed: $(STAMP)
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --upgrade --no-deps --target $(KERNELS) triton==3.6.0 numpy==2.2.6
-	@touch $@
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -47,7 +47,7 @@ class QueryEncoder(nn.Module):
         self.bert: Any = query_module(model).model
         self.after = nn.ModuleList(list(model.children())[2:])  # what comes after the pooling
         composer: Any = self.bert.composer
-        self.keeps_apart = composer.penalises and is_cosine(model)
+        self.keeps_apart = composer.has_penalty and is_cosine(model)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, operators: Tensor) -> tuple[Tensor, ...]:
         output = self.bert(input_ids, attention_mask=attention_mask, operators=operators)

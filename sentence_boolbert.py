@@ -28,7 +28,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer, BertModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from .configuration_boolbert import OPERATORS, POOLINGS, BoolBertConfig
-from .modeling_boolbert import UNKNOWN, BoolBertModel
+from .modeling_boolbert import MODEL_DECIDES, BoolBertModel
 
 # Where the document encoder lies; the query encoder lies at the root, which Router calls ".".
 DOCUMENT_FOLDER = "document_encoder"
@@ -97,13 +97,13 @@ class BoolBertTransformer(Transformer):
         rows = [operator_row(item.get("operators")) if isinstance(item, dict) else None for item in inputs]
         features = super().preprocess(texts, prompt, *args, **kwargs)
         if any(row is not None for row in rows):
-            features["operators"] = torch.tensor([row or [UNKNOWN] * len(OPERATORS) for row in rows])
+            features["operators"] = torch.tensor([row or [MODEL_DECIDES] * len(OPERATORS) for row in rows])
         weights = [item.get("not_weight", math.nan) if isinstance(item, dict) else math.nan for item in inputs]
         if not all(map(math.isnan, weights)):
             features["not_weight"] = torch.tensor(weights)
         scopes = [item.get("not_scope") if isinstance(item, dict) else None for item in inputs]
         if any(scope is not None for scope in scopes):
-            features["not_scope"] = torch.full(features["input_ids"].shape, UNKNOWN)
+            features["not_scope"] = torch.full(features["input_ids"].shape, MODEL_DECIDES)
             for row, scope in zip(features["not_scope"], scopes, strict=True):
                 if scope is not None:
                     row.zero_()[: len(scope)] = torch.tensor(scope)[: len(row)]

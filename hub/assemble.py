@@ -21,9 +21,7 @@ PICKLED = ("pytorch_model*.bin", "*.ckpt", "*.pkl", "*.pickle")
 SETTINGS = ("modules.json", "router_config.json", "config_sentence_transformers.json")
 CODE = (
     "configuration_boolbert.py",
-    "kernels_boolbert.py",
-    "gradients_boolbert.py",
-    "short_boolbert.py",
+    "composing_boolbert.py",
     "modeling_boolbert.py",
     "sentence_boolbert.py",
 )

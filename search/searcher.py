@@ -406,7 +406,7 @@ class BoolSearcher:
         for name, is_given in (("hybrid", hybrid), ("not_weight", not_weight is not None)):
             if is_given:
                 raise RetrievalError(f"look_into cannot be given with {name}: its scores are of another kind")
-        if not (self._excludes and self._is_cosine and self.model.bert.composer.penalises):  # type: ignore[union-attr]
+        if not (self._excludes and self._is_cosine and self.model.bert.composer.has_penalty):  # type: ignore[union-attr]
             raise RetrievalError(f"look_into cannot be given: {self.model.name} has no penalty for what is excluded")
 
     def _encode_sentences(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:

@@ -12,9 +12,9 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
+from boolbert.composing_boolbert import PENALISED_SHARE
 from boolbert.core.errors import BoolBertError
 from boolbert.core.terminal import fitted, printable
-from boolbert.modeling_boolbert import PENALISED_SHARE
 
 from .engine import LONGEST, Engine
 from .guard import Guard
@@ -191,7 +191,7 @@ def _learned(engine: Engine) -> float:
         return 0.0
     if bert is None:
         return 0.0
-    return round(bert.config.exclusion_weight * (PENALISED_SHARE if bert.composer.penalises else 1.0), 2)
+    return round(bert.config.exclusion_weight * (PENALISED_SHARE if bert.composer.has_penalty else 1.0), 2)
 
 
 def _told(error: Exception) -> str:

@@ -11,11 +11,9 @@ from transformers import BertConfig, BertForMaskedLM, BertModel
 from boolbert import BoolBertConfig, BoolBertForPreTraining, BoolBertModel
 
 CODE = (
+    "composing_boolbert.py",
     "configuration_boolbert.py",
-    "gradients_boolbert.py",
-    "kernels_boolbert.py",
     "modeling_boolbert.py",
-    "short_boolbert.py",
 )
 NEW_PARTS = (
     *("operator_embeddings", "cue_predictor", "gate.", "scope_predictor", "bias_predictor"),

@@ -17,11 +17,11 @@ def states(model, batch):
     return out.last_hidden_state[inputs["attention_mask"].bool()].float().cpu()
 
 
-def test_flash_kernel_with_padding(lively, batch):
-    """No mask and a head size that fits: PyTorch's flash kernel can run, which a biased attention cannot use."""
+def test_a_fused_kernel_takes_the_boolean_columns(lively, batch):
+    """The columns fit into a head of a size that PyTorch's memory-efficient kernel takes, padding and all."""
     model = lively(std=0.1)
     expected = states(model.to("cuda"), batch)
-    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+    with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
         got = states(model.to(torch.bfloat16), batch)
     assert torch.cosine_similarity(got, expected).median() > 0.99
 

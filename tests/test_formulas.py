@@ -5,8 +5,7 @@ import slow_reference as slow
 import torch
 from torch.testing import assert_close
 
-from boolbert import modeling_boolbert as modeling
-from boolbert.modeling_boolbert import gaussian_exponent, relative_positions
+from boolbert.modeling_boolbert import BooleanContext, gaussian_exponent, relative_positions
 
 
 @pytest.fixture
@@ -23,6 +22,12 @@ def inputs(model, batch):
     mask = batch["attention_mask"].double()
     cue_probs = torch.rand(3, 3, 7, generator=generator, dtype=torch.double) * mask[:, None]
     return hidden, mask, cue_probs, model.operator_embeddings.detach()
+
+
+def context_of(cue_probs, operator_embeddings, mask):
+    """What a layer gets, without a reader and with every operator on."""
+    distance = gaussian_exponent(cue_probs > 0.5, window=5)
+    return BooleanContext(operator_embeddings, torch.ones(len(mask), 3), cue_probs, distance, mask, None)
 
 
 @pytest.mark.parametrize("cue_kernel", [1, 3, 5])
@@ -55,7 +60,7 @@ def test_scope(lively, inputs, conv_kernel):
     module = model.encoder.layer[0].attention.self.scope_predictor
     with torch.no_grad():
         module.threshold.copy_(torch.tensor([0.3, 0.5, 0.6]))
-        scope, _ = module(hidden, cue_probs, operators, mask)
+        scope, _ = module(hidden, context_of(cue_probs, operators, mask))
     expected = slow.scope(module, hidden, cue_probs, operators, mask)
     assert 0.1 < expected.mean() < 0.9  # both values occur, or the test would show nothing
     assert_close(scope, expected)
@@ -66,12 +71,12 @@ def test_scope_has_the_gradient_of_probability_minus_threshold(model, inputs):
     module = model.encoder.layer[0].attention.self.scope_predictor
     hidden = hidden.clone().requires_grad_()
     weights = torch.randn(3, 3, 2, 7, dtype=torch.double)
-    (module(hidden, cue_probs, operators, mask)[0] * weights).sum().backward()
+    (module(hidden, context_of(cue_probs, operators, mask))[0] * weights).sum().backward()
     got = {"hidden": hidden.grad.clone(), **{n: p.grad.clone() for n, p in module.named_parameters()}}
 
     hidden.grad = None
     module.zero_grad()
-    probabilities = torch.sigmoid(module.logits(hidden, cue_probs, operators, mask)).permute(0, 2, 3, 1)
+    probabilities = torch.sigmoid(module.logits(hidden, context_of(cue_probs, operators, mask))).permute(0, 2, 3, 1)
     surrogate = (probabilities - module.threshold[:, None, None]) * mask[:, None, None, :]
     (surrogate * weights).sum().backward()
     assert_close(got["hidden"], hidden.grad)
@@ -87,8 +92,8 @@ def test_training_samples_the_scope_with_logistic_noise(lively, batch):
     hidden = model.embeddings(batch["input_ids"][:1]).detach().expand(4000, -1, -1)
     cue_probs, mask = torch.zeros(4000, 3, 7), torch.ones(4000, 7)
     with torch.no_grad():
-        scope, _ = module(hidden, cue_probs, model.operator_embeddings, mask)
-        logits = module.logits(hidden[:1], cue_probs[:1], model.operator_embeddings, mask[:1])
+        scope, _ = module(hidden, context_of(cue_probs, model.operator_embeddings, mask))
+        logits = module.logits(hidden[:1], context_of(cue_probs[:1], model.operator_embeddings, mask[:1]))
     assert set(scope.unique().tolist()) == {0.0, 1.0}
     assert_close(scope.mean(0), torch.sigmoid(logits)[0].permute(1, 2, 0), atol=0.04, rtol=0)
 
@@ -126,10 +131,10 @@ def test_position_weights(model):
 
 
 def test_bias(model, inputs):
-    hidden, _, cue_probs, operators = inputs
+    hidden, mask, cue_probs, operators = inputs
     module = model.encoder.layer[0].attention.self.bias_predictor
     cues = cue_probs > 0.5
-    got = module(hidden, gaussian_exponent(cues, window=5), operators)
+    got = module(hidden, context_of(cue_probs, operators, mask))
     expected = slow.bias(module, hidden, cues, operators, window=5)
     assert (expected >= 0).all()
     assert expected.std() > 0.05
@@ -203,7 +208,7 @@ def test_the_fast_path_has_the_dense_forms_gradients(lively, batch, not_reach):
     scope = (torch.rand(3, 3, 2, 7, generator=generator, dtype=torch.double) > 0.5).double().requires_grad_()
     bias = torch.rand(3, 3, 2, 7, generator=generator, dtype=torch.double).requires_grad_()
     gate = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 0.0]], dtype=torch.double)
-    query_side, key_side = layer.boolean_columns(scope, bias, gate, None)
+    query_side, key_side = layer.boolean_columns(scope, bias, gate)
     fast = query_side @ key_side.transpose(-1, -2) * layer.scaling
 
     strength = gate[:, :, None, None] * bias
@@ -259,18 +264,3 @@ def test_a_given_strength_in_all_its_forms(lively, batch):
         assert torch.equal(mixed[name][1], expected[name][1])
     assert not torch.equal(own.query_vectors, expected.query_vectors)
     assert own.sentence_embedding.is_contiguous()
-
-
-def test_products_for_few_numbers_in_eights(lively, batch, monkeypatch):
-    """As on a GPU: zeros behind three columns or rows change neither a product nor its gradients."""
-    found = []
-    for in_eights in (False, True):
-        monkeypatch.setattr(modeling, "wants_eights", lambda _, answer=in_eights: answer)
-        model = lively()
-        states = model(**batch, operators=torch.ones(3, 3, dtype=torch.long)).last_hidden_state
-        states.square().sum().backward()
-        reader = model.scope_reader
-        found.append([states, reader.output.weight.grad, reader.cue_weight.grad, reader.dense.weight.grad])
-    assert all(part.abs().sum() > 0 for part in found[0])
-    for plain, padded in zip(*found, strict=True):
-        torch.testing.assert_close(padded, plain, atol=1e-5, rtol=1e-4)

@@ -14,9 +14,7 @@ SKIPPED = {"tests", "bench", "build", "dist", "runs"}
 # Files at the root belong to these rooms; a folder is a room of its own.
 FILES = {
     "configuration_boolbert": "model",
-    "kernels_boolbert": "model",
-    "gradients_boolbert": "model",
-    "short_boolbert": "model",
+    "composing_boolbert": "model",
     "modeling_boolbert": "model",
     "sentence_boolbert": "sentence",
     "hub_upload": "hub",
@@ -47,9 +45,7 @@ ALLOWED |= {
 }
 HUB_FILES = (
     "configuration_boolbert",
-    "kernels_boolbert",
-    "gradients_boolbert",
-    "short_boolbert",
+    "composing_boolbert",
     "modeling_boolbert",
     "sentence_boolbert",
 )

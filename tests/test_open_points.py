@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from boolbert import BoolBertModel
 from boolbert.configuration_boolbert import PAPER
-from boolbert.modeling_boolbert import gaussian_exponent, relative_positions, straight_through
+from boolbert.modeling_boolbert import BooleanContext, gaussian_exponent, relative_positions, straight_through
 
 AND, OR, NOT = 0, 1, 2
 
@@ -177,8 +177,9 @@ def test_11_a_narrow_convolution_cannot_see_the_cue_and_the_reader_can(lively):
         readings = [model.read(text) for text in (ids, other)]
         hidden = [model.embeddings(text) for text in (ids, other)]
         predictor = model.encoder.layer[0].attention.self.scope_predictor
-        rest = (torch.zeros(1, 3, 15), model.operator_embeddings, torch.ones(1, 15))
-        narrow = [predictor.logits(states, *rest)[0, 9] for states in hidden]
+        no_cues = torch.zeros(1, 3, 15)
+        context = BooleanContext(model.operator_embeddings, torch.ones(1, 3), no_cues, no_cues, torch.ones(1, 15), None)
+        narrow = [predictor.logits(states, context)[0, 9] for states in hidden]
     assert torch.equal(*narrow)
     assert not torch.allclose(readings[0].scope_logits[0, :, 9], readings[1].scope_logits[0, :, 9], atol=1e-4)
 

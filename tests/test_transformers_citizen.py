@@ -10,7 +10,7 @@ from torch.testing import assert_close
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from boolbert import BoolBertConfig, BoolBertForPreTraining, BoolBertModel
-from boolbert.modeling_boolbert import RANGES, BoolBertLayer, known_range
+from boolbert.modeling_boolbert import BoolBertLayer
 
 ALWAYS = [
     *("last_hidden_state", "pooler_output", "sentence_embedding", "query_vectors", "query_mask"),
@@ -154,25 +154,6 @@ def test_torch_compile_in_one_graph(lively, batch, gate):
         expected, got = (act(**inputs, output_scopes=True, output_biases=True) for act in (model, compiled))
     assert_close(got.last_hidden_state, expected.last_hidden_state, atol=1e-5, rtol=1e-4)
     assert_close(got.scopes[0], expected.scopes[0])
-
-
-def test_a_graph_for_all_sizes_knows_how_many_operators_there_are():
-    """As `--compile` makes them: by that number a kernel is chosen, which older torch cannot do with an unknown one."""
-    sizes = []
-
-    def backend(graph, _):
-        sizes.append([node.meta["example_value"].shape for node in graph.graph.find_nodes(op="call_method")])
-        return graph.forward
-
-    @torch.compile(backend=backend, dynamic=True)
-    def columns(states, operators):
-        first, last = known_range(operators)
-        return states.new_zeros(last - first)
-
-    for operators in RANGES:
-        assert columns(torch.ones(3), operators).shape == (operators[1] - operators[0],)
-    assert sizes == [[(last - first,)] for first, last in RANGES]
-    assert {type(shape[0]) for (shape,) in sizes} == {int}
 
 
 def test_meta_device(tiny_config):

@@ -134,9 +134,9 @@ def test_dot_products_have_no_threshold(tmp_path, lively, tiny_config, tokenizer
 
     write_run(tmp_path / "run", lively, tiny_config, tokenizer, penalty=0.5)
     start = find_start(str(tmp_path / "run"))
-    assert build_model(start, RetrievalArguments()).query.composer.penalises
-    assert not build_model(start, RetrievalArguments(similarity="dot")).query.composer.penalises
-    assert not build_model(start, RetrievalArguments(penalty=0.0)).query.composer.penalises
+    assert build_model(start, RetrievalArguments()).query.composer.has_penalty
+    assert not build_model(start, RetrievalArguments(similarity="dot")).query.composer.has_penalty
+    assert not build_model(start, RetrievalArguments(penalty=0.0)).query.composer.has_penalty
     with pytest.raises(BoolBertError, match="--penalty needs vectors of one length"):
         build_model(start, RetrievalArguments(similarity="dot", penalty=0.5))
     for change in ({"exclusion": "none"}, {"baseline": True}, {"recipe": "paper"}):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel
 
-from boolbert.modeling_boolbert import masked_mean
+from boolbert.composing_boolbert import masked_mean
 from boolbert.retrieval.two_sided import is_two_sided, two_sided, two_sided_scores
 
 QUERY, DOCUMENT = "query", "document"

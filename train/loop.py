@@ -16,7 +16,6 @@ from accelerate.utils import DistributedType, DynamoBackend, broadcast_object_li
 from torch import Tensor, nn
 
 from boolbert.core.errors import Interrupted, TrainingError
-from boolbert.modeling_boolbert import BoolBertSelfAttention
 from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.prefetch import prefetch
 from boolbert.train.arguments import RunArguments
@@ -127,7 +126,7 @@ class Trainer:
         model: nn.Module = stage.model.to(accelerator.device)
         freeze_unused(model, stage)
         if compile_options is not None:
-            compile_layers(model, compile_options, is_recorded=stage.is_recorded)
+            compile_layers(model, compile_options)
         optimizer = build_optimizer(
             model,
             learning_rate=args.learning_rate,
@@ -360,11 +359,9 @@ def freeze_unused(model: nn.Module, stage: Stage) -> None:
     model.zero_grad()
 
 
-def compile_layers(model: nn.Module, options: dict[str, Any], *, is_recorded: bool = False) -> None:
+def compile_layers(model: nn.Module, options: dict[str, Any]) -> None:
     """Compile the encoders' layers in place, each alike, and what stands around them: weights keep their names."""
     for name, module in model.named_modules():
-        if isinstance(module, BoolBertSelfAttention):
-            module.breaks_graphs = is_recorded
         names = name.split(".")
         if names[-2:-1] == ["layer"] or names[-1] in COMPILED_PARTS:
             module.compile(**options)

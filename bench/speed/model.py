@@ -11,7 +11,6 @@ from transformers import BertConfig, BertModel
 
 from boolbert import BoolBertConfig, BoolBertModel
 from boolbert.configuration_boolbert import LITE, UPGRADED
-from boolbert.modeling_boolbert import ScopeReader
 from boolbert.train.loop import compile_layers
 from speed.made_up import SIZES, make_batch
 from speed.timing import as_graph, in_turn, peak_mebibytes, save
@@ -104,8 +103,7 @@ def as_mode(mode: str, models: dict[str, Any], steps: dict[str, Callable[[], Any
     """The steps, made to run in this mode."""
     with contextlib.ExitStack() as stack:
         if mode.startswith("compiled"):
-            is_recorded = mode.endswith("graph")
-            stack.enter_context(compiled_parts([model for model, _ in models.values()], is_recorded))
+            stack.enter_context(compiled_parts([model for model, _ in models.values()]))
         if mode.endswith("graph"):
             yield {name: as_graph(step) for name, step in steps.items()}
         else:
@@ -161,18 +159,15 @@ def make_step(
 
 
 @contextlib.contextmanager
-def compiled_parts(models: list[Any], is_recorded: bool) -> Iterator[None]:
+def compiled_parts(models: list[Any]) -> Iterator[None]:
     """torch.compile of the layers, which share their code, and of what a Bool-BERT has before and after them.
 
     What was compiled stays for the next time.
     """
     torch._dynamo.config.cache_size_limit = 64
     for model in models:
-        compile_layers(model, {"dynamic": False}, is_recorded=is_recorded)
+        compile_layers(model, {"dynamic": False})
     parts = [part for model in models for part in model.modules() if part._compiled_call_impl is not None]
-    for part in parts:
-        if isinstance(part, ScopeReader) and not part.training:  # in inference it has a kernel of its own
-            part._compiled_call_impl = None
     try:
         yield
     finally:

@@ -1,0 +1,150 @@
+# Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
+"""From the states of a query's tokens to the vectors that search for it: what is wanted, less what is excluded.
+
+To try another composition, write another `QueryComposer`: it gets the tokens' states and which of them each operator
+reaches, and everything that encodes queries uses what it returns.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers.activations import ACT2FN
+
+from .configuration_boolbert import OPERATORS, BoolBertConfig
+
+OR, NOT = OPERATORS.index("or"), OPERATORS.index("not")
+# Where a penalty does the rest, this much of the strength of exclusion is left for the vectors themselves.
+PENALISED_SHARE = 2 / 3
+
+
+def masked_mean(hidden_states: Tensor, token_mask: Tensor) -> Tensor:
+    """Mean over the tokens that are not padding: (B, L, D), (B, L) -> (B, D)."""
+    weights = token_mask.to(hidden_states.dtype).unsqueeze(-1)
+    return (hidden_states * weights).sum(1) / weights.sum(1).clamp_min(1.0)
+
+
+class QueryComposer(nn.Module):
+    """One vector that wants A and excludes B, and one for each alternative of OR.
+
+    A is the pooling of what stands outside of NOT's scope, B the mean of what stands inside, both of length 1. The
+    vector is A - l (B - (A.B) A), as long as A was: what B has in common with A stays, the rest is taken away. Where
+    nothing is excluded it is the pooling of the sentence, to the bit.
+
+    One vector has to take B from every document alike. Who keeps B apart can spare the documents that are only a little
+    like it: with a penalty, a document scores max_k v_k.d - w max(0, B.d - t), less being taken from v; w and t learn.
+    """
+
+    def __init__(self, config: BoolBertConfig):
+        super().__init__()
+        self.pooling = config.pooling
+        self.excludes = config.exclusion != "none"
+        self.branches = config.branches
+        self.initial_weight = config.exclusion_weight
+        if self.excludes:
+            self.strength = nn.Parameter(torch.empty(1))  # before softplus, which keeps it positive
+        self.has_penalty = self.excludes and config.penalty > 0
+        self.initial_penalty = (config.penalty, config.penalty_above)
+        if self.has_penalty:
+            self.penalty = nn.Parameter(torch.empty(1))  # before softplus
+            self.penalty_above = nn.Parameter(torch.empty(1))
+        self.has_head = config.exclusion == "head"
+        if self.has_head:
+            self.dense = nn.Linear(3 * config.hidden_size, 64)
+            self.activation = ACT2FN["gelu"]
+            self.head = nn.Linear(64, 1, bias=False)
+            self.head_scale = nn.Parameter(torch.empty(1))  # starts at 0: at first every query has the same strength
+
+    def forward(
+        self, hidden_states: Tensor, token_mask: Tensor, scope: Tensor | None, not_weight: Tensor | float | None = None
+    ) -> dict[str, Tensor]:
+        """`scope` (B, E, L), 0/1 and 0 for operators that are off; `not_weight` stands in for the learned strength."""
+        not_weight = not_weight.reshape(-1) if isinstance(not_weight, Tensor) else not_weight
+        pooled = self.pool(hidden_states, token_mask)
+        inside = torch.zeros_like(token_mask) if scope is None else scope[:, NOT].to(token_mask.dtype) * token_mask
+        outside = token_mask - inside
+        has_excluded = ((inside.sum(1) > 0) & (outside.sum(1) > 0)).unsqueeze(1) & self.excludes  # (B, 1)
+        inside, outside = inside * has_excluded, torch.where(has_excluded, outside, token_mask)
+        excluded = masked_mean(hidden_states, inside)
+
+        wanted = torch.where(has_excluded, self.pool(hidden_states, outside), pooled)
+        alternatives, exists = [wanted], [torch.ones_like(has_excluded)]
+        if self.branches and scope is not None:
+            for tokens, is_there in self.alternatives(scope[:, OR].to(token_mask.dtype) * outside):
+                alternatives.append(masked_mean(hidden_states, tokens))
+                exists.append(is_there)
+        shares = (1.0, PENALISED_SHARE) if self.has_penalty else (1.0,)
+        vectors, *penalised = self.exclude(torch.stack(alternatives, 1), excluded, has_excluded, not_weight, shares)
+        query_mask = torch.cat(exists, 1)
+        composed = {
+            "sentence_embedding": vectors[:, 0].contiguous(),
+            "query_vectors": self.filled(vectors, query_mask),
+            "query_mask": query_mask,
+            "wanted_embedding": wanted,
+            "excluded_embedding": excluded * has_excluded,
+        }
+        if self.has_penalty:
+            (less,) = penalised
+            weight = F.softplus(self.penalty.float()) * has_excluded
+            if isinstance(not_weight, Tensor):  # who gives a strength asks for one vector
+                given = ~not_weight.to(weight.device).isnan().unsqueeze(1)
+                weight, less = weight * ~given, torch.where(given.unsqueeze(2), vectors, less)
+            elif not_weight is not None:
+                weight, less = torch.zeros_like(weight), vectors
+            penalty = torch.cat([weight, self.penalty_above.float().expand_as(weight)], 1)
+            composed |= {"search_vectors": self.filled(less, query_mask), "penalty": penalty}
+        return composed
+
+    def filled(self, vectors: Tensor, exists: Tensor) -> Tensor:
+        """(B, 1 + branches, D). Where there is no alternative the first stands again: the largest score is the same."""
+        return torch.where(exists.unsqueeze(-1), vectors, vectors[:, :1])
+
+    def pool(self, hidden_states: Tensor, token_mask: Tensor) -> Tensor:
+        return hidden_states[:, 0] if self.pooling == "cls" else masked_mean(hidden_states, token_mask)
+
+    def exclude(
+        self,
+        wanted: Tensor,
+        excluded: Tensor,
+        has_excluded: Tensor,
+        not_weight: Tensor | float | None,
+        shares: Sequence[float],
+    ) -> list[Tensor]:
+        """Vectors (B, K, D) less `excluded` (B, D), for each share of the strength with which it is taken away."""
+        if not self.excludes:
+            return [wanted] * len(shares)
+        a, b = F.normalize(wanted.float(), dim=-1), F.normalize(excluded.float(), dim=-1).unsqueeze(1)
+        foreign = b - (a * b).sum(-1, keepdim=True) * a  # what B has besides A
+        weight = self.weight(a, b)  # (B, K, 1)
+        if isinstance(not_weight, Tensor):  # (B,), NaN for the learned strength
+            given = not_weight.to(a.device)[:, None, None]
+            weight = torch.where(given.isnan(), weight, given)
+        elif not_weight is not None:
+            weight = torch.full_like(weight, not_weight)
+        away, length = weight * foreign, wanted.float().norm(dim=-1, keepdim=True)
+        vectors = [F.normalize(a - share * away, dim=-1) * length for share in shares]
+        return [torch.where(has_excluded.unsqueeze(1), vector.to(wanted.dtype), wanted) for vector in vectors]
+
+    def searched_weight(self, wanted: Tensor, excluded: Tensor) -> Tensor:
+        """How strongly B is taken away from the vectors to search with: (B, 1)."""
+        return self.weight(wanted, excluded) * (PENALISED_SHARE if self.has_penalty else 1.0)
+
+    def weight(self, wanted: Tensor, excluded: Tensor) -> Tensor:
+        """How strongly B is taken away: (..., 1), for A of (..., D) and B of the same shape or one B for several."""
+        raw = self.strength.float().expand(*wanted.shape[:-1], 1)
+        if self.has_head:
+            features = torch.cat([wanted, excluded.expand_as(wanted), wanted * excluded], -1)
+            features = features.to(self.dense.weight.dtype)
+            raw = raw + self.head_scale * self.head(self.activation(self.dense(features))).float()
+        return F.softplus(raw)
+
+    def alternatives(self, tokens: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """The runs of tokens in OR's scope, (B, L), up to `branches` of them, each with whether it exists, (B, 1).
+
+        A lone run is no alternative to anything.
+        """
+        starts = tokens * (1 - F.pad(tokens[:, :-1], (1, 0)))
+        number = starts.cumsum(1) * tokens  # 1, 2, ... within the runs, 0 between them
+        count = starts.sum(1, keepdim=True)  # (B, 1)
+        return [((number == run).to(tokens.dtype), (count >= max(run, 2))) for run in range(1, self.branches + 1)]
