@@ -7,7 +7,7 @@ The section numbers are the paper's; docs/paper.md has its equations one by one.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
@@ -142,7 +142,7 @@ class BooleanContext:
 
     def tensors(self) -> tuple[Tensor | None, ...]:
         """Its fields in order: checkpointed layers see gradients in positional arguments only."""
-        return tuple(vars(self).values())
+        return tuple(getattr(self, field.name) for field in fields(self))
 
 
 def is_boolean(name: str) -> bool:
@@ -672,10 +672,13 @@ class BoolBertModel(BoolBertPreTrainedModel):
             scope_logits=scope_logits,
             scope=scope,
         )
-        changes_attention = [float(name in self.config.attention_operators) for name in OPERATORS]
+        changes_attention = [
+            column if name in self.config.attention_operators else torch.zeros_like(column)
+            for name, column in zip(OPERATORS, gate.unbind(1), strict=True)
+        ]
         context = BooleanContext(
             operator_embeddings=self.operator_embeddings,
-            gate=gate * gate.new_tensor(changes_attention),
+            gate=torch.stack(changes_attention, 1),
             cue_probs=cue_probs,
             distance=gaussian_exponent(cue_probs > DECISION, self.config.window),
             token_mask=token_mask,
