@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from boolbert.core.arguments import add_document_flags
-from boolbert.core.environment import keep_freed_memory
+from boolbert.core.environment import keep_freed_memory, prepare_training
 from boolbert.core.errors import INTERRUPTED, BoolBertError
 from boolbert.core.terminal import printable, use_any_encoding
 
@@ -258,7 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     is_process = arguments is None
     use_any_encoding()
     if is_process:
-        keep_freed_memory()
+        prepare_training() if words[:1] in (["fit"], ["upgrade"]) else keep_freed_memory()
     if is_process and words[:1] == ["search"]:
         gc.set_threshold(*SELDOM)
     try:

@@ -32,6 +32,17 @@ PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate", "tok
 PRECISIONS = ("no", "bf16", "fp16")
 
 
+@contextmanager
+def own_settings() -> Iterator[None]:
+    """Take back afterwards what a run sets for the whole process: ignored warnings, torch's threads and its seed."""
+    threads = torch.get_num_threads()
+    try:
+        with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 def make_accelerator(args: RunArguments) -> Accelerator:
     """The Accelerator, as the launcher and the flags say. What cannot be obeyed is refused."""
     on_cpu = os.environ.get("ACCELERATE_USE_CPU", "").lower() == "true"

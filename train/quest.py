@@ -10,6 +10,11 @@ The encoder is --encoder, else the finished stage 1 in runs/pretrain, else all-M
 import sys
 from dataclasses import dataclass
 
+from boolbert.core.environment import prepare_training
+
+if __name__ == "__main__":
+    prepare_training()  # before torch is imported
+
 from boolbert.core.errors import run_script
 from boolbert.data.split import HELD_OUT
 from boolbert.data.tasks import quest_splits

@@ -13,6 +13,7 @@ from boolbert.core.errors import TrainingError
 from boolbert.data.tasks import Splits, quest_splits
 from boolbert.retrieval.fingerprints import corpus_fingerprint
 from boolbert.retrieval.metrics import Metrics, quest_metrics
+from boolbert.retrieval.models import no_warnings
 from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.checkpoints import full_weights
 from boolbert.train.dual_encoder import DualEncoder
@@ -27,10 +28,11 @@ from boolbert.train.outputs import (
     is_finished,
     make_accelerator,
     open_run,
+    own_settings,
     save_model,
 )
 from boolbert.train.retrieval import RetrievalArguments, RetrievalStage, with_known_gate
-from boolbert.train.start import Start, find_start, quiet
+from boolbert.train.start import Start, find_start
 
 # What may become of the document side where a model is trained on made queries.
 DOCUMENT_SIDES = ("fixed", "learned")
@@ -38,6 +40,7 @@ DOCUMENT_SIDES = ("fixed", "learned")
 KEEP = 0.7
 
 
+@own_settings()
 def run_retrieval(
     script: str,
     args: RetrievalArguments,
@@ -142,7 +145,7 @@ def save_run(model: DualEncoder, tokenizer: Any, args: RetrievalArguments, metri
     }
 
     def save() -> None:
-        with quiet():
+        with no_warnings():
             save_dual_encoder(folder, model.query, model.document, tokenizer, **settings)
 
     save_model(folder, save, {**metrics, "seed": args.seed, "arguments": asdict(args)})

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from boolbert.core.environment import log_level
 from boolbert.core.errors import BoolBertError, RetrievalError, optional
 from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.records import LONGEST_ID, Record
@@ -30,6 +31,7 @@ MOST_COLUMNS = 48  # of 64 that Milvus allows
 MOST_FOUND = 16_384  # Milvus's limit, of a search and of a query
 _ROWS = 1000  # of one call: what is sent must stay below 64 MB
 _FIELDS = ["id", "document", "digest", "title", "text", "fields", "vector"]
+_LOGGERS = ("pymilvus", "milvus_lite", "grpc._server")  # they print a traceback for an error that is one line here
 _NAME = re.compile(r"[A-Za-z_]\w{0,254}", re.ASCII)
 
 
@@ -63,12 +65,6 @@ class MilvusStore(VectorStore):
         if self.is_local and not Path(uri).absolute().parent.is_dir():
             raise RetrievalError(f"{uri}: its folder does not exist; make it first")
         self._milvus = optional("pymilvus", "pymilvus", "milvus")
-        for library in (
-            "pymilvus",
-            "milvus_lite",
-            "grpc._server",
-        ):  # they print a traceback for what is told in one line here
-            logging.getLogger(library).setLevel(logging.CRITICAL)
         if self.is_local:
             optional("milvus_lite", "milvus-lite", "milvus")
         self._client = self._connect(token, wait)
@@ -78,7 +74,8 @@ class MilvusStore(VectorStore):
         end = time.monotonic() + wait
         while True:
             try:
-                return self._milvus.MilvusClient(uri=self._uri, token=token or "", timeout=wait)
+                with log_level(logging.CRITICAL, *_LOGGERS):
+                    return self._milvus.MilvusClient(uri=self._uri, token=token or "", timeout=wait)
             except Exception as error:  # not only Milvus's own: also gRPC's
                 if self.is_local and Path(self._uri).exists() and time.monotonic() < end:
                     time.sleep(0.2)
@@ -236,7 +233,8 @@ class MilvusStore(VectorStore):
     def _told(self) -> Iterator[None]:
         """What Milvus raises, as one line."""
         try:
-            yield
+            with log_level(logging.CRITICAL, *_LOGGERS):
+                yield
         except BoolBertError:
             raise
         except self._milvus.MilvusException as error:
