@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn.attention import sdpa_kernel
 
-from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
 from boolbert.retrieval.prefetch import prefetch
-from boolbert.retrieval.tokens import TextReader, Tokens
+from boolbert.retrieval.tokens import ATTENTION, TextReader, Tokens
 from boolbert.retrieval.two_sided import two_sided
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def encode_batches(
 
 
 @torch.inference_mode()
-@quick_kernels()
+@sdpa_kernel(ATTENTION)
 def start_batches(
     model: "SentenceTransformer",
     batches: Iterable[Batch],

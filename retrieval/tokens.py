@@ -18,14 +18,17 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from boolbert.core.files import cache_root, whole_file
-from boolbert.retrieval.kernels import quick_kernels
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 Index = npt.NDArray[np.int64]
+# Without cuDNN's, which makes a plan for every new shape, and batches of texts have many: on an H200 a first pass over
+# 32,768 documents takes five times as long with it.
+ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 # Below this many texts, tokenising is as quick as reading the cache.
 WORTH_CACHING = 2000
 TEXTS_AT_ONCE = 4096  # that are tokenised together
@@ -141,7 +144,7 @@ class TextReader:
 
 
 @torch.no_grad()
-@quick_kernels()
+@sdpa_kernel(ATTENTION)
 def encode_tokens(
     model: nn.Module, side: str, tokens: Tokens, accelerator: "Accelerator", operators: Tensor | None = None
 ) -> Tensor:

@@ -10,7 +10,6 @@ import torch
 
 from boolbert.boolean import OPERATORS, multi_hot
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval.kernels import quick_kernels
 
 from .reading import QueryReading, Span, per_word
 from .searcher import Answer, BoolSearcher, Hit, token_words
@@ -200,7 +199,7 @@ def explain(
     given: dict[str, Any] = {"operators": torch.tensor([multi_hot(reading.operators)])}
     if reading.not_scope is not None:
         given["not_scope"] = torch.tensor([reading.not_scope])
-    with torch.inference_mode(), quick_kernels():
+    with torch.inference_mode():
         output = bert(**searcher.features(query), **given, output_scopes=True, output_biases=True)
     return Explanation(
         reading=reading,

@@ -18,7 +18,6 @@ from boolbert.core.errors import BoolBertError, RetrievalError, first_line
 from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.hybrid import DEPTH, WordSearch, fuse_scored
 from boolbert.retrieval.index import STORE, Index, default_index
-from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.neighbours import best_of, block_size, check_shapes, dot_products, top_k
 from boolbert.retrieval.stores import FileStore, VectorStore, open_store
@@ -368,7 +367,7 @@ class BoolSearcher:
         encoder: Any = self.model.encoder
         if encoder.training:
             encoder.eval()
-        with torch.inference_mode(), quick_kernels():
+        with torch.inference_mode():
             output = encoder({**tokens, **_given(labels, not_scope, not_weight)}, task="query")
             row = {name: value[0] for name, value in output.items() if isinstance(value, Tensor)}
             vectors = QueryVectors.of(*query_parts(row, self._is_cosine)[:5])
