@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.nn.attention import sdpa_kernel
 
 from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
+from boolbert.retrieval.penalty import penalised_query
 from boolbert.retrieval.prefetch import prefetch
 from boolbert.retrieval.tokens import ATTENTION, TextReader, Tokens
-from boolbert.retrieval.two_sided import two_sided
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -69,7 +69,7 @@ def encode_inputs(
 
     The same as `encode_query` and `encode_document`, and faster. The batches depend on the inputs alone. (N, D), or
     (N, K, D) for the queries of a Bool-BERT that has a vector for each alternative of OR, or (N, K + 1, D + 1), as
-    `two_sided` gives it, for one with a penalty; the latter not with `one_vector`.
+    `penalised_query` gives it, for one with a penalty; the latter not with `one_vector`.
     """
     batches = prepared_batches(model, inputs, task, batch_size)
     return encode_batches(model, batches, task, on_batch=on_batch, one_vector=one_vector)
@@ -155,7 +155,7 @@ def _in_lanes(
 def _found(features: dict[str, Any], cosine: bool, one_vector: bool) -> Tensor:
     """What a search needs of a batch. Only vectors of length 1 have a threshold for what is excluded."""
     if "penalty" in features and cosine and not one_vector:
-        return two_sided(features["search_vectors"], features["excluded_embedding"], features["penalty"])
+        return penalised_query(features["search_vectors"], features["excluded_embedding"], features["penalty"])
     output = features.get("query_vectors", features["sentence_embedding"]).float()
     if output.ndim == 3 and output.shape[1] == 1:
         output = output[:, 0]

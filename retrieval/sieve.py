@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from boolbert.retrieval.neighbours import Ranked, Scores, as_tensor, best_of, check_shapes, top_k
+from boolbert.retrieval.penalty import has_penalty, penalised_scores, subtract_penalty, wanted_vectors
 from boolbert.retrieval.shards import SHARD_SIZE, Shards
-from boolbert.retrieval.two_sided import first_side, is_two_sided, joined_scores, two_sided_scores
 
 # The copy is made at this query: who asks once or twice should not wait for it.
 AFTER = 3
@@ -96,14 +96,14 @@ class Sieve:
     def _best_of_wanted(self, query: Any, k: int) -> tuple[Scores, Ranked] | None:
         """The k best documents of a `two_sided` query, among the best for what it wants; None where others could be."""
         depth, count = BEST_WANTED + BEST_FOR_EACH * k, len(self._vectors)
-        if not is_two_sided(query, self._vectors) or k < 1 or count < FEWEST or depth > MOST_LEFT * count:
+        if not has_penalty(query, self._vectors) or k < 1 or count < FEWEST or depth > MOST_LEFT * count:
             return None
         given = torch.as_tensor(query, dtype=torch.float64)
         if not torch.isfinite(given).all() or not given[0, -1].any():
             return None  # `neighbours.top_k` says what is wrong, and reads no more where nothing is excluded
-        bounds, ranked = self._best_of_all(first_side(query), depth)
+        bounds, ranked = self._best_of_all(wanted_vectors(query), depth)
         rows = np.sort(ranked[0])
-        scores = two_sided_scores(given, torch.from_numpy(self._vectors.rows(rows)).double()).float()
+        scores = penalised_scores(given, torch.from_numpy(self._vectors.rows(rows)).double()).float()
         best, places = best_of(lambda start, end: scores[:, start:end], len(rows), k)
         return (best, rows[places]) if best[0, -1] > bounds[0, -1] + ROUNDING else None
 
@@ -138,10 +138,10 @@ class Sieve:
         rows = given[0, :, : self._vectors.shape[1]]
         products = _products(copy.halves, rows)  # (N, rows)
         off = ERROR * copy.longest * torch.linalg.vector_norm(rows, dim=1)  # of each row's products, at most
-        is_apart = is_two_sided(query, self._vectors)
+        penalised = has_penalty(query, self._vectors)
         shift = float(given[0, -1, -1])
-        scores = _scores(products, shift if is_apart else None)
-        bound = float(off[:-1].max() + off[-1] if is_apart else off.max())
+        scores = _scores(products, shift if penalised else None)
+        bound = float(off[:-1].max() + off[-1] if penalised else off.max())
         # Neither who is among the best nor the last of them is further from its score than the bound.
         left = (scores >= scores.topk(k).values[-1] - 2 * bound).nonzero().flatten()
         if len(left) > MOST_LEFT * len(scores):
@@ -150,7 +150,7 @@ class Sieve:
         exact = torch.from_numpy(self._vectors.rows(left.numpy())).double() @ rows.T
         if ((exact - products[left]).abs() > off).any():  # this machine's products are worse than they should be
             return None
-        final = _scores(exact, shift if is_apart else None).float()
+        final = _scores(exact, shift if penalised else None).float()
         best, places = best_of(lambda start, end: final[None, start:end], len(left), k)
         return best, left.numpy()[places]
 
@@ -164,7 +164,7 @@ class Copy(NamedTuple):
 
 def _scores(products: Tensor, shift: float | None) -> Tensor:
     """The documents' scores from their products with the rows of a query; `shift` is that of two-sided ones."""
-    return products.amax(1) if shift is None else joined_scores(products.T[None], shift)[0]
+    return products.amax(1) if shift is None else subtract_penalty(products.T[None], shift)[0]
 
 
 def _seconds(work: Callable[[], Any]) -> float:

@@ -13,9 +13,9 @@ from boolbert.core.errors import RetrievalError
 from boolbert.retrieval import sieve as sieves
 from boolbert.retrieval.index import Index
 from boolbert.retrieval.neighbours import top_k
+from boolbert.retrieval.penalty import penalised_query
 from boolbert.retrieval.shards import Shards
 from boolbert.retrieval.sieve import AFTER, Sieve
-from boolbert.retrieval.two_sided import two_sided
 
 
 @pytest.fixture(autouse=True)
@@ -56,14 +56,14 @@ def unit(vectors):
 def made(rng, kind, count, size):
     """Documents and a query of several vectors, alone or with what it excludes."""
     documents, vectors = unit(rng.normal(size=(count, size))), unit(rng.normal(size=(1, 3, size)))
-    if kind == "two-sided":
+    if kind == "penalty":
         parts = torch.from_numpy(vectors), torch.from_numpy(documents[:1]), torch.tensor([[0.4, 0.2]])
-        return documents, two_sided(*parts).numpy()
+        return documents, penalised_query(*parts).numpy()
     return documents * (1 if kind == "one" else 7), vectors[:, :1] * 3 if kind == "one" else vectors
 
 
 @settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 10_000), k=st.integers(1, 20), kind=st.sampled_from(["one", "several", "two-sided"]))
+@given(seed=st.integers(0, 10_000), k=st.integers(1, 20), kind=st.sampled_from(["one", "several", "penalty"]))
 def test_it_answers_as_the_exact_search(tmp_path_factory, seed, k, kind):
     documents, query = made(np.random.default_rng(seed), kind, 700, 16)
     shards = write_shards(tmp_path_factory.mktemp("vectors"), documents)
@@ -146,7 +146,7 @@ def asked(monkeypatch):
 def test_what_is_excluded_is_only_asked_of_the_best(tmp_path, asked):
     rng, alone = np.random.default_rng(0), 0
     for _ in range(20):
-        documents, query = made(rng, "two-sided", 3_000, 24)
+        documents, query = made(rng, "penalty", 3_000, 24)
         query[0, -1] *= rng.choice([0.1, 1.0])
         shards = write_shards(tmp_path / str(rng.integers(1 << 40)), documents)
         for k in (1, 5):
@@ -165,7 +165,7 @@ def test_where_others_could_be_better_all_are_asked(tmp_path, asked):
     documents, wanted = unit(rng.normal(size=(3_000, 24))), unit(rng.normal(size=(1, 1, 24)))
     documents[:200] = unit(wanted[0] + 0.01 * rng.normal(size=(200, 24)))
     parts = torch.from_numpy(wanted), torch.from_numpy(wanted[0]), torch.tensor([[5.0, 0.5]])
-    shards, query = write_shards(tmp_path / "v", documents), two_sided(*parts).numpy()
+    shards, query = write_shards(tmp_path / "v", documents), penalised_query(*parts).numpy()
     got, expected = Sieve(shards).top_k(query, 5), top_k(query, shards, 5, device="cpu")
     assert asked == [(1, 24), (2, 25)]
     assert got[1].tolist() == expected[1].tolist()
@@ -199,7 +199,7 @@ def test_one_vector_and_a_broken_document(tmp_path, asked):
 
 
 def test_nothing_excluded_no_documents_and_no_numbers_are_as_before(tmp_path, asked):
-    documents, query = made(np.random.default_rng(0), "two-sided", 3_000, 24)
+    documents, query = made(np.random.default_rng(0), "penalty", 3_000, 24)
     shards = write_shards(tmp_path / "v", documents)
     plain, broken = query.copy(), query.copy()
     plain[0, -1], broken[0, -1, 0] = 0, np.nan
@@ -290,7 +290,7 @@ def test_what_is_wrong_is_said_with_the_copy_too(tmp_path):
     sieve = prepared(shards, query)
     with pytest.raises(RetrievalError, match="query vector 0 holds NaN"):
         sieve.top_k(np.full_like(query, np.nan), 5)
-    sides = made(np.random.default_rng(0), "two-sided", 100, 64)[1]
+    sides = made(np.random.default_rng(0), "penalty", 100, 64)[1]
     for value in (np.nan, -np.inf):
         sides[0, -1, -1] = value
         with pytest.raises(RetrievalError, match="query vector 0 holds NaN"):
