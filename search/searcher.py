@@ -506,7 +506,7 @@ class BoolSearcher:
         if exclude_above is None or parts.excluded is None:
             asked = parts.asked[None]
             is_cpu = device.type == "cpu"
-            scores, rows = index.sieve.top_k(asked, k) if is_cpu else top_k(asked, vectors, k, device=device)
+            scores, rows = index.prefilter.top_k(asked, k) if is_cpu else top_k(asked, vectors, k, device=device)
             return scores[0].tolist(), rows[0].tolist()
         check_shapes(parts.asked[None], vectors, k)
         wanted, unwanted = (torch.from_numpy(part[None]).to(device) for part in (parts.asked, parts.excluded))

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval import sieve as sieves
+from boolbert.retrieval import bf16_prefilter
+from boolbert.retrieval.bf16_prefilter import AFTER, Prefilter
 from boolbert.retrieval.index import Index
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.penalty import penalised_query
 from boolbert.retrieval.shards import Shards
-from boolbert.retrieval.sieve import AFTER, Sieve
 
 
 @pytest.fixture(autouse=True)
 def from_the_first_document_on(monkeypatch):
-    monkeypatch.setattr(sieves, "FEWEST", 1)
+    monkeypatch.setattr(bf16_prefilter, "FEWEST", 1)
 
 
 def write_shards(folder, vectors, shard_size=64):
@@ -38,15 +38,15 @@ def always_faster(monkeypatch):
     """Whatever is timed takes as long as it says."""
     times = {"exact": 2.0, "copy": 1.0}
     order = itertools.cycle(times)
-    monkeypatch.setattr(sieves, "_seconds", lambda work: times[next(order)])
+    monkeypatch.setattr(bf16_prefilter, "_seconds", lambda work: times[next(order)])
     return times
 
 
 def prepared(shards, query, k=5):
-    """A sieve with its copy."""
-    sieve = Sieve(shards)
-    sieve._copy = sieve._prepared(query, k)
-    return sieve
+    """A prefilter with its copy."""
+    prefilter = Prefilter(shards)
+    prefilter._copy = prefilter._prepared(query, k)
+    return prefilter
 
 
 def unit(vectors):
@@ -68,10 +68,10 @@ def test_it_answers_as_the_exact_search(tmp_path_factory, seed, k, kind):
     documents, query = made(np.random.default_rng(seed), kind, 700, 16)
     shards = write_shards(tmp_path_factory.mktemp("vectors"), documents)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sieves, "MOST_LEFT", 1)
-        sieve = prepared(shards, query, k)
-    assert sieve._copy is not None
-    got, wanted = sieve.top_k(query, k), top_k(query, shards, k, device="cpu")
+        patch.setattr(bf16_prefilter, "MOST_LEFT", 1)
+        prefilter = prepared(shards, query, k)
+    assert prefilter._copy is not None
+    got, wanted = prefilter.top_k(query, k), top_k(query, shards, k, device="cpu")
     assert got[1].tolist() == wanted[1].tolist()
     np.testing.assert_allclose(got[0], wanted[0], rtol=1e-5)
     assert [part.dtype for part in got] == [part.dtype for part in wanted]
@@ -87,7 +87,7 @@ def close_together(tmp_path, seed=0):
 
 def by_halves_alone(shards, query, k):
     halves = torch.from_numpy(shards[:]).bfloat16()
-    return sieves._products(halves, torch.from_numpy(query[0])).amax(1).topk(k).indices[None].tolist()
+    return bf16_prefilter._products(halves, torch.from_numpy(query[0])).amax(1).topk(k).indices[None].tolist()
 
 
 def test_what_half_precision_cannot_tell_apart(tmp_path, monkeypatch):
@@ -95,7 +95,7 @@ def test_what_half_precision_cannot_tell_apart(tmp_path, monkeypatch):
     wanted = [top_k(query, shards, 5, device="cpu")[1].tolist() for shards, query in cases]
     assert [prepared(shards, query).top_k(query, 5)[1].tolist() for shards, query in cases] == wanted
     # With a bound that is too small there is no copy, and where nobody checked, some answers would be wrong.
-    monkeypatch.setattr(sieves, "ERROR", 0.0)
+    monkeypatch.setattr(bf16_prefilter, "ERROR", 0.0)
     assert [prepared(shards, query)._copy for shards, query in cases] == [None] * 20
     found = [by_halves_alone(shards, query, 5) for shards, query in cases]
     assert found != wanted
@@ -103,14 +103,14 @@ def test_what_half_precision_cannot_tell_apart(tmp_path, monkeypatch):
 
 def test_where_too_many_are_left_all_are_read(tmp_path, monkeypatch):
     shards, query = close_together(tmp_path)
-    sieve = prepared(shards, query)
-    assert sieve._sifted(query, sieve._copy, 5) is not None
-    monkeypatch.setattr(sieves, "MOST_LEFT", 1 / 100)
-    assert sieve._sifted(query, sieve._copy, 5) is None
-    for _ in range(sieves.MOST_IN_VAIN):  # and a copy that is of no use is given up
-        assert sieve._copy is not None
-        assert sieve.top_k(query, 5)[1].tolist() == top_k(query, shards, 5, device="cpu")[1].tolist()
-    assert sieve._copy is None
+    prefilter = prepared(shards, query)
+    assert prefilter._filtered(query, prefilter._copy, 5) is not None
+    monkeypatch.setattr(bf16_prefilter, "MOST_LEFT", 1 / 100)
+    assert prefilter._filtered(query, prefilter._copy, 5) is None
+    for _ in range(bf16_prefilter.MOST_IN_VAIN):  # and a copy that is of no use is given up
+        assert prefilter._copy is not None
+        assert prefilter.top_k(query, 5)[1].tolist() == top_k(query, shards, 5, device="cpu")[1].tolist()
+    assert prefilter._copy is None
 
 
 def test_all_documents_can_be_asked_for(tmp_path):
@@ -128,18 +128,18 @@ def asked(monkeypatch):
         shapes.append(query.shape[1:])
         return top_k(query, *args, **kwargs)
 
-    of_one = Sieve._best_of_one
+    of_one = Prefilter._best_of_one
 
-    def noted_of_one(sieve, query, k):
-        found = of_one(sieve, query, k)
+    def noted_of_one(prefilter, query, k):
+        found = of_one(prefilter, query, k)
         if found is not None:
             shapes.append(query.shape[1:])
         return found
 
-    monkeypatch.setattr(sieves, "top_k", noted)
-    monkeypatch.setattr(Sieve, "_best_of_one", noted_of_one)
-    monkeypatch.setattr(sieves, "AFTER", 0)  # no copy
-    monkeypatch.setattr(sieves, "BEST_WANTED", 40)
+    monkeypatch.setattr(bf16_prefilter, "top_k", noted)
+    monkeypatch.setattr(Prefilter, "_best_of_one", noted_of_one)
+    monkeypatch.setattr(bf16_prefilter, "AFTER", 0)  # no copy
+    monkeypatch.setattr(bf16_prefilter, "BEST_WANTED", 40)
     return shapes
 
 
@@ -151,7 +151,7 @@ def test_what_is_excluded_is_only_asked_of_the_best(tmp_path, asked):
         shards = write_shards(tmp_path / str(rng.integers(1 << 40)), documents)
         for k in (1, 5):
             asked.clear()
-            got, wanted = Sieve(shards).top_k(query, k), top_k(query, shards, k, device="cpu")
+            got, wanted = Prefilter(shards).top_k(query, k), top_k(query, shards, k, device="cpu")
             assert got[1].tolist() == wanted[1].tolist()
             np.testing.assert_allclose(got[0], wanted[0], atol=1e-6)
             assert asked[0] == (3, 24)
@@ -166,7 +166,7 @@ def test_where_others_could_be_better_all_are_asked(tmp_path, asked):
     documents[:200] = unit(wanted[0] + 0.01 * rng.normal(size=(200, 24)))
     parts = torch.from_numpy(wanted), torch.from_numpy(wanted[0]), torch.tensor([[5.0, 0.5]])
     shards, query = write_shards(tmp_path / "v", documents), penalised_query(*parts).numpy()
-    got, expected = Sieve(shards).top_k(query, 5), top_k(query, shards, 5, device="cpu")
+    got, expected = Prefilter(shards).top_k(query, 5), top_k(query, shards, 5, device="cpu")
     assert asked == [(1, 24), (2, 25)]
     assert got[1].tolist() == expected[1].tolist()
     assert min(got[1][0]) >= 200
@@ -178,16 +178,16 @@ def test_one_vector(tmp_path, asked, storage, shard_size):
     documents[[5, 1_500, 2_999]] = documents[7]  # ties, in several shards
     query[0, 0] = documents[7]
     shards = write_shards(tmp_path / "v", documents.astype(storage), shard_size)
-    assert (Sieve(shards)._best_of_one(query, 5) is None) == (storage == "float16")
+    assert (Prefilter(shards)._best_of_one(query, 5) is None) == (storage == "float16")
     for k in (1, 5, 3_000, 5_000):
-        got, expected = Sieve(shards).top_k(query, k), top_k(query, shards, k, device="cpu")
+        got, expected = Prefilter(shards).top_k(query, k), top_k(query, shards, k, device="cpu")
         assert got[1].tolist() == expected[1].tolist()
         np.testing.assert_allclose(got[0], expected[0], rtol=1e-5, atol=1e-6)
     assert got[1][0, :4].tolist() == [5, 7, 1_500, 2_999]
     broken = np.array(query)
     broken[0, 0, 3] = np.inf
     with pytest.raises(RetrievalError, match="query vector 0 holds NaN or infinity"):
-        Sieve(shards).top_k(broken, 5)
+        Prefilter(shards).top_k(broken, 5)
 
 
 def test_one_vector_and_a_broken_document(tmp_path, asked):
@@ -195,7 +195,7 @@ def test_one_vector_and_a_broken_document(tmp_path, asked):
     documents[1_234, 3] = np.nan
     shards = write_shards(tmp_path / "v", documents)
     with pytest.raises(RetrievalError, match="document vector 1234 holds NaN or infinity"):
-        Sieve(shards).top_k(query, 5)
+        Prefilter(shards).top_k(query, 5)
 
 
 def test_nothing_excluded_no_documents_and_no_numbers_are_as_before(tmp_path, asked):
@@ -203,12 +203,12 @@ def test_nothing_excluded_no_documents_and_no_numbers_are_as_before(tmp_path, as
     shards = write_shards(tmp_path / "v", documents)
     plain, broken = query.copy(), query.copy()
     plain[0, -1], broken[0, -1, 0] = 0, np.nan
-    Sieve(shards).top_k(plain, 5)
-    Sieve(shards).top_k(query, 1_000)  # more than the best few
+    Prefilter(shards).top_k(plain, 5)
+    Prefilter(shards).top_k(query, 1_000)  # more than the best few
     assert asked == [(4, 25), (4, 25)]
     for wrong, k, match in ((broken, 5, "NaN"), (query, 0, "at least 1")):
         with pytest.raises(RetrievalError, match=match):
-            Sieve(shards).top_k(wrong, k)
+            Prefilter(shards).top_k(wrong, k)
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -219,8 +219,8 @@ def test_documents_that_are_the_same_stand_in_their_order(tmp_path, count):
     shards = write_shards(tmp_path / "same", documents)
     for _ in range(40):
         query = unit(rng.normal(size=(1, count, 96)))
-        sieve = prepared(shards, query, 25)
-        scores, rows = sieve.top_k(query, 25)
+        prefilter = prepared(shards, query, 25)
+        scores, rows = prefilter.top_k(query, 25)
         pairs = list(zip((-scores[0]).tolist(), rows[0].tolist(), strict=True))
         assert pairs == sorted(pairs)
         exact = (documents.astype(np.float64) @ query[0].T.astype(np.float64)).max(1)
@@ -241,25 +241,25 @@ def test_a_copy_that_does_not_pay_is_not_kept(tmp_path, monkeypatch, always_fast
     assert prepared(shards, query)._copy is None
     always_faster["copy"] = 1.0
     with monkeypatch.context() as patch:
-        patch.setattr(sieves, "LARGEST", 100)
+        patch.setattr(bf16_prefilter, "LARGEST", 100)
         assert prepared(shards, query)._copy is None
     with monkeypatch.context() as patch:
-        patch.setattr(sieves, "FEWEST", 2_001)
+        patch.setattr(bf16_prefilter, "FEWEST", 2_001)
         assert prepared(shards, query)._copy is None
 
 
 def test_a_machine_that_is_slow_in_half_precision_is_not_kept_waiting(tmp_path, monkeypatch):
     documents, query = made(np.random.default_rng(0), "several", 4000, 16)
-    seen, products = [], sieves._products
-    monkeypatch.setattr(sieves, "_seconds", lambda work: work().numel() and len(seen) * 1.0)
+    seen, products = [], bf16_prefilter._products
+    monkeypatch.setattr(bf16_prefilter, "_seconds", lambda work: work().numel() and len(seen) * 1.0)
 
     def slow(halves, rows):
         seen.append(len(halves))
         return products(halves, rows)
 
-    monkeypatch.setattr(sieves, "_products", slow)
+    monkeypatch.setattr(bf16_prefilter, "_products", slow)
     assert prepared(write_shards(tmp_path, documents), query)._copy is None
-    assert seen == [sieves.PROBED]  # some documents have shown it: all of them would take long
+    assert seen == [bf16_prefilter.PROBED]  # some documents have shown it: all of them would take long
 
 
 def test_no_room_for_a_copy_is_no_error(tmp_path, monkeypatch):
@@ -273,43 +273,43 @@ def test_no_room_for_a_copy_is_no_error(tmp_path, monkeypatch):
         return empty(*args, **kwargs)
 
     monkeypatch.setattr(torch, "empty", full)
-    sieve, wanted = Sieve(shards), top_k(query, shards, 5, device="cpu")[1].tolist()
-    assert [sieve.top_k(query, 5)[1].tolist() for _ in range(AFTER + 1)] == [wanted] * (AFTER + 1)
-    assert sieve._copy is None
+    prefilter, wanted = Prefilter(shards), top_k(query, shards, 5, device="cpu")[1].tolist()
+    assert [prefilter.top_k(query, 5)[1].tolist() for _ in range(AFTER + 1)] == [wanted] * (AFTER + 1)
+    assert prefilter._copy is None
 
 
 def test_a_machine_whose_products_are_worse_than_the_bound_goes_without(tmp_path, monkeypatch):
     shards, query = close_together(tmp_path)
-    products = sieves._products
-    monkeypatch.setattr(sieves, "_products", lambda *args: products(*args) + 0.02)
+    products = bf16_prefilter._products
+    monkeypatch.setattr(bf16_prefilter, "_products", lambda *args: products(*args) + 0.02)
     assert prepared(shards, query)._copy is None
 
 
 def test_what_is_wrong_is_said_with_the_copy_too(tmp_path):
     shards, query = close_together(tmp_path)
-    sieve = prepared(shards, query)
+    prefilter = prepared(shards, query)
     with pytest.raises(RetrievalError, match="query vector 0 holds NaN"):
-        sieve.top_k(np.full_like(query, np.nan), 5)
+        prefilter.top_k(np.full_like(query, np.nan), 5)
     sides = made(np.random.default_rng(0), "penalty", 100, 64)[1]
     for value in (np.nan, -np.inf):
         sides[0, -1, -1] = value
         with pytest.raises(RetrievalError, match="query vector 0 holds NaN"):
-            sieve.top_k(sides, 5)
+            prefilter.top_k(sides, 5)
     with pytest.raises(RetrievalError, match="size 3, document vectors of size 64"):
-        sieve.top_k(np.ones((1, 1, 3), np.float32), 5)
+        prefilter.top_k(np.ones((1, 1, 3), np.float32), 5)
     with pytest.raises(RetrievalError, match="k must be at least 1"):
-        sieve.top_k(query, 0)
+        prefilter.top_k(query, 0)
 
 
 def test_vectors_that_are_no_numbers_are_not_copied(tmp_path):
     documents = np.ones((100, 4), np.float32)
     documents[70, 2] = np.inf
     shards, query = write_shards(tmp_path / "broken", documents), np.ones((1, 1, 4), np.float32)
-    sieve = Sieve(shards)
+    prefilter = Prefilter(shards)
     for _ in range(AFTER + 1):
         with pytest.raises(RetrievalError, match="document vector 70 holds NaN or infinity"):
-            sieve.top_k(query, 5)
-    assert sieve._copy is None
+            prefilter.top_k(query, 5)
+    assert prefilter._copy is None
 
 
 @pytest.mark.parametrize("storage", ["float32", "float16"])
@@ -330,10 +330,10 @@ def test_a_searcher_asks_it_from_the_third_query_on(tmp_path, lively, tiny_confi
     write_run(tmp_path / "run", lively, tiny_config, tokenizer, gate="cue")
     searcher = BoolSearcher(tmp_path / "run", build(tmp_path, write_documents), device="cpu")
     assert isinstance(searcher.index, Index)
-    monkeypatch.setattr(sieves, "MOST_LEFT", 1)
+    monkeypatch.setattr(bf16_prefilter, "MOST_LEFT", 1)
     answers = []
     for number in range(AFTER + 1):
-        assert (searcher.index.sieve._copy is not None) == (number >= AFTER)
+        assert (searcher.index.prefilter._copy is not None) == (number >= AFTER)
         answers.append([(hit.row, pytest.approx(hit.score, abs=1e-5)) for hit in searcher.search(QUERY, k=4)])
     assert answers[-1] == answers[0]
 
