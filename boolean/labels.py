@@ -7,7 +7,7 @@ from .cues import Cue, find_cues
 from .operators import OPERATORS
 from .parts import Reading, Span, read_parts
 
-UNKNOWN = -100  # the label that counts in no loss
+IGNORED_LABEL = -100  # the label that counts in no loss
 
 
 def cue_labels(text: str, offsets: Iterable[Sequence[int]], cues: Iterable[Cue] | None = None) -> list[list[int]]:
@@ -53,7 +53,7 @@ def scope_labels(
     for operator in OPERATORS:
         spans = scopes.get(operator, ())
         if spans is None:
-            labels.append([UNKNOWN] * len(tokens))
+            labels.append([IGNORED_LABEL] * len(tokens))
         else:
             labels.append([int(any(start < right and end > left for left, right in spans)) for start, end in tokens])
     return labels
