@@ -24,7 +24,7 @@ from boolbert.eval.systems import (
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import model_fingerprint
 from boolbert.retrieval.hybrid import WordSearch
-from boolbert.retrieval.models import GATES, bool_bert, load_encoder, with_fresh_attention
+from boolbert.retrieval.models import OPERATOR_SOURCES, bool_bert, load_encoder, with_fresh_attention
 from boolbert.retrieval.shards import Shards
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Lineup:
             if factory is not None:
                 yield Faiss(f"{name}, FAISS {factory}", model, vectors, factory=factory)
             return
-        for gate in GATES:
+        for gate in OPERATOR_SOURCES:
             title = f"{name}, gate {gate}"
             if gate == "given" and not self._all_known(title, "metadata.template", "operators"):
                 continue

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from boolbert.retrieval.encoders import Encoder
 
 PRECISIONS = ("float32", "float16", "bfloat16")
-GATES = ("given", "learned", "cue")  # who switches operators on: the caller, a classifier, or the cues that are found
+# Where the operators of a query come from: the caller, a classifier, or the cue words that are found.
+OPERATOR_SOURCES = ("given", "learned", "cue")
 RUNS = Path("runs")
 UNTRAINED = (
     "NOTE: the Boolean parts of this model are UNTRAINED, so results are plain BERT's. Train it: `boolbert upgrade` "
@@ -179,8 +180,8 @@ def with_gate(model: "SentenceTransformer", gate: str | None) -> "SentenceTransf
     """A model whose Bool-BERT decides by this gate where no operators are given. The model that is passed stays as it
     is: where its own gate is another one, the result is a second model on the same weights."""
     bert = bool_bert(model)
-    if gate not in (None, *GATES):
-        raise RetrievalError(f"the gate must be one of {', '.join(GATES)}, got {gate!r}")
+    if gate not in (None, *OPERATOR_SOURCES):
+        raise RetrievalError(f"the gate must be one of {', '.join(OPERATOR_SOURCES)}, got {gate!r}")
     if bert is None or gate in (None, "given", bert.config.gate):
         return model
     twin = twin_of(model)

@@ -25,6 +25,7 @@ from boolbert.retrieval.metrics import (
     quest_metrics,
     search_depth,
 )
+from boolbert.retrieval.models import OPERATOR_SOURCES
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.tokens import encode_tokens, gather_rows, tokenize
 from boolbert.train.arguments import RunArguments, flag
@@ -35,7 +36,6 @@ from boolbert.train.negatives import DEPTH, wrong_answers
 from boolbert.train.reading import LabelledTokens, freeze_reading, label_sentences, parsed_sentence
 from boolbert.train.shapes import PART_COST_CPU, PART_COST_GPU, FixedShapes, Parts, best_count, cut
 
-GATES = ("given", "learned", "cue")
 NEGATIVES = ("random", "violating", "bm25", "mined")
 # Batches by which the shapes of all are chosen.
 LOOKED_AT = 64
@@ -75,7 +75,7 @@ class RetrievalArguments(RunArguments):
         super().__post_init__()
         if self.gate == "label":  # the old name
             self.gate = "given"
-        for name, known in (("gate", GATES), ("negatives", NEGATIVES)):
+        for name, known in (("gate", OPERATOR_SOURCES), ("negatives", NEGATIVES)):
             self.require(name, getattr(self, name) in known, f"one of {', '.join(known)}")
         self.require("pooling", self.pooling in (None, "cls", "mean"), "cls or mean")
         self.require("similarity", self.similarity in (None, "dot", "cosine"), "dot or cosine")
