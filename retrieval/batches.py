@@ -15,7 +15,7 @@ from torch.nn.attention import sdpa_kernel
 from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
 from boolbert.retrieval.penalty import penalised_query
 from boolbert.retrieval.prefetch import prefetch
-from boolbert.retrieval.tokens import ATTENTION, TextReader, Tokens
+from boolbert.retrieval.tokens import ATTENTION, Rows, TextReader, Tokens
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -37,7 +37,6 @@ LANES = 2  # batches that a CPU computes at the same time
 # By these is found out whether a model's own preparation is nothing but its tokenizer.
 SAMPLES = ("", "a", "Two  Spaces, ünïcode\nand a line", "words " * 600)
 
-Rows = npt.NDArray[np.int64]
 Batch = tuple[Rows, dict[str, Any]]  # rows of the input, and their features
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from boolbert.retrieval.tokens import Index, Tokens
+from boolbert.retrieval.tokens import Rows, Tokens
 
 # What another part costs, in tokens: its small kernels, and adding up the gradients of the word embeddings. On a GPU
 # Python launches them one by one, unless the step is recorded.
@@ -22,7 +22,7 @@ MOST_PARTS = 8
 class Parts(NamedTuple):
     """The rows of each part and the length that it is padded to, and where each of the wanted rows is found."""
 
-    rows: list[Index]
+    rows: list[Rows]
     lengths: list[int]
     places: Tensor
 
