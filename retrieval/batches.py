@@ -173,7 +173,7 @@ def prepared_batches(
     def prepare(start: int) -> list[Batch]:
         rows = order[start : start + step]
         features = model.preprocess([inputs[row] for row in rows], prompt=prompt, task=task)
-        return list(cut(rows, features, batch_size))
+        return list(split_batches(rows, features, batch_size))
 
     with ThreadPoolExecutor(max_workers=1) as thread:
         starts = range(0, len(order), step)
@@ -245,11 +245,11 @@ def batch_rows(lengths: npt.NDArray[np.int64], batch_size: int, similar: float =
     return min(max(alike, batch_size // SMALLEST, 1), len(lengths))
 
 
-def cut(rows: Rows, features: dict[str, Any], batch_size: int) -> Iterator[Batch]:
-    """Cut tokenized texts into batches of similar length, and each batch to the length of its longest text.
+def split_batches(rows: Rows, features: dict[str, Any], batch_size: int) -> Iterator[Batch]:
+    """Tokenized texts as batches of similar length, each as wide as its longest text.
 
     >>> mask = torch.tensor([[1, 1, 1], [1, 0, 0], [1, 1, 0]])
-    >>> for rows, batch in cut(np.arange(3), {"attention_mask": mask, "modality": "text"}, batch_size=8):
+    >>> for rows, batch in split_batches(np.arange(3), {"attention_mask": mask, "modality": "text"}, batch_size=8):
     ...     print(rows.tolist(), batch["attention_mask"].tolist())
     [0, 2] [[1, 1, 1], [1, 1, 0]]
     [1] [[1]]

@@ -34,7 +34,7 @@ from boolbert.train.grad_cache import Side, embedding_backward, reseed
 from boolbert.train.loop import can_record, check_batch
 from boolbert.train.negatives import DEPTH, wrong_answers
 from boolbert.train.reading import LabelledTokens, freeze_reading, label_sentences, parsed_sentence
-from boolbert.train.shapes import PART_COST_CPU, PART_COST_GPU, FixedShapes, Parts, best_count, cut
+from boolbert.train.shapes import PART_COST_CPU, PART_COST_GPU, FixedShapes, Parts, best_count, split_rows
 
 NEGATIVES = ("random", "violating", "bm25", "mined")
 # Batches by which the shapes of all are chosen.
@@ -316,14 +316,14 @@ class RetrievalStage:
         tokens = self.queries["train"] if side == QUERY else self.documents
         own = shares[self.accelerator.process_index]
         if side in self.shapes:
-            return self.shapes[side].cut(own, tokens)
+            return self.shapes[side].split(own, tokens)
         unique = [np.unique(rows) for rows in shares]
         if self.args.mini_batch_size is not None:
             count = -(-max(map(len, unique)) // self.args.mini_batch_size)
         else:
             overhead = PART_COST_GPU if self.accelerator.device.type == "cuda" else PART_COST_CPU
             count = max(best_count(np.sort(tokens.lengths[rows]), overhead) for rows in unique)
-        return cut(own, tokens, min(count, *map(len, unique)))
+        return split_rows(own, tokens, min(count, *map(len, unique)))
 
     def _fixed_shapes(self, positions: int) -> dict[str, FixedShapes]:
         """The shapes in which the batches of a recorded run are computed, found on some of them."""

@@ -35,7 +35,7 @@ def rounded(length: int, multiple: int, limit: int) -> int:
     return min(-(-length // multiple) * multiple, max(limit, length))
 
 
-def cut(wanted: npt.NDArray[Any], tokens: Tokens, count: int) -> Parts:
+def split_rows(wanted: npt.NDArray[Any], tokens: Tokens, count: int) -> Parts:
     """These rows in some parts, each padded to its longest. A row that comes twice is embedded once."""
     own, inverse = np.unique(wanted, return_inverse=True)
     order = np.argsort(tokens.lengths[own], kind="stable")
@@ -92,9 +92,9 @@ class FixedShapes:
         cuts = [ends[place] for place in reversed(chosen)]
         return cls(tuple(np.diff([0, *cuts]).tolist()), tuple(padded[end - 1] for end in cuts), limit)
 
-    def cut(self, wanted: npt.NDArray[Any], tokens: Tokens) -> Parts:
+    def split(self, wanted: npt.NDArray[Any], tokens: Tokens) -> Parts:
         """These rows in parts of the chosen shapes, or longer ones where they do not fit."""
-        (rows,), _, places = cut(wanted, tokens, 1)
+        (rows,), _, places = split_rows(wanted, tokens, 1)
         missing = sum(self.sizes) - len(rows)
         if missing > 0:
             rows, places = np.pad(rows, (missing, 0), mode="edge"), places + missing
