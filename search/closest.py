@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 
 from boolbert.retrieval.penalty import ask_deeper, penalised_query, penalised_scores, wanted_vectors
-from boolbert.retrieval.stores import Found, VectorStore
+from boolbert.retrieval.stores import StoreHit, VectorStore
 
 DEEPEST = 16_384  # documents of a store that are looked through; Milvus gives no more
 LEAST_DEPTH = 64  # documents that a store is asked for at first where something is excluded
@@ -76,10 +76,10 @@ def in_store(
 
 def closest(
     store: VectorStore, parts: QueryVectors, k: int, exclude_above: float | None, where: str | None
-) -> list[tuple[float, Found]]:
+) -> list[tuple[float, StoreHit]]:
     """The k best documents of a store, which knows nothing of what is excluded, with their scores."""
 
-    def look(_: Sequence[int], depth: int) -> list[tuple[list[Found], list[float], float | None]]:
+    def look(_: Sequence[int], depth: int) -> list[tuple[list[StoreHit], list[float], float | None]]:
         found = store.search(parts.fetched_by[None], depth, where)[0]
         kept = [hit for hit in found if not _is_near(hit.vector, parts, exclude_above)]
         scores = [hit.score for hit in kept]

@@ -19,7 +19,7 @@ WARM = 2
 MOST = 16
 
 Results = dict[str, Tensor]
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class Recording(NamedTuple):
@@ -72,7 +72,7 @@ class RecordedStep:
         recording.replay()
         return {name: value.clone() for name, value in recording.results.items()}  # the next replay writes there again
 
-    def with_room(self, work: Callable[[], Found]) -> Found:
+    def with_room(self, work: Callable[[], Result]) -> Result:
         """Do some work beside the recordings, which keep their memory; where it does not fit, they give way."""
         try:
             return work()

@@ -21,7 +21,7 @@ from boolbert.core.errors import BoolBertError, RetrievalError, optional
 from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.records import LONGEST_ID, Record
 
-from .base import WAIT, About, Array, Found, VectorStore
+from .base import WAIT, About, Array, StoreHit, VectorStore
 from .where import Filter, fitted_filter, milvus_expression
 
 PROPERTY, COLUMNS = "boolbert.about", "boolbert.columns"
@@ -203,7 +203,7 @@ class MilvusStore(VectorStore):
             )
         return int(rows[0]["count(*)"])
 
-    def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[Found]]:
+    def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
         if k > MOST_FOUND:
             raise RetrievalError(f"Milvus finds at most {MOST_FOUND:,} documents at once, got k={k:,}")
         with self._told():
@@ -241,11 +241,11 @@ class MilvusStore(VectorStore):
             raise RetrievalError(f"{self.name}: Milvus says: {_short(error)}") from error
 
 
-def _found(hit: Any) -> Found:
+def _found(hit: Any) -> StoreHit:
     row = hit["entity"]
     fields = {name: tuple(value) if isinstance(value, list) else float(value) for name, value in row["fields"].items()}
     record = Record(hit["id"], row["title"], row["text"], fields, row["document"], row["digest"])
-    return Found(float(hit["distance"]), record, np.asarray(row["vector"], np.float32))
+    return StoreHit(float(hit["distance"]), record, np.asarray(row["vector"], np.float32))
 
 
 def _json(value: Any) -> Any:
