@@ -260,7 +260,7 @@ class RetrievalStage:
             model=self.model,
             accelerator=self.accelerator,
             reseed=reseed_part,
-            keep=self.args.mini_batch_size is None,
+            keep_graph=self.args.mini_batch_size is None,
         )
         losses = {"loss": loss}
         if self.reading is not None:
