@@ -164,7 +164,7 @@ def train(system: str, seed: int, options: argparse.Namespace) -> Path:
         run,
         upgraded(options.work),
         documents=options.sides,
-        keep=0.0,
+        original_weight=0.0,
         **{"epochs": options.epochs, "seed": seed, "overwrite": True, **changes},
     )
     shutil.rmtree(run / "checkpoints", ignore_errors=True)

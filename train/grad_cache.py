@@ -39,8 +39,8 @@ def embedding_backward(
 ) -> Tensor:
     """Add the gradients of `loss_of(*embeddings)` to the parameters of `model`, and return the loss.
 
-    `reseed(side, part)` sets the random numbers of a part, so that dropout is the same both times. With `keep_graph` all
-    activations are kept, and nothing is computed twice.
+    `reseed(side, part)` sets the random numbers of a part, so that dropout is the same both times. With
+    `keep_graph` all activations stay in memory, and nothing is computed twice.
     """
     last = len(sides) - 1, len(sides[-1].parts) - 1
     outputs: list[list[Tensor]] = []

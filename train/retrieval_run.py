@@ -36,8 +36,8 @@ from boolbert.train.start import Start, find_start
 
 # What may become of the document side where a model is trained on made queries.
 DOCUMENT_SIDES = ("fixed", "learned")
-# The share of the start in what was trained on them: what it could do before stays (docs/own_documents.md).
-KEEP = 0.7
+# The share of the weights before training in the saved model's: it can still do what it could (docs/own_documents.md).
+ORIGINAL_WEIGHT = 0.7
 
 
 @own_settings()
@@ -49,10 +49,11 @@ def run_retrieval(
     earlier: str | None = None,
     vectors: torch.Tensor | None = None,
     report: bool = True,
-    keep: float = 0.0,
+    original_weight: float = 0.0,
 ) -> None:
     """Train. vectors: those of the documents, where they are fixed and known already. report: whether to print what the
-    run starts from and what it reached. keep: the share of the start's weights in the saved model's."""
+    run starts from and what it reached. original_weight: the share of the weights before training in the
+    saved model's."""
     accelerator = make_accelerator(args)
     start = find_start(args.encoder, earlier, allow_random=args.allow_random)
     with accelerator.main_process_first():
@@ -65,17 +66,17 @@ def run_retrieval(
     if report:
         accelerator.print(f"{start.encoder.note}\n{data.note}")
     model = build_model(start, args)
-    before = {name: value.detach().clone() for name, value in model.state_dict().items()} if keep else {}
+    before = {name: value.detach().clone() for name, value in model.state_dict().items()} if original_weight else {}
     tokenizer = start.tokenizer()
     hard = hard_negatives(args.negatives, data.train)
     stage = RetrievalStage(model, data, tokenizer, accelerator, args, hard, metrics, vectors)
     trainer = Trainer(stage, args, accelerator, wanted, compile_options(args, accelerator))
     open_run(script, args, accelerator, wanted, start.record())
     progress = trainer.fit()
-    if keep:
-        move_towards(accelerator.unwrap_model(stage.model), before, keep)
+    if original_weight:
+        move_towards(accelerator.unwrap_model(stage.model), before, original_weight)
     found = final_metrics(stage, progress)
-    if keep:
+    if original_weight:
         found["dev"] = stage.evaluate()
     weights = full_weights(stage.model)
     if accelerator.is_main_process:
@@ -159,13 +160,13 @@ def train_on_made(
     documents: str = "learned",
     vectors: torch.Tensor | None = None,
     report: bool = True,
-    keep: float | None = None,
+    original_weight: float | None = None,
     **changes: Any,
 ) -> None:
     """Train a model on queries that were made from documents (`boolbert.data.own`).
 
-    documents: "fixed" leaves the document side as it is, "learned" trains both sides. keep: the share of the start's
-    weights in the result; `KEEP` if not given. `changes` are flags of train/quest.py that replace those set here.
+    documents: "fixed" leaves the document side as it is, "learned" trains both sides. original_weight: the
+    share of the start's weights in the result. `changes` are flags of train/quest.py that replace those set here.
     """
     if documents not in DOCUMENT_SIDES:
         raise TrainingError(f"--documents must be one of {', '.join(DOCUMENT_SIDES)}, got {documents!r}")
@@ -196,7 +197,7 @@ def train_on_made(
         quest_metrics,
         vectors=vectors,
         report=report,
-        keep=KEEP if keep is None else keep,
+        original_weight=ORIGINAL_WEIGHT if original_weight is None else original_weight,
     )
 
 

@@ -43,7 +43,7 @@ from boolbert.train.reading import (
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-TUNED_KEEP = 0.5  # the share of the weights before tuning in those after it
+TUNED_ORIGINAL_WEIGHT = 0.5  # the share of the weights before tuning in those after it
 # How far the threshold of what is near lies from the cosine of texts that have nothing to do with each other to 1.
 NEAR = 0.392
 UNRELATED = 200  # such texts
@@ -199,7 +199,7 @@ def tune(start: str | Path, output_dir: str | Path, seed: int = 0, max_steps: in
         tracker="none",
         keep_last=1,
     )
-    run_retrieval("quest", args, lambda: quest_splits(None), quest_metrics, keep=TUNED_KEEP)
+    run_retrieval("quest", args, lambda: quest_splits(None), quest_metrics, original_weight=TUNED_ORIGINAL_WEIGHT)
 
 
 @dataclass
