@@ -206,13 +206,13 @@ def _add_query(command: argparse.ArgumentParser) -> None:
         "--not-weight",
         type=float,
         metavar="L",
-        help="ask with one vector, from which so much of what NOT excludes is taken, 0 and up",
+        help="how strongly NOT excludes: 0 not at all, 1 strongly; the model's own strength if not given",
     )
     command.add_argument(
         "--exclude-above",
         type=float,
         metavar="SCORE",
-        help="leave out documents whose score for what NOT excludes is above this",
+        help="leave out documents whose similarity to what NOT excludes is above this",
     )
 
 

@@ -59,8 +59,8 @@ class Change(NamedTuple):
 class Explanation:
     """A query as it was read, what its vector is made of, and the results with its operators and without them.
 
-    not_weight: the l of A - l B, None where nothing is excluded. penalty: what documents near to B lose besides, where
-    they do: a weight, and from which cosine on. vectors: how many the query is searched with.
+    not_weight: the l of A - l B, None where nothing is excluded. penalty: the weight w and the threshold t by which
+    documents similar to B rank lower (`retrieval/penalty.py`), None without. vectors: how many the query is searched with.
     """
 
     reading: QueryReading
@@ -90,14 +90,6 @@ class Explanation:
         return f"{quoted(reading.wanted_text)} − {self.not_weight:.2f} × {quoted(reading.excluded_text)}"
 
     @property
-    def penalised(self) -> str:
-        """What documents near to what is excluded lose besides, in words; "" where they do not."""
-        if self.penalty is None:
-            return ""
-        weight, above = self.penalty
-        return f"{weight:.2f} × what their cosine with {quoted(self.reading.excluded_text)} has above {above:.2f}"
-
-    @property
     def notes(self) -> list[str]:
         """What a reader has to know besides."""
         notes = []
@@ -109,8 +101,8 @@ class Explanation:
             notes.append("No operator is on: this is plain BERT.")
         elif "not" in self.operators and not self.reading.excluded and self.trained:
             notes.append("NOT is on, but the model finds nothing that it excludes.")
-        if self.penalised:
-            notes.append(f"Documents lose {self.penalised}.")
+        if self.penalty is not None:
+            notes.append(f"Documents similar to {quoted(self.reading.excluded_text)} rank lower.")
         if self.reading.alternatives:
             how = "each has a vector of its own" if self.vectors > 1 else "this model asks for all with one vector"
             notes.append(f"OR offers {listed(self.reading.alternatives, 'or')}; {how}.")

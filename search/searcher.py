@@ -57,7 +57,7 @@ class Hit:
 
     @property
     def key(self) -> int | str | None:
-        """What tells it from all other documents of its collection."""
+        """Identifies the document in its collection: its row, or in a store its id."""
         return self.id if self.row is None else self.row
 
 
@@ -543,9 +543,9 @@ def token_words(
     length: int,
     spans: Sequence[tuple[int, int]] | None = None,
 ) -> list[int]:
-    """For each of the query's tokens, so many, the word it is a piece of; -1 for special tokens and a prompt's.
+    """For each of the query's `length` tokens, the word it is a piece of; -1 for special tokens and a prompt's.
 
-    spans: where they begin and end, where that is known.
+    spans: where the tokens begin and end in the text, if the caller knows.
     """
     prompt = searcher.prompt
     if spans is None:
