@@ -60,7 +60,7 @@ class Explanation:
     """A query as it was read, what its vector is made of, and the results with its operators and without them.
 
     not_weight: the l of A - l B, None where nothing is excluded. penalty: the weight w and the threshold t by which
-    documents similar to B rank lower (`retrieval/penalty.py`), None without. vectors: how many the query is searched with.
+    documents similar to B rank lower (`retrieval/penalty.py`), or None. vectors: how many the query is searched with.
     """
 
     reading: QueryReading
