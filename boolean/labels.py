@@ -38,8 +38,8 @@ def scope_labels(
 
     NOT reaches the words that it excludes, OR its alternatives, AND the parts that it joins; never a cue, nor the
     signs at a part's edges. `offsets` are as for `cue_labels`. `scopes` is a reading or the spans of each operator,
-    where somebody knows better; without it the text is read. One without an entry reaches nothing, one with
-    None is unknown and gets -100.
+    where they are known; without it the text is read. An operator without an entry reaches nothing; one with None is
+    unknown and gets -100.
 
     >>> scope_labels("cats not dogs", [(0, 0), (0, 4), (5, 8), (9, 13), (0, 0)])
     [[0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0]]

@@ -150,13 +150,13 @@ def _add_serve(add) -> None:
     examples = """examples:
   boolbert serve                                   # the embedded countries, on http://127.0.0.1:7860
   boolbert serve --index my_index --example "films that are not westerns"
-  boolbert serve --host 0.0.0.0 --port 8080        # for everybody who can reach this machine
+  boolbert serve --host 0.0.0.0 --port 8080        # for everyone on the network
 """
     command = _command(add, "serve", text, examples, commands.serve)
     _add_index_name(command)
     command.add_argument("--baseline", metavar="DIR", help="a plain model for the left side, instead of the same one")
     command.add_argument("--example", action="append", metavar="QUERY", help="a query to offer; may be given again")
-    command.add_argument("--host", metavar="ADDRESS", help="who can reach it; this machine alone if not given")
+    command.add_argument("--host", metavar="ADDRESS", help="address to listen on; this machine alone if not given")
     command.add_argument("--port", type=int, metavar="N", help="7860, or the next free one, if not given")
     command.add_argument(
         "--rate", type=int, default=120, metavar="N", help="searches a minute of one address (%(default)s)"

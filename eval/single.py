@@ -31,7 +31,7 @@ class SingleArguments:
     faiss: str | None = field(
         default=None, metadata={"help": "search with this FAISS index, such as HNSW32,Flat, instead of exactly"}
     )
-    limit: int | None = field(default=None, metadata={"help": "only the first so many queries"})
+    limit: int | None = field(default=None, metadata={"help": "only the first N queries"})
     device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
     precision: str = field(default="float32", metadata={"help": "of the model: float32, float16 or bfloat16"})
     storage: str = field(default="float32", metadata={"help": "of the document vectors: float32 or float16"})

@@ -1,4 +1,4 @@
-"""Approximate nearest neighbours with FAISS, and how much of the exact result they are."""
+"""Approximate nearest neighbours with FAISS, and which share of the exact result they find."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -15,7 +15,7 @@ from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, Ranked, Scores, Vector
 from boolbert.retrieval.penalty import ask_deeper, has_penalty, penalised_scores, wanted_vectors
 
 TRAINING_VECTORS = 100_000
-LEAST_DEPTH = 200  # documents that are looked at where queries keep what they exclude apart
+LEAST_DEPTH = 200  # documents whose final scores are computed for a query with a penalty, at least
 
 
 class FaissIndex:
@@ -75,7 +75,7 @@ class FaissIndex:
     def _search_with_penalty(
         self, queries: npt.NDArray[np.float32], k: int, allowed: npt.NDArray[np.bool_] | None
     ) -> tuple[Scores, Ranked]:
-        """Found by the vectors, sorted by what is excluded too."""
+        """FAISS searches without the penalty; the documents it finds are sorted with it."""
 
         def look(numbers: Sequence[int], depth: int) -> list[tuple[list[int], list[float], float | None]]:
             asked = queries[list(numbers)]

@@ -22,7 +22,7 @@ QUERY_BLOCK = 1024
 DOCUMENT_BLOCK = SHARD_SIZE  # a block that lies in two shards would have to be copied together
 SCORES_AT_ONCE = 1 << 20  # of which the best are chosen; choosing block by block would cost more than the products
 # On a GPU a block takes less time than to start it and to wait for it, so it has more scores and rows. Vectors that are
-# not in float32 are copied: of these it has so many numbers.
+# not in float32 are copied into it, at most `GPU_COPIED` numbers at a time.
 GPU_SCORES, GPU_ROWS, GPU_COPIED = 1 << 24, 1 << 18, 1 << 24
 
 

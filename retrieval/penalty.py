@@ -71,7 +71,7 @@ def ask_deeper(
     depth: int,
     deepest: int,
 ) -> list[list[tuple[float, Any]]]:
-    """The k best documents of each query, with their scores, from a search that sorts by something else.
+    """The k best documents of each query, with their scores, from a search that sorts without their penalty.
 
     look(numbers, depth) searches for these queries. For each it gives the documents, their scores, and a bound: no
     document that is not among them scores more; None if there are no others. More are looked at until none of the

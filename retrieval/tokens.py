@@ -106,7 +106,7 @@ class TextReader:
             with np.load(path) as stored:
                 return Tokens(stored["ids"], stored["offsets"], self.pad)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            pass  # not there, or damaged: it is made anew
+            pass  # missing or damaged: the texts are tokenised again
         tokens = self._tokenize(texts)
         _store(path, tokens)
         return tokens

@@ -91,7 +91,7 @@ class Explanation:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know besides."""
+        """Notes for the reader."""
         notes = []
         if not self.trained:
             notes.append("The Boolean parts of this model are untrained: it reads nothing yet, and is plain BERT.")

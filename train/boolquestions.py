@@ -26,13 +26,13 @@ from boolbert.train.retrieval_run import run_retrieval
 
 @dataclass
 class BoolQuestionsArguments(RetrievalArguments):
-    """As in stage 2; the listed negatives are used, and MRR@10 tells the best evaluation."""
+    """As in stage 2; the listed negatives are used, and MRR@10 chooses the best evaluation."""
 
     output_dir: str = flag("runs/boolquestions", "folder for the model, its checkpoints and logs")
     negatives: str = flag("violating", "random, violating (listed by the data), bm25 or mined (by the start)")
-    metric: str | None = flag("mrr@10", "tells the best evaluation")
+    metric: str | None = flag("mrr@10", "chooses the best evaluation")
     subset: str = flag("MSMARCO", "MSMARCO or NaturalQuestions")
-    dev_split: str = flag("dev", "the split that tells the best epoch")
+    dev_split: str = flag("dev", "the split that chooses the best epoch")
     dev_share: float = flag(HELD_OUT, "share of the training questions that is held out where there is no such split")
     push_to_hub: str | None = flag(None, PUSH)
 

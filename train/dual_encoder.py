@@ -35,8 +35,8 @@ class DualEncoder(nn.Module):
         output = (self.query if side == QUERY else self.document)(**inputs)
         if "penalty" in output and self.similarity == "cosine":
             composed = F.pad(F.normalize(output.query_vectors.float(), dim=-1), (0, 1))
-            apart = penalised_query(output.search_vectors, output.excluded_embedding, output.penalty)
-            return torch.cat([composed, apart], 1)
+            penalised = penalised_query(output.search_vectors, output.excluded_embedding, output.penalty)
+            return torch.cat([composed, penalised], 1)
         if "query_vectors" in output:  # a Bool-BERT composes its vectors
             vectors = output.query_vectors if output.query_vectors.shape[1] > 1 else output.sentence_embedding
         else:
@@ -54,7 +54,7 @@ class DualEncoder(nn.Module):
 
 
 def both_forms(queries: Tensor) -> tuple[Tensor, Tensor]:
-    """A query's one vector, with its alternatives, and the form that keeps what it excludes apart."""
+    """A query's composed vectors (B, K, D), and its form with a penalty (B, K + 1, D + 1)."""
     count = (queries.shape[1] - 1) // 2
     return queries[:, :count, :-1], queries[:, count:]
 
@@ -69,8 +69,8 @@ def contrastive_loss(
 ) -> Tensor:
     """Cross-entropy of each query's target among all documents: (Q, D) or (Q, K, D), (C, D), (Q,), (Q, C) bool.
 
-    With several vectors per query the largest dot product is the score. Queries in two forms have the mean of two.
-    `excluded` marks documents that are no negatives of a query: they answer it as well.
+    With several vectors per query the largest dot product is the score. For queries in two forms the loss is the mean
+    of both. `excluded` marks documents that are no negatives of a query: they answer it as well.
 
     >>> import torch
     >>> vectors = torch.eye(2)
@@ -80,8 +80,8 @@ def contrastive_loss(
     """
     documents = documents.float()
     if has_penalty(queries, documents):
-        composed, apart = both_forms(queries)
-        all_scores = [(composed @ documents.T).amax(1), penalised_scores(apart, documents)]
+        composed, penalised = both_forms(queries)
+        all_scores = [(composed @ documents.T).amax(1), penalised_scores(penalised, documents)]
     else:
         scores = queries.float() @ documents.T  # (Q, C) or (Q, K, C)
         all_scores = [scores.amax(1) if scores.ndim == 3 else scores]

@@ -60,7 +60,7 @@ class Stage(Protocol):
 
 @dataclass
 class Progress:
-    """What a checkpoint holds besides weights: where the run stands, and what it has seen."""
+    """What a checkpoint holds next to the weights: the step the run has reached, and its evaluations."""
 
     step: int = 0
     seconds: float = 0.0

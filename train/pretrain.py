@@ -75,7 +75,7 @@ def main() -> None:
     train, dev, note = read_data(args)
     wanted = identity(args, accelerator, fingerprint(*train, *dev))
     if is_finished(args, wanted, start.path):
-        accelerator.print(f"{args.output_dir} is finished, with these flags and this data; --overwrite trains it anew")
+        accelerator.print(f"{args.output_dir} is finished, with these flags and this data; --overwrite trains it again")
         return
     accelerator.print(f"{start.encoder.note}\n{note}")
     tokenizer = start.tokenizer()

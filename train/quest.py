@@ -30,7 +30,7 @@ class QuestArguments(RetrievalArguments):
     """The paper's hyperparameters are the defaults."""
 
     output_dir: str = flag("runs/quest", "folder for the model, its checkpoints and logs")
-    dev_split: str = flag("dev", "the split that tells the best epoch")
+    dev_split: str = flag("dev", "the split that chooses the best epoch")
     dev_share: float = flag(HELD_OUT, "share of the training queries that is held out where there is no such split")
     push_to_hub: str | None = flag(None, PUSH)
 

@@ -39,16 +39,16 @@ from boolbert.train.shapes import PART_COST_CPU, PART_COST_GPU, FixedShapes, Par
 NEGATIVES = ("random", "violating", "bm25", "mined")
 # Batches by which the shapes of all are chosen.
 LOOKED_AT = 64
-_CORPUS_NEGATIVES = 3  # a stream of random numbers besides the sampler's own
+_CORPUS_NEGATIVES = 3  # number of a stream of random numbers that the sampler does not use
 
 
 @dataclass
 class RetrievalArguments(RunArguments):
-    """What stages 2 and 3 can be told besides."""
+    """The flags of stages 2 and 3, next to those of every run."""
 
-    gate: str = flag("given", "who tells a query's operators: given (by the data), learned or cue (by the model)")
+    gate: str = flag("given", "where a query's operators come from: given (the data), learned or cue (the model)")
     negatives: str = flag("random", "random, violating (breaking the operator), bm25 or mined (by the start)")
-    num_negatives: int = flag(5, "negatives of each query besides those of the batch")
+    num_negatives: int = flag(5, "negatives of each query, next to those of the batch")
     hard_negatives: int = flag(2, "how many of them are not random, where --negatives asks for others")
     freeze_documents: bool = flag(False, "train the query side only, against document vectors computed once")
     corpus_negatives: int = flag(4096, "with freeze_documents: documents that every query is compared with")
@@ -59,16 +59,18 @@ class RetrievalArguments(RunArguments):
     document_length: int = flag(256, "tokens of a document, longer ones are cut")
     recipe: str | None = flag(None, "paper: attention as in the paper, and a query vector that is only pooled")
     exclusion: str | None = flag(None, "none, scalar or head; as the encoder has it if not given")
-    exclusion_weight: float | None = flag(None, "the strength of exclusion to begin with; the encoder's if not given")
-    penalty: float | None = flag(None, "of what is near to what is excluded, to begin with; 0: one vector is all")
-    learn_exclusion: bool = flag(True, "the strength of exclusion and the penalty learn too")
+    exclusion_weight: float | None = flag(None, "the strength of exclusion at the start; the encoder's if not given")
+    penalty: float | None = flag(
+        None, "weight at the start of the penalty on documents similar to what is excluded; 0: none"
+    )
+    learn_exclusion: bool = flag(True, "whether the strength of exclusion and the penalty learn too")
     branches: int | None = flag(None, "vectors for this many alternatives of OR; as the encoder has it if not given")
     attention: str | None = flag(None, "operators that change attention, such as not or and,or,not; or none")
     freeze_reading: bool = flag(True, "cues, scopes and the query side's embeddings stay as stage 1 has taught them")
     reading_weight: float = flag(0.0, "without freeze_reading: weight of the loss that keeps cues and scopes")
     stay_close: float = flag(0.0, "weight of the distance to the start's vectors, for queries without OR and NOT")
     metric: str | None = flag(
-        None, "tells the best evaluation; recall@100, or r_precision in a corpus of less than 1,000, if not given"
+        None, "chooses the best evaluation; recall@100, or r_precision for fewer than 1,000 documents, if not given"
     )
 
     def __post_init__(self) -> None:
@@ -118,7 +120,7 @@ class RetrievalStage:
     """In-batch negatives over all processes, `num_negatives` more for each query, a fresh positive in each epoch.
 
     With `freeze_documents` the document vectors are computed once, and a query is compared with `corpus_negatives`
-    documents of the corpus besides those of the batch, or with all of them.
+    documents of the corpus next to those of the batch, or with all of them.
     """
 
     def __init__(

@@ -61,7 +61,7 @@ def run_retrieval(
     args = with_known_gate(args, data, accelerator.print)
     wanted = identity(args, accelerator, data_fingerprint(data))
     if is_finished(args, wanted, start.path):
-        accelerator.print(f"{args.output_dir} is finished, with these flags and this data; --overwrite trains it anew")
+        accelerator.print(f"{args.output_dir} is finished, with these flags and this data; --overwrite trains it again")
         return
     if report:
         accelerator.print(f"{start.encoder.note}\n{data.note}")

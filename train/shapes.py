@@ -58,9 +58,9 @@ def best_count(lengths: np.ndarray, overhead: int) -> int:
 
 @dataclass(frozen=True)
 class FixedShapes:
-    """The same shapes for all batches: so many rows in each part, padded to these lengths.
+    """The same shapes for all batches: each part has a fixed number of rows and is padded to a fixed length.
 
-    A batch of fewer rows is filled up with its shortest, which nobody asks for. What does not fit has other shapes.
+    A batch of fewer rows repeats its shortest row; those vectors are not used. A longer batch gets larger shapes.
     """
 
     sizes: tuple[int, ...]

@@ -3,7 +3,7 @@
     boolbert upgrade MODEL --output_dir DIR
 
 Only Boolean-aware attention learns, from made sentences whose cues and scopes are known; it needs no labels of yours.
-Document vectors, and the vectors of queries that exclude nothing, stay the same to the bit: no index is built anew.
+Document vectors, and the vectors of queries that exclude nothing, stay the same to the bit: an index stays valid.
 """
 
 import sys

@@ -97,7 +97,7 @@ class VectorStore(ABC):
 
     @abstractmethod
     def _lock(self, wait: float) -> None:
-        """Become the only writer, or raise a RetrievalError after so many seconds."""
+        """Become the only writer, or raise a RetrievalError after `wait` seconds."""
 
     @abstractmethod
     def _unlock(self) -> None: ...

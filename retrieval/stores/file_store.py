@@ -271,7 +271,7 @@ class FileStore(VectorStore):
         raise AssertionError
 
     def snapshot(self) -> Snapshot:
-        """The store as it is now; opened anew only where a writer has changed it."""
+        """The store as it is now; opened again only where a writer has changed it."""
         stamp, old = self._stamp(), self._snapshot
         if old is not None and old[0] == stamp:
             return old[1]

@@ -1,6 +1,6 @@
 """Milvus as a store: a file (Milvus Lite, `films.db`), a server or a cluster (`http://host:19530`), the same calls.
 
-A record has a vector, its document and its fields as JSON. Fields of numbers have a column of their own besides, which
+A record has a vector, its document and its fields as JSON. Fields of numbers also have a column of their own, which
 filters much faster. What the vectors are, and of which encoder, stands in the collection's properties.
 """
 
@@ -131,7 +131,7 @@ class MilvusStore(VectorStore):
                 self.collection,
                 schema=schema,
                 index_params=index,
-                consistency_level="Strong",  # who has added a document finds it
+                consistency_level="Strong",  # a document can be found as soon as it is added
                 properties={PROPERTY: json.dumps(asdict(about)), COLUMNS: json.dumps(columns)},
             )
 
