@@ -134,7 +134,7 @@ def default_model(device: str | None = None) -> SearchModel:
     """The default encoder, upgraded: it reads queries with the weights that come with the package.
 
     `boolbert upgrade --output_dir DIR --reading_file retrieval/default_reading.safetensors` writes that file. Its
-    weights fit one encoder; with any other, such as the tiny random one of a machine without weights, nothing is learned.
+    weights fit one encoder; with any other, such as a machine's tiny random one, nothing is learned.
     """
     import torch
     from safetensors import safe_open
