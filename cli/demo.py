@@ -5,7 +5,7 @@ boolbert demo --fresh                     # train again, although there are fini
 
 Real pretrained weights and the embedded countries; nothing else is needed. Bool-BERT and a plain BERT are trained the
 same way, query side only, against the document vectors of the pretrained encoder. All settings were chosen on the dev
-split (docs/search.md); what is printed is the test split.
+split (docs/results.md); what is printed is the test split.
 """
 
 import os
@@ -289,7 +289,7 @@ def verdict(summaries: Sequence[dict[str, Any]]) -> str:
     return (
         f"Training took R-precision from {start:.3f} to {bert:.3f} (BERT) and {bool_bert:.3f} (Bool-BERT): "
         f"{finding} (p = {p_value:.3f} over the queries).\n"
-        "Another seed moves either by up to .04 (docs/search.md): one pair of runs is no proof.\n"
+        "Another seed moves either by up to .04 (docs/results.md): one pair of runs is no proof.\n"
         f"Of the top results of a NOT query, {excluded[0]:.1%} (BERT) and {excluded[1]:.1%} (Bool-BERT) are what it "
         "excludes."
     )
