@@ -52,12 +52,12 @@ class Prefilter:
     def __init__(self, vectors: Shards):
         self._vectors = vectors
         self._count = itertools.count(1)  # of queries; threads share it
-        self._copy: Copy | None = None
+        self.copy: Copy | None = None  # made at a later query, where it pays
         self._in_vain = 0  # queries in a row for which the copy ruled out too few documents
 
     def top_k(self, query: Any, k: int) -> tuple[Scores, Ranked]:
         """What `neighbours.top_k` gives for one query, (1, K, D) or with a penalty, on the CPU."""
-        copy = self._copy
+        copy = self.copy
         if copy is not None:
             check_shapes(query, self._vectors, k)
             found = self._filtered(query, copy, k)
@@ -66,11 +66,11 @@ class Prefilter:
                 return found
             self._in_vain += 1
             if self._in_vain >= MOST_IN_VAIN:
-                self._copy = None
+                self.copy = None
         exact = self._exact(query, k)
         if copy is None and next(self._count) == AFTER:
             with suppress(RuntimeError, MemoryError):  # there is no room for a copy; the answer is here already
-                self._copy = self._prepared(query, k)
+                self.copy = self._prepared(query, k)
         return exact
 
     def _exact(self, query: Any, k: int) -> tuple[Scores, Ranked]:

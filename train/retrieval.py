@@ -150,53 +150,60 @@ class RetrievalStage:
         }
         given = args.gate == "given" and hasattr(model.query, "gate")
         self.operators = {name: gate_labels(task) if given else None for name, task in tasks.items()}
-        if args.negatives == "mined":
-            hard = self._mined(model)
-        hard_negatives = args.hard_negatives if hard is not None else 0
-        self.sampler = TrainingSampler(
-            data.train.gold,
-            batch_size=args.batch_size,
-            random_negatives=args.num_negatives - hard_negatives,
-            hard=hard,
-            hard_negatives=hard_negatives,
-            seed=args.seed,
-        )
+        self.sampler = self._sampler(self._mined(model) if args.negatives == "mined" else hard)
         self.steps_per_epoch = self.sampler.steps_per_epoch
         self.is_recorded = can_record(args, accelerator)
         self.shapes = self._fixed_shapes(model.query.config.max_position_embeddings) if self.is_recorded else {}
         check_batch(min(args.batch_size, len(self.sampler.queries)), accelerator.num_processes)
-        self.reading: LabelledTokens | None = None
-        if isinstance(model.query, BoolBertModel):
-            if not args.learn_exclusion:
-                model.query.composer.requires_grad_(False)
-            if args.freeze_reading:
-                freeze_reading(model.query)
-            elif args.reading_weight:
-                if accelerator.num_processes > 1:
-                    raise TrainingError(
-                        "--reading_weight works in one process; with several take --freeze_reading True"
-                    )
-                sentences = [parsed_sentence(text) for text in data.train.texts]
-                self.reading = label_sentences(tokenizer, sentences, args.query_length)
-        self.start_vectors: Tensor | None = None
-        if args.stay_close:
-            self.start_vectors = encode_tokens(
-                model, QUERY, self.queries["train"], accelerator, self.operators["train"]
-            )
-            plain = [not {"or", "not"} & set(question.operators or ()) for question in data.train.questions]
-            self.is_plain = torch.tensor(plain, device=accelerator.device)
+        self.reading = self._reading(model.query, tokenizer)
+        # What the model gives before it is trained: for queries that must stay close to it, and for fixed documents.
+        self.start_vectors = self._encoded(model, QUERY) if args.stay_close else None
+        plain = [not {"or", "not"} & set(question.operators or ()) for question in data.train.questions]
+        self.is_plain = torch.tensor(plain, device=accelerator.device)
         self.frozen: Tensor | None = None
         if args.freeze_documents:
             model.document.requires_grad_(False)
-            if vectors is None:
-                vectors = encode_tokens(model, DOCUMENT, self.documents, accelerator)
-            self.frozen = vectors.to(accelerator.device)
+            self.frozen = (self._encoded(model, DOCUMENT) if vectors is None else vectors).to(accelerator.device)
+
+    def _sampler(self, hard: HardNegatives | None) -> TrainingSampler:
+        count = self.args.hard_negatives if hard is not None else 0
+        return TrainingSampler(
+            self.data.train.gold,
+            batch_size=self.args.batch_size,
+            random_negatives=self.args.num_negatives - count,
+            hard=hard,
+            hard_negatives=count,
+            seed=self.args.seed,
+        )
+
+    def _reading(self, query: Any, tokenizer: Any) -> LabelledTokens | None:
+        """Freeze what the flags want frozen of a Bool-BERT; the labels from which cues and scopes learn, if they do."""
+        args = self.args
+        if not isinstance(query, BoolBertModel):
+            return None
+        if not args.learn_exclusion:
+            query.composer.requires_grad_(False)
+        if args.freeze_reading:
+            freeze_reading(query)
+            return None
+        if not args.reading_weight:
+            return None
+        if self.accelerator.num_processes > 1:
+            raise TrainingError("--reading_weight works in one process; with several take --freeze_reading True")
+        sentences = [parsed_sentence(text) for text in self.data.train.texts]
+        return label_sentences(tokenizer, sentences, args.query_length)
+
+    def _encoded(self, model: Any, side: str) -> Tensor:
+        """The vectors of all training queries, or of all documents."""
+        if side == DOCUMENT:
+            return encode_tokens(model, side, self.documents, self.accelerator)
+        return encode_tokens(model, side, self.queries["train"], self.accelerator, self.operators["train"])
 
     def load(self, epoch: int, step: int) -> dict[str, Any]:
         ranks = self.accelerator.num_processes
         batch = self.sampler.batch(epoch, step)
         shards = [batch.shard(rank, ranks) for rank in range(ranks)]
-        queries = self._cut(QUERY, [shard.queries for shard in shards])
+        queries = self._parts(QUERY, [shard.queries for shard in shards])
         loaded: dict[str, Any] = {
             "queries": [self._query_inputs(*part) for part in zip(queries.rows, queries.lengths, strict=True)],
             "query_index": queries.places,
@@ -211,7 +218,7 @@ class RetrievalStage:
         else:
             gathered = [batch.gathered(rank, ranks) for rank in range(ranks)]
             columns, targets = gathered[0][0], np.concatenate([target for _, target in gathered])
-            documents = self._cut(DOCUMENT, [shard.documents() for shard in shards])
+            documents = self._parts(DOCUMENT, [shard.documents() for shard in shards])
             parts = zip(documents.rows, documents.lengths, strict=True)
             loaded["documents"] = [self.documents.batch(*part) for part in parts]
             loaded["document_index"] = documents.places
@@ -279,9 +286,7 @@ class RetrievalStage:
         """The dev metrics, and those of each group; without `labels` the model has to find the operators by itself."""
         operators = self.operators["dev"] if labels else None
         queries = encode_tokens(self.model, QUERY, self.queries["dev"], self.accelerator, operators)
-        documents = self.frozen
-        if documents is None:
-            documents = encode_tokens(self.model, DOCUMENT, self.documents, self.accelerator)
+        documents = self._encoded(self.model, DOCUMENT) if self.frozen is None else self.frozen
         task = self.data.dev
         _, rows = top_k(searched_with(queries, documents), documents, search_depth(task), device=documents.device)
         per_query = self.metrics(task, rows)
@@ -290,8 +295,7 @@ class RetrievalStage:
 
     def _mined(self, model: DualEncoder) -> HardNegatives:
         """Wrong answers that the model, before it is trained, ranks high."""
-        queries = encode_tokens(model, QUERY, self.queries["train"], self.accelerator, self.operators["train"])
-        documents = encode_tokens(model, DOCUMENT, self.documents, self.accelerator)
+        queries, documents = self._encoded(model, QUERY), self._encoded(model, DOCUMENT)
         queries, depth = searched_with(queries, documents), min(DEPTH, len(documents))
         _, rows = top_k(queries, documents, depth, device=documents.device)
         return wrong_answers(list(rows), self.data.train)
@@ -304,7 +308,7 @@ class RetrievalStage:
         return inputs
 
     def _checked_metric(self, name: str | None) -> str:
-        """The metric that tells the best evaluation. It must be one that the dev queries have."""
+        """The metric that chooses the best evaluation. It must be one that the dev queries have."""
         task = self.data.dev
         known = means(self.metrics(task, np.full((len(task), 1), -1)))
         name = name or main_metric(len(self.corpus))
@@ -312,7 +316,7 @@ class RetrievalStage:
             raise TrainingError(f"--metric must be one of {', '.join(known)} for this data, got {name!r}")
         return name
 
-    def _cut(self, side: str, shares: Sequence[np.ndarray]) -> Parts:
+    def _parts(self, side: str, shares: Sequence[np.ndarray]) -> Parts:
         """This process's rows in parts. `shares` are the rows of all processes: each must have as many parts as the
         others, since sharded weights are gathered for every part."""
         tokens = self.queries["train"] if side == QUERY else self.documents
