@@ -27,8 +27,8 @@ from boolbert.core.errors import BoolBertError, optional, run_script
 from boolbert.data import Quest
 from boolbert.retrieval.models import is_cosine, load_encoder
 from boolbert.retrieval.neighbours import top_k
+from boolbert.retrieval.penalty import penalised_query
 from boolbert.retrieval.ranking import r_precision, recall_at_k
-from boolbert.retrieval.two_sided import two_sided
 from boolbert.sentence_boolbert import UNKNOWN, BoolBertTransformer, operator_row
 
 Vectors = npt.NDArray[np.float32]
@@ -56,7 +56,7 @@ class QueryEncoder(nn.Module):
         if not self.keeps_apart:
             return found
         excluded = self.passed(output.excluded_embedding.unsqueeze(1))[:, 0]
-        return *found, two_sided(self.passed(output.search_vectors), excluded, output.penalty)
+        return *found, penalised_query(self.passed(output.search_vectors), excluded, output.penalty)
 
     def passed(self, vectors: Tensor) -> Tensor:
         """Vectors (batch, count, size) through what comes after the pooling."""

@@ -75,7 +75,7 @@ def cue_logits(model: BoolBertModel, ids: torch.Tensor, mask: torch.Tensor) -> t
 
 
 @torch.no_grad()
-def f1(model: BoolBertModel, data) -> list[float]:
+def cue_f1(model: BoolBertModel, data) -> list[float]:
     ids, mask, labels = data
     predicted = (cue_logits(model.eval(), ids, mask) > 0) & mask.bool()[:, None]
     right = (predicted & labels.bool()).sum((0, 2))
@@ -96,7 +96,7 @@ def main() -> None:
         torch.manual_seed(0)
         model = BoolBertModel.from_pretrained(encoder.path, **changes).to(args.device)
         train(model, train_data, args)
-        print(f"{name:<34}" + "".join(f"{value:>8.3f}" for value in f1(model, dev_data)), flush=True)
+        print(f"{name:<34}" + "".join(f"{value:>8.3f}" for value in cue_f1(model, dev_data)), flush=True)
 
 
 if __name__ == "__main__":

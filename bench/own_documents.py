@@ -7,7 +7,7 @@ For a look in CPU minutes add: --sample 2000 --queries 700 --epochs 1 --test_lim
 
 Systems (--systems chooses some), each dense one also fused with BM25:
 
-bm25        four rows: as it is; without the excluded words; besides, documents that hold them dropped, or moved down
+bm25        four rows: as it is; without the excluded words; also with documents that hold them dropped, or moved down
 untrained   all-MiniLM-L6-v2
 upgrade     the same, upgraded to obey NOT: what `boolbert fit` starts from
 sentences   a plain BERT trained without queries: each sentence asks for its document (inverse cloze, Lee et al. 2019)
@@ -67,9 +67,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--mix", type=float, nargs="*", default=[0.7], help="shares of the start's weights, such as .3 .7"
     )
-    parser.add_argument("--sample", type=int, help="use so many documents only, to make queries and as corpus")
-    parser.add_argument("--test_limit", type=int, help="use so many queries of each test only")
-    parser.add_argument("--trap_limit", type=int, help="use so many queries of each exclusion set only")
+    parser.add_argument("--sample", type=int, help="use only N documents, to make queries and as corpus")
+    parser.add_argument("--test_limit", type=int, help="use only N queries of each test")
+    parser.add_argument("--trap_limit", type=int, help="use only N queries of each exclusion set")
     parser.add_argument("flags", nargs="*", help="flags of train/quest.py, behind --")
     options = parser.parse_args()
     options.systems = options.systems.split(",")
@@ -164,7 +164,7 @@ def train(system: str, seed: int, options: argparse.Namespace) -> Path:
         run,
         upgraded(options.work),
         documents=options.sides,
-        keep=0.0,
+        original_weight=0.0,
         **{"epochs": options.epochs, "seed": seed, "overwrite": True, **changes},
     )
     shutil.rmtree(run / "checkpoints", ignore_errors=True)

@@ -7,7 +7,7 @@ from .cues import Cue, find_cues
 from .operators import OPERATORS
 from .parts import Reading, Span, read_parts
 
-UNKNOWN = -100  # the label that counts in no loss
+IGNORED_LABEL = -100  # the label that counts in no loss
 
 
 def cue_labels(text: str, offsets: Iterable[Sequence[int]], cues: Iterable[Cue] | None = None) -> list[list[int]]:
@@ -38,8 +38,8 @@ def scope_labels(
 
     NOT reaches the words that it excludes, OR its alternatives, AND the parts that it joins; never a cue, nor the
     signs at a part's edges. `offsets` are as for `cue_labels`. `scopes` is a reading or the spans of each operator,
-    where somebody knows better; without it the text is read. One without an entry reaches nothing, one with
-    None is unknown and gets -100.
+    where they are known; without it the text is read. An operator without an entry reaches nothing; one with None is
+    unknown and gets -100.
 
     >>> scope_labels("cats not dogs", [(0, 0), (0, 4), (5, 8), (9, 13), (0, 0)])
     [[0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
@@ -53,7 +53,7 @@ def scope_labels(
     for operator in OPERATORS:
         spans = scopes.get(operator, ())
         if spans is None:
-            labels.append([UNKNOWN] * len(tokens))
+            labels.append([IGNORED_LABEL] * len(tokens))
         else:
             labels.append([int(any(start < right and end > left for left, right in spans)) for start, end in tokens])
     return labels

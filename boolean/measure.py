@@ -37,11 +37,16 @@ class Score(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """
-        >>> Score(hits=3, wrong=1, missed=1).f1
-        0.75
-        """
-        return 2 * self.hits / max(2 * self.hits + self.wrong + self.missed, 1)
+        return f1(self.hits, self.wrong, self.missed)
+
+
+def f1(hits: float, wrong: float, missed: float) -> float:
+    """The harmonic mean of precision and recall; 1 where there is nothing to find and nothing is found.
+
+    >>> f1(hits=3, wrong=1, missed=1), f1(0, 1, 0), f1(0, 0, 0)
+    (0.75, 0.0, 1.0)
+    """
+    return float(2 * hits / (2 * hits + wrong + missed)) if hits + wrong + missed else 1.0
 
 
 def score(found: Iterable[set[str]], meant: Iterable[set[str]], operator: str) -> Score:

@@ -5,7 +5,7 @@ boolbert demo --fresh                     # train again, although there are fini
 
 Real pretrained weights and the embedded countries; nothing else is needed. Bool-BERT and a plain BERT are trained the
 same way, query side only, against the document vectors of the pretrained encoder. All settings were chosen on the dev
-split (docs/search.md); what is printed is the test split.
+split (docs/results.md); what is printed is the test split.
 """
 
 import os
@@ -128,7 +128,7 @@ def prepare_encoder(folder: Path, *, random: bool) -> Path:
 
 
 def _unwanted(at_root: bool, names: Sequence[str]) -> set[str]:
-    """What is not copied: weights of other kinds, hidden files, and the configuration, which is written anew.
+    """What is not copied: weights of other kinds, hidden files, and the configuration, which is written again.
 
     >>> sorted(_unwanted(True, ["config.json", "model.safetensors", "pytorch_model.bin", ".git"]))
     ['.git', 'config.json', 'pytorch_model.bin']
@@ -160,7 +160,7 @@ def upgraded(folder: Path, encoder: Path, settings: dict[str, Any], fresh: bool)
 
     run = Run(folder)
     if not fresh and run.finished and all(run.arguments.get(name) == value for name, value in settings.items()):
-        print(f"{folder} is finished, and used again; --fresh makes it anew")
+        print(f"{folder} is finished, and used again; --fresh makes it again")
         return False
     shutil.rmtree(folder, ignore_errors=True)
     print(table(upgrade(encoder, folder, settings=UpgradeSettings(**settings)).metrics))
@@ -173,7 +173,7 @@ def trained(folder: Path, script: str, flags: dict[str, Any], fresh: bool) -> bo
     run = Run(folder)
     same = not fresh and all(run.arguments.get(name) == value for name, value in flags.items())
     if same and run.finished:
-        print(f"{folder} is finished, and used again; --fresh trains it anew")
+        print(f"{folder} is finished, and used again; --fresh trains it again")
         return False
     words = [f"--{name}={value}" for name, value in flags.items()]
     words += [f"--output_dir={folder}", "--tracker=none", "--keep_last=1", "--resume" if same else "--overwrite"]
@@ -223,7 +223,7 @@ def compare(output: Path, encoder: Path, limit: int | None) -> list[dict[str, An
 
 
 def systems(lineup: Any, output: Path, encoder: Path) -> Iterator[Any]:
-    """The encoder as it came and upgraded, BM25, BERT, BERT on queries that are taken apart, and Bool-BERT."""
+    """The encoder as it came and upgraded, BM25, BERT, BERT on queries split into parts, and Bool-BERT."""
     from boolbert.eval.lineup import UNTRAINED
     from boolbert.eval.systems import Decomposition, Dense, found_parts
 
@@ -289,7 +289,7 @@ def verdict(summaries: Sequence[dict[str, Any]]) -> str:
     return (
         f"Training took R-precision from {start:.3f} to {bert:.3f} (BERT) and {bool_bert:.3f} (Bool-BERT): "
         f"{finding} (p = {p_value:.3f} over the queries).\n"
-        "Another seed moves either by up to .04 (docs/search.md): one pair of runs is no proof.\n"
+        "Another seed moves either by up to .04 (docs/results.md): one pair of runs is no proof.\n"
         f"Of the top results of a NOT query, {excluded[0]:.1%} (BERT) and {excluded[1]:.1%} (Bool-BERT) are what it "
         "excludes."
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from boolbert.core.arguments import add_document_flags
-from boolbert.core.environment import keep_freed_memory
+from boolbert.core.environment import keep_freed_memory, prepare_training
 from boolbert.core.errors import INTERRUPTED, BoolBertError
 from boolbert.core.terminal import printable, use_any_encoding
 
@@ -150,13 +150,13 @@ def _add_serve(add) -> None:
     examples = """examples:
   boolbert serve                                   # the embedded countries, on http://127.0.0.1:7860
   boolbert serve --index my_index --example "films that are not westerns"
-  boolbert serve --host 0.0.0.0 --port 8080        # for everybody who can reach this machine
+  boolbert serve --host 0.0.0.0 --port 8080        # for everyone on the network
 """
     command = _command(add, "serve", text, examples, commands.serve)
     _add_index_name(command)
     command.add_argument("--baseline", metavar="DIR", help="a plain model for the left side, instead of the same one")
     command.add_argument("--example", action="append", metavar="QUERY", help="a query to offer; may be given again")
-    command.add_argument("--host", metavar="ADDRESS", help="who can reach it; this machine alone if not given")
+    command.add_argument("--host", metavar="ADDRESS", help="address to listen on; this machine alone if not given")
     command.add_argument("--port", type=int, metavar="N", help="7860, or the next free one, if not given")
     command.add_argument(
         "--rate", type=int, default=120, metavar="N", help="searches a minute of one address (%(default)s)"
@@ -206,13 +206,13 @@ def _add_query(command: argparse.ArgumentParser) -> None:
         "--not-weight",
         type=float,
         metavar="L",
-        help="ask with one vector, from which so much of what NOT excludes is taken, 0 and up",
+        help="how strongly NOT excludes: 0 not at all, 1 strongly; the model's own strength if not given",
     )
     command.add_argument(
         "--exclude-above",
         type=float,
         metavar="SCORE",
-        help="leave out documents whose score for what NOT excludes is above this",
+        help="leave out documents whose similarity to what NOT excludes is above this",
     )
 
 
@@ -258,7 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     is_process = arguments is None
     use_any_encoding()
     if is_process:
-        keep_freed_memory()
+        prepare_training() if words[:1] in (["fit"], ["upgrade"]) else keep_freed_memory()
     if is_process and words[:1] == ["search"]:
         gc.set_threshold(*SELDOM)
     try:

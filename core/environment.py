@@ -1,6 +1,9 @@
-"""Settings that libraries read when they are loaded: for commands and scripts, before they import torch."""
+"""Settings of the whole process: for commands and scripts before they import torch, and for a block of code."""
 
+import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def keep_freed_memory() -> None:
@@ -10,5 +13,30 @@ def keep_freed_memory() -> None:
 
 
 def let_waiting_threads_sleep() -> None:
-    """On a busy machine OpenMP's would take the processor from those that compute."""
+    """On a busy machine OpenMP's waiting threads would take the processor from those that compute."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def prepare_training() -> None:
+    """What a command that trains sets before it imports torch."""
+    keep_freed_memory()
+    let_waiting_threads_sleep()
+
+
+@contextmanager
+def log_level(level: int, *names: str) -> Iterator[None]:
+    """Hide what these libraries log below `level` while the block runs.
+
+    >>> with log_level(logging.ERROR, "transformers"):
+    ...     logging.getLogger("transformers").isEnabledFor(logging.WARNING)
+    False
+    """
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(level)
+    try:
+        yield
+    finally:
+        for logger, before in zip(loggers, levels, strict=True):
+            logger.setLevel(before)

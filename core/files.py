@@ -76,7 +76,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 def delete_leftovers(path: Path) -> None:
     """Delete what processes that were killed while they wrote this file or folder have left beside it.
 
-    What another machine has left is deleted when it is a day old: nobody here knows whether its writer is alive.
+    What another machine has left is deleted when it is a day old, since its writer may be alive until then.
     """
     prefix = _aside_prefix(path, owner="")
     for entry in os.scandir(path.parent):
@@ -117,7 +117,7 @@ def _is_running(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it belongs to somebody else
+    except OSError:  # it belongs to another user
         return True
     return True
 

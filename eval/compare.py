@@ -3,7 +3,7 @@
 python eval/compare.py                                              # the embedded countries
 python eval/compare.py --data quest --split dev --runs runs/quest/seed-* runs/baseline/seed-* --output_dir runs/compare
 
-Without --runs: the untrained encoder, the same with a fresh BoolAttn, BM25, queries taken apart (gold and parsed
+Without --runs: the untrained encoder, the same with a fresh BoolAttn, BM25, queries split into parts (gold and parsed
 atoms), embedding subtraction, and every finished run under runs/ that was trained on this data. Run folders whose
 names differ only in their seed are averaged. --models adds sentence-transformers models by name. --faiss searches each
 dual encoder a second time through an approximate index, with that search's own latency and recall; --hybrid fuses each
@@ -46,7 +46,7 @@ class Arguments(Settings):
     encoder: str | None = field(default=None, metadata={"help": "the untrained encoder; all-MiniLM-L6-v2"})
     untrained: bool = field(default=True, metadata={"help": "include what needs no training"})
     reference: str | None = field(default=None, metadata={"help": "the system that p-values compare with"})
-    limit: int | None = field(default=None, metadata={"help": "only the first so many queries"})
+    limit: int | None = field(default=None, metadata={"help": "only the first N queries"})
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -24,7 +24,7 @@ from boolbert.eval.systems import (
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import model_fingerprint
 from boolbert.retrieval.hybrid import WordSearch
-from boolbert.retrieval.models import GATES, bool_bert, load_encoder, with_fresh_attention
+from boolbert.retrieval.models import OPERATOR_SOURCES, bool_bert, load_encoder, with_fresh_attention
 from boolbert.retrieval.shards import Shards
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Settings:
     """How systems are built; the flags of a comparison."""
 
     conjunction: str = field(default="sum", metadata={"help": "AND of a decomposition: sum or min"})
-    not_weight: float = field(default=NOT_WEIGHT, metadata={"help": "share that NOT subtracts where it is taken apart"})
+    not_weight: float = field(default=NOT_WEIGHT, metadata={"help": "weight of the excluded part of a decomposition"})
     faiss: str | None = field(
         default=None, metadata={"help": "search each dual encoder through this FAISS index too, such as HNSW32,Flat"}
     )
@@ -76,7 +76,7 @@ class Lineup:
         return load_encoder(name, device=self.settings.device, precision=self.settings.precision, **options)
 
     def untrained(self, name: str | None) -> Iterator[System]:
-        """What needs no training: the encoder as it is, with a fresh BoolAttn, taken apart, and BM25."""
+        """Without training: the encoder as it is, with a fresh BoolAttn, with queries split into parts, and BM25."""
         model = self.load(name)
         if bool_bert(model) is None:
             yield from self.dense(UNTRAINED, model)
@@ -95,7 +95,7 @@ class Lineup:
             if factory is not None:
                 yield Faiss(f"{name}, FAISS {factory}", model, vectors, factory=factory)
             return
-        for gate in GATES:
+        for gate in OPERATOR_SOURCES:
             title = f"{name}, gate {gate}"
             if gate == "given" and not self._all_known(title, "metadata.template", "operators"):
                 continue
@@ -109,7 +109,7 @@ class Lineup:
             yield Hybrid(f"{dense.name}, hybrid", dense, self.words)
 
     def decompositions(self, plain: Dense, on: str = "") -> Iterator[System]:
-        """Taking queries apart, on any plain encoder."""
+        """Queries split into their parts, on any plain encoder."""
         weight = self.settings.not_weight
         options: dict[str, Any] = {"conjunction": self.settings.conjunction, "not_weight": weight}
         if self._all_known("Decomposition, gold atoms", "original_query", "parts"):

@@ -33,7 +33,7 @@ from boolbert.retrieval.ranking import hits
 QUERY = ("query", "text", "question")
 RELEVANT = ("relevant", "docs", "documents", "answers", "titles", "ids", "gold")
 SHOWN = {"mrr@10": "MRR@10", "ndcg@10": "nDCG@10", "r_precision": "R-prec", "recall@20": "R@20", "recall@100": "R@100"}
-# What a document's name gets besides its title, where it is a passage or its title came before.
+# What is added to a document's title, where it is a passage or another document has the same title.
 _ADDED = re.compile(r" \(\d+ of \d+\)$| \[[^\[\]]+\]$")
 
 

@@ -13,7 +13,7 @@ from boolbert.eval.tables import breakdown
 from boolbert.eval.trec import write_qrels
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.metrics import Metrics
-from boolbert.retrieval.models import GATES, bool_bert, load_encoder
+from boolbert.retrieval.models import OPERATOR_SOURCES, bool_bert, load_encoder
 
 
 @dataclass
@@ -31,7 +31,7 @@ class SingleArguments:
     faiss: str | None = field(
         default=None, metadata={"help": "search with this FAISS index, such as HNSW32,Flat, instead of exactly"}
     )
-    limit: int | None = field(default=None, metadata={"help": "only the first so many queries"})
+    limit: int | None = field(default=None, metadata={"help": "only the first N queries"})
     device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
     precision: str = field(default="float32", metadata={"help": "of the model: float32, float16 or bfloat16"})
     storage: str = field(default="float32", metadata={"help": "of the document vectors: float32 or float16"})
@@ -53,8 +53,8 @@ def evaluate_model(args: SingleArguments, task: Task, metrics: Metrics, metric: 
 
 
 def load_system(args: SingleArguments, task: Task, folder: Path) -> Dense:
-    if args.gate not in (None, *GATES):
-        raise EvaluationError(f"--gate must be one of {', '.join(GATES)}, got {args.gate!r}")
+    if args.gate not in (None, *OPERATOR_SOURCES):
+        raise EvaluationError(f"--gate must be one of {', '.join(OPERATOR_SOURCES)}, got {args.gate!r}")
     model = load_encoder(args.model, device=args.device, precision=args.precision)
     vectors = encode_corpus(
         model,

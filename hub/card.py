@@ -179,7 +179,7 @@ def card_text(run: Path, repo: str) -> str:
     operators = (
         "\n# The model finds a query's operators; where you know them, you can give them.\n"
         'queries = model.encode_query(["islands that are not monarchies"], operators=[["not"]])\n'
-        "# One vector excludes; by these scores, which keep what is excluded apart, the model was measured.\n"
+        "# One vector excludes less than these scores, which add the penalty; the model was measured with them.\n"
         'print(model.encode_query_parts("islands that are not monarchies").scores(documents))'
         if boolean
         else ""

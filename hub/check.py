@@ -77,7 +77,7 @@ def own_vectors(run: Path) -> Vectors:
 
 
 def published_vectors(folder: Path, *, with_operators: bool) -> Vectors:
-    """What somebody gets who has only the folder: no package, no network, no caches."""
+    """The vectors that a user gets with the folder alone: no package, no network, no caches."""
     with tempfile.TemporaryDirectory() as scratch:
         texts, output = Path(scratch, "texts.json"), Path(scratch, "vectors.npz")
         content = {"queries": QUERIES, "documents": DOCUMENTS, "operators": OPERATORS if with_operators else None}

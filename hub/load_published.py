@@ -1,4 +1,4 @@
-"""Run by `check.py` in a process of its own: load a published folder as somebody without this package would.
+"""Run by `check.py` in a process of its own: load a published folder without this package.
 
     python load_published.py FOLDER TEXTS.json OUTPUT.npz
 

@@ -18,7 +18,7 @@ SECRETS = re.compile(
     r"\b(?:hf_[A-Za-z0-9]{20,}|api_org_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}"
     r"|sk-[A-Za-z0-9_-]{20,}|AKIA[A-Z0-9]{16}|AIza[\w-]{35}|xox[abp]-[\w-]{10,})|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
-# Where a file lies on somebody's machine: it is of no use to others, and tells names. Any /folder/file counts, also
+# A path on the publisher's machine: of no use to others, and it may hold names. Any /folder/file counts, also
 # ~/file, file:///folder, C:\folder and \\server\folder; not the path of a web address, "and/or" or "./folder/file".
 MACHINE_PATH = re.compile(
     r"(?<![\w.~:/\\<-])/[A-Za-z_][\w.+-]*/[\w.+-]+"

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn.attention import sdpa_kernel
 
-from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
+from boolbert.retrieval.penalty import penalised_query
 from boolbert.retrieval.prefetch import prefetch
-from boolbert.retrieval.tokens import TextReader, Tokens
-from boolbert.retrieval.two_sided import two_sided
+from boolbert.retrieval.tokens import ATTENTION, Rows, TextReader, Tokens
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -37,7 +37,6 @@ LANES = 2  # batches that a CPU computes at the same time
 # By these is found out whether a model's own preparation is nothing but its tokenizer.
 SAMPLES = ("", "a", "Two  Spaces, ünïcode\nand a line", "words " * 600)
 
-Rows = npt.NDArray[np.int64]
 Batch = tuple[Rows, dict[str, Any]]  # rows of the input, and their features
 
 
@@ -69,7 +68,7 @@ def encode_inputs(
 
     The same as `encode_query` and `encode_document`, and faster. The batches depend on the inputs alone. (N, D), or
     (N, K, D) for the queries of a Bool-BERT that has a vector for each alternative of OR, or (N, K + 1, D + 1), as
-    `two_sided` gives it, for one with a penalty; the latter not with `one_vector`.
+    `penalised_query` gives it, for one with a penalty; the latter not with `one_vector`.
     """
     batches = prepared_batches(model, inputs, task, batch_size)
     return encode_batches(model, batches, task, on_batch=on_batch, one_vector=one_vector)
@@ -88,7 +87,7 @@ def encode_batches(
 
 
 @torch.inference_mode()
-@quick_kernels()
+@sdpa_kernel(ATTENTION)
 def start_batches(
     model: "SentenceTransformer",
     batches: Iterable[Batch],
@@ -155,7 +154,7 @@ def _in_lanes(
 def _found(features: dict[str, Any], cosine: bool, one_vector: bool) -> Tensor:
     """What a search needs of a batch. Only vectors of length 1 have a threshold for what is excluded."""
     if "penalty" in features and cosine and not one_vector:
-        return two_sided(features["search_vectors"], features["excluded_embedding"], features["penalty"])
+        return penalised_query(features["search_vectors"], features["excluded_embedding"], features["penalty"])
     output = features.get("query_vectors", features["sentence_embedding"]).float()
     if output.ndim == 3 and output.shape[1] == 1:
         output = output[:, 0]
@@ -174,7 +173,7 @@ def prepared_batches(
     def prepare(start: int) -> list[Batch]:
         rows = order[start : start + step]
         features = model.preprocess([inputs[row] for row in rows], prompt=prompt, task=task)
-        return list(cut(rows, features, batch_size))
+        return list(split_batches(rows, features, batch_size))
 
     with ThreadPoolExecutor(max_workers=1) as thread:
         starts = range(0, len(order), step)
@@ -246,11 +245,11 @@ def batch_rows(lengths: npt.NDArray[np.int64], batch_size: int, similar: float =
     return min(max(alike, batch_size // SMALLEST, 1), len(lengths))
 
 
-def cut(rows: Rows, features: dict[str, Any], batch_size: int) -> Iterator[Batch]:
-    """Cut tokenized texts into batches of similar length, and each batch to the length of its longest text.
+def split_batches(rows: Rows, features: dict[str, Any], batch_size: int) -> Iterator[Batch]:
+    """Tokenized texts as batches of similar length, each as wide as its longest text.
 
     >>> mask = torch.tensor([[1, 1, 1], [1, 0, 0], [1, 1, 0]])
-    >>> for rows, batch in cut(np.arange(3), {"attention_mask": mask, "modality": "text"}, batch_size=8):
+    >>> for rows, batch in split_batches(np.arange(3), {"attention_mask": mask, "modality": "text"}, batch_size=8):
     ...     print(rows.tolist(), batch["attention_mask"].tolist())
     [0, 2] [[1, 1, 1], [1, 1, 0]]
     [1] [[1]]

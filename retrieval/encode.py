@@ -67,8 +67,8 @@ def encode_corpus(
         }
     if state.is_main_process:
         size = model.get_embedding_dimension() or encode_inputs(model, ["size"], "document", 1).shape[1]
-        cut = {"shard_size": shard_size, "batch_size": batch_size or default_batch_size(model), "size": size}
-        begin(folder, {**expected, **cut})
+        sizes = {"shard_size": shard_size, "batch_size": batch_size or default_batch_size(model), "size": size}
+        begin(folder, {**expected, **sizes})
     state.wait_for_everyone()
     manifest = read_manifest(folder)
     check_manifest(folder, manifest, expected)

@@ -244,7 +244,7 @@ def _download(name: str) -> Path:
         return Path(snapshot_download(name, allow_patterns=FILES, etag_timeout=TIMEOUT))
     except Exception as error:  # the Hub's client raises errors of several libraries
         reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise OSError(f"{name}: no such folder, and not to be had from the Hub: {reason[0]}") from None
+        raise OSError(f"{name}: no such folder, and it cannot be downloaded from the Hub: {reason[0]}") from None
 
 
 def random_bert(folder: Path | None = None) -> Path:

@@ -1,4 +1,4 @@
-"""Approximate nearest neighbours with FAISS, and how much of the exact result they are."""
+"""Approximate nearest neighbours with FAISS, and which share of the exact result they find."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -12,10 +12,10 @@ import torch
 from boolbert.core.errors import RetrievalError, optional
 from boolbert.core.files import whole_file
 from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, Ranked, Scores, Vectors, check_shapes, merge_vectors, top_k
-from boolbert.retrieval.two_sided import ask_deeper, first_side, is_two_sided, two_sided_scores
+from boolbert.retrieval.penalty import ask_deeper, has_penalty, penalised_scores, wanted_vectors
 
 TRAINING_VECTORS = 100_000
-LEAST_DEPTH = 200  # documents that are looked at where queries keep what they exclude apart
+LEAST_DEPTH = 200  # documents whose final scores are computed for a query with a penalty, at least
 
 
 class FaissIndex:
@@ -61,8 +61,8 @@ class FaissIndex:
         `allowed`: the documents that may be found; all if not given.
         """
         check_shapes(queries, self.documents, k)
-        if is_two_sided(queries, self.documents):
-            return self._search_two_sided(queries, k, allowed)
+        if has_penalty(queries, self.documents):
+            return self._search_with_penalty(queries, k, allowed)
         count, size = min(k, len(self.documents)), queries.shape[-1]
         options = {} if allowed is None else {"params": _only(self._index, allowed)}
         scores, rows = self._index.search(np.ascontiguousarray(queries.reshape(-1, size), np.float32), count, **options)
@@ -72,20 +72,20 @@ class FaissIndex:
         shape = (len(queries), queries.shape[1], count)
         return merge_vectors(scores.reshape(shape), rows.reshape(shape))
 
-    def _search_two_sided(
+    def _search_with_penalty(
         self, queries: npt.NDArray[np.float32], k: int, allowed: npt.NDArray[np.bool_] | None
     ) -> tuple[Scores, Ranked]:
-        """Found by the vectors, sorted by what is excluded too."""
+        """FAISS searches without the penalty; the documents it finds are sorted with it."""
 
         def look(numbers: Sequence[int], depth: int) -> list[tuple[list[int], list[float], float | None]]:
             asked = queries[list(numbers)]
             looks: list[tuple[list[int], list[float], float | None]] = []
-            for query, bounds, rows in zip(asked, *self.search(first_side(asked), depth, allowed), strict=True):
+            for query, bounds, rows in zip(asked, *self.search(wanted_vectors(asked), depth, allowed), strict=True):
                 found = rows[rows >= 0].tolist()
                 scores: list[float] = []
                 if found:
                     vectors = np.concatenate([self.documents[row : row + 1] for row in found]).astype(np.float32)
-                    scores = two_sided_scores(torch.from_numpy(query[None]), torch.from_numpy(vectors))[0].tolist()
+                    scores = penalised_scores(torch.from_numpy(query[None]), torch.from_numpy(vectors))[0].tolist()
                 looks.append((found, scores, None if len(found) < depth else float(bounds[-1])))
             return looks
 

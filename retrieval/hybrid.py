@@ -10,7 +10,7 @@ from boolbert.boolean.decompose import parsed_parts
 from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.neighbours import Ranked, Scores
 
-# What BM25 does about excluded words: nothing; leave them out of the query; besides, drop the documents that hold
+# What BM25 does about excluded words: nothing; leave them out of the query; also drop the documents that hold
 # them; or move those documents behind all others.
 Obedience = Literal["none", "wanted", "drop", "down"]
 DEPTH = 1000  # documents of each ranking that are fused

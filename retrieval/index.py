@@ -21,12 +21,12 @@ from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import read_object, whole_file, write_json
 from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.own import OwnDocument, OwnDocuments
+from boolbert.retrieval.bf16_prefilter import Prefilter
 from boolbert.retrieval.encode import encode_corpus, processes
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.shards import MANIFEST as SHARDS_MANIFEST
 from boolbert.retrieval.shards import SHARD_SIZE, Shards, begin, check_fields, shard_count, shard_rows, write_shard
-from boolbert.retrieval.sieve import Sieve
 
 if TYPE_CHECKING:
     from boolbert.retrieval.models import SearchModel
@@ -69,9 +69,9 @@ class Index:
         return len(self.vectors)
 
     @cached_property
-    def sieve(self) -> Sieve:
+    def prefilter(self) -> Prefilter:
         """Its vectors, for one query after the other on a CPU."""
-        return Sieve(self.vectors)
+        return Prefilter(self.vectors)
 
     def __getitem__(self, row: int) -> Document:
         return self.at([row])[0]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boolbert.core.environment import log_level
 from boolbert.core.errors import RetrievalError
 from boolbert.core.files import read_json
 from boolbert.core.runs import MODULES, RETRIEVAL_SCRIPTS, Run, finished_runs, is_bool_bert
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from boolbert.retrieval.encoders import Encoder
 
 PRECISIONS = ("float32", "float16", "bfloat16")
-GATES = ("given", "learned", "cue")  # who switches operators on: the caller, a classifier, or the cues that are found
+# Where the operators of a query come from: the caller, a classifier, or the cue words that are found.
+OPERATOR_SOURCES = ("given", "learned", "cue")
 RUNS = Path("runs")
 UNTRAINED = (
     "NOTE: the Boolean parts of this model are UNTRAINED, so results are plain BERT's. Train it: `boolbert upgrade` "
@@ -53,12 +55,27 @@ class SearchModel:
         return bool_bert(self.encoder)
 
 
+@contextmanager
+def no_warnings() -> Iterator[None]:
+    """Load or save a model without reports on its files, or on weights that are new: that they are new is intended."""
+    from transformers.utils import logging as transformers_logging
+
+    had_bars = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()
+    try:
+        with log_level(logging.ERROR, "sentence_transformers", "transformers", "httpx"):
+            yield
+    finally:
+        if had_bars:
+            transformers_logging.enable_progress_bar()
+
+
+@no_warnings()
 def load_encoder(
     name: str | None = None, *, device: str | None = None, precision: str = "float32", quiet: bool = False
 ) -> "SentenceTransformer":
     """The model of a folder or Hub id; without a name the default encoder, and a line that says which one it is."""
     import torch
-    import transformers
 
     from boolbert.retrieval.encoders import check_fit, resolve_encoder
     from boolbert.sentence_boolbert import load_dual_encoder
@@ -66,7 +83,6 @@ def load_encoder(
     if precision not in PRECISIONS:
         raise RetrievalError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
     check_device(device)
-    transformers.logging.disable_progress_bar()
     encoder = resolve_encoder(name)
     if not quiet:
         print(encoder.note)
@@ -87,8 +103,6 @@ def load_encoder(
 
 def load_model(name: str | Path | None = None, *, runs: Path = RUNS, device: str | None = None) -> SearchModel:
     """The model of a folder or Hub id. Without a name the newest finished run, else a fresh Bool-BERT."""
-    for library in ("sentence_transformers", "transformers", "httpx"):  # they would report every file they load
-        logging.getLogger(library).setLevel(logging.ERROR)
     if name is not None:
         encoder = load_encoder(str(name), device=device, quiet=True)
         note = note_on(str(name), is_boolean=bool_bert(encoder) is not None)
@@ -119,8 +133,8 @@ def newest_run(runs: Path = RUNS) -> Run | None:
 def default_model(device: str | None = None) -> SearchModel:
     """The default encoder, upgraded: it reads queries with the weights that come with the package.
 
-    `boolbert upgrade --output_dir DIR --reading_file retrieval/default_reading.safetensors` makes that file anew. They
-    fit one encoder; with any other, such as the tiny random one of a machine without weights, nothing is learned.
+    `boolbert upgrade --output_dir DIR --reading_file retrieval/default_reading.safetensors` writes that file. Its
+    weights fit one encoder; with any other, such as a machine's tiny random one, nothing is learned.
     """
     import torch
     from safetensors import safe_open
@@ -166,8 +180,8 @@ def with_gate(model: "SentenceTransformer", gate: str | None) -> "SentenceTransf
     """A model whose Bool-BERT decides by this gate where no operators are given. The model that is passed stays as it
     is: where its own gate is another one, the result is a second model on the same weights."""
     bert = bool_bert(model)
-    if gate not in (None, *GATES):
-        raise RetrievalError(f"the gate must be one of {', '.join(GATES)}, got {gate!r}")
+    if gate not in (None, *OPERATOR_SOURCES):
+        raise RetrievalError(f"the gate must be one of {', '.join(OPERATOR_SOURCES)}, got {gate!r}")
     if bert is None or gate in (None, "given", bert.config.gate):
         return model
     twin = twin_of(model)
@@ -289,16 +303,3 @@ def _plain(encoder: "Encoder", device: str | None) -> "SentenceTransformer":
         modules.append(Normalize())
     kind = BoolBertSentenceTransformer if boolean else SentenceTransformer
     return kind(modules=modules, device=device, similarity_fn_name=encoder.similarity)
-
-
-@contextmanager
-def no_warnings() -> Iterator[None]:
-    """Without transformers' report on weights that are new: that they are new is the point."""
-    from transformers.utils import logging as transformers_logging
-
-    level = transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        transformers_logging.set_verbosity(level)

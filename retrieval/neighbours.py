@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.penalty import has_penalty, penalised_scores, products
 from boolbert.retrieval.shards import SHARD_SIZE
-from boolbert.retrieval.two_sided import is_two_sided, products, two_sided_scores
 
 Scores = npt.NDArray[np.float32]
 Ranked = npt.NDArray[np.int64]
@@ -22,7 +22,7 @@ QUERY_BLOCK = 1024
 DOCUMENT_BLOCK = SHARD_SIZE  # a block that lies in two shards would have to be copied together
 SCORES_AT_ONCE = 1 << 20  # of which the best are chosen; choosing block by block would cost more than the products
 # On a GPU a block takes less time than to start it and to wait for it, so it has more scores and rows. Vectors that are
-# not in float32 are copied: of these it has so many numbers.
+# not in float32 are copied into it, at most `GPU_COPIED` numbers at a time.
 GPU_SCORES, GPU_ROWS, GPU_COPIED = 1 << 24, 1 << 18, 1 << 24
 
 
@@ -32,7 +32,7 @@ def top_k(
     """The k documents of the highest dot product for each query: scores and rows, best first, ties by the lower row.
 
     A corpus smaller than k gives as many columns as it has documents. Products are in float32. A query may have several
-    vectors, (Q, K, D): a document's score is then the largest of its dot products. Or it is what `two_sided` gives.
+    vectors, (Q, K, D): a document's score is then the largest of its dot products. Or with a penalty, see `penalty.py`.
 
     >>> scores, rows = top_k(np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), k=2)
     >>> rows.tolist()
@@ -82,7 +82,7 @@ def merge_vectors(scores: Scores, rows: Ranked) -> tuple[Scores, Ranked]:
 
 
 def dot_products(queries: Tensor, documents: Vectors) -> BlockScorer:
-    """The scorer of dense retrieval: queries of shape (Q, D) or (Q, K, D), or `two_sided`, against any documents."""
+    """The scorer of dense retrieval: queries of shape (Q, D) or (Q, K, D), or with a penalty, against any documents."""
     if queries.ndim == 3 and queries.shape[1] == 1:
         queries = queries[:, 0]
 
@@ -90,8 +90,8 @@ def dot_products(queries: Tensor, documents: Vectors) -> BlockScorer:
         block = as_tensor(documents, start, end, queries.device)
         if queries.ndim == 2:
             scores = queries @ block.T
-        elif is_two_sided(queries, block):
-            scores = two_sided_scores(queries, block)
+        elif has_penalty(queries, block):
+            scores = penalised_scores(queries, block)
         else:
             scores = products(queries, block).amax(1)
         # A vector with NaN or infinity has such a score with any query, and there are far fewer scores than values.
@@ -137,7 +137,7 @@ def check_shapes(queries: Vectors, documents: Vectors, k: int) -> None:
     for name, vectors, dimensions in (("queries", queries, (2, 3)), ("documents", documents, (2,))):
         if len(vectors.shape) not in dimensions:
             raise RetrievalError(f"{name} must be of shape (number, size), got {tuple(vectors.shape)}")
-    if queries.shape[-1] != documents.shape[1] and not is_two_sided(queries, documents):
+    if queries.shape[-1] != documents.shape[1] and not has_penalty(queries, documents):
         raise RetrievalError(
             f"query vectors are of size {queries.shape[-1]}, document vectors of size {documents.shape[1]}: "
             "they come from different models; encode both with the same one"

@@ -18,14 +18,17 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from boolbert.core.files import cache_root, whole_file
-from boolbert.retrieval.kernels import quick_kernels
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-Index = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int64]
+# Without cuDNN's, which makes a plan for every new shape, and batches of texts have many: on an H200 a first pass over
+# 32,768 documents takes five times as long with it.
+ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 # Below this many texts, tokenising is as quick as reading the cache.
 WORTH_CACHING = 2000
 TEXTS_AT_ONCE = 4096  # that are tokenised together
@@ -37,14 +40,14 @@ class Tokens:
     """Token ids of many texts: text i is `ids[offsets[i] : offsets[i + 1]]`."""
 
     ids: npt.NDArray[np.int32]
-    offsets: Index
+    offsets: Rows
     pad: int = 0
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @property
-    def lengths(self) -> Index:
+    def lengths(self) -> Rows:
         return np.diff(self.offsets)
 
     def batch(self, rows: npt.ArrayLike, length: int | None = None) -> dict[str, Tensor]:
@@ -59,8 +62,8 @@ class Tokens:
 
 
 def pad_rows(
-    values: npt.NDArray[Any], offsets: Index, rows: Index, fill: int, length: int | None = None
-) -> tuple[Index, npt.NDArray[np.bool_]]:
+    values: npt.NDArray[Any], offsets: Rows, rows: Rows, fill: int, length: int | None = None
+) -> tuple[Rows, npt.NDArray[np.bool_]]:
     """The values of these rows as a rectangle, and which of its entries are no padding: both (rows, length).
 
     The length is that of the longest where none is given.
@@ -103,7 +106,7 @@ class TextReader:
             with np.load(path) as stored:
                 return Tokens(stored["ids"], stored["offsets"], self.pad)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            pass  # not there, or damaged: it is made anew
+            pass  # missing or damaged: the texts are tokenised again
         tokens = self._tokenize(texts)
         _store(path, tokens)
         return tokens
@@ -141,7 +144,7 @@ class TextReader:
 
 
 @torch.no_grad()
-@quick_kernels()
+@sdpa_kernel(ATTENTION)
 def encode_tokens(
     model: nn.Module, side: str, tokens: Tokens, accelerator: "Accelerator", operators: Tensor | None = None
 ) -> Tensor:
@@ -155,7 +158,7 @@ def encode_tokens(
     model.eval()
     ranks, rank = accelerator.num_processes, accelerator.process_index
     order = np.argsort(-tokens.lengths, kind="stable")  # the longest first: what does not fit fails at once
-    shares: list[list[Index]] = [[] for _ in range(ranks)]
+    shares: list[list[Rows]] = [[] for _ in range(ranks)]
     vectors: list[Tensor] = []
     start = 0
     while start < len(order):

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from boolbert.retrieval.stores import Found, VectorStore
-from boolbert.retrieval.two_sided import ask_deeper, first_side, two_sided, two_sided_scores
+from boolbert.retrieval.penalty import ask_deeper, penalised_query, penalised_scores, wanted_vectors
+from boolbert.retrieval.stores import StoreHit, VectorStore
 
 DEEPEST = 16_384  # documents of a store that are looked through; Milvus gives no more
 LEAST_DEPTH = 64  # documents that a store is asked for at first where something is excluded
@@ -17,7 +17,7 @@ LEAST_DEPTH = 64  # documents that a store is asked for at first where something
 class QueryVectors(NamedTuple):
     """A query's own vector and one for each alternative (K, D), what it wants, and what it excludes, if any.
 
-    rows: what `two_sided` gives, where both are kept apart; else the vectors are searched with. penalty: the model's.
+    rows: as `penalised_query` gives them, for a model with a penalty; else None, and the vectors are searched with.
     """
 
     vectors: npt.NDArray[np.float32]
@@ -39,7 +39,7 @@ class QueryVectors(NamedTuple):
         if excluded is None or penalty is None or not penalty[0]:
             return cls(vectors, wanted, excluded)
         apart = torch.from_numpy(search_vectors)[None], torch.from_numpy(excluded)[None]
-        return cls(vectors, wanted, excluded, two_sided(*apart, torch.tensor([penalty]))[0].numpy(), penalty)
+        return cls(vectors, wanted, excluded, penalised_query(*apart, torch.tensor([penalty]))[0].numpy(), penalty)
 
     @property
     def asked(self) -> npt.NDArray[np.float32]:
@@ -49,7 +49,7 @@ class QueryVectors(NamedTuple):
     @property
     def fetched_by(self) -> npt.NDArray[np.float32]:
         """Vectors with which no document's dot product is below its score."""
-        return self.vectors if self.rows is None else first_side(self.rows[None])[0]
+        return self.vectors if self.rows is None else wanted_vectors(self.rows[None])[0]
 
 
 class Candidate(NamedTuple):
@@ -76,16 +76,16 @@ def in_store(
 
 def closest(
     store: VectorStore, parts: QueryVectors, k: int, exclude_above: float | None, where: str | None
-) -> list[tuple[float, Found]]:
+) -> list[tuple[float, StoreHit]]:
     """The k best documents of a store, which knows nothing of what is excluded, with their scores."""
 
-    def look(_: Sequence[int], depth: int) -> list[tuple[list[Found], list[float], float | None]]:
+    def look(_: Sequence[int], depth: int) -> list[tuple[list[StoreHit], list[float], float | None]]:
         found = store.search(parts.fetched_by[None], depth, where)[0]
         kept = [hit for hit in found if not _is_near(hit.vector, parts, exclude_above)]
         scores = [hit.score for hit in kept]
         if parts.rows is not None and kept:
             vectors = torch.from_numpy(np.stack([hit.vector for hit in kept]))
-            scores = two_sided_scores(torch.from_numpy(parts.rows)[None], vectors)[0].tolist()
+            scores = penalised_scores(torch.from_numpy(parts.rows)[None], vectors)[0].tolist()
         return [(kept, scores, None if len(found) < depth else found[-1].score)]
 
     depth = k if parts.excluded is None else max(k, min(max(4 * k, LEAST_DEPTH), DEEPEST))

@@ -10,7 +10,6 @@ import torch
 
 from boolbert.boolean import OPERATORS, multi_hot
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval.kernels import quick_kernels
 
 from .reading import QueryReading, Span, per_word
 from .searcher import Answer, BoolSearcher, Hit, token_words
@@ -60,8 +59,8 @@ class Change(NamedTuple):
 class Explanation:
     """A query as it was read, what its vector is made of, and the results with its operators and without them.
 
-    not_weight: the l of A - l B, None where nothing is excluded. penalty: what documents near to B lose besides, where
-    they do: a weight, and from which cosine on. vectors: how many the query is searched with.
+    not_weight: the l of A - l B, None where nothing is excluded. penalty: the weight w and the threshold t by which
+    documents similar to B rank lower (`retrieval/penalty.py`), or None. vectors: how many the query is searched with.
     """
 
     reading: QueryReading
@@ -91,16 +90,8 @@ class Explanation:
         return f"{quoted(reading.wanted_text)} − {self.not_weight:.2f} × {quoted(reading.excluded_text)}"
 
     @property
-    def penalised(self) -> str:
-        """What documents near to what is excluded lose besides, in words; "" where they do not."""
-        if self.penalty is None:
-            return ""
-        weight, above = self.penalty
-        return f"{weight:.2f} × what their cosine with {quoted(self.reading.excluded_text)} has above {above:.2f}"
-
-    @property
     def notes(self) -> list[str]:
-        """What a reader has to know besides."""
+        """Notes for the reader."""
         notes = []
         if not self.trained:
             notes.append("The Boolean parts of this model are untrained: it reads nothing yet, and is plain BERT.")
@@ -110,8 +101,8 @@ class Explanation:
             notes.append("No operator is on: this is plain BERT.")
         elif "not" in self.operators and not self.reading.excluded and self.trained:
             notes.append("NOT is on, but the model finds nothing that it excludes.")
-        if self.penalised:
-            notes.append(f"Documents lose {self.penalised}.")
+        if self.penalty is not None:
+            notes.append(f"Documents similar to {quoted(self.reading.excluded_text)} rank lower.")
         if self.reading.alternatives:
             how = "each has a vector of its own" if self.vectors > 1 else "this model asks for all with one vector"
             notes.append(f"OR offers {listed(self.reading.alternatives, 'or')}; {how}.")
@@ -200,7 +191,7 @@ def explain(
     given: dict[str, Any] = {"operators": torch.tensor([multi_hot(reading.operators)])}
     if reading.not_scope is not None:
         given["not_scope"] = torch.tensor([reading.not_scope])
-    with torch.inference_mode(), quick_kernels():
+    with torch.inference_mode():
         output = bert(**searcher.features(query), **given, output_scopes=True, output_biases=True)
     return Explanation(
         reading=reading,

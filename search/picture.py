@@ -124,7 +124,7 @@ class Canvas:
             self.text(middle, y + 0.31, run.role.upper(), 8, TINTS[run.role], ha="center", fontweight="bold")
 
     def draw_composition(self, y: float) -> float:
-        """What the query's vector is made of, and what has to be known besides."""
+        """What the query's vector is made of, and notes for the reader."""
         explanation, reading = self.explanation, self.explanation.reading
         if explanation.not_weight is not None:
             parts = [

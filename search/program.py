@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from boolbert.boolean import OPERATORS
 from boolbert.core.errors import optional
-from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.models import SearchModel, bool_bert, side_modules, twin_of
 
 from .closest import QueryVectors
@@ -129,7 +128,6 @@ def script_of(model: SearchModel) -> bytes:
 def open_script(file: Path) -> Run:
     script: Any = torch.jit.load(str(file), map_location="cpu")
 
-    @quick_kernels()
     @torch.inference_mode()
     def run(*inputs: Tensor) -> Sequence[Tensor]:
         with torch.jit.optimized_execution(False):

@@ -18,7 +18,6 @@ from boolbert.core.errors import BoolBertError, RetrievalError, first_line
 from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.hybrid import DEPTH, WordSearch, fuse_scored
 from boolbert.retrieval.index import STORE, Index, default_index
-from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.neighbours import best_of, block_size, check_shapes, dot_products, top_k
 from boolbert.retrieval.stores import FileStore, VectorStore, open_store
@@ -58,7 +57,7 @@ class Hit:
 
     @property
     def key(self) -> int | str | None:
-        """What tells it from all other documents of its collection."""
+        """Identifies the document in its collection: its row, or in a store its id."""
         return self.id if self.row is None else self.row
 
 
@@ -368,7 +367,7 @@ class BoolSearcher:
         encoder: Any = self.model.encoder
         if encoder.training:
             encoder.eval()
-        with torch.inference_mode(), quick_kernels():
+        with torch.inference_mode():
             output = encoder({**tokens, **_given(labels, not_scope, not_weight)}, task="query")
             row = {name: value[0] for name, value in output.items() if isinstance(value, Tensor)}
             vectors = QueryVectors.of(*query_parts(row, self._is_cosine)[:5])
@@ -507,7 +506,7 @@ class BoolSearcher:
         if exclude_above is None or parts.excluded is None:
             asked = parts.asked[None]
             is_cpu = device.type == "cpu"
-            scores, rows = index.sieve.top_k(asked, k) if is_cpu else top_k(asked, vectors, k, device=device)
+            scores, rows = index.prefilter.top_k(asked, k) if is_cpu else top_k(asked, vectors, k, device=device)
             return scores[0].tolist(), rows[0].tolist()
         check_shapes(parts.asked[None], vectors, k)
         wanted, unwanted = (torch.from_numpy(part[None]).to(device) for part in (parts.asked, parts.excluded))
@@ -544,9 +543,9 @@ def token_words(
     length: int,
     spans: Sequence[tuple[int, int]] | None = None,
 ) -> list[int]:
-    """For each of the query's tokens, so many, the word it is a piece of; -1 for special tokens and a prompt's.
+    """For each of the query's `length` tokens, the word it is a piece of; -1 for special tokens and a prompt's.
 
-    spans: where they begin and end, where that is known.
+    spans: where the tokens begin and end in the text, if the caller knows.
     """
     prompt = searcher.prompt
     if spans is None:

@@ -1,4 +1,4 @@
-"""Documents of many facts, read sentence by sentence: one that tells what is excluded is enough."""
+"""Documents of many facts, read sentence by sentence: one sentence about what NOT excludes moves a document down."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,9 +8,10 @@ import numpy.typing as npt
 
 from .closest import Candidate, QueryVectors
 
-# A sentence says little else, so it comes nearer to what is excluded than its document does: so much more is near,
+# A sentence is about one thing, so its cosine with what is excluded is higher than its document's. Its threshold is
+# higher by this,
 NEARER = 0.05
-# and what exceeds that counts so much.
+# and a document loses this many times what its sentence's cosine exceeds the threshold by.
 WEIGHT = 0.5
 _END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _FEWEST_WORDS = 3
@@ -29,9 +30,9 @@ def sentences_of(text: str) -> list[str]:
 
 
 def looked_into(candidates: Sequence[Candidate], parts: QueryVectors, encode: Encode) -> list[Candidate]:
-    """The candidates, sorted anew: those with a sentence near to what is excluded have lost by it.
+    """The candidates, sorted again: a sentence similar to what is excluded lowers its document's score.
 
-    Each then knows its sentence that is nearest. Where nothing is excluded they stay as they are.
+    `nearest` is then the sentence most similar to it. Where nothing is excluded, the candidates stay as they are.
     """
     if parts.excluded is None or parts.penalty is None:
         return list(candidates)

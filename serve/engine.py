@@ -68,7 +68,7 @@ class Engine:
 
         try:
             return answer()
-        except OSError:  # the index was moved or made anew: opening it again tells what is missing
+        except OSError:  # the index was moved or built again: opening it says what is missing
             self._opened = None
             return answer()
 
@@ -101,7 +101,7 @@ def _short(value: Any) -> str:
 
 
 class RateLimiter:
-    """At most so many searches a minute from one address."""
+    """A limit on the searches per minute from one address."""
 
     def __init__(self, rate: int = RATE):
         self.rate = rate

@@ -87,7 +87,7 @@ def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
         return show(Shown(shown.query, words, True, shown.strength), request)
 
     def set_strength(strength: float, shown: Shown, request: gr.Request) -> tuple[Any, ...]:
-        # Back where it stood, the model does it its own way again, with what is excluded kept apart.
+        # Back at the learned strength, the model searches with its penalty again.
         changed = Shown(shown.query, shown.excluded, shown.by_hand, None if strength == _learned(engine) else strength)
         return show(changed, request) if shown.query else (gr.skip(), gr.skip(), gr.skip(), changed)
 

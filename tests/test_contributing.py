@@ -25,8 +25,8 @@ ROWS = re.findall(
 )
 
 
-def test_ten_questions_have_an_answer_each():
-    assert len(ROWS) == 10
+def test_every_question_has_an_answer():
+    assert ROWS
     for _, file, text in ROWS:
         files = [file, *re.findall(r"`([\w/]+\.py)`", text)]
         # A file without its folder stands beside the one of the row.

@@ -124,7 +124,7 @@ def test_a_hub_that_does_not_answer(monkeypatch):
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
-    with pytest.raises(OSError, match=r"org/model: .* not to be had from the Hub: no route to host$"):
+    with pytest.raises(OSError, match=r"org/model: .* cannot be downloaded from the Hub: no route to host$"):
         resolve_encoder("org/model")
     assert resolve_encoder().kind in ("minilm", "hub")  # of the package, or of the cache
 

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import signal
-import threading
 import time
 from types import SimpleNamespace
 
@@ -18,7 +17,6 @@ from boolbert.data import Corpus, Document
 from boolbert.retrieval import encode, fingerprints
 from boolbert.retrieval.batches import Preparation, encode_inputs
 from boolbert.retrieval.encode import encode_corpus
-from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.models import load_encoder
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.shards import Shards, write_shard
@@ -70,73 +68,15 @@ def test_the_fingerprint_of_a_corpus_is_computed_once(corpus, monkeypatch):
     assert fingerprints.corpus_fingerprint(corpus) == expected
 
 
-@pytest.fixture
-def cudnn(monkeypatch):
-    """torch's switch, as if there were a GPU: its states one after the other."""
-    states = [True]
-    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
-    monkeypatch.setattr(torch.backends.cuda, "cudnn_sdp_enabled", lambda: states[-1])
-    monkeypatch.setattr(torch.backends.cuda, "enable_cudnn_sdp", states.append)
-    return states
-
-
-def test_cudnn_is_off_meanwhile(cudnn):
-    """While they last, and also when they fail; nested, and where a user has switched it off already."""
-    with quick_kernels():
-        assert not cudnn[-1]
-        with quick_kernels():
-            assert not cudnn[-1]
-        assert not cudnn[-1]
-    assert cudnn == [True, False, True]
-    with pytest.raises(ValueError, match="no"), quick_kernels():
-        raise ValueError("no")
-    assert cudnn[-1]
-    cudnn[-1] = False
-    with quick_kernels():
-        assert not cudnn[-1]
-    assert not cudnn[-1]
-
-
-def test_the_last_thread_switches_cudnn_on_again(cudnn):
-    is_in, may_go = threading.Event(), threading.Event()
-
-    def search():
-        with quick_kernels():
-            is_in.set()
-            may_go.wait(10)
-
-    other = threading.Thread(target=search)
-    with quick_kernels():
-        other.start()
-        is_in.wait(10)
-    assert not cudnn[-1]  # this thread has left, the other is still inside
-    may_go.set()
-    other.join()
-    assert cudnn[-1]
-
-
-@pytest.mark.parametrize(
-    ("has_acl", "capability", "goes_off"), [(True, "DEFAULT", True), (True, "SVE256", False), (False, "AVX2", False)]
-)
-def test_onednn_is_off_meanwhile_on_arm(monkeypatch, has_acl, capability, goes_off):
-    """Where it was measured to be slower; and a user who has switched it off finds it off."""
-    monkeypatch.setattr(torch.backends.mkldnn, "is_acl_available", lambda: has_acl)
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    for before in (True, False):
-        monkeypatch.setattr(torch.backends.mkldnn, "enabled", before)
-        with quick_kernels():
-            assert torch.backends.mkldnn.enabled == (before and not goes_off)
-        assert torch.backends.mkldnn.enabled == before
-
-
-def test_encoding_goes_without_cudnn(model, corpus, cudnn, tmp_path, monkeypatch):
-    seen, forward = [], type(model).forward
-    monkeypatch.setattr(type(model), "forward", lambda *args, **kw: seen.append(cudnn[-1]) or forward(*args, **kw))
+def test_encoding_goes_without_cudnns_attention_and_leaves_it_on(model, corpus, tmp_path, monkeypatch):
+    is_on = torch.backends.cuda.cudnn_sdp_enabled
+    seen, forward, before = [], type(model).forward, is_on()
+    monkeypatch.setattr(type(model), "forward", lambda *args, **kw: seen.append(is_on()) or forward(*args, **kw))
     encode_inputs(model, corpus.texts(range(4)), "document", 2)
     encode_corpus(model, corpus, tmp_path / "v", shard_size=32)
     assert seen
     assert not any(seen)
-    assert cudnn[-1]
+    assert is_on() == before
 
 
 def all_bytes(folder):

@@ -82,15 +82,15 @@ def test_leaves_a_model_and_an_index_that_move_together(tmp_path, tiny, shop):
 def test_what_is_saved_lies_between_the_start_and_what_was_trained(fitted):
     import torch
 
-    from boolbert.train.retrieval_run import KEEP, move_towards
+    from boolbert.train.retrieval_run import ORIGINAL_WEIGHT, move_towards
 
     linear = torch.nn.Linear(3, 2)
     before = {name: value.clone() for name, value in linear.state_dict().items()}
     for value in linear.state_dict().values():
         value += 1
-    move_towards(linear, before, KEEP)
+    move_towards(linear, before, ORIGINAL_WEIGHT)
     for name, value in linear.state_dict().items():
-        torch.testing.assert_close(value, before[name] + 1 - KEEP)
+        torch.testing.assert_close(value, before[name] + 1 - ORIGINAL_WEIGHT)
     measured = json.loads((fitted.folder / "model" / "metrics.json").read_text())["dev"]
     assert measured["ndcg@10"] == pytest.approx(fitted.after["ndcg@10"], abs=1e-6)  # of the mixed weights, both
     assert (
@@ -183,7 +183,7 @@ def test_small_and_repeated_one_line_documents_work(tmp_path, tiny):
     [
         (["--documents", "frozen"], "--documents must be fixed or learned, got 'frozen'"),
         (["--epochs", "0"], "--epochs must be at least 1, got 0"),
-        (["--keep", "1.5"], "--keep must be at least 0 and below 1, got 1.5"),
+        (["--original_weight", "1.5"], "--original_weight must be at least 0 and below 1, got 1.5"),
         (["--output_dir", "."], "holds files already; give a new folder"),
     ],
 )

@@ -13,7 +13,7 @@ from torch.testing import assert_close
 from boolbert.retrieval.tokens import Tokens
 from boolbert.train import graphs
 from boolbert.train.graphs import MOST, WARM, RecordedStep
-from boolbert.train.shapes import LENGTH_MULTIPLE, FixedShapes, cut
+from boolbert.train.shapes import LENGTH_MULTIPLE, FixedShapes, split_rows
 
 CPU = torch.device("cpu")
 
@@ -197,7 +197,7 @@ def test_fixed_shapes_hold_every_wanted_row_where_the_index_says():
     shapes = FixedShapes.choose(batches, tokens, limit=64)
     seen = set()
     for wanted in batches:
-        parts = shapes.cut(wanted, tokens)
+        parts = shapes.split(wanted, tokens)
         seen.add(tuple((len(rows), length) for rows, length in zip(parts.rows, parts.lengths, strict=True)))
         assert (np.concatenate(parts.rows)[parts.places] == wanted).all()
         for rows, length in zip(parts.rows, parts.lengths, strict=True):
@@ -212,11 +212,11 @@ def test_what_does_not_fit_the_fixed_shapes_has_others():
     shapes = FixedShapes.choose([short], tokens, limit=62)
     longest = int(np.argmax(tokens.lengths))
     for wanted in (np.array([longest, *short[:3]]), np.arange(20)):
-        parts = shapes.cut(wanted, tokens)
+        parts = shapes.split(wanted, tokens)
         assert (np.concatenate(parts.rows)[parts.places] == wanted).all()
         assert all(tokens.lengths[rows].max() <= length for rows, length in zip(parts.rows, parts.lengths, strict=True))
     assert (
-        max(shapes.cut(np.array([longest]), tokens).lengths) == tokens.lengths[longest]
+        max(shapes.split(np.array([longest]), tokens).lengths) == tokens.lengths[longest]
     )  # at most as long as the limit
 
 
@@ -226,7 +226,7 @@ def test_parts_are_chosen_where_they_save_more_than_they_cost():
     both, alike = np.arange(320), np.arange(300)
     assert FixedShapes.choose([both], tokens, limit=512) == FixedShapes((300, 20), (16, 512), 512)
     assert FixedShapes.choose([alike], tokens, limit=512) == FixedShapes((300,), (16,), 512)
-    rows, lengths, _ = cut(both, tokens, 2)
+    rows, lengths, _ = split_rows(both, tokens, 2)
     assert [len(part) for part in rows] == [160, 160]
     assert lengths == [16, 512]
 

@@ -16,7 +16,6 @@ from boolbert.train import upgrade as upgrading
 from boolbert.train.reading import (
     ReadingSettings,
     content_words,
-    f1,
     label_sentences,
     learn_to_read,
     measure_reading,
@@ -215,7 +214,3 @@ def test_a_ranking_and_the_words_that_are_not_excluded():
     # 1/61 for the first by the vectors, 1/61 + 1/62 for the answer, 1/62 + 1/63 for the trap
     assert [row.system for row in found] == ["words", "s + words"]
     assert found[1].means() == {"mrr": 1.0, "above": 1.0, "trapped": 1.0}
-
-
-def test_f1():
-    assert f1(0, 0, 0) == 0

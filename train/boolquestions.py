@@ -9,6 +9,11 @@ The encoder is --encoder, else the finished stage 2 in runs/quest, else all-Mini
 import sys
 from dataclasses import dataclass
 
+from boolbert.core.environment import prepare_training
+
+if __name__ == "__main__":
+    prepare_training()  # before torch is imported
+
 from boolbert.core.errors import run_script
 from boolbert.data.split import HELD_OUT
 from boolbert.data.tasks import boolquestions_splits
@@ -21,13 +26,13 @@ from boolbert.train.retrieval_run import run_retrieval
 
 @dataclass
 class BoolQuestionsArguments(RetrievalArguments):
-    """As in stage 2; the listed negatives are used, and MRR@10 tells the best evaluation."""
+    """As in stage 2; the listed negatives are used, and MRR@10 chooses the best evaluation."""
 
     output_dir: str = flag("runs/boolquestions", "folder for the model, its checkpoints and logs")
     negatives: str = flag("violating", "random, violating (listed by the data), bm25 or mined (by the start)")
-    metric: str | None = flag("mrr@10", "tells the best evaluation")
+    metric: str | None = flag("mrr@10", "chooses the best evaluation")
     subset: str = flag("MSMARCO", "MSMARCO or NaturalQuestions")
-    dev_split: str = flag("dev", "the split that tells the best epoch")
+    dev_split: str = flag("dev", "the split that chooses the best epoch")
     dev_share: float = flag(HELD_OUT, "share of the training questions that is held out where there is no such split")
     push_to_hub: str | None = flag(None, PUSH)
 

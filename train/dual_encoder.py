@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from boolbert.composing_boolbert import masked_mean
-from boolbert.retrieval.two_sided import is_two_sided, two_sided, two_sided_scores
+from boolbert.retrieval.penalty import has_penalty, penalised_query, penalised_scores
 
 QUERY, DOCUMENT = "query", "document"
 TEMPERATURES = {"dot": 1.0, "cosine": 0.05}
@@ -30,13 +30,13 @@ class DualEncoder(nn.Module):
     def forward(self, side: str, inputs: dict[str, Any]) -> Tensor:
         """The vectors of a side's texts in float32: (B, D), or (B, K, D) for queries with a vector per alternative.
 
-        A query with a penalty has two forms, both of which learn: these K, and behind them what `two_sided` gives.
+        A query with a penalty has two forms that both learn: these K vectors, and behind them `penalised_query`.
         """
         output = (self.query if side == QUERY else self.document)(**inputs)
         if "penalty" in output and self.similarity == "cosine":
             composed = F.pad(F.normalize(output.query_vectors.float(), dim=-1), (0, 1))
-            apart = two_sided(output.search_vectors, output.excluded_embedding, output.penalty)
-            return torch.cat([composed, apart], 1)
+            penalised = penalised_query(output.search_vectors, output.excluded_embedding, output.penalty)
+            return torch.cat([composed, penalised], 1)
         if "query_vectors" in output:  # a Bool-BERT composes its vectors
             vectors = output.query_vectors if output.query_vectors.shape[1] > 1 else output.sentence_embedding
         else:
@@ -54,14 +54,14 @@ class DualEncoder(nn.Module):
 
 
 def both_forms(queries: Tensor) -> tuple[Tensor, Tensor]:
-    """A query's one vector, with its alternatives, and the form that keeps what it excludes apart."""
+    """A query's composed vectors (B, K, D), and its form with a penalty (B, K + 1, D + 1)."""
     count = (queries.shape[1] - 1) // 2
     return queries[:, :count, :-1], queries[:, count:]
 
 
 def searched_with(queries: Tensor, documents: Tensor) -> Tensor:
     """The form in which queries of a `DualEncoder` are searched with."""
-    return both_forms(queries)[1] if is_two_sided(queries, documents) else queries
+    return both_forms(queries)[1] if has_penalty(queries, documents) else queries
 
 
 def contrastive_loss(
@@ -69,8 +69,8 @@ def contrastive_loss(
 ) -> Tensor:
     """Cross-entropy of each query's target among all documents: (Q, D) or (Q, K, D), (C, D), (Q,), (Q, C) bool.
 
-    With several vectors per query the largest dot product is the score. Queries in two forms have the mean of two.
-    `excluded` marks documents that are no negatives of a query: they answer it as well.
+    With several vectors per query the largest dot product is the score. For queries in two forms the loss is the mean
+    of both. `excluded` marks documents that are no negatives of a query: they answer it as well.
 
     >>> import torch
     >>> vectors = torch.eye(2)
@@ -79,9 +79,9 @@ def contrastive_loss(
     tensor(0.1566)
     """
     documents = documents.float()
-    if is_two_sided(queries, documents):
-        composed, apart = both_forms(queries)
-        all_scores = [(composed @ documents.T).amax(1), two_sided_scores(apart, documents)]
+    if has_penalty(queries, documents):
+        composed, penalised = both_forms(queries)
+        all_scores = [(composed @ documents.T).amax(1), penalised_scores(penalised, documents)]
     else:
         scores = queries.float() @ documents.T  # (Q, C) or (Q, K, C)
         all_scores = [scores.amax(1) if scores.ndim == 3 else scores]

@@ -82,7 +82,7 @@ def fit(
     epochs: int = EPOCHS,
     seed: int = 0,
     kind: str | None = None,
-    keep: float | None = None,
+    original_weight: float | None = None,
     say: Callable[[str], None] = print,
 ) -> Fitted:
     """Train on Boolean queries made from documents; `BoolSearcher(fitted.model, fitted.index)` then asks.
@@ -90,14 +90,15 @@ def fit(
     documents: a file, a folder, a Hub data set, documents in memory, or `OwnDocuments` where fields need names.
     output_dir: a new folder; without it one beside the working folder's files, NAME_fitted. model: what to start from,
     the upgraded default encoder if not given. document_side: "fixed" trains the query side only, so an index of this
-    model stays valid (the default on a CPU); "learned" trains both (the default on a GPU). keep: the share of the model
-    as it was in the one that is saved; less is better on your documents, more on others.
+    model stays valid (the default on a CPU); "learned" trains both (the default on a GPU). original_weight: the
+    share of the weights before training in the saved model; less is better on your documents, more on others.
     """
     began = time.perf_counter()
     own = documents if isinstance(documents, OwnDocuments) else OwnDocuments(documents)
     folder = Path(output_dir) if output_dir is not None else Path(default_folder(own.name))
     settings: dict[str, Any] = {"queries": queries, "epochs": epochs, "seed": seed, "kind": kind}
-    settings |= {"model": None if model is None else str(model), "document_side": document_side, "keep": keep}
+    settings |= {"model": None if model is None else str(model), "document_side": document_side}
+    settings |= {"original_weight": original_weight}
     settings |= {"documents": own.name, "layout": str(own.layout), "passages": own.passages is not None}
     check_arguments(settings)
     begun = is_begun(folder, settings)
@@ -128,7 +129,7 @@ def fit(
         folder / MODEL,
         folder / START,
         documents=side,
-        keep=keep,
+        original_weight=original_weight,
         vectors=torch.from_numpy(vectors) if side == "fixed" else None,
         report=False,
         resume=begun,
@@ -164,8 +165,8 @@ def check_arguments(settings: dict[str, Any]) -> None:
         raise TrainingError(f"--documents must be fixed or learned, got {settings['document_side']!r}")
     if settings["epochs"] < 1:
         raise TrainingError(f"--epochs must be at least 1, got {settings['epochs']}")
-    if settings["keep"] is not None and not 0 <= settings["keep"] < 1:
-        raise TrainingError(f"--keep must be at least 0 and below 1, got {settings['keep']}")
+    if (share := settings["original_weight"]) is not None and not 0 <= share < 1:
+        raise TrainingError(f"--original_weight must be at least 0 and below 1, got {share}")
 
 
 def is_begun(folder: Path, settings: dict[str, Any]) -> bool:
@@ -178,7 +179,7 @@ def is_begun(folder: Path, settings: dict[str, Any]) -> bool:
     report = read_object(folder / REPORT, TrainingError)
     if "after" in report:
         raise TrainingError(f"--output_dir {folder}: holds a finished fit; give a new folder, or delete this one")
-    if {"keep": None, **report.get("settings", {})} != settings:  # it is newer than some folders
+    if report.get("settings") != settings:
         raise TrainingError(
             f"--output_dir {folder}: holds a fit that was cut off, with other flags; give those, or a new folder"
         )
@@ -314,13 +315,14 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over them (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same model")
     parser.add_argument(
-        "--keep",
+        "--original_weight",
         type=float,
         metavar="SHARE",
-        help="of the model as it was; 0.7 if not given",
+        help="share of the weights before training in the saved model (0.7): less fits your documents better, more "
+        "keeps what the model could do before",
     )
     options = parser.parse_args(words)
-    names = ("model", "document_side", "queries", "epochs", "seed", "kind", "keep")
+    names = ("model", "document_side", "queries", "epochs", "seed", "kind", "original_weight")
     try:
         fitted = fit(documents_of(options), options.output_dir, **{name: getattr(options, name) for name in names})
     except Interrupted:

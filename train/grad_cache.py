@@ -35,12 +35,12 @@ def embedding_backward(
     model: nn.Module,
     accelerator: Accelerator,
     reseed: Callable[[int, int], None],
-    keep: bool,
+    keep_graph: bool,
 ) -> Tensor:
     """Add the gradients of `loss_of(*embeddings)` to the parameters of `model`, and return the loss.
 
-    `reseed(side, part)` sets the random numbers of a part, so that dropout is the same both times. With `keep` all
-    activations are kept, and nothing is computed twice.
+    `reseed(side, part)` sets the random numbers of a part, so that dropout is the same both times. With
+    `keep_graph` all activations stay in memory, and nothing is computed twice.
     """
     last = len(sides) - 1, len(sides[-1].parts) - 1
     outputs: list[list[Tensor]] = []
@@ -49,7 +49,10 @@ def embedding_backward(
         for part, inputs in enumerate(side.parts):
             reseed(number, part)
             # The processes exchange gradients once, after the last forward pass of the step.
-            with torch.set_grad_enabled(keep), nullcontext() if (number, part) == last else accelerator.no_sync(model):
+            with (
+                torch.set_grad_enabled(keep_graph),
+                nullcontext() if (number, part) == last else accelerator.no_sync(model),
+            ):
                 outputs[-1].append(side.embed(inputs))
 
     leaves = [torch.cat([part.detach() for part in parts]).requires_grad_() for parts in outputs]
@@ -58,7 +61,7 @@ def embedding_backward(
     scaled = [gradient * accelerator.num_processes for gradient in torch.autograd.grad(loss, leaves)]
     gradients = [whole.split([len(part) for part in parts]) for whole, parts in zip(scaled, outputs, strict=True)]
 
-    if keep:
+    if keep_graph:
         pairs = [pair for parts in zip(outputs, gradients, strict=True) for pair in zip(*parts, strict=True)]
         accelerator.backward(torch.stack([(output * gradient).sum() for output, gradient in pairs]).sum())
         return loss.detach()

@@ -19,7 +19,7 @@ WARM = 2
 MOST = 16
 
 Results = dict[str, Tensor]
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class Recording(NamedTuple):
@@ -34,9 +34,9 @@ class RecordedStep:
     """`compute(batch)` on a GPU. Where a shape of batch comes again and again, its kernels are recorded and replayed.
 
     A replay does on the GPU what `compute` did when it was recorded, and nothing else: what changes from step to step
-    has to be a tensor of the batch, or one that is changed in place, as the learning rate is. Random numbers are drawn
-    anew, from the seed that was set before. Whatever cannot be recorded is computed launch by launch; `forget` then
-    removes what `compute` may have left half done.
+    has to be a tensor of the batch, or one that is changed in place, as the learning rate is. Each replay draws
+    new random numbers, from the seed that was set before. Whatever cannot be recorded is computed launch by launch;
+    `forget` then removes what `compute` may have left half done.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class RecordedStep:
         recording.replay()
         return {name: value.clone() for name, value in recording.results.items()}  # the next replay writes there again
 
-    def with_room(self, work: Callable[[], Found]) -> Found:
+    def with_room(self, work: Callable[[], Result]) -> Result:
         """Do some work beside the recordings, which keep their memory; where it does not fit, they give way."""
         try:
             return work()

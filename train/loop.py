@@ -14,10 +14,11 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedType, DynamoBackend, broadcast_object_list
 from torch import Tensor, nn
+from torch.nn.attention import sdpa_kernel
 
 from boolbert.core.errors import Interrupted, TrainingError
-from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.prefetch import prefetch
+from boolbert.retrieval.tokens import ATTENTION
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import Checkpoints, out_of_memory
 from boolbert.train.graphs import RecordedStep
@@ -59,7 +60,7 @@ class Stage(Protocol):
 
 @dataclass
 class Progress:
-    """What a checkpoint holds besides weights: where the run stands, and what it has seen."""
+    """What a checkpoint holds next to the weights: the step the run has reached, and its evaluations."""
 
     step: int = 0
     seconds: float = 0.0
@@ -200,7 +201,7 @@ class Trainer:
             batches.close()
             self._flush()
 
-    @quick_kernels()
+    @sdpa_kernel(ATTENTION)
     def _step(self, batches: Iterator[Any]) -> None:
         waiting = time.perf_counter()
         batch = next(batches)

@@ -32,6 +32,17 @@ PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate", "tok
 PRECISIONS = ("no", "bf16", "fp16")
 
 
+@contextmanager
+def own_settings() -> Iterator[None]:
+    """Take back afterwards what a run sets for the whole process: ignored warnings, torch's threads and its seed."""
+    threads = torch.get_num_threads()
+    try:
+        with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 def make_accelerator(args: RunArguments) -> Accelerator:
     """The Accelerator, as the launcher and the flags say. What cannot be obeyed is refused."""
     on_cpu = os.environ.get("ACCELERATE_USE_CPU", "").lower() == "true"
@@ -58,7 +69,7 @@ def make_accelerator(args: RunArguments) -> Accelerator:
     warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
     warnings.filterwarnings("ignore", message="This instance was constructed with capturable=True")
     if accelerator.device.type == "cpu":
-        # `accelerate launch` asks for a single thread where nobody says otherwise.
+        # `accelerate launch` sets a single thread by default.
         torch.set_num_threads(args.threads or max(1, (os.cpu_count() or 1) // accelerator.num_processes))
     if tracker is None and args.tracker != "none":
         accelerator.print(f"Tracker {args.tracker} is not installed; the log is {args.output_dir}/log.jsonl")
@@ -322,7 +333,7 @@ def published(target: str | None, args: RunArguments) -> Iterator[None]:
 
 
 def publish(target: str, args: RunArguments, *flags: str) -> None:
-    """Run `boolbert publish` on the run's folder, as a process of its own: training and the Hub's part stay apart."""
+    """Run `boolbert publish` on the run's folder, in a process of its own, since train/ does not import hub/."""
     repo, *given = target.split() or [""]
     if args.baseline:
         given.append("--allow-dirty")  # a plain BERT is published without code

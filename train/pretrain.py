@@ -12,13 +12,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import boolbert.train  # noqa: F401  before torch, whose threads it sets up
+from boolbert.core.environment import prepare_training
+
+if __name__ == "__main__":
+    prepare_training()  # before torch is imported
+
 from boolbert import BoolBertForPreTraining
 from boolbert.boolean import OPERATORS
 from boolbert.core.errors import TrainingError, run_script
 from boolbert.data import Triplet, read_triplets
 from boolbert.data.sentences import boolean_sentences
 from boolbert.data.split import keep_and_hold
+from boolbert.retrieval.models import no_warnings
 from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.arguments import RunArguments, flag, parse_arguments
 from boolbert.train.logs import print_pretraining
@@ -34,7 +39,7 @@ from boolbert.train.outputs import (
 )
 from boolbert.train.pretraining import PretrainingStage
 from boolbert.train.sentences import prepare_triplets
-from boolbert.train.start import Start, find_start, quiet
+from boolbert.train.start import Start, find_start
 
 EMBEDDED = "sentences"
 
@@ -70,7 +75,7 @@ def main() -> None:
     train, dev, note = read_data(args)
     wanted = identity(args, accelerator, fingerprint(*train, *dev))
     if is_finished(args, wanted, start.path):
-        accelerator.print(f"{args.output_dir} is finished, with these flags and this data; --overwrite trains it anew")
+        accelerator.print(f"{args.output_dir} is finished, with these flags and this data; --overwrite trains it again")
         return
     accelerator.print(f"{start.encoder.note}\n{note}")
     tokenizer = start.tokenizer()
@@ -137,7 +142,7 @@ def save(stage: PretrainingStage, start: Start, tokenizer: Any, args: PretrainAr
     query, documents = stage.bert.bert.cpu(), start.document_encoder()
 
     def write() -> None:
-        with quiet():
+        with no_warnings():
             save_dual_encoder(args.output_dir, query, documents, tokenizer, **settings)
 
     metrics = {**progress.metrics(stage.metric), "seed": args.seed}

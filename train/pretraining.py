@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from boolbert import BoolBertForPreTraining
 from boolbert.boolean import OPERATORS
+from boolbert.boolean.measure import f1
 from boolbert.data import epoch_batch
 from boolbert.modeling_boolbert import reading_losses
 from boolbert.train.grad_cache import reseed
@@ -201,14 +202,6 @@ def spread(count: int, share: float) -> np.ndarray:
     ([0, 1, 0, 1, 0, 1], 7, 0)
     """
     return np.diff(np.floor(np.arange(count + 1) * share + 1e-9)) > 0
-
-
-def f1(hits: int, wrong: int, missed: int) -> float:
-    """
-    >>> f1(hits=3, wrong=1, missed=1)
-    0.75
-    """
-    return 2 * hits / (2 * hits + wrong + missed) if hits + wrong + missed else 1.0
 
 
 def cue_scores(predicted: npt.NDArray[np.bool_], kinds: npt.NDArray[Any]) -> dict[str, Any]:

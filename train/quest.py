@@ -10,6 +10,11 @@ The encoder is --encoder, else the finished stage 1 in runs/pretrain, else all-M
 import sys
 from dataclasses import dataclass
 
+from boolbert.core.environment import prepare_training
+
+if __name__ == "__main__":
+    prepare_training()  # before torch is imported
+
 from boolbert.core.errors import run_script
 from boolbert.data.split import HELD_OUT
 from boolbert.data.tasks import quest_splits
@@ -25,7 +30,7 @@ class QuestArguments(RetrievalArguments):
     """The paper's hyperparameters are the defaults."""
 
     output_dir: str = flag("runs/quest", "folder for the model, its checkpoints and logs")
-    dev_split: str = flag("dev", "the split that tells the best epoch")
+    dev_split: str = flag("dev", "the split that chooses the best epoch")
     dev_share: float = flag(HELD_OUT, "share of the training queries that is held out where there is no such split")
     push_to_hub: str | None = flag(None, PUSH)
 

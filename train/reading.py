@@ -13,6 +13,7 @@ from torch import Tensor
 
 from boolbert.boolean import OPERATORS, multi_hot, read_parts, scope_labels
 from boolbert.boolean.labels import cue_labels
+from boolbert.boolean.measure import f1
 from boolbert.data.sentences import Sentence
 from boolbert.modeling_boolbert import IGNORED_LABEL, READING_PARTS, BoolBertModel, reading_losses
 
@@ -189,14 +190,6 @@ def measure_reading(model: BoolBertModel, data: LabelledTokens, batch_size: int 
         kind: {name: f1(*column) for name, column in zip(OPERATORS, table.T, strict=True)}
         for kind, table in counts.items()
     }
-
-
-def f1(hits: float, wrong: float, missed: float) -> float:
-    """
-    >>> f1(3, 1, 1)
-    0.75
-    """
-    return float(2 * hits / max(2 * hits + wrong + missed, 1))
 
 
 def _shuffled_batches(data: LabelledTokens, size: int, random: np.random.Generator) -> Iterator[np.ndarray]:

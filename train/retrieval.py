@@ -25,6 +25,7 @@ from boolbert.retrieval.metrics import (
     quest_metrics,
     search_depth,
 )
+from boolbert.retrieval.models import OPERATOR_SOURCES
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.tokens import encode_tokens, gather_rows, tokenize
 from boolbert.train.arguments import RunArguments, flag
@@ -33,22 +34,21 @@ from boolbert.train.grad_cache import Side, embedding_backward, reseed
 from boolbert.train.loop import can_record, check_batch
 from boolbert.train.negatives import DEPTH, wrong_answers
 from boolbert.train.reading import LabelledTokens, freeze_reading, label_sentences, parsed_sentence
-from boolbert.train.shapes import PART_COST_CPU, PART_COST_GPU, FixedShapes, Parts, best_count, cut
+from boolbert.train.shapes import PART_COST_CPU, PART_COST_GPU, FixedShapes, Parts, best_count, split_rows
 
-GATES = ("given", "learned", "cue")
 NEGATIVES = ("random", "violating", "bm25", "mined")
 # Batches by which the shapes of all are chosen.
 LOOKED_AT = 64
-_CORPUS_NEGATIVES = 3  # a stream of random numbers besides the sampler's own
+_CORPUS_NEGATIVES = 3  # number of a stream of random numbers that the sampler does not use
 
 
 @dataclass
 class RetrievalArguments(RunArguments):
-    """What stages 2 and 3 can be told besides."""
+    """The flags of stages 2 and 3, next to those of every run."""
 
-    gate: str = flag("given", "who tells a query's operators: given (by the data), learned or cue (by the model)")
+    gate: str = flag("given", "where a query's operators come from: given (the data), learned or cue (the model)")
     negatives: str = flag("random", "random, violating (breaking the operator), bm25 or mined (by the start)")
-    num_negatives: int = flag(5, "negatives of each query besides those of the batch")
+    num_negatives: int = flag(5, "negatives of each query, next to those of the batch")
     hard_negatives: int = flag(2, "how many of them are not random, where --negatives asks for others")
     freeze_documents: bool = flag(False, "train the query side only, against document vectors computed once")
     corpus_negatives: int = flag(4096, "with freeze_documents: documents that every query is compared with")
@@ -59,23 +59,25 @@ class RetrievalArguments(RunArguments):
     document_length: int = flag(256, "tokens of a document, longer ones are cut")
     recipe: str | None = flag(None, "paper: attention as in the paper, and a query vector that is only pooled")
     exclusion: str | None = flag(None, "none, scalar or head; as the encoder has it if not given")
-    exclusion_weight: float | None = flag(None, "the strength of exclusion to begin with; the encoder's if not given")
-    penalty: float | None = flag(None, "of what is near to what is excluded, to begin with; 0: one vector is all")
-    learn_exclusion: bool = flag(True, "the strength of exclusion and the penalty learn too")
+    exclusion_weight: float | None = flag(None, "the strength of exclusion at the start; the encoder's if not given")
+    penalty: float | None = flag(
+        None, "weight at the start of the penalty on documents similar to what is excluded; 0: none"
+    )
+    learn_exclusion: bool = flag(True, "whether the strength of exclusion and the penalty learn too")
     branches: int | None = flag(None, "vectors for this many alternatives of OR; as the encoder has it if not given")
     attention: str | None = flag(None, "operators that change attention, such as not or and,or,not; or none")
     freeze_reading: bool = flag(True, "cues, scopes and the query side's embeddings stay as stage 1 has taught them")
     reading_weight: float = flag(0.0, "without freeze_reading: weight of the loss that keeps cues and scopes")
     stay_close: float = flag(0.0, "weight of the distance to the start's vectors, for queries without OR and NOT")
     metric: str | None = flag(
-        None, "tells the best evaluation; recall@100, or r_precision in a corpus of less than 1,000, if not given"
+        None, "chooses the best evaluation; recall@100, or r_precision for fewer than 1,000 documents, if not given"
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.gate == "label":  # the old name
             self.gate = "given"
-        for name, known in (("gate", GATES), ("negatives", NEGATIVES)):
+        for name, known in (("gate", OPERATOR_SOURCES), ("negatives", NEGATIVES)):
             self.require(name, getattr(self, name) in known, f"one of {', '.join(known)}")
         self.require("pooling", self.pooling in (None, "cls", "mean"), "cls or mean")
         self.require("similarity", self.similarity in (None, "dot", "cosine"), "dot or cosine")
@@ -118,7 +120,7 @@ class RetrievalStage:
     """In-batch negatives over all processes, `num_negatives` more for each query, a fresh positive in each epoch.
 
     With `freeze_documents` the document vectors are computed once, and a query is compared with `corpus_negatives`
-    documents of the corpus besides those of the batch, or with all of them.
+    documents of the corpus next to those of the batch, or with all of them.
     """
 
     def __init__(
@@ -148,53 +150,60 @@ class RetrievalStage:
         }
         given = args.gate == "given" and hasattr(model.query, "gate")
         self.operators = {name: gate_labels(task) if given else None for name, task in tasks.items()}
-        if args.negatives == "mined":
-            hard = self._mined(model)
-        hard_negatives = args.hard_negatives if hard is not None else 0
-        self.sampler = TrainingSampler(
-            data.train.gold,
-            batch_size=args.batch_size,
-            random_negatives=args.num_negatives - hard_negatives,
-            hard=hard,
-            hard_negatives=hard_negatives,
-            seed=args.seed,
-        )
+        self.sampler = self._sampler(self._mined(model) if args.negatives == "mined" else hard)
         self.steps_per_epoch = self.sampler.steps_per_epoch
         self.is_recorded = can_record(args, accelerator)
         self.shapes = self._fixed_shapes(model.query.config.max_position_embeddings) if self.is_recorded else {}
         check_batch(min(args.batch_size, len(self.sampler.queries)), accelerator.num_processes)
-        self.reading: LabelledTokens | None = None
-        if isinstance(model.query, BoolBertModel):
-            if not args.learn_exclusion:
-                model.query.composer.requires_grad_(False)
-            if args.freeze_reading:
-                freeze_reading(model.query)
-            elif args.reading_weight:
-                if accelerator.num_processes > 1:
-                    raise TrainingError(
-                        "--reading_weight works in one process; with several take --freeze_reading True"
-                    )
-                sentences = [parsed_sentence(text) for text in data.train.texts]
-                self.reading = label_sentences(tokenizer, sentences, args.query_length)
-        self.start_vectors: Tensor | None = None
-        if args.stay_close:
-            self.start_vectors = encode_tokens(
-                model, QUERY, self.queries["train"], accelerator, self.operators["train"]
-            )
-            plain = [not {"or", "not"} & set(question.operators or ()) for question in data.train.questions]
-            self.is_plain = torch.tensor(plain, device=accelerator.device)
+        self.reading = self._reading(model.query, tokenizer)
+        # What the model gives before it is trained: for queries that must stay close to it, and for fixed documents.
+        self.start_vectors = self._encoded(model, QUERY) if args.stay_close else None
+        plain = [not {"or", "not"} & set(question.operators or ()) for question in data.train.questions]
+        self.is_plain = torch.tensor(plain, device=accelerator.device)
         self.frozen: Tensor | None = None
         if args.freeze_documents:
             model.document.requires_grad_(False)
-            if vectors is None:
-                vectors = encode_tokens(model, DOCUMENT, self.documents, accelerator)
-            self.frozen = vectors.to(accelerator.device)
+            self.frozen = (self._encoded(model, DOCUMENT) if vectors is None else vectors).to(accelerator.device)
+
+    def _sampler(self, hard: HardNegatives | None) -> TrainingSampler:
+        count = self.args.hard_negatives if hard is not None else 0
+        return TrainingSampler(
+            self.data.train.gold,
+            batch_size=self.args.batch_size,
+            random_negatives=self.args.num_negatives - count,
+            hard=hard,
+            hard_negatives=count,
+            seed=self.args.seed,
+        )
+
+    def _reading(self, query: Any, tokenizer: Any) -> LabelledTokens | None:
+        """Freeze what the flags want frozen of a Bool-BERT; the labels from which cues and scopes learn, if they do."""
+        args = self.args
+        if not isinstance(query, BoolBertModel):
+            return None
+        if not args.learn_exclusion:
+            query.composer.requires_grad_(False)
+        if args.freeze_reading:
+            freeze_reading(query)
+            return None
+        if not args.reading_weight:
+            return None
+        if self.accelerator.num_processes > 1:
+            raise TrainingError("--reading_weight works in one process; with several take --freeze_reading True")
+        sentences = [parsed_sentence(text) for text in self.data.train.texts]
+        return label_sentences(tokenizer, sentences, args.query_length)
+
+    def _encoded(self, model: Any, side: str) -> Tensor:
+        """The vectors of all training queries, or of all documents."""
+        if side == DOCUMENT:
+            return encode_tokens(model, side, self.documents, self.accelerator)
+        return encode_tokens(model, side, self.queries["train"], self.accelerator, self.operators["train"])
 
     def load(self, epoch: int, step: int) -> dict[str, Any]:
         ranks = self.accelerator.num_processes
         batch = self.sampler.batch(epoch, step)
         shards = [batch.shard(rank, ranks) for rank in range(ranks)]
-        queries = self._cut(QUERY, [shard.queries for shard in shards])
+        queries = self._parts(QUERY, [shard.queries for shard in shards])
         loaded: dict[str, Any] = {
             "queries": [self._query_inputs(*part) for part in zip(queries.rows, queries.lengths, strict=True)],
             "query_index": queries.places,
@@ -209,7 +218,7 @@ class RetrievalStage:
         else:
             gathered = [batch.gathered(rank, ranks) for rank in range(ranks)]
             columns, targets = gathered[0][0], np.concatenate([target for _, target in gathered])
-            documents = self._cut(DOCUMENT, [shard.documents() for shard in shards])
+            documents = self._parts(DOCUMENT, [shard.documents() for shard in shards])
             parts = zip(documents.rows, documents.lengths, strict=True)
             loaded["documents"] = [self.documents.batch(*part) for part in parts]
             loaded["document_index"] = documents.places
@@ -260,7 +269,7 @@ class RetrievalStage:
             model=self.model,
             accelerator=self.accelerator,
             reseed=reseed_part,
-            keep=self.args.mini_batch_size is None,
+            keep_graph=self.args.mini_batch_size is None,
         )
         losses = {"loss": loss}
         if self.reading is not None:
@@ -277,9 +286,7 @@ class RetrievalStage:
         """The dev metrics, and those of each group; without `labels` the model has to find the operators by itself."""
         operators = self.operators["dev"] if labels else None
         queries = encode_tokens(self.model, QUERY, self.queries["dev"], self.accelerator, operators)
-        documents = self.frozen
-        if documents is None:
-            documents = encode_tokens(self.model, DOCUMENT, self.documents, self.accelerator)
+        documents = self._encoded(self.model, DOCUMENT) if self.frozen is None else self.frozen
         task = self.data.dev
         _, rows = top_k(searched_with(queries, documents), documents, search_depth(task), device=documents.device)
         per_query = self.metrics(task, rows)
@@ -288,8 +295,7 @@ class RetrievalStage:
 
     def _mined(self, model: DualEncoder) -> HardNegatives:
         """Wrong answers that the model, before it is trained, ranks high."""
-        queries = encode_tokens(model, QUERY, self.queries["train"], self.accelerator, self.operators["train"])
-        documents = encode_tokens(model, DOCUMENT, self.documents, self.accelerator)
+        queries, documents = self._encoded(model, QUERY), self._encoded(model, DOCUMENT)
         queries, depth = searched_with(queries, documents), min(DEPTH, len(documents))
         _, rows = top_k(queries, documents, depth, device=documents.device)
         return wrong_answers(list(rows), self.data.train)
@@ -302,7 +308,7 @@ class RetrievalStage:
         return inputs
 
     def _checked_metric(self, name: str | None) -> str:
-        """The metric that tells the best evaluation. It must be one that the dev queries have."""
+        """The metric that chooses the best evaluation. It must be one that the dev queries have."""
         task = self.data.dev
         known = means(self.metrics(task, np.full((len(task), 1), -1)))
         name = name or main_metric(len(self.corpus))
@@ -310,20 +316,20 @@ class RetrievalStage:
             raise TrainingError(f"--metric must be one of {', '.join(known)} for this data, got {name!r}")
         return name
 
-    def _cut(self, side: str, shares: Sequence[np.ndarray]) -> Parts:
+    def _parts(self, side: str, shares: Sequence[np.ndarray]) -> Parts:
         """This process's rows in parts. `shares` are the rows of all processes: each must have as many parts as the
         others, since sharded weights are gathered for every part."""
         tokens = self.queries["train"] if side == QUERY else self.documents
         own = shares[self.accelerator.process_index]
         if side in self.shapes:
-            return self.shapes[side].cut(own, tokens)
+            return self.shapes[side].split(own, tokens)
         unique = [np.unique(rows) for rows in shares]
         if self.args.mini_batch_size is not None:
             count = -(-max(map(len, unique)) // self.args.mini_batch_size)
         else:
             overhead = PART_COST_GPU if self.accelerator.device.type == "cuda" else PART_COST_CPU
             count = max(best_count(np.sort(tokens.lengths[rows]), overhead) for rows in unique)
-        return cut(own, tokens, min(count, *map(len, unique)))
+        return split_rows(own, tokens, min(count, *map(len, unique)))
 
     def _fixed_shapes(self, positions: int) -> dict[str, FixedShapes]:
         """The shapes in which the batches of a recorded run are computed, found on some of them."""

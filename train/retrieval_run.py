@@ -13,6 +13,7 @@ from boolbert.core.errors import TrainingError
 from boolbert.data.tasks import Splits, quest_splits
 from boolbert.retrieval.fingerprints import corpus_fingerprint
 from boolbert.retrieval.metrics import Metrics, quest_metrics
+from boolbert.retrieval.models import no_warnings
 from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.checkpoints import full_weights
 from boolbert.train.dual_encoder import DualEncoder
@@ -27,17 +28,19 @@ from boolbert.train.outputs import (
     is_finished,
     make_accelerator,
     open_run,
+    own_settings,
     save_model,
 )
 from boolbert.train.retrieval import RetrievalArguments, RetrievalStage, with_known_gate
-from boolbert.train.start import Start, find_start, quiet
+from boolbert.train.start import Start, find_start
 
 # What may become of the document side where a model is trained on made queries.
 DOCUMENT_SIDES = ("fixed", "learned")
-# The share of the start in what was trained on them: what it could do before stays (docs/own_documents.md).
-KEEP = 0.7
+# The share of the weights before training in the saved model's: it can still do what it could (docs/own_documents.md).
+ORIGINAL_WEIGHT = 0.7
 
 
+@own_settings()
 def run_retrieval(
     script: str,
     args: RetrievalArguments,
@@ -46,10 +49,11 @@ def run_retrieval(
     earlier: str | None = None,
     vectors: torch.Tensor | None = None,
     report: bool = True,
-    keep: float = 0.0,
+    original_weight: float = 0.0,
 ) -> None:
     """Train. vectors: those of the documents, where they are fixed and known already. report: whether to print what the
-    run starts from and what it reached. keep: the share of the start's weights in the saved model's."""
+    run starts from and what it reached. original_weight: the share of the weights before training in the
+    saved model's."""
     accelerator = make_accelerator(args)
     start = find_start(args.encoder, earlier, allow_random=args.allow_random)
     with accelerator.main_process_first():
@@ -57,22 +61,22 @@ def run_retrieval(
     args = with_known_gate(args, data, accelerator.print)
     wanted = identity(args, accelerator, data_fingerprint(data))
     if is_finished(args, wanted, start.path):
-        accelerator.print(f"{args.output_dir} is finished, with these flags and this data; --overwrite trains it anew")
+        accelerator.print(f"{args.output_dir} is finished, with these flags and this data; --overwrite trains it again")
         return
     if report:
         accelerator.print(f"{start.encoder.note}\n{data.note}")
     model = build_model(start, args)
-    before = {name: value.detach().clone() for name, value in model.state_dict().items()} if keep else {}
+    before = {name: value.detach().clone() for name, value in model.state_dict().items()} if original_weight else {}
     tokenizer = start.tokenizer()
     hard = hard_negatives(args.negatives, data.train)
     stage = RetrievalStage(model, data, tokenizer, accelerator, args, hard, metrics, vectors)
     trainer = Trainer(stage, args, accelerator, wanted, compile_options(args, accelerator))
     open_run(script, args, accelerator, wanted, start.record())
     progress = trainer.fit()
-    if keep:
-        move_towards(accelerator.unwrap_model(stage.model), before, keep)
+    if original_weight:
+        move_towards(accelerator.unwrap_model(stage.model), before, original_weight)
     found = final_metrics(stage, progress)
-    if keep:
+    if original_weight:
         found["dev"] = stage.evaluate()
     weights = full_weights(stage.model)
     if accelerator.is_main_process:
@@ -142,7 +146,7 @@ def save_run(model: DualEncoder, tokenizer: Any, args: RetrievalArguments, metri
     }
 
     def save() -> None:
-        with quiet():
+        with no_warnings():
             save_dual_encoder(folder, model.query, model.document, tokenizer, **settings)
 
     save_model(folder, save, {**metrics, "seed": args.seed, "arguments": asdict(args)})
@@ -156,13 +160,13 @@ def train_on_made(
     documents: str = "learned",
     vectors: torch.Tensor | None = None,
     report: bool = True,
-    keep: float | None = None,
+    original_weight: float | None = None,
     **changes: Any,
 ) -> None:
     """Train a model on queries that were made from documents (`boolbert.data.own`).
 
-    documents: "fixed" leaves the document side as it is, "learned" trains both sides. keep: the share of the start's
-    weights in the result; `KEEP` if not given. `changes` are flags of train/quest.py that replace those set here.
+    documents: "fixed" leaves the document side as it is, "learned" trains both sides. original_weight: the
+    share of the start's weights in the result. `changes` are flags of train/quest.py that replace those set here.
     """
     if documents not in DOCUMENT_SIDES:
         raise TrainingError(f"--documents must be one of {', '.join(DOCUMENT_SIDES)}, got {documents!r}")
@@ -193,7 +197,7 @@ def train_on_made(
         quest_metrics,
         vectors=vectors,
         report=report,
-        keep=KEEP if keep is None else keep,
+        original_weight=ORIGINAL_WEIGHT if original_weight is None else original_weight,
     )
 
 

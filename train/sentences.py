@@ -12,7 +12,7 @@ from torch import Tensor
 
 from boolbert.boolean import OPERATORS, Cue, augment, cue_labels, find_cues, multi_hot, scope_labels
 from boolbert.data import DataError, Triplet
-from boolbert.retrieval.tokens import TEXTS_AT_ONCE, Index, Tokens, pad_rows
+from boolbert.retrieval.tokens import TEXTS_AT_ONCE, Rows, Tokens, pad_rows
 
 # What a token is to an operator. Only the last two are cues.
 KINDS = ("none", "one word", "several words")
@@ -27,7 +27,7 @@ class Sentences:
     scopes: npt.NDArray[np.uint8]  # (tokens, 3), 0/1
     operators: npt.NDArray[np.int64]  # (sentences, 3), 0/1
 
-    def batch(self, rows: Index, length: int | None = None) -> dict[str, Tensor]:
+    def batch(self, rows: Rows, length: int | None = None) -> dict[str, Tensor]:
         """Inputs and labels of the pretraining model; `cue_labels` and `scope_labels` are (B, 3, L)."""
         return {
             **self.tokens.batch(rows, length),
@@ -36,15 +36,15 @@ class Sentences:
             "gate_labels": torch.from_numpy(self.operators[rows]),
         }
 
-    def batch_kinds(self, rows: Index, length: int | None = None) -> Index:
+    def batch_kinds(self, rows: Rows, length: int | None = None) -> Rows:
         """What each token is to each operator, (B, 3, L); 0 on padding."""
         return self._padded(self.kinds, rows, length)
 
-    def batch_scopes(self, rows: Index, length: int | None = None) -> Index:
+    def batch_scopes(self, rows: Rows, length: int | None = None) -> Rows:
         """Whether an operator reaches a token, (B, 3, L); 0 on padding."""
         return self._padded(self.scopes, rows, length)
 
-    def _padded(self, values: npt.NDArray[np.uint8], rows: Index, length: int | None) -> Index:
+    def _padded(self, values: npt.NDArray[np.uint8], rows: Rows, length: int | None) -> Rows:
         columns = [pad_rows(values[:, e], self.tokens.offsets, rows, 0, length)[0] for e in range(len(OPERATORS))]
         return np.stack(columns, axis=1)
 
@@ -54,9 +54,9 @@ class TripletSentences:
     """Triplets as rows of `sentences`: the first half as they were written, the second half with other cues."""
 
     sentences: Sentences
-    anchors: Index  # (triplets,)
-    positives: list[Index]
-    negatives: list[Index]
+    anchors: Rows  # (triplets,)
+    positives: list[Rows]
+    negatives: list[Rows]
     variants: int
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ class TripletSentences:
         anchor, positive, negative = (int(row + written * random.integers(self.variants)) for row in chosen)
         return anchor, positive, negative
 
-    def written(self) -> Index:
+    def written(self) -> Rows:
         """The rows of all sentences as they were written."""
         return np.arange(len(self.sentences.tokens) // self.variants)
 
@@ -82,8 +82,8 @@ def prepare_triplets(
     texts: list[str] = []
     named: list[str | None] = []  # the operator that the data set names, of each text
     anchors: list[int] = []
-    positives: list[Index] = []
-    negatives: list[Index] = []
+    positives: list[Rows] = []
+    negatives: list[Rows] = []
     for triplet in triplets:
         anchors.append(len(texts))
         texts.append(triplet.sentence)

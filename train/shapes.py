@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from boolbert.retrieval.tokens import Index, Tokens
+from boolbert.retrieval.tokens import Rows, Tokens
 
 # What another part costs, in tokens: its small kernels, and adding up the gradients of the word embeddings. On a GPU
 # Python launches them one by one, unless the step is recorded.
@@ -22,7 +22,7 @@ MOST_PARTS = 8
 class Parts(NamedTuple):
     """The rows of each part and the length that it is padded to, and where each of the wanted rows is found."""
 
-    rows: list[Index]
+    rows: list[Rows]
     lengths: list[int]
     places: Tensor
 
@@ -35,7 +35,7 @@ def rounded(length: int, multiple: int, limit: int) -> int:
     return min(-(-length // multiple) * multiple, max(limit, length))
 
 
-def cut(wanted: npt.NDArray[Any], tokens: Tokens, count: int) -> Parts:
+def split_rows(wanted: npt.NDArray[Any], tokens: Tokens, count: int) -> Parts:
     """These rows in some parts, each padded to its longest. A row that comes twice is embedded once."""
     own, inverse = np.unique(wanted, return_inverse=True)
     order = np.argsort(tokens.lengths[own], kind="stable")
@@ -58,9 +58,9 @@ def best_count(lengths: np.ndarray, overhead: int) -> int:
 
 @dataclass(frozen=True)
 class FixedShapes:
-    """The same shapes for all batches: so many rows in each part, padded to these lengths.
+    """The same shapes for all batches: each part has a fixed number of rows and is padded to a fixed length.
 
-    A batch of fewer rows is filled up with its shortest, which nobody asks for. What does not fit has other shapes.
+    A batch of fewer rows repeats its shortest row; those vectors are not used. A longer batch gets larger shapes.
     """
 
     sizes: tuple[int, ...]
@@ -92,9 +92,9 @@ class FixedShapes:
         cuts = [ends[place] for place in reversed(chosen)]
         return cls(tuple(np.diff([0, *cuts]).tolist()), tuple(padded[end - 1] for end in cuts), limit)
 
-    def cut(self, wanted: npt.NDArray[Any], tokens: Tokens) -> Parts:
+    def split(self, wanted: npt.NDArray[Any], tokens: Tokens) -> Parts:
         """These rows in parts of the chosen shapes, or longer ones where they do not fit."""
-        (rows,), _, places = cut(wanted, tokens, 1)
+        (rows,), _, places = split_rows(wanted, tokens, 1)
         missing = sum(self.sizes) - len(rows)
         if missing > 0:
             rows, places = np.pad(rows, (missing, 0), mode="edge"), places + missing

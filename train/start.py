@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 from transformers import AutoTokenizer, BertConfig, BertModel, PreTrainedModel
-from transformers.utils import logging
 
 from boolbert import BoolBertConfig, BoolBertModel
 from boolbert.core.errors import TrainingError, first_line
 from boolbert.core.files import read_json
 from boolbert.core.runs import CONFIG, Run, is_bool_bert
 from boolbert.retrieval.encoders import Encoder, resolve_encoder
+from boolbert.retrieval.models import no_warnings
 from boolbert.sentence_boolbert import DOCUMENT_FOLDER
 from boolbert.train.grad_cache import reseed
 from boolbert.train.optimizer import is_boolean
@@ -70,7 +70,7 @@ class Start:
 
     def _plain_bert(self, path: Path) -> PreTrainedModel:
         """A BERT; of a Bool-BERT, its BERT part."""
-        with quiet(), _told(path):
+        with no_warnings(), _told(path):
             values, _ = BoolBertConfig.get_config_dict(path)
         known = BertConfig().to_dict().keys() - {"model_type", "auto_map", "architectures", "dtype"}
         config = BertConfig(**{name: value for name, value in values.items() if name in known})
@@ -81,7 +81,7 @@ class Start:
         # Sizes that disagree are reported below, all of them and in one line.
         options = {"dtype": torch.float32, "use_safetensors": True, "ignore_mismatched_sizes": True, **options}
         loaded: Any
-        with quiet(), _told(path):
+        with no_warnings(), _told(path):
             loaded = kind.from_pretrained(path, output_loading_info=True, **options)
         model, report = loaded
         problems = _problems(report)
@@ -128,18 +128,3 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except Exception as error:  # transformers, safetensors and tokenizers each raise their own kinds
         raise TrainingError(f"--encoder {path}: cannot be loaded: {first_line(error)}") from error
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without transformers' report on weights that are new, which is what is wanted here."""
-    level = logging.get_verbosity()
-    bars = logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()

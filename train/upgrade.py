@@ -3,7 +3,7 @@
     boolbert upgrade MODEL --output_dir DIR
 
 Only Boolean-aware attention learns, from made sentences whose cues and scopes are known; it needs no labels of yours.
-Document vectors, and the vectors of queries that exclude nothing, stay the same to the bit: no index is built anew.
+Document vectors, and the vectors of queries that exclude nothing, stay the same to the bit: an index stays valid.
 """
 
 import sys
@@ -28,7 +28,7 @@ from boolbert.data.sentences import Sentence, labelled_sentences
 from boolbert.data.tasks import Task, quest_task
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.metrics import means, quest_metrics
-from boolbert.retrieval.models import bool_bert, embeddings_hash, load_encoder
+from boolbert.retrieval.models import bool_bert, embeddings_hash, load_encoder, no_warnings
 from boolbert.retrieval.neighbours import top_k
 from boolbert.train.outputs import ARGUMENTS, METRICS, git_commit, versions, write_json
 from boolbert.train.reading import (
@@ -39,12 +39,11 @@ from boolbert.train.reading import (
     measure_reading,
     parsed_sentence,
 )
-from boolbert.train.start import quiet
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-TUNED_KEEP = 0.5  # the share of the weights before tuning in those after it
+TUNED_ORIGINAL_WEIGHT = 0.5  # the share of the weights before tuning in those after it
 # How far the threshold of what is near lies from the cosine of texts that have nothing to do with each other to 1.
 NEAR = 0.392
 UNRELATED = 200  # such texts
@@ -70,6 +69,7 @@ class Upgrade:
     folder: Path | None = None
 
 
+@torch.random.fork_rng()
 def upgrade(
     model: "str | Path | SentenceTransformer | None" = None,
     output_dir: str | Path | None = None,
@@ -94,7 +94,7 @@ def upgrade(
         raise TrainingError(f"{named or 'the model'}: is a Bool-BERT already; upgrade takes a plain encoder")
     torch.manual_seed(settings.seed)
     form = {**UPGRADED, **(LITE if settings.lite else {})}
-    with quiet():
+    with no_warnings():
         upgraded = BoolBertSentenceTransformer.from_sentence_transformer(
             source, share=True, query_length=None, device=str(source.device), **form
         )
@@ -169,7 +169,7 @@ def save(
     record = {"script": "upgrade", "arguments": arguments, "start": {"encoder": source}}
     with whole_folder(folder) as aside:
         write_json(aside / ARGUMENTS, {**record, "versions": versions(), "git_commit": git_commit()})
-        with quiet():
+        with no_warnings():
             model.save(str(aside), create_model_card=False)
         write_json(aside / METRICS, {**metrics, "seed": settings.seed, "arguments": arguments})
 
@@ -199,7 +199,7 @@ def tune(start: str | Path, output_dir: str | Path, seed: int = 0, max_steps: in
         tracker="none",
         keep_last=1,
     )
-    run_retrieval("quest", args, lambda: quest_splits(None), quest_metrics, keep=TUNED_KEEP)
+    run_retrieval("quest", args, lambda: quest_splits(None), quest_metrics, original_weight=TUNED_ORIGINAL_WEIGHT)
 
 
 @dataclass

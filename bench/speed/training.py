@@ -13,9 +13,10 @@ import torch
 from sentence_transformers import SentenceTransformer, util
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from torch.nn.attention import sdpa_kernel
 
 from boolbert.data.tasks import quest_splits
-from boolbert.retrieval.kernels import quick_kernels
+from boolbert.retrieval.tokens import ATTENTION
 from boolbert.train.loop import Trainer
 from boolbert.train.outputs import compile_options, make_accelerator
 from boolbert.train.quest import QuestArguments
@@ -165,7 +166,7 @@ class Theirs:
         self.batch, self.negatives = flags["batch_size"], flags["num_negatives"]
 
     def __call__(self) -> None:
-        with quick_kernels() if self.unplanned else nullcontext():
+        with sdpa_kernel(ATTENTION) if self.unplanned else nullcontext():
             for _ in range(self.steps):
                 self.step()
 

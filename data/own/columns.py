@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def find_columns(rows: Sequence[Row], layout: Layout) -> dict[str, str]:
-    """The columns that can be filtered by, and the kind of each, told from the first rows."""
+    """The columns that can be filtered by, and the kind of each, from the first rows."""
     used = {*layout.texts, layout.title, layout.id}
     names = dict.fromkeys(name for row in rows for name in row.values if name not in used)
     kinds = {name: _kind([row.values.get(name) for row in rows]) for name in names}

@@ -205,7 +205,7 @@ class OwnDocuments:
         if self.passages is None or not is_long(document.content, self.passages.words):
             yield document
             return
-        pieces = list(self.passages.cut(document.text))
+        pieces = list(self.passages.split(document.text))
         for number, piece in enumerate(pieces, start=1):
             name = f"{document.name} ({number} of {len(pieces)})"
             id = document.id and f"{document.id} ({number} of {len(pieces)})"

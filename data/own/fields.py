@@ -20,7 +20,7 @@ TEXT = (
 )
 TITLE = ("title", "name", "headline", "subject", "heading", "product_name", "product_title", "product", "label")
 ID = ("id", "_id", "docid", "doc_id", "document_id", "pid", "uid", "uuid", "sku", "asin", "isbn", "url", "link", "key")
-# Fields that sort into sets nobody would ask for.
+# Fields whose values are not asked for in queries.
 _NO_SET = re.compile(r"(^|_)(id|ids|url|urls|link|links|href|image|images|thumbnail|path|src|source|hash|lang)$")
 
 _DATE = re.compile(r"(?P<year>1[5-9]\d\d|20\d\d)-\d\d?-\d\d?(?:[T ].*)?|\d\d?[/.]\d\d?[/.](?P<last>1[5-9]\d\d|20\d\d)")

@@ -19,10 +19,10 @@ class Passages:
         if not 0 <= self.overlap < self.words:
             raise ValueError(f"passages of {self.words} words cannot overlap by {self.overlap}")
 
-    def cut(self, text: str) -> Iterator[str]:
+    def split(self, text: str) -> Iterator[str]:
         """The passages of a text. One ends with a sentence where a sentence ends in its last third.
 
-        >>> list(Passages(words=4, overlap=1).cut("One two three. Four five six seven."))
+        >>> list(Passages(words=4, overlap=1).split("One two three. Four five six seven."))
         ['One two three.', 'three. Four five six', 'six seven.']
         """
         words = text.split()

@@ -176,7 +176,7 @@ class QueryMaker:
     def _gold(self, template: str, atoms: Sequence[int]) -> Rows | None:
         """The documents that answer; None where the query would be pointless.
 
-        A document that only mentions what is excluded is no gold: nobody can say whether it belongs there.
+        A document that only mentions what is excluded is no gold: whether it belongs there is not known.
         """
         members = [self.sets.members[index] for index in atoms]
         if "or" in TEMPLATES[template] or len(atoms) == 1:

@@ -34,7 +34,7 @@ _LONGEST_NAME, _LONGEST_KIND = 5, 7
 Relations = tuple[tuple[str, str], ...]  # (verb, preposition or "")
 
 
-class Found(NamedTuple):
+class TextWords(NamedTuple):
     """What one text holds. The sets after `capitalised` tell what a word is by its neighbours."""
 
     words: set[str]  # lower case, outside of names
@@ -54,7 +54,7 @@ class Found(NamedTuple):
     head: str | None  # what the text says it is about: "is a 1939 American comedy film"
 
 
-TABLES = tuple(name for name in Found._fields if name != "head")
+TABLES = tuple(name for name in TextWords._fields if name != "head")
 
 
 class _Token(NamedTuple):
@@ -65,7 +65,7 @@ class _Token(NamedTuple):
     ends_name: bool  # a possessive
 
 
-def read_text(text: str, heads: Collection[str] = ()) -> Found:
+def read_text(text: str, heads: Collection[str] = ()) -> TextWords:
     """Everything that a text offers, with kinds of these heads (singular, lower case).
 
     >>> found = read_text("Alien is a 1979 horror film directed by Ridley Scott. The crew meets a monster.", ["film"])
@@ -76,7 +76,7 @@ def read_text(text: str, heads: Collection[str] = ()) -> Found:
     """
     tokens = _tokens(text)
     singular = {form: head for head in heads for form in (head, plural(head))}
-    found = Found(head=_head(tokens), **{name: set() for name in TABLES})
+    found = TextWords(head=_head(tokens), **{name: set() for name in TABLES})
     year = ""  # the first one counts: a remake of 1956 names that of 1929 as well
     relations: Relations = ()  # they hold for all names of a list: "starring A, B and C"
     place, start = 0, True
@@ -112,7 +112,7 @@ def read_text(text: str, heads: Collection[str] = ()) -> Found:
 
 
 def _read_word(
-    tokens: list[_Token], place: int, start: bool, relations: Relations, heads: Collection[str], found: Found
+    tokens: list[_Token], place: int, start: bool, relations: Relations, heads: Collection[str], found: TextWords
 ) -> Relations:
     """Take in a single word, and say which relations still hold after it."""
     token = tokens[place]
@@ -140,7 +140,7 @@ def _read_word(
     return relations
 
 
-def _read_noun(tokens: list[_Token], place: int, found: Found) -> None:
+def _read_noun(tokens: list[_Token], place: int, found: TextWords) -> None:
     """Note a word that ends a noun phrase, and what stands before the phrase."""
     after = tokens[place + 1] if place + 1 < len(tokens) else None
     if after and after.is_word and (after.is_capital or after.lower in DETERMINERS or is_content(after.lower)):

@@ -20,7 +20,7 @@ class AtomSets:
     """Atoms with their documents, and documents with their atoms, all as arrays.
 
     `members[i]` are the documents that surely belong to atom i; `hints[i]` adds those that merely mention its words,
-    so that nobody can say whether they belong.
+    and may or may not belong to it.
     """
 
     def __init__(self, atoms: Sequence[Atom], members: Sequence[Rows], hints: Sequence[Rows], documents: int):

@@ -11,7 +11,7 @@ from pathlib import Path
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.records import Record
 
-from .base import About, Found, VectorStore, merged
+from .base import About, StoreHit, VectorStore, merged
 from .file_store import FileStore
 from .where import parse_filter
 from .writing import copy_documents, index_documents
@@ -19,8 +19,8 @@ from .writing import copy_documents, index_documents
 __all__ = [
     "About",
     "FileStore",
-    "Found",
     "Record",
+    "StoreHit",
     "VectorStore",
     "copy_documents",
     "index_documents",

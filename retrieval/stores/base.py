@@ -49,7 +49,7 @@ class About:
         return cls(model_fingerprint(model.encoder, "document"), size, name, dict(fields), source)
 
 
-class Found(NamedTuple):
+class StoreHit(NamedTuple):
     """A document that a search has found, its score and its vector."""
 
     score: float
@@ -92,12 +92,12 @@ class VectorStore(ABC):
     def count(self, where: str | Filter | None = None) -> int: ...
 
     @abstractmethod
-    def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[Found]]:
+    def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
         """For each vector the k documents of the highest dot product that pass the filter, best first."""
 
     @abstractmethod
     def _lock(self, wait: float) -> None:
-        """Become the only writer, or raise a RetrievalError after so many seconds."""
+        """Become the only writer, or raise a RetrievalError after `wait` seconds."""
 
     @abstractmethod
     def _unlock(self) -> None: ...
@@ -143,7 +143,7 @@ class VectorStore(ABC):
                 f"not of {name or 'the default encoder'}; use that model, or make a new store with this one"
             )
 
-    def search(self, vectors: npt.ArrayLike, k: int = 10, where: str | Filter | None = None) -> list[list[Found]]:
+    def search(self, vectors: npt.ArrayLike, k: int = 10, where: str | Filter | None = None) -> list[list[StoreHit]]:
         """The k best documents of each query: (Q, D), or (Q, K, D) for queries with alternatives, all in one call."""
         asked = np.asarray(vectors, dtype=np.float32)
         about = self.about()
@@ -176,12 +176,12 @@ class VectorStore(ABC):
             self._unlock()
 
 
-def merged(rankings: Sequence[Sequence[Found]], k: int) -> list[Found]:
+def merged(rankings: Sequence[Sequence[StoreHit]], k: int) -> list[StoreHit]:
     """The rankings of a query's alternatives as one: a document's score is the largest that it has in any of them.
 
     `neighbours.merge_vectors` is the same for rows of an array.
     """
-    best: dict[str, Found] = {}
+    best: dict[str, StoreHit] = {}
     for found in (found for ranking in rankings for found in ranking):
         if found.record.id not in best or best[found.record.id].score < found.score:
             best[found.record.id] = found

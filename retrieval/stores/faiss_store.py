@@ -38,7 +38,7 @@ class FaissStore(FileStore):
         return self._faiss(now).search(vectors, k, None if allowed.all() else allowed)
 
     def _faiss(self, now: Snapshot) -> FaissIndex:
-        """The index of these segments: the one at hand or on disk, extended or made anew."""
+        """The index of these segments: the one in memory or on disk, extended; else a new one."""
         names = [segment.name for segment in now.segments]
         if self._loaded is not None and self._loaded[0] == names:
             return self._loaded[1]

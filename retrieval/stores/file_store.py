@@ -32,7 +32,7 @@ from boolbert.retrieval.neighbours import QUERY_BLOCK, best_of, dot_products
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.shards import SHARD_SIZE
 
-from .base import About, Array, Found, VectorStore
+from .base import About, Array, StoreHit, VectorStore
 from .where import Filter, Mask, NumberColumn, TextColumn, fitted_filter, matching
 
 LOCK = ".lock"
@@ -225,14 +225,14 @@ class FileStore(VectorStore):
                 self._write(now.about, kept, gone, now.next)
             return len(rows)
 
-    def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[Found]]:
+    def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
         return self._read(lambda now: self._search(now, vectors, k, where))
 
-    def _search(self, now: Snapshot, vectors: Array, k: int, where: Filter | None) -> list[list[Found]]:
+    def _search(self, now: Snapshot, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
         if not len(now):
             return [[] for _ in vectors]
         allowed = now.allowed(where)
-        found: list[list[Found]] = []
+        found: list[list[StoreHit]] = []
         for start in range(0, len(vectors), QUERY_BLOCK):
             scores, rows = self._best(now, vectors[start : start + QUERY_BLOCK], k, allowed)
             found += [self._found(now, *ranking) for ranking in zip(scores, rows, strict=True)]
@@ -250,13 +250,13 @@ class FileStore(VectorStore):
 
         return best_of(allowed_only, len(now), k)
 
-    def _found(self, now: Snapshot, scores: Array, rows: npt.NDArray[np.int64]) -> list[Found]:
+    def _found(self, now: Snapshot, scores: Array, rows: npt.NDArray[np.int64]) -> list[StoreHit]:
         found = []
         for score, row in zip(scores.tolist(), rows.tolist(), strict=True):
             if row >= 0 and np.isfinite(score):
                 segment, inside = now.at(row)
                 vector = np.array(segment.index.vectors[inside : inside + 1][0], np.float32)
-                found.append(Found(score, segment.record(inside), vector))
+                found.append(StoreHit(score, segment.record(inside), vector))
         return found
 
     def _read(self, read: Callable[[Snapshot], T]) -> T:
@@ -271,7 +271,7 @@ class FileStore(VectorStore):
         raise AssertionError
 
     def snapshot(self) -> Snapshot:
-        """The store as it is now; opened anew only where a writer has changed it."""
+        """The store as it is now; opened again only where a writer has changed it."""
         stamp, old = self._stamp(), self._snapshot
         if old is not None and old[0] == stamp:
             return old[1]

@@ -1,6 +1,6 @@
 """Milvus as a store: a file (Milvus Lite, `films.db`), a server or a cluster (`http://host:19530`), the same calls.
 
-A record has a vector, its document and its fields as JSON. Fields of numbers have a column of their own besides, which
+A record has a vector, its document and its fields as JSON. Fields of numbers also have a column of their own, which
 filters much faster. What the vectors are, and of which encoder, stands in the collection's properties.
 """
 
@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from boolbert.core.environment import log_level
 from boolbert.core.errors import BoolBertError, RetrievalError, optional
 from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.records import LONGEST_ID, Record
 
-from .base import WAIT, About, Array, Found, VectorStore
+from .base import WAIT, About, Array, StoreHit, VectorStore
 from .where import Filter, fitted_filter, milvus_expression
 
 PROPERTY, COLUMNS = "boolbert.about", "boolbert.columns"
@@ -30,6 +31,7 @@ MOST_COLUMNS = 48  # of 64 that Milvus allows
 MOST_FOUND = 16_384  # Milvus's limit, of a search and of a query
 _ROWS = 1000  # of one call: what is sent must stay below 64 MB
 _FIELDS = ["id", "document", "digest", "title", "text", "fields", "vector"]
+_LOGGERS = ("pymilvus", "milvus_lite", "grpc._server")  # they print a traceback for an error that is one line here
 _NAME = re.compile(r"[A-Za-z_]\w{0,254}", re.ASCII)
 
 
@@ -63,12 +65,6 @@ class MilvusStore(VectorStore):
         if self.is_local and not Path(uri).absolute().parent.is_dir():
             raise RetrievalError(f"{uri}: its folder does not exist; make it first")
         self._milvus = optional("pymilvus", "pymilvus", "milvus")
-        for library in (
-            "pymilvus",
-            "milvus_lite",
-            "grpc._server",
-        ):  # they print a traceback for what is told in one line here
-            logging.getLogger(library).setLevel(logging.CRITICAL)
         if self.is_local:
             optional("milvus_lite", "milvus-lite", "milvus")
         self._client = self._connect(token, wait)
@@ -78,7 +74,8 @@ class MilvusStore(VectorStore):
         end = time.monotonic() + wait
         while True:
             try:
-                return self._milvus.MilvusClient(uri=self._uri, token=token or "", timeout=wait)
+                with log_level(logging.CRITICAL, *_LOGGERS):
+                    return self._milvus.MilvusClient(uri=self._uri, token=token or "", timeout=wait)
             except Exception as error:  # not only Milvus's own: also gRPC's
                 if self.is_local and Path(self._uri).exists() and time.monotonic() < end:
                     time.sleep(0.2)
@@ -134,7 +131,7 @@ class MilvusStore(VectorStore):
                 self.collection,
                 schema=schema,
                 index_params=index,
-                consistency_level="Strong",  # who has added a document finds it
+                consistency_level="Strong",  # a document can be found as soon as it is added
                 properties={PROPERTY: json.dumps(asdict(about)), COLUMNS: json.dumps(columns)},
             )
 
@@ -206,7 +203,7 @@ class MilvusStore(VectorStore):
             )
         return int(rows[0]["count(*)"])
 
-    def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[Found]]:
+    def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
         if k > MOST_FOUND:
             raise RetrievalError(f"Milvus finds at most {MOST_FOUND:,} documents at once, got k={k:,}")
         with self._told():
@@ -236,18 +233,19 @@ class MilvusStore(VectorStore):
     def _told(self) -> Iterator[None]:
         """What Milvus raises, as one line."""
         try:
-            yield
+            with log_level(logging.CRITICAL, *_LOGGERS):
+                yield
         except BoolBertError:
             raise
         except self._milvus.MilvusException as error:
             raise RetrievalError(f"{self.name}: Milvus says: {_short(error)}") from error
 
 
-def _found(hit: Any) -> Found:
+def _found(hit: Any) -> StoreHit:
     row = hit["entity"]
     fields = {name: tuple(value) if isinstance(value, list) else float(value) for name, value in row["fields"].items()}
     record = Record(hit["id"], row["title"], row["text"], fields, row["document"], row["digest"])
-    return Found(float(hit["distance"]), record, np.asarray(row["vector"], np.float32))
+    return StoreHit(float(hit["distance"]), record, np.asarray(row["vector"], np.float32))
 
 
 def _json(value: Any) -> Any:

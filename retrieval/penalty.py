@@ -1,8 +1,9 @@
-"""Queries that keep what they exclude apart, in a form that any search can use.
+"""Queries with a penalty for documents that are similar to what the query excludes, in a form that any search can use.
 
 A document d of length 1 scores max_k v_k.d - w max(0, b.d - t): v_k are the query's vectors, b is what it excludes, and
-what is nearer to b than t loses. Written with [d; 1], that is the largest product with all rows but the last, less the
-product with the last where it is positive. So w and t are a part of the vectors, and learn through them.
+a document whose cosine with b is above t loses w times the difference. Written with [d; 1], that is the largest product
+with all rows but the last, less the product with the last where it is positive. So w and t are a part of the vectors,
+and learn through them.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,45 +18,43 @@ from torch.nn import functional as F
 FEW_ROWS = 3
 
 
-def two_sided(vectors: Tensor, excluded: Tensor, penalty: Tensor) -> Tensor:
-    """The rows of queries: (B, K, D), (B, D) and w and t, (B, 2) -> (B, K + 1, D + 1)."""
+def penalised_query(vectors: Tensor, excluded: Tensor, penalty: Tensor) -> Tensor:
+    """Queries as one tensor: (B, K, D), (B, D), and w and t, (B, 2) -> (B, K + 1, D + 1)."""
     last = torch.cat([F.normalize(excluded.float(), dim=-1), -penalty[:, 1:]], -1) * penalty[:, :1]
     return torch.cat([F.pad(F.normalize(vectors.float(), dim=-1), (0, 1)), last.unsqueeze(1)], 1)
 
 
-def is_two_sided(queries: Any, documents: Any) -> bool:
-    """Whether queries are such rows, for documents of this size."""
+def has_penalty(queries: Any, documents: Any) -> bool:
+    """Whether queries are what `penalised_query` gives, for documents of this size."""
     return len(queries.shape) == 3 and queries.shape[-1] == documents.shape[-1] + 1
 
 
-def first_side(queries: Any) -> Any:
-    """The vectors without what is excluded, with which no document's product is below its score: (B, K, D)."""
+def wanted_vectors(queries: Any) -> Any:
+    """The queries without their penalty, (B, K, D): no document's product with them is below its score."""
     return queries[:, :-1, :-1]
 
 
-def two_sided_scores(queries: Tensor, documents: Tensor) -> Tensor:
+def penalised_scores(queries: Tensor, documents: Tensor) -> Tensor:
     """The scores of documents of length 1: (B, K + 1, D + 1), (N, D) -> (B, N).
 
-    >>> query = two_sided(torch.tensor([[[1.0, 0.0]]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[0.5, 0.4]]))
-    >>> two_sided_scores(query, torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]))
+    >>> query = penalised_query(torch.tensor([[[1.0, 0.0]]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[0.5, 0.4]]))
+    >>> penalised_scores(query, torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]))
     tensor([[ 1.0000,  0.7000, -0.3000]])
     """
     vectors, shift = queries[..., :-1], queries[:, -1, -1:]
     if not torch.is_grad_enabled() and not vectors[:, -1].any():  # less work where nothing is excluded
         return products(vectors[:, :-1], documents).amax(1)
-    return joined_scores(products(vectors, documents), shift)
+    return subtract_penalty(products(vectors, documents), shift)
 
 
-def joined_scores(found: Tensor, shift: Tensor | float) -> Tensor:
-    """The scores from the products of all rows but their last column, `shift`: (B, K + 1, N) -> (B, N)."""
+def subtract_penalty(found: Tensor, shift: Tensor | float) -> Tensor:
+    """Scores from the documents' products with all rows, (B, K + 1, N) -> (B, N); `shift` is the rows' last column."""
     return found[:, :-1].amax(1) - (found[:, -1] + shift).clamp_min(0)
 
 
 def products(queries: Tensor, documents: Tensor) -> Tensor:
-    """All dot products, (B, K, D), (N, D) -> (B, K, N), by one product: the documents are read once for all rows.
-
-    But where a processor's library is slow at narrow products, and there are few rows, one after the other.
-    """
+    """All dot products, (B, K, D), (N, D) -> (B, K, N). One matrix product reads the documents once for all rows; a few
+    rows are multiplied one after the other where the processor's library is slow at narrow products."""
     rows = queries.flatten(0, 1)
     has_few = 0 < len(rows) <= FEW_ROWS
     if has_few and documents.device.type == "cpu" and not torch.backends.mkl.is_available():
@@ -72,7 +71,7 @@ def ask_deeper(
     depth: int,
     deepest: int,
 ) -> list[list[tuple[float, Any]]]:
-    """The k best documents of each query, with their scores, from a search that sorts by something else.
+    """The k best documents of each query, with their scores, from a search that sorts without their penalty.
 
     look(numbers, depth) searches for these queries. For each it gives the documents, their scores, and a bound: no
     document that is not among them scores more; None if there are no others. More are looked at until none of the

@@ -11,7 +11,7 @@ from torch.testing import assert_close
 
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.neighbours import top_k
-from boolbert.retrieval.two_sided import ask_deeper, products, two_sided, two_sided_scores
+from boolbert.retrieval.penalty import ask_deeper, penalised_query, penalised_scores, products
 from boolbert.sentence_boolbert import load_dual_encoder, with_operators
 from boolbert.train.dual_encoder import DualEncoder, both_forms, contrastive_loss, searched_with
 from boolbert.train.retrieval import RetrievalArguments
@@ -40,8 +40,8 @@ def test_the_scores_are_those_of_loops():
     penalty[3, 0] = 0.0  # nothing is excluded
     documents = unit(random.normal(size=(40, 8)))
     given = (torch.from_numpy(part).float() for part in (wanted, excluded, penalty))
-    rows = two_sided(*given)
-    found = two_sided_scores(rows, torch.from_numpy(documents).float()).numpy()
+    rows = penalised_query(*given)
+    found = penalised_scores(rows, torch.from_numpy(documents).float()).numpy()
     for query in range(5):
         expected = slow_scores(wanted[query], excluded[query], *penalty[query], documents)
         np.testing.assert_allclose(found[query], expected, atol=1e-5)
@@ -59,7 +59,7 @@ def model(tmp_path, lively, tiny_config, tokenizer):
 def test_a_query_by_hand_scores_as_a_search_does(model):
     documents = encode_inputs(model, DOCUMENTS, "document", 8)
     queries = encode_inputs(model, with_operators(QUERIES, OPERATORS), "query", 8)
-    found = two_sided_scores(torch.from_numpy(queries), torch.from_numpy(documents)).numpy()
+    found = penalised_scores(torch.from_numpy(queries), torch.from_numpy(documents)).numpy()
     parts = model.encode_query_parts(QUERIES, operators=OPERATORS)
     for row, one in enumerate(parts):
         np.testing.assert_allclose(one.scores(documents), found[row], atol=1e-5)
@@ -77,7 +77,7 @@ def test_a_query_by_hand_scores_as_a_search_does(model):
     )
     rows = torch.from_numpy(encode_inputs(model, some, "query", 8))
     expected = np.stack([one.scores(documents) for one in found])
-    np.testing.assert_allclose(two_sided_scores(rows, torch.from_numpy(documents)).numpy(), expected, atol=1e-5)
+    np.testing.assert_allclose(penalised_scores(rows, torch.from_numpy(documents)).numpy(), expected, atol=1e-5)
 
 
 def test_a_query_that_excludes_nothing_scores_as_its_vector_to_the_bit(model):
@@ -89,7 +89,7 @@ def test_a_query_that_excludes_nothing_scores_as_its_vector_to_the_bit(model):
     assert apart.shape[1:] == (together.shape[1] + 1, together.shape[2] + 1)
     assert not apart[:, -1].any()
     expected = torch.stack([rows @ documents.T for rows in together.unbind(1)]).amax(0)
-    torch.testing.assert_close(two_sided_scores(apart, documents), expected, rtol=0, atol=0)
+    torch.testing.assert_close(penalised_scores(apart, documents), expected, rtol=0, atol=0)
 
 
 def test_both_forms_of_a_query_learn(lively, tiny_config, tokenizer):
@@ -112,7 +112,7 @@ def test_both_forms_of_a_query_learn(lively, tiny_config, tokenizer):
     torch.testing.assert_close(searched_with(found, documents), apart)
     alone = [
         torch.nn.functional.cross_entropy(scores / 0.2, targets)
-        for scores in ((composed @ documents.T).amax(1), two_sided_scores(apart, documents))
+        for scores in ((composed @ documents.T).amax(1), penalised_scores(apart, documents))
     ]
     torch.testing.assert_close(loss(), (alone[0] + alone[1]) / 2)
 
