@@ -13,11 +13,28 @@ from .denials import Denial, Span, find_denials, may_deny, small_letters
 SHORTEST = 3  # words of a clause, unless the words beside it do not deny as it does
 CONTENT = 2  # words with a meaning that what stands beside a denial needs to be a clause of its own
 
-_ABBREVIATIONS = (
-    *("st", "mr", "mrs", "ms", "dr", "jr", "sr", "vs", "no", "vol", "mt", "prof", "gen", "rev", "co", "inc", "ltd"),
-    *("e.g", "i.e", "etc", "approx", "ca", "cf", "min", "max", "fig", "dept", "est", "oz", "lb", "tbsp", "tsp", "sq"),
+# A full stop behind these ends no sentence: behind a title or an initial in no case, behind the others unless a capital
+# letter follows.
+_TITLES = ("st", "mr", "mrs", "ms", "dr", "prof", "gen", "rev", "mt", "no", "vs")
+_SHORTENED = (
+    "jr",
+    "sr",
+    "vol",
+    "co",
+    "inc",
+    "ltd",
+    "etc",
+    "approx",
+    "ca",
+    "cf",
+    "min",
+    "max",
+    "fig",
+    "oz",
+    "tbsp",
+    "tsp",
 )
-_ABBREVIATION = re.compile(rf"(?:\b[^\W\d_]|\b(?:{'|'.join(map(re.escape, _ABBREVIATIONS))}))\Z", re.IGNORECASE)
+_ABBREVIATION = re.compile(rf"(?<![\w'’])(?:(?P<title>[^\W\d_]|{'|'.join(_TITLES)})|{'|'.join(_SHORTENED)})\Z")
 # Every alternative begins with a character of its own, which makes the search fast.
 _CLOSING = r"[\"'”’)\]]*"
 _BREAK = re.compile(
@@ -26,6 +43,7 @@ _BREAK = re.compile(
     rf"|(?P<weak>,(?=\s)(?:\s+(?:and|but|while|whereas|yet)\b)?"
     rf"|a(?<=\sa)nd(?=\s)|b(?<=\sb)ut(?=\s)|w(?<=\sw)h(?:ile|ereas)(?=\s))"
 )
+_LETTER = re.compile(r"\w")
 _CONTENT = re.compile(
     r"\b(?!(?:the|and|but|with|that|this|which|its|are|was|were|has|have|had|for|from|you|your|our|their|his|her|they|it"
     r"|it's|is|be|been|will|can|may|also|very|there|here|who|some|any|all|both|each|than|then|when|where|into|onto|of|"
@@ -59,25 +77,24 @@ def split_clauses(text: str) -> list[Clause]:
         if match["weak"]:
             weak.append(match.span())
             continue
-        if match["stop"] and _ABBREVIATION.search(text, max(0, match.start() - 8), match.start()):
-            rest = text[match.end() :].lstrip()[:1]
-            if rest and not (rest.isupper() and not _initial(text, match.start())):
-                continue
+        if match["stop"] and _goes_on(text, small, *match.span()):
+            continue
         clauses += _sentence(small, start, match.start(), weak, denies)
         start, weak = match.end(), []
     clauses += _sentence(small, start, len(text), weak, denies)
     return clauses
 
 
-def _initial(text: str, position: int) -> bool:
-    """Whether a full stop may stand behind an initial or a title, which a name in capitals follows: "John B. Murphy"."""
-    word = text[:position].rsplit(None, 1)[-1] if position else ""
-    return len(word) == 1 or word.lower() in ("st", "mr", "mrs", "ms", "dr", "prof", "gen", "rev", "mt", "no")
+def _goes_on(text: str, small: str, start: int, end: int) -> bool:
+    """Whether the sentence goes on behind the full stop at `start`: "John B. Murphy", "approx. 5 km"."""
+    abbreviation = _ABBREVIATION.search(small, max(0, start - 8), start)
+    following = text[end : end + 8].lstrip()[:1]
+    return bool(abbreviation and following and (abbreviation["title"] or not following.isupper()))
 
 
 def _sentence(small: str, start: int, end: int, weak: list[Span], denies: bool) -> list[Clause]:
     """The clauses of one sentence."""
-    if not small[start:end].strip():
+    if not _LETTER.search(small, start, end):
         return []
     denials = find_denials(small, start, end) if denies else []
     breaks = [span for span in weak if not any(denial.start < span[1] and span[0] < denial.end for denial in denials)]
@@ -87,7 +104,7 @@ def _sentence(small: str, start: int, end: int, weak: list[Span], denies: bool) 
     pieces: list[Span] = []
     left = start
     for before, after in [*breaks, (end, end)]:
-        if small[left:before].strip():
+        if _LETTER.search(small, left, before):
             pieces.append((left, before))
         left = max(left, after)
     return [_clause(small, *piece, denials) for piece in _joined(small, pieces, denials)]

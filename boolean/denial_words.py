@@ -28,6 +28,7 @@ class DenialWords:
     persons: frozenset[str]  # "for those who do not eat meat" says nothing about meat
     auxiliaries: frozenset[str]
     pronouns: frozenset[str]
+    subject_pronouns: frozenset[str]  # begin another clause
     articles: frozenset[str]
     prepositions: frozenset[str]  # end the thing that is denied
     joins: frozenset[str]  # end whatever is denied
@@ -61,7 +62,7 @@ ENGLISH = DenialWords(
         "gluten dairy nut nuts peanut sugar fat egg soy soya lactose wheat grain meat alcohol caffeine oil salt smoke "
         "pain rust bpa paraben fragrance latex pet cruelty additive yeast"
     ),
-    not_free=_words("toll duty hands scot care royalty post hassle risk worry rent trouble stress fancy foot"),
+    not_free=_words("toll duty hands scot care royalty hassle risk worry rent trouble stress"),
     not_less=_words(
         "unless regardless nevertheless nonetheless less bless noblesse wireless stainless seamless endless countless "
         "timeless priceless restless reckless ruthless careless helpless homeless breathless flawless effortless "
@@ -69,17 +70,17 @@ ENGLISH = DenialWords(
         "hapless tireless boundless groundless nameless senseless speechless ageless peerless matchless dauntless "
         "heartless mindless motionless penniless pointless powerless spotless faultless thoughtless tasteless "
         "weightless merciless shameless contactless voiceless jobless shapeless numberless lawless sleepless dateless "
-        "topless bottomless aimless heedless guileless blameless artless soulless spineless nonethless lifeless "
+        "topless bottomless aimless heedless guileless blameless artless soulless spineless lifeless "
         "defenseless defenceless meaningless cheerless joyless hairless thankless fruitless wordless feckless "
-        "regardless valueless unbless coverless selfless"
+        "valueless"
     ),
     not_non=_words(
         "fiction fictional profit profits linear binary verbal partisan sequitur disclosure government governmental "
-        "brainer nonsense frills one show shows go fly man-s existent compete commissioned league"
+        "brainer nonsense frills one show shows go fly existent compete commissioned league"
     ),
     harmless=(
         r"not (?:only|just|merely|simply|solely|to mention|least|least because|until|unlike|uncommon(?:ly)?|unusual|"
-        r"surprisingly|necessarily|always|all|every|everyone|everything|everybody|unheard|so much|far|long after|"
+        r"surprisingly|necessarily|always|all|every|everyone|everything|everybody|unheard|so much|far|long after|since|"
         r"without|that|withstanding|exactly|once but)",
         r"no (?:longer|more|fewer|less|later|earlier|sooner|bigger|larger|smaller|higher|lower|older|younger|taller|"
         r"shorter|heavier|thicker|wider|thinner|better|worse|stronger|deeper) than",
@@ -95,6 +96,7 @@ ENGLISH = DenialWords(
         r"(?:do|does|did|go|goes|going) without saying",
         r"(?:can ?not|can[’']t|couldn[’']t|could not) (?:wait|help|go wrong|fail|be (?:better|happier|easier|more|"
         r"simpler|faster|denied|overstated)|recommend|praise|get enough|be beaten|stress enough)",
+        r"(?:could not|couldn[’']t) have been (?:more|better|easier|happier|nicer)",
         r"(?:do not|don[’']t|dont) (?:miss|forget|hesitate|worry|let|be (?:fooled|put off|afraid|surprised)|just|"
         r"only|panic|wait)",
         r"free (?:of charge|of cost)|free from (?:\d|january|february|march|april|may|june|july|august|september|"
@@ -117,6 +119,7 @@ ENGLISH = DenialWords(
         "isn't aren't wasn't weren't 's 're"
     ),
     pronouns=_words("it they he she we you i there this these that those them him her us who which what"),
+    subject_pronouns=_words("it they he she we i there"),
     articles=_words("a an the its his her their our your my"),
     prepositions=_words(
         "in on at by with during after before from inside near per under over between among across around within "

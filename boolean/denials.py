@@ -201,6 +201,8 @@ class _Sentence:
                 begin = after
         while begin < len(words) and self._follows(begin) and words[begin].text in WORDS.light:
             begin += 1
+        if begin < len(words) and words[begin].text in WORDS.joins:
+            return None
         index, in_list = begin, False
         while index < min(len(words), begin + LONGEST):
             word = words[index].text
@@ -216,7 +218,7 @@ class _Sentence:
                     continue
                 if word in WORDS.joins or (things and word in WORDS.prepositions | WORDS.auxiliaries):
                     break
-                if word in WORDS.pronouns or word in ("without", "instead", "rather"):
+                if word in WORDS.subject_pronouns or word in ("without", "instead", "rather"):
                     break
             index += 1
         last = index
@@ -233,12 +235,15 @@ class _Sentence:
         """Whether an "and" joins one more denied thing: one bare word, or a few behind "without"."""
         rest = 0
         for place in range(index + 1, len(self.words)):
-            if not self._follows(place) or self.words[place].text in WORDS.joins:
+            if not self._follows(place):
                 break
-            if self.words[place].text in _OPENS_ITEM:
-                if rest == 0 or not lists:
+            word = self.words[place].text
+            if word in _OPENS_ITEM:
+                if not lists or (rest == 0 and word not in WORDS.articles):
                     return False
-                break
+                if rest:
+                    break
+                continue
             rest += 1
         return 0 < rest <= (3 if lists else 1)
 
