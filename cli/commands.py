@@ -118,6 +118,7 @@ def search(options: Namespace) -> None:
     _check_query(options)
 
     from boolbert.search.quick import keep, quick_searcher
+    from boolbert.search.reading import CUT
 
     # A store, a filter, a hybrid or sentences need more than the stored program.
     is_simple = not (options.store or options.collection or options.where or options.hybrid or options.look_into)
@@ -127,6 +128,8 @@ def search(options: Namespace) -> None:
     searcher = quick or _searcher(options)
     limits = {**_limits(options), "where": options.where, "hybrid": options.hybrid, "look_into": options.look_into}
     answer = searcher.search(options.query, options.k, operators, **limits)
+    if answer.reading.truncated:
+        _say(f"note: {CUT}")
     if options.json:
         print_json({"model": searcher.model.name, **answer.as_json()})
     else:
