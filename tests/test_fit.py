@@ -195,7 +195,7 @@ def test_documents_that_change_during_training_are_refused(tmp_path, tiny, monke
         ({}, None),
         ({"mrr@10": 0.4996}, None),  # the same in three digits
         ({"recall@100": 0.4, "negated": 0.6}, "worse in Recall@100 and excluded in the top R than before; --keep 0.85"),
-        ({"r_precision": 0.4, "negated": 0.1}, "worse in R-precision than before; look at the queries"),
+        ({"r_precision": 0.4, "negated": 0.1}, "worse in R-precision than before; look at what it"),
     ],
 )
 def test_the_table_says_where_training_made_it_worse_and_what_to_do(tmp_path, fitted, after, line):

@@ -292,7 +292,7 @@ def notes_of(folder: Path, made: Made, before: dict[str, float], after: dict[str
     worse = [SHOWN[name] for name in worse_lines(before, after)]
     if worse:
         remedy = (
-            f"look at the queries it learned from ({folder / MADE / 'train.jsonl'}), bring more documents or name fields "
+            f"look at what it learned from ({folder / MADE / 'train.jsonl'}), bring more documents or name fields "
             "with --atoms; `boolbert index` makes an index for the model as it was"
             if SHOWN["r_precision"] in worse
             else f"--keep {(1 + keep) / 2:.2g} and a new folder keep more of the model as it was"
@@ -304,7 +304,8 @@ def notes_of(folder: Path, made: Made, before: dict[str, float], after: dict[str
 def worse_lines(before: dict[str, float], after: dict[str, float]) -> list[str]:
     """The lines of the table in which a figure is worse after training, as far as its digits show.
 
-    >>> worse_lines({"mrr@10": 0.5, "recall@20": 0.5, "negated": 0.1}, {"mrr@10": 0.4, "recall@20": 0.4999, "negated": 0.2})
+    >>> before = {"mrr@10": 0.5, "recall@20": 0.5, "negated": 0.1}
+    >>> worse_lines(before, {"mrr@10": 0.4, "recall@20": 0.4999, "negated": 0.2})
     ['mrr@10', 'negated']
     """
     gains = {name: round(after[name], 3) - round(before[name], 3) for name in SHOWN if name in before and name in after}
