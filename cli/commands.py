@@ -118,6 +118,7 @@ def search(options: Namespace) -> None:
     _check_query(options)
 
     from boolbert.search.quick import keep, quick_searcher
+    from boolbert.search.reading import CUT
 
     # A store, a filter, a hybrid or sentences need more than the stored program.
     is_simple = not (options.store or options.collection or options.where or options.hybrid or options.look_into)
@@ -127,6 +128,8 @@ def search(options: Namespace) -> None:
     searcher = quick or _searcher(options)
     limits = {**_limits(options), "where": options.where, "hybrid": options.hybrid, "look_into": options.look_into}
     answer = searcher.search(options.query, options.k, operators, **limits)
+    if answer.reading.truncated:
+        _say(f"note: {CUT}")
     if options.json:
         print_json({"model": searcher.model.name, **answer.as_json()})
     else:
@@ -169,6 +172,8 @@ def serve(options: Namespace) -> None:
         raise BoolBertError(f"--rate must be at least 1, got {options.rate}")
     if options.port is not None and not 1 <= options.port <= 65535:
         raise BoolBertError(f"--port must be a number from 1 to 65535, got {options.port}")
+    if options.trusted_proxy is not None:
+        _check_addresses(options.trusted_proxy)
     optional("gradio", "gradio", "serve")
 
     from boolbert.serve.engine import Engine
@@ -187,7 +192,19 @@ def serve(options: Namespace) -> None:
     except (BoolBertError, OSError) as error:  # the page says it too, and looks again on every search
         _say(f"boolbert: error: {error}")
     examples = options.example or (() if options.index or options.store else EXAMPLES)
-    open_page(engine, examples, host=options.host, port=options.port)
+    open_page(engine, examples, host=options.host, port=options.port, trusted_proxy=options.trusted_proxy)
+
+
+def _check_addresses(text: str) -> None:
+    from ipaddress import ip_network
+
+    for part in text.split(","):
+        try:
+            ip_network(part.strip(), strict=False)
+        except ValueError:
+            raise BoolBertError(
+                f"--trusted-proxy must be an address such as 10.0.0.7, or a network such as 10.0.0.0/8; got {text!r}"
+            ) from None
 
 
 def demo(options: Namespace) -> None:

@@ -161,6 +161,11 @@ def _add_serve(add) -> None:
     command.add_argument(
         "--rate", type=int, default=120, metavar="N", help="searches a minute of one address (%(default)s)"
     )
+    command.add_argument(
+        "--trusted-proxy",
+        metavar="ADDRESS",
+        help="the proxy in front of it, whose X-Forwarded-For tells the address for --rate; no one's if not given",
+    )
     _add_model(command, json=False)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from boolbert.core.errors import BoolBertError, shorten
 
 DAY = 86_400  # seconds
+FILES = "files"  # how the folder is called that `whole_files` fills
 
 
 def cache_root() -> Path:
@@ -48,7 +49,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     aside = Path(name)
     try:
         yield aside
-        os.chmod(aside, 0o666 & ~_umask())  # mkstemp's files are readable by their owner alone
+        set_modes(aside)
         os.replace(aside, path)
     finally:
         aside.unlink(missing_ok=True)
@@ -63,7 +64,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=_aside_prefix(path)))
     try:
         yield aside
-        os.chmod(aside, 0o777 & ~_umask())
+        set_modes(aside)
         try:
             aside.rename(path)
         except OSError:
@@ -71,6 +72,32 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
                 raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def whole_files(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """The same for the files of a folder that holds others too: fill the folder this gives, whose files are moved there
+    one by one when all of them are written."""
+    folder = Path(folder)
+    delete_leftovers(folder / FILES)
+    aside = Path(tempfile.mkdtemp(dir=folder, prefix=_aside_prefix(folder / FILES)))
+    try:
+        yield aside
+        set_modes(aside)
+        for file in sorted(file for file in aside.rglob("*") if file.is_file()):
+            target = folder / file.relative_to(aside)
+            target.parent.mkdir(exist_ok=True)
+            os.replace(file, target)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def set_modes(path: Path) -> None:
+    """Give a file, or a folder with all that is in it, the mode of any new one: temporary files, and those that
+    safetensors writes, are readable by their owner alone."""
+    mask = _umask()
+    for each in (path, *path.rglob("*")) if path.is_dir() else (path,):
+        os.chmod(each, (0o777 if each.is_dir() else 0o666) & ~mask)
 
 
 def delete_leftovers(path: Path) -> None:

@@ -11,7 +11,7 @@ import torch
 from boolbert.boolean import OPERATORS, multi_hot
 from boolbert.core.errors import RetrievalError
 
-from .reading import QueryReading, Span, per_word
+from .reading import CUT, QueryReading, Span, per_word
 from .searcher import Answer, BoolSearcher, Hit, token_words
 
 DEPTH = 100  # how far down the other ranking a document is looked for
@@ -96,7 +96,7 @@ class Explanation:
         if not self.trained:
             notes.append("The Boolean parts of this model are untrained: it reads nothing yet, and is plain BERT.")
         if self.reading.truncated:
-            notes.append("The query is longer than the model reads; its last words were cut off.")
+            notes.append(CUT)
         if not self.operators:
             notes.append("No operator is on: this is plain BERT.")
         elif "not" in self.operators and not self.reading.excluded and self.trained:

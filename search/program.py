@@ -68,6 +68,10 @@ class Program:
         rows = (found.ids, found.attention_mask, found.type_ids)
         return {name: torch.tensor([row]) for name, row in zip(TOKENS, rows, strict=True)} | {SPANS: found.offsets}
 
+    def cuts(self, query: str) -> bool:
+        """Whether a query is longer than the model reads."""
+        return bool(self._tokenizer.encode(self._prompt + query).overflowing)
+
     def __call__(
         self,
         tokens: dict[str, Any],

@@ -14,6 +14,7 @@ from boolbert.boolean import OPERATORS, find_cues
 # A word is a run of letters with its apostrophes; every other sign stands alone, so that "non-" can be a cue.
 _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 IS_CUE = 0.5
+CUT = "The query is longer than the model reads; the rest of it was cut off."
 # Blue, green and vermilion, which people who are colour-blind can tell apart too.
 COLOURS = {"and": (0, 114, 178), "or": (0, 158, 115), "not": (213, 94, 0)}
 

@@ -247,7 +247,7 @@ class BoolSearcher:
                 raise RetrievalError(
                     f"excluded cannot be given: the query encoder of {self.model.name} is no Bool-BERT"
                 )
-            return QueryReading(query, (), NOBODY, tuple(words_of(query))), None
+            return QueryReading(query, (), NOBODY, tuple(words_of(query)), truncated=self._is_cut(query)), None
         decided_by = CALLER if labels is not None else MODEL
         if labels is None and not self.model.trained:
             labels, decided_by = multi_hot(operators_of(query)), LEXICON
@@ -269,7 +269,7 @@ class BoolSearcher:
         if not_scope is not None:
             roles = [word._replace(excluded=number in (excluded or ())) for number, word in enumerate(roles)]
         reading = QueryReading(
-            query, names, decided_by, tuple(roles), truncated=len(read) < len(words), not_scope=not_scope
+            query, names, decided_by, tuple(roles), truncated=self._is_cut(query), not_scope=not_scope
         )
         return reading, found.vectors
 
@@ -325,6 +325,15 @@ class BoolSearcher:
         features = encoder.preprocess([query], prompt=prompt_of(encoder, "query"), task="query")
         device = encoder.device
         return {name: value.to(device) if isinstance(value, Tensor) else value for name, value in features.items()}
+
+    def _is_cut(self, query: str) -> bool:
+        """Whether a query is longer than the model reads. A tokenizer that is not transformers' own cuts nothing."""
+        if self._program is not None:
+            return self._program.cuts(query)
+        first = side_modules(self.model.encoder, "query")[0]
+        if not hasattr(getattr(first, "tokenizer", None), "backend_tokenizer"):
+            return False
+        return len(self.spans(self.prompt + query)) > self._length(self._tokens(query))
 
     @property
     def _cuts_left(self) -> bool:

@@ -1,13 +1,17 @@
 """What the page and its API do with a request: check it, search, and tell in one line what is wrong."""
 
+import logging
+import os
+import re
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from boolbert.core.errors import BoolBertError
-from boolbert.core.terminal import printable
+from boolbert.core.terminal import fitted, printable
 from boolbert.search import BoolSearcher, Explanation, explain
 
 LONGEST = 500  # letters of a query
@@ -16,6 +20,11 @@ STRONGEST = 2.0
 RATE = 120  # searches a minute of one address
 _MINUTE = 60.0
 _ADDRESSES = 10_000  # that are remembered
+BUG = "Something went wrong on the server; its log says what."
+UNREADABLE = "The model or the index cannot be read at the moment; the server's log says why."
+# An absolute path, /folder or C:\\folder, or one below a home.
+_PATH = re.compile(r"(?<![\w.])(?:~?/[^\s/]|[A-Za-z]:\\|\\\\)")
+_log = logging.getLogger(__name__)
 
 
 Searchers = tuple[BoolSearcher, BoolSearcher | None]  # Bool-BERT's, and a baseline's if it is another model's
@@ -64,13 +73,29 @@ class Engine:
 
         def answer() -> Explanation:
             searcher, baseline = self.open()
-            return explain(searcher, text, k, not_weight=strength, excluded=excluded, baseline=baseline)
+            found = explain(searcher, text, k, not_weight=strength, excluded=excluded, baseline=baseline)
+            return replace(found, plain_name=os.path.basename(found.plain_name))  # without the folders of this machine
 
         try:
             return answer()
         except OSError:  # the index was moved or built again: opening it says what is missing
             self._opened = None
             return answer()
+
+
+def told(error: Exception) -> str:
+    """What the reader is told: a mistake in one line. A bug, and what names a path of this machine, is for the log.
+
+    >>> told(BoolBertError("k must be a whole number")), told(BoolBertError("my_index: no index there"))
+    ('k must be a whole number', 'my_index: no index there')
+    """
+    if isinstance(error, BoolBertError | OSError):
+        if not _PATH.search(str(error)):
+            return fitted(printable(str(error)), 400)
+        _log.error(printable(str(error)))
+        return UNREADABLE
+    _log.error(BUG, exc_info=error)
+    return BUG
 
 
 def checked_query(query: Any) -> str:

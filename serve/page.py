@@ -4,7 +4,7 @@ boolbert serve                       # the embedded countries, on http://127.0.0
 boolbert serve --index my_index      # a folder of `boolbert index`
 """
 
-import logging
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +14,8 @@ from starlette.middleware import Middleware
 
 from boolbert.composing_boolbert import PENALISED_SHARE
 from boolbert.core.errors import BoolBertError
-from boolbert.core.terminal import fitted, printable
 
-from .engine import LONGEST, Engine
+from .engine import LONGEST, Engine, told
 from .guard import Guard
 from .view import CSS, HEAD, error_html, examples_html, reading_html, results_html
 
@@ -40,8 +39,6 @@ element.addEventListener("keydown", (event) => {
   if (event.key === "Enter" || event.key === " ") { event.preventDefault(); chosen(event); }
 });
 """
-BUG = "Something went wrong on the server; its log says what."
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
         try:
             found = engine.search(shown.query, RESULTS, shown.strength, excluded, address=_address(request))
         except Exception as error:
-            return error_html(_told(error)), "", gr.skip(), shown
+            return error_html(told(error)), "", gr.skip(), shown
         words = tuple(number for number, word in enumerate(found.reading.words) if word.excluded)
         shown = Shown(found.query, words, shown.by_hand, shown.strength)
         slider = gr.skip() if found.not_weight is None else gr.update(value=round(found.not_weight, 2))
@@ -106,7 +103,7 @@ def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
         try:
             found = engine.search(query, k, strength, excluded, address=_address(request)).as_json()
         except Exception as error:
-            raise gr.Error(_told(error), print_exception=False) from None
+            raise gr.Error(told(error), print_exception=False) from None
         return {name: value for name, value in found.items() if name != "attention"}
 
     with gr.Blocks(title="Bool-BERT", analytics_enabled=False) as page:
@@ -155,9 +152,18 @@ def serve(
     *,
     host: str | None = None,
     port: int | None = None,
+    trusted_proxy: str | None = None,
     wait: bool = True,
 ) -> Any:
-    """Open the page. Without a host it is this machine alone that can reach it, unless GRADIO_SERVER_NAME says more."""
+    """Open the page. Without a host it is this machine alone that can reach it, unless GRADIO_SERVER_NAME says more.
+
+    trusted_proxy: the addresses whose X-Forwarded-For tells where a request comes from; none if not given, unless
+    FORWARDED_ALLOW_IPS names some. Whoever is believed there can be a new address with each search.
+    """
+    if trusted_proxy is not None:
+        os.environ["FORWARDED_ALLOW_IPS"] = trusted_proxy
+    else:
+        os.environ.setdefault("FORWARDED_ALLOW_IPS", "")  # uvicorn would believe every program of this machine
     page = build_page(engine, examples)
     page.launch(
         server_name=host,
@@ -192,14 +198,6 @@ def _learned(engine: Engine) -> float:
     if bert is None:
         return 0.0
     return round(bert.config.exclusion_weight * (PENALISED_SHARE if bert.composer.has_penalty else 1.0), 2)
-
-
-def _told(error: Exception) -> str:
-    """What the reader is told: a mistake in one line; a bug is for the log."""
-    if isinstance(error, BoolBertError | OSError):
-        return fitted(printable(str(error)), 400)
-    _log.error(BUG, exc_info=error)
-    return BUG
 
 
 def _number(event: Any) -> int | None:

@@ -41,6 +41,19 @@ def test_help_needs_neither_torch_nor_numpy():
     assert "examples:" in done.stdout
 
 
+@pytest.mark.parametrize("kind", ["model", "plain"])
+def test_a_query_that_is_cut_says_so(tmp_path, index, kind, capsys, lively, tiny_config, tokenizer):
+    """By the model and, the second time, by its stored program; by a plain encoder too. Else nothing is said."""
+    if kind == "plain":
+        write_baseline(tmp_path / "plain", lively, tiny_config, tokenizer)
+    for query, is_cut in {"films " * 40: True, "films" + "a" * 900: False, "films \ufffd": False}.items():
+        for _ in range(2):
+            assert main(["search", query, "--index", index, "--model", str(tmp_path / kind), "--json"]) == 0
+            done = capsys.readouterr()
+            assert done.err.count("note: The query is longer than the model reads") == is_cut
+            assert json.loads(done.out)["truncated"] == is_cut
+
+
 def test_a_process_of_its_own_seldom_looks_for_cycles_and_not_at_its_end(monkeypatch, capsys):
     """Who calls `main` from Python keeps the settings that he has."""
     called = []

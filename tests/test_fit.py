@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import boolbert
 from boolbert.cli import main
 from boolbert.core.errors import BoolBertError
 from boolbert.core.runs import Run
+from boolbert.retrieval.models import load_model
 from boolbert.search import BoolSearcher
 from boolbert.train import fit as fit_module
 from boolbert.train.fit import Fitted, fit
@@ -155,6 +157,54 @@ def test_a_fit_that_was_cut_off_goes_on(tmp_path, tiny, shop, fitted, monkeypatc
     assert fit(shop, tmp_path / "cut", **options).after == fitted.after
     with pytest.raises(BoolBertError, match="holds a finished fit"):
         fit(shop, tmp_path / "cut", **options)
+
+
+@pytest.mark.parametrize("side", ["fixed", "learned"])
+def test_documents_that_change_between_two_calls_are_refused_before_anything_runs(tmp_path, tiny, monkeypatch, side):
+    """Else the index would hold other documents than the queries and the figures are of."""
+    file = write_products(tmp_path / "products.csv", 80)
+    options = {"model": tiny, "say": quiet, **SHORT, "document_side": side}
+    with monkeypatch.context() as patch:
+        patch.setattr("boolbert.train.retrieval_run.train_on_made", lambda *args, **kwargs: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            fit(file, tmp_path / "cut", **options)
+    before = file.read_text(encoding="utf-8")
+    monkeypatch.setattr(fit_module, "start_model", lambda *args: pytest.fail("it went on"))
+    for changed in (before.replace("hood", "cape"), before.rsplit("\n", 2)[0] + "\n", before + before.splitlines()[-1]):
+        file.write_text(changed, encoding="utf-8")
+        with pytest.raises(BoolBertError, match=r"products\.csv: its documents have changed since queries were made"):
+            fit(file, tmp_path / "cut", **options)
+    file.write_text(before, encoding="utf-8")
+    with pytest.raises(pytest.fail.Exception):
+        fit(file, tmp_path / "cut", **options)
+
+
+def test_documents_that_change_during_training_are_refused(tmp_path, tiny, monkeypatch):
+    file = write_products(tmp_path / "products.csv", 80)
+    monkeypatch.setattr("boolbert.train.retrieval_run.train_on_made", lambda *args, **kwargs: None)
+    monkeypatch.setattr(fit_module, "note_start", lambda folder, model: write_products(file, 90))
+    monkeypatch.setattr("boolbert.retrieval.models.load_model", lambda name, load=load_model: load(tiny))
+    with pytest.raises(BoolBertError, match="its documents have changed"):
+        fit(file, tmp_path / "cut", model=tiny, say=quiet, **{**SHORT, "document_side": "learned"})
+    assert not (tmp_path / "cut" / "index.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("after", "line"),
+    [
+        ({}, None),
+        ({"mrr@10": 0.4996}, None),  # the same in three digits
+        ({"recall@100": 0.4, "negated": 0.6}, "worse in Recall@100 and excluded in the top R than before; --keep 0.85"),
+        ({"r_precision": 0.4, "negated": 0.1}, "worse in R-precision than before; look at what it"),
+    ],
+)
+def test_the_table_says_where_training_made_it_worse_and_what_to_do(tmp_path, fitted, after, line):
+    made = replace(fitted.made, dev=50)
+    before = dict.fromkeys(fit_module.SHOWN, 0.5)
+    notes = fit_module.notes_of(tmp_path, made, before, {**before, **after}, keep=0.7)
+    table = str(replace(fitted, made=made, before=before, after={**before, **after}, notes=notes))
+    assert ("note: " in table) == (line is not None)
+    assert line is None or line in table
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,9 @@ def names(folder):
 
 
 def test_only_what_belongs_to_the_model(tmp_path, run_dir):
-    for name in ("log.jsonl", "training_args.bin", "notes.txt"):
+    (run_dir / ".files.aside-host-1.x").mkdir()  # what a killed process leaves
+    left = (".tmpAbC123", "document_encoder/.tmpAbC123", ".files.aside-host-1.x/model.safetensors")
+    for name in ("log.jsonl", "training_args.bin", "notes.txt", *left):
         (run_dir / name).write_text("/home/someone")
     (run_dir / "args.json").write_text('{"arguments": {"data": "/home/someone"}}')
     (run_dir / "modeling_boolbert.py").write_text("an older version")

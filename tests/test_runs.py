@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from boolbert.core.errors import BoolBertError, HubError
-from boolbert.core.files import cache_root, read_json, whole_file, whole_folder, write_json, write_text
+from boolbert.core.files import cache_root, read_json, whole_file, whole_files, whole_folder, write_json, write_text
 from boolbert.core.runs import Run, finished_runs, is_bool_bert
 
 
@@ -79,19 +79,23 @@ def test_what_a_killed_process_left_is_deleted_by_the_next_writer(tmp_path):
     script = """import os, sys; from boolbert.core.files import *
 with {}(sys.argv[1]) as aside: print(aside); os.kill(os.getpid(), 9)"""
     left = []
-    for writer, name in (("whole_file", "a.json"), ("whole_file", "b.json"), ("whole_folder", "folder")):
+    (tmp_path / "run").mkdir()
+    writers = (("whole_file", "a.json"), ("whole_file", "b.json"), ("whole_folder", "folder"), ("whole_files", "run"))
+    for writer, name in writers:
         command = [sys.executable, "-uc", script.format(writer), str(tmp_path / name)]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == -9
         left.append(Path(done.stdout.strip()))
         assert left[-1].exists()
     with whole_file(tmp_path / "a.json") as mine:
-        assert [path.exists() for path in left] == [False, True, True]
+        assert [path.exists() for path in left] == [False, True, True, True]
         write_json(tmp_path / "a.json", 1)  # another thread, the same file
         assert mine.exists()
     with whole_folder(tmp_path / "folder") as mine:
         (mine / "x").write_text("1")
-    assert sorted(os.listdir(tmp_path)) == sorted([left[1].name, "a.json", "folder"])
+    with whole_files(tmp_path / "run") as mine:
+        assert os.listdir(tmp_path / "run") == [mine.name]
+    assert sorted(os.listdir(tmp_path)) == sorted([left[1].name, "a.json", "folder", "run"])
     assert os.listdir(tmp_path / "folder") == ["x"]
     with whole_folder(tmp_path / "folder") as mine:  # made by somebody else meanwhile
         (mine / "x").write_text("2")
@@ -119,10 +123,36 @@ def test_a_file_is_whole_or_not_there(tmp_path):
     assert os.listdir(tmp_path) == ["a.json"]
 
 
+def test_files_are_written_into_a_folder_that_holds_others(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    for content in "12":
+        with whole_files(tmp_path) as aside:
+            (aside / "sub").mkdir()
+            for name in ("a", "sub/b"):
+                (aside / name).write_text(content)
+            assert not (tmp_path / "a").exists() or (tmp_path / "a").read_text() < content
+        assert (tmp_path / "a").read_text() == (tmp_path / "sub/b").read_text() == content
+    with pytest.raises(ZeroDivisionError), whole_files(tmp_path) as aside:
+        (aside / "a").write_text("half" * (1 // 0))
+    assert sorted(os.listdir(tmp_path)) == ["a", "mine", "sub"]
+
+
 def test_new_files_have_the_usual_permissions(tmp_path):
-    (tmp_path / "usual").write_text("")
-    write_text(tmp_path / "ours", "")
-    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+    """Weights too, which safetensors writes for their owner alone."""
+    from safetensors.numpy import save_file
+
+    (tmp_path / "usual").mkdir()
+    (tmp_path / "usual/file").write_text("")
+    write_text(tmp_path / "file", "")
+    with whole_folder(tmp_path / "folder") as aside:
+        save_file({}, aside / "a.safetensors")
+    with whole_files(tmp_path / "folder") as aside:
+        (aside / "sub").mkdir()
+        save_file({}, aside / "sub" / "b.safetensors")
+    modes = {
+        path.stat().st_mode for path in (tmp_path, *tmp_path.rglob("*")) if path.name not in ("usual", tmp_path.name)
+    }
+    assert modes == {(tmp_path / "usual").stat().st_mode, (tmp_path / "usual/file").stat().st_mode}
 
 
 def test_one_place_for_cached_data(monkeypatch, tmp_path):

@@ -1,6 +1,7 @@
 """The page without a browser: what a request may hold, what is refused, and what the HTML says."""
 
 import asyncio
+import shutil
 from dataclasses import replace
 
 import html5lib
@@ -13,7 +14,7 @@ from boolbert.core.errors import BoolBertError
 from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, build_index, load_model
-from boolbert.serve.engine import LONGEST, Engine, RateLimiter, checked_query
+from boolbert.serve.engine import LONGEST, UNREADABLE, Engine, RateLimiter, checked_query, told
 from boolbert.serve.guard import LARGEST, Guard
 from boolbert.serve.view import error_html, examples_html, reading_html, results_html
 
@@ -69,13 +70,42 @@ def test_what_is_missing_is_looked_for_again(tmp_path, engine):
     assert len(engine.search(QUERY).after) == 10
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda index: index.rename(index.with_name("away")),
+        lambda index: (index / "index.json").write_text("{"),
+        lambda index: (index / "documents.jsonl").write_text(""),
+        lambda index: shutil.rmtree(index / "vectors"),
+    ],
+)
+def test_the_reader_is_told_no_path_of_the_server(tmp_path, engine, damage, caplog):
+    """Where it lies is for the log alone."""
+    damage(tmp_path / "index")
+    for _ in range(2):
+        with pytest.raises((BoolBertError, OSError)) as caught:
+            engine.search(QUERY)
+        assert str(tmp_path) in str(caught.value)
+        assert told(caught.value) == UNREADABLE
+    assert str(tmp_path / "index") in caplog.text
+
+
+def test_a_path_is_known_wherever_it_stands():
+    for text in ("/srv/x: no", "no (/srv/x)", "'/srv/x'", "~/x: no", r"C:\x: no", r"\\host\x", "--output /srv/x"):
+        assert told(BoolBertError(text)) == UNREADABLE
+        assert told(OSError(text)) == UNREADABLE
+    for text in ("and/or", "my/index: no", "3 / 4", "word 9"):
+        assert told(BoolBertError(text)) == text
+
+
 def test_a_plain_encoder_says_that_it_reads_nothing(engine, tmp_path, lively, tiny_config, tokenizer):
     boolean, _ = engine.open()
     plain = BoolSearcher(write_baseline(tmp_path / "plain", lively, tiny_config, tokenizer), boolean.index)
     with pytest.raises(BoolBertError, match="is a plain encoder"):
         Engine(lambda: (plain, None)).search(QUERY)
     found = Engine(lambda: (boolean, plain)).search(QUERY)
-    assert str(tmp_path / "plain") in results_html(found)
+    assert ">plain<" in results_html(found)
+    assert str(tmp_path) not in results_html(found) + str(found.as_json())
 
 
 def test_over_a_vector_store(engine, tmp_path):
@@ -202,6 +232,9 @@ def test_wrong_flags_and_a_missing_gradio_are_one_line(monkeypatch, capsys):
     assert "--rate must be at least 1" in capsys.readouterr().err
     assert main(["serve", "--port", "70000"]) == 2
     assert "--port must be a number from 1 to 65535" in capsys.readouterr().err
+    for wrong in ("*", "proxy", "10.0.0.7,", ""):
+        assert main(["serve", "--trusted-proxy", wrong]) == 2
+        assert "--trusted-proxy must be an address such as" in capsys.readouterr().err
     monkeypatch.setitem(__import__("sys").modules, "gradio", None)
     assert main(["serve"]) == 2
     assert "pip install 'boolbert[serve]'" in capsys.readouterr().err

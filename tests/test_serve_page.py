@@ -20,7 +20,7 @@ import boolbert
 pytest.importorskip("gradio", reason="THE PAGE IS NOT TESTED: gradio is missing; pip install 'boolbert[serve]'")
 
 from boolbert.search import BoolSearcher, build_index, load_model
-from boolbert.serve.engine import Engine
+from boolbert.serve.engine import UNREADABLE, Engine
 from boolbert.serve.page import serve
 
 ROOT = Path(boolbert.__file__).parent.resolve()
@@ -154,7 +154,7 @@ def test_what_is_missing_is_told_on_the_page(open_page, engine, tmp_path):
     page.fill("#query textarea", QUERY)
     page.click("#search")
     page.wait_for_selector(".bb-error")
-    assert "no index there" in page.locator(".bb-error").inner_text()
+    assert page.locator(".bb-error").inner_text() == UNREADABLE
     (tmp_path / "away").rename(tmp_path / "index")
     page.click("#search")
     page.wait_for_selector(".bb-results li")
@@ -181,6 +181,27 @@ def test_limits_hold_on_the_running_page(address, engine, tmp_path):
     ):
         assert status(address, path) == 403
     assert status(address, "/gradio_api/upload", b"x") == 403
+
+
+@pytest.mark.parametrize(
+    ("trusted", "counted"), [(None, "127.0.0.1"), ("10.0.0.7", "127.0.0.1"), ("127.0.0.1", "9.9.9.9")]
+)
+def test_a_forwarded_address_counts_only_where_its_proxy_is_trusted(engine, trusted, counted, monkeypatch):
+    """Else anyone could be a new address with each search, and no rate would hold."""
+    from gradio_client import Client
+
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "")
+    if trusted is None:
+        monkeypatch.delenv("FORWARDED_ALLOW_IPS")
+    page = serve(engine, EXAMPLES, trusted_proxy=trusted, wait=False)
+    addresses = []
+    monkeypatch.setattr(engine.limiter, "check", addresses.append)
+    try:
+        client = Client(page.local_url, verbose=False, headers={"X-Forwarded-For": "9.9.9.9"})
+        client.predict(QUERY, api_name="/search")
+    finally:
+        page.close()
+    assert addresses == [counted]
 
 
 def test_the_api_as_it_is_documented(address, engine, capsys):

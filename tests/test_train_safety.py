@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 import training_helpers as helpers
@@ -223,6 +225,19 @@ def test_without_its_damaged_checkpoint_a_run_goes_on(folder, unfinished):
     shutil.rmtree(last_checkpoint(unfinished))
     helpers.train_quest(folder, unfinished, resume=True)  # from checkpoint-5, with the best weights that it names
     assert (unfinished / "metrics.json").exists()
+
+
+def test_what_a_run_left_that_was_killed_while_it_saved_is_gone_and_all_files_have_one_mode(folder, unfinished):
+    """The killed process's copy of the model, which may be large."""
+    script = (
+        "import os, sys; from boolbert.core.files import whole_files\n"
+        "with whole_files(sys.argv[1]) as aside: (aside / 'model.safetensors').write_text('x'); os.kill(os.getpid(), 9)"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(unfinished)]).returncode == -9
+    assert [path for path in unfinished.iterdir() if path.name.startswith(".")]
+    helpers.train_quest(folder, unfinished, resume=True)
+    assert not [path for path in unfinished.rglob("*") if path.name.startswith(".")]
+    assert len({path.stat().st_mode for path in unfinished.rglob("*") if path.is_file()}) == 1
 
 
 def test_cut_weights_of_a_checkpoint_get_one_line(folder, unfinished):

@@ -13,7 +13,7 @@ from torch import nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
 
 from boolbert.core.errors import TrainingError, first_line
-from boolbert.core.files import read_json, write_json
+from boolbert.core.files import read_json, set_modes, write_json
 
 STATE = "state.json"
 WEIGHTS = "model.safetensors"
@@ -159,6 +159,7 @@ def _make_empty(folder: Path) -> None:
 
 def _finish(aside: Path, target: Path) -> None:
     """Bring every file to the disk, then give the folder its name."""
+    set_modes(aside)
     for path in [*aside.rglob("*"), aside]:
         descriptor = os.open(path, os.O_RDONLY)
         try:

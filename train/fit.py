@@ -27,7 +27,7 @@ from boolbert.core.tables import aligned, number
 from boolbert.core.terminal import printable
 from boolbert.data import Document
 from boolbert.data.own import Made, OwnDocuments, documents_of, make_queries
-from boolbert.data.own.folder import QUERIES
+from boolbert.data.own.folder import QUERIES, check_unchanged
 from boolbert.data.tasks import Task, quest_splits
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Fitted:
             if name in self.before and name in self.after
         ]
         head = f"{self.made.dev:,} held-out queries"
-        return aligned([head, "before", "after"], rows)
+        return "\n".join([aligned([head, "before", "after"], rows), *(f"note: {note}" for note in self.notes)])
 
 
 def fit(
@@ -112,7 +112,7 @@ def fit(
     from boolbert.retrieval.encode import encode_corpus
     from boolbert.retrieval.index import VECTORS, build_index
     from boolbert.retrieval.models import load_model
-    from boolbert.train.retrieval_run import train_on_made
+    from boolbert.train.retrieval_run import KEEP, train_on_made
 
     side = document_side or ("learned" if torch.cuda.is_available() else "fixed")
     start = start_model(folder, model, seed, say)
@@ -141,13 +141,14 @@ def fit(
     )
     note_start(folder, model)
     trained = load_model(folder / MODEL)
+    check_unchanged(own, folder / MADE)  # training takes hours: the figures are those of the documents as they were
     index = build_index(own, folder, trained)  # with its ids and fields
     after = measure(trained.encoder, data.dev, index.vectors)
     for leftover in (folder / START, folder / MODEL / "checkpoints"):
         shutil.rmtree(leftover, ignore_errors=True)
     seconds = time.perf_counter() - began
     write_json(folder / REPORT, {"settings": settings, "before": before, "after": after, "seconds": round(seconds, 1)})
-    notes = notes_of(folder, made, before, after)
+    notes = notes_of(folder, made, before, after, KEEP if keep is None else keep)
     return Fitted(folder, trained, index, made, before, after, seconds, notes)
 
 
@@ -187,8 +188,10 @@ def is_begun(folder: Path, settings: dict[str, Any]) -> bool:
 
 
 def queries_of(own: OwnDocuments, folder: Path, settings: dict[str, Any]) -> Made:
-    """The queries that an earlier call has made, else new ones. Where none can be made, nothing is left behind."""
+    """The queries that an earlier call has made of these documents, else new ones. Where none can be made, nothing is
+    left behind."""
     if (folder / MADE).exists():
+        check_unchanged(own, folder / MADE)
         return Made.read(folder / MADE)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / REPORT, {"settings": settings})
@@ -282,16 +285,32 @@ def measure(model: Any, task: Task, vectors: Any) -> dict[str, float]:
     return means(quest_metrics(task, rows))
 
 
-def notes_of(folder: Path, made: Made, before: dict[str, float], after: dict[str, float]) -> list[str]:
+def notes_of(folder: Path, made: Made, before: dict[str, float], after: dict[str, float], keep: float) -> list[str]:
     """What the user should know about the figures."""
+    notes = []
     if made.dev < FEW:
-        return [f"{made.dev} held-out queries are too few for figures that can be relied on"]
-    if after["r_precision"] >= before["r_precision"]:
-        return []
-    return [
-        "training did not help on the held-out queries; `boolbert index` makes an index for the model as it was, and "
-        f"more documents or --atoms make better queries (look at some: {folder / MADE / 'train.jsonl'})"
-    ]
+        notes.append(f"{made.dev} held-out queries are too few for figures that can be relied on")
+    worse = [SHOWN[name] for name in worse_lines(before, after)]
+    if worse:
+        remedy = (
+            f"look at what it learned from ({folder / MADE / 'train.jsonl'}), bring more documents or name fields "
+            "with --atoms; `boolbert index` makes an index for the model as it was"
+            if SHOWN["r_precision"] in worse
+            else f"--keep {(1 + keep) / 2:.2g} and a new folder keep more of the model as it was"
+        )
+        notes.append(f"after training it is worse in {' and '.join(worse)} than before; {remedy}")
+    return notes
+
+
+def worse_lines(before: dict[str, float], after: dict[str, float]) -> list[str]:
+    """The lines of the table in which a figure is worse after training, as far as its digits show.
+
+    >>> before = {"mrr@10": 0.5, "recall@20": 0.5, "negated": 0.1}
+    >>> worse_lines(before, {"mrr@10": 0.4, "recall@20": 0.4999, "negated": 0.2})
+    ['mrr@10', 'negated']
+    """
+    gains = {name: round(after[name], 3) - round(before[name], 3) for name in SHOWN if name in before and name in after}
+    return [name for name, gain in gains.items() if (gain > 0 if name == "negated" else gain < 0)]
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -330,8 +349,6 @@ def main(words: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     folder = printable(str(fitted.folder))
     print(f"\n{fitted}\n")
-    for note in fitted.notes:
-        print(f"note: {note}")
     print(f"{folder}: model and index, {duration(fitted.seconds)}; ready for: boolbert search QUERY --index {folder}")
     return 0
 

@@ -21,7 +21,7 @@ from accelerate.utils.environment import get_int_from_env
 
 import boolbert
 from boolbert.core.errors import TrainingError, first_line
-from boolbert.core.files import read_json, user_path, write_json, write_text
+from boolbert.core.files import FILES, delete_leftovers, read_json, user_path, whole_files, write_json, write_text
 from boolbert.core.runs import ARGUMENTS, CONFIG, METRICS, Run
 from boolbert.core.tables import number
 from boolbert.train.arguments import RunArguments
@@ -175,6 +175,7 @@ def open_run(script: str, args: RunArguments, accelerator: Accelerator, wanted: 
                 (folder / "log.jsonl").unlink(missing_ok=True)
             checkpoints.folder.mkdir(exist_ok=True)
             checkpoints.remove_torn()
+            delete_leftovers(folder / FILES)
             write_json(folder / ARGUMENTS, record(script, args, accelerator, wanted, start))
         except OSError as error:
             raise TrainingError(f"--output_dir {folder}: cannot be written: {error.strerror or error}") from None
@@ -184,10 +185,11 @@ def open_run(script: str, args: RunArguments, accelerator: Accelerator, wanted: 
     accelerator.wait_for_everyone()
 
 
-def save_model(folder: Path, save: Callable[[], None], metrics: dict[str, Any]) -> None:
-    """Save the model, then the metrics, which say that the run is finished."""
+def save_model(folder: Path, save: Callable[[Path], None], metrics: dict[str, Any]) -> None:
+    """Save the model, then the metrics, which say that the run is finished. `save` writes it into a folder."""
     try:
-        save()
+        with whole_files(folder) as aside:
+            save(aside)
         write_text(folder / "README.md", readme(metrics))
         write_json(folder / METRICS, metrics)
     except WRITE_ERRORS as error:

@@ -141,9 +141,9 @@ def save(stage: PretrainingStage, start: Start, tokenizer: Any, args: PretrainAr
     }
     query, documents = stage.bert.bert.cpu(), start.document_encoder()
 
-    def write() -> None:
+    def write(folder: Path) -> None:
         with no_warnings():
-            save_dual_encoder(args.output_dir, query, documents, tokenizer, **settings)
+            save_dual_encoder(folder, query, documents, tokenizer, **settings)
 
     metrics = {**progress.metrics(stage.metric), "seed": args.seed}
     save_model(Path(args.output_dir), write, {**metrics, "arguments": asdict(args)})

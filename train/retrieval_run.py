@@ -135,7 +135,6 @@ def final_metrics(stage: RetrievalStage, progress: Progress) -> dict[str, Any]:
 
 def save_run(model: DualEncoder, tokenizer: Any, args: RetrievalArguments, metrics: dict[str, Any]) -> None:
     """Both encoders, for AutoModel and SentenceTransformer; then metrics.json, which says that the run is finished."""
-    folder = Path(args.output_dir)
     if isinstance(model.query.config, BoolBertConfig):
         model.query.config.pooling = model.pooling
     settings: dict[str, Any] = {
@@ -145,11 +144,11 @@ def save_run(model: DualEncoder, tokenizer: Any, args: RetrievalArguments, metri
         "document_length": args.document_length,
     }
 
-    def save() -> None:
+    def save(folder: Path) -> None:
         with no_warnings():
             save_dual_encoder(folder, model.query, model.document, tokenizer, **settings)
 
-    save_model(folder, save, {**metrics, "seed": args.seed, "arguments": asdict(args)})
+    save_model(Path(args.output_dir), save, {**metrics, "seed": args.seed, "arguments": asdict(args)})
 
 
 def train_on_made(

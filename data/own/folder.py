@@ -13,13 +13,14 @@ from ...core.errors import DataError
 from ...core.files import read_object, whole_folder, write_json
 from .atoms import Sizes, choose_atoms
 from .counting import Text, count_texts
-from .documents import OwnDocuments
+from .documents import OwnDocument, OwnDocuments
 from .queries import WEIGHTS, MadeQuery, QueryMaker, compose_kinds
 from .sets import AtomSets, find_sets
 from .wording import MEANINGS, Writer
 
 QUERIES = 6000
 FEWEST_DOCUMENTS, FEWEST_ATOMS, FEWEST_QUERIES = 20, 6, 20
+DOCUMENTS = "documents.jsonl"
 RECORD = ".made.json"  # hidden, since a .json file in a data folder is a table
 _ENGLISH = re.compile(r"\b(?:the|of|and|is|with|for|to|an|in|from)\b", re.IGNORECASE)
 _NO_HEAD = {"documents", "docs", "texts", "files", "items", "rows"}
@@ -74,7 +75,7 @@ def make_queries(
     if folder.is_dir():
         folder.rmdir()
     with whole_folder(folder) as aside:
-        names, notes = _write_documents(documents, aside / "documents.jsonl")
+        names, notes = _write_documents(documents, aside / DOCUMENTS)
         total = len(names)
         if total < FEWEST_DOCUMENTS:
             raise DataError(
@@ -84,7 +85,7 @@ def make_queries(
         sizes = Sizes.of(total) if low is None else replace(Sizes.of(total), low=low)
 
         def texts(stride: int = 1) -> Iterator[Text]:
-            return _read_texts(aside / "documents.jsonl", stride)
+            return _read_texts(aside / DOCUMENTS, stride)
 
         counts = count_texts(texts, total)
         heads = _heads(counts.heads, counts.looked_at, kind, documents.name)
@@ -120,22 +121,31 @@ def make_queries(
     return result
 
 
+def check_unchanged(documents: OwnDocuments, folder: str | Path) -> None:
+    """Raise where documents are no longer those that the queries in a folder were made from."""
+    with (Path(folder) / DOCUMENTS).open(encoding="utf-8", newline="\n") as file:
+        if any(file.readline() != _line(document) for document in documents) or file.read(1):
+            raise DataError(
+                f"{documents.name}: its documents have changed since queries were made from them ({folder}); "
+                "bring them back as they were, or give a new folder"
+            )
+
+
 def _write_documents(documents: OwnDocuments, path: Path) -> tuple[list[str], list[str]]:
     """Write the documents as they are encoded; give their names, and what their reader noticed."""
     names = []
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for document in documents:
             names.append(document.name)
-            content, told = document.content, document.told
-            row: dict[str, Any] = {
-                "title": document.name,
-                "text": content,
-                "id": document.id,
-                "fields": document.fields,
-            }
-            row["told"] = told if told != content else None  # what atoms are looked for in
-            file.write(json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False) + "\n")
+            file.write(_line(document))
     return names, documents.report.lines(documents.passages)
+
+
+def _line(document: OwnDocument) -> str:
+    content, told = document.content, document.told
+    row: dict[str, Any] = {"title": document.name, "text": content, "id": document.id, "fields": document.fields}
+    row["told"] = told if told != content else None  # what atoms are looked for in
+    return json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False) + "\n"
 
 
 def _read_texts(path: Path, stride: int) -> Iterator[Text]:
