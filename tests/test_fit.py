@@ -194,14 +194,17 @@ def test_documents_that_change_during_training_are_refused(tmp_path, tiny, monke
     [
         ({}, None),
         ({"mrr@10": 0.4996}, None),  # the same in three digits
-        ({"recall@100": 0.4, "negated": 0.6}, "worse in Recall@100 and excluded in the top R than before; --keep 0.85"),
+        (
+            {"recall@100": 0.4, "negated": 0.6},
+            "worse in Recall@100 and excluded in the top R than before; --original_weight 0.85",
+        ),
         ({"r_precision": 0.4, "negated": 0.1}, "worse in R-precision than before; look at what it"),
     ],
 )
 def test_the_table_says_where_training_made_it_worse_and_what_to_do(tmp_path, fitted, after, line):
     made = replace(fitted.made, dev=50)
     before = dict.fromkeys(fit_module.SHOWN, 0.5)
-    notes = fit_module.notes_of(tmp_path, made, before, {**before, **after}, keep=0.7)
+    notes = fit_module.notes_of(tmp_path, made, before, {**before, **after}, original_weight=0.7)
     table = str(replace(fitted, made=made, before=before, after={**before, **after}, notes=notes))
     assert ("note: " in table) == (line is not None)
     assert line is None or line in table

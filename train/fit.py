@@ -112,7 +112,7 @@ def fit(
     from boolbert.retrieval.encode import encode_corpus
     from boolbert.retrieval.index import VECTORS, build_index
     from boolbert.retrieval.models import load_model
-    from boolbert.train.retrieval_run import KEEP, train_on_made
+    from boolbert.train.retrieval_run import ORIGINAL_WEIGHT, train_on_made
 
     side = document_side or ("learned" if torch.cuda.is_available() else "fixed")
     start = start_model(folder, model, seed, say)
@@ -148,7 +148,7 @@ def fit(
         shutil.rmtree(leftover, ignore_errors=True)
     seconds = time.perf_counter() - began
     write_json(folder / REPORT, {"settings": settings, "before": before, "after": after, "seconds": round(seconds, 1)})
-    notes = notes_of(folder, made, before, after, KEEP if keep is None else keep)
+    notes = notes_of(folder, made, before, after, ORIGINAL_WEIGHT if original_weight is None else original_weight)
     return Fitted(folder, trained, index, made, before, after, seconds, notes)
 
 
@@ -285,7 +285,9 @@ def measure(model: Any, task: Task, vectors: Any) -> dict[str, float]:
     return means(quest_metrics(task, rows))
 
 
-def notes_of(folder: Path, made: Made, before: dict[str, float], after: dict[str, float], keep: float) -> list[str]:
+def notes_of(
+    folder: Path, made: Made, before: dict[str, float], after: dict[str, float], original_weight: float
+) -> list[str]:
     """What the user should know about the figures."""
     notes = []
     if made.dev < FEW:
@@ -296,7 +298,7 @@ def notes_of(folder: Path, made: Made, before: dict[str, float], after: dict[str
             f"look at what it learned from ({folder / MADE / 'train.jsonl'}), bring more documents or name fields "
             "with --atoms; `boolbert index` makes an index for the model as it was"
             if SHOWN["r_precision"] in worse
-            else f"--keep {(1 + keep) / 2:.2g} and a new folder keep more of the model as it was"
+            else f"--original_weight {(1 + original_weight) / 2:.2g} and a new folder keep more of the model as it was"
         )
         notes.append(f"after training it is worse in {' and '.join(worse)} than before; {remedy}")
     return notes
