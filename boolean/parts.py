@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from .cues import Cue, find_cues, normal
-from .exclusion import ABBREVIATION, ABSENCES, COMMANDS, LONGEST, OPENING, OPENS_ANEW, content, excludes, sentence_start
+from .cues import CueSpan, find_cues, normal
+from .exclusion import ABBREVIATION, LONGEST, OPENING, OPENS_ANEW, content, excludes, sentence_start
+from .lexicon import ENGLISH
 
 Span = tuple[int, int]
 Stretch = tuple[int, int, int]  # where an exclusion's cue begins and ends, and where the excluded words end
@@ -33,7 +34,7 @@ class Reading(NamedTuple):
     """A text with its counting cues and its parts, both from left to right."""
 
     text: str
-    cues: tuple[Cue, ...]
+    cues: tuple[CueSpan, ...]
     parts: Parts
 
     @property
@@ -146,7 +147,7 @@ LISTING = frozenset({"and", "or", "&", "as well as", "and/or", "either", "any of
 LONGEST_ITEM = 60
 
 
-def read_parts(text: str) -> Reading:
+def read_parts(text: str, language: str = ENGLISH) -> Reading:
     """Take any text apart.
 
     >>> [part[::3] for part in read_parts("films (not westerns) of the 1950s").parts]
@@ -156,7 +157,7 @@ def read_parts(text: str) -> Reading:
     >>> [part[::3] for part in read_parts("Which birds do not fly?").parts]
     [('', 'Which birds do not fly')]
     """
-    cues = [cue for cue in find_cues(text) if not cue.weak]
+    cues = [cue for cue in find_cues(text, language) if not cue.weak]
     stretches = _exclusions(text, cues)
     wanted = _wanted(text, _outside(text, stretches), cues)
     if stretches and not any(content(part.text) for part in wanted):
@@ -173,21 +174,21 @@ def read_parts(text: str) -> Reading:
     return Reading(text, tuple(cues), tuple(sorted([*wanted, *excluded], key=lambda part: part.start)))
 
 
-def _exclusions(text: str, cues: Sequence[Cue]) -> list[Stretch]:
+def _exclusions(text: str, cues: Sequence[CueSpan]) -> list[Stretch]:
     """What the cues exclude, from left to right."""
     found: list[Stretch] = []
     for cue in cues:
         if cue.operator != "not":
             continue
         inside = bool(found) and cue.start < found[-1][2]
-        if normal(cue.text) == "nor":
+        if cue.rule == "nor":
             follows = bool(found) and not text[found[-1][2] : cue.start].strip(" ,")
             opens = follows or inside
         else:
             opens = excludes(text, cue)
         if inside and opens:
             # "Excluding pleas without a trial": the second belongs to what the first excludes.
-            if normal(cue.text) not in OPENS_ANEW | {"nor"} and not _JOINED.search(text, found[-1][1], cue.start):
+            if cue.rule not in OPENS_ANEW | {"nor"} and not _JOINED.search(text, found[-1][1], cue.start):
                 continue
             found[-1] = (*found[-1][:2], cue.start)
         if opens:
@@ -195,15 +196,15 @@ def _exclusions(text: str, cues: Sequence[Cue]) -> list[Stretch]:
     return found
 
 
-def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
+def _end_of_exclusion(text: str, cue: CueSpan, cues: Sequence[CueSpan]) -> int:
     word = normal(cue.text)
-    if word.startswith("non"):
+    if cue.rule == "prefix":
         match = _WORD.search(text, cue.end)
         return match.end() if match else cue.end
     sentence = sentence_start(text, cue.start)
     before = text[sentence : cue.start]
     limit = _next_condition(text, cue, cues)
-    commands = word in COMMANDS or word.startswith(
+    commands = cue.rule == "command" or word.startswith(
         ("do not", "don't", "dont", "avoid ", "let's not", "cannot", "can't")
     )
     if not commands and not content(before) and not before.strip().endswith("("):
@@ -213,7 +214,7 @@ def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
     name = _NAME_THEN.match(text, cue.end)
     if name and _VERBLESS.match(before):
         return name.end()
-    predicate = word in ABSENCES or word in ("not", "never", "not also", "cannot") or word.endswith(("n't", "nt"))
+    predicate = cue.rule in ("absence", "negation")
     verbless = _VERBLESS.match(before) is not None
     depth, listing, described = 0, False, -1
     first = text[cue.end : cue.end + 12].split()[:1]
@@ -256,11 +257,11 @@ def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
     return limit
 
 
-def _next_condition(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
+def _next_condition(text: str, cue: CueSpan, cues: Sequence[CueSpan]) -> int:
     """Where another exclusion, or an AND that opens another condition, ends this one: "not B and also C"."""
     limit = min(len(text), cue.end + LONGEST)
     for other in _between(cues, cue.end, limit):
-        if other.operator == "not" and normal(other.text) in OPENS_ANEW and excludes(text, other):
+        if other.operator == "not" and other.rule in OPENS_ANEW and excludes(text, other):
             return other.start
         if other.operator == "and" and _CLOSING_AND.search(normal(other.text)):
             return other.start
@@ -269,7 +270,7 @@ def _next_condition(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
     return limit
 
 
-def _between(cues: Sequence[Cue], start: int, end: int) -> Sequence[Cue]:
+def _between(cues: Sequence[CueSpan], start: int, end: int) -> Sequence[CueSpan]:
     """The cues that lie in a stretch; looking for them from the left would take the square of a text's length."""
     first = bisect_left(cues, start, key=lambda cue: cue.start)
     last = bisect_left(cues, end, key=lambda cue: cue.start)
@@ -335,7 +336,7 @@ def _outside(text: str, stretches: Sequence[Stretch]) -> list[Span]:
     return [(start, end) for start, end in [*spans, (left, len(text))] if start < end]
 
 
-def _pieces(text: str, stretch: Stretch, cues: Sequence[Cue]) -> Iterator[Span]:
+def _pieces(text: str, stretch: Stretch, cues: Sequence[CueSpan]) -> Iterator[Span]:
     """The excluded words, cut at "or", "and" and the commas of a list."""
     _, start, end = stretch
     filler = _FILLER.match(text, start, end)
@@ -363,7 +364,7 @@ def _items(text: str, start: int, end: int, listed: bool) -> Iterator[Span]:
         yield span
 
 
-def _wanted(text: str, outside: Sequence[Span], cues: Sequence[Cue]) -> list[Part]:
+def _wanted(text: str, outside: Sequence[Span], cues: Sequence[CueSpan]) -> list[Part]:
     """What is wanted, cut at the cues of AND and OR."""
     joins = [cue for cue in cues if cue.operator != "not"]
     parts: list[Part] = []
