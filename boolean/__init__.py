@@ -8,6 +8,7 @@ from .lexicon import Cue, cue_table
 from .marks import ParsedQuery, marked_scopes, parse_original_query, render_original_query
 from .operators import OPERATORS, TEMPLATES, from_multi_hot, multi_hot, template_operators
 from .parts import Part, Reading, read_parts
+from .search_box import read_search_box
 
 __all__ = [
     "OPERATORS",
@@ -29,6 +30,7 @@ __all__ = [
     "operators_of",
     "parse_original_query",
     "read_parts",
+    "read_search_box",
     "render_original_query",
     "scope_labels",
     "split_clauses",

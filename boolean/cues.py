@@ -7,7 +7,8 @@ from typing import NamedTuple
 from .lexicon import ENGLISH, Cue, cue_table
 
 APOSTROPHES = "'’‘ʼ`´′＇"
-_HYPHENS = r"\-‐‑–"  # for a character class
+HYPHENS = "-‐‑–"
+_HYPHENS = re.escape(HYPHENS)  # for a character class
 
 
 class CueSpan(NamedTuple):
@@ -58,17 +59,22 @@ _NUMBER = r"(?P<number>no\.?\s*(?=\d+\b))"
 def _matcher(language: str) -> re.Pattern[str]:
     """All phrases, the longest first; grouped by their first letter, which more than halves the search time."""
     groups: dict[str, list[str]] = {}
-    own_kinds = []  # "non-fiction" excludes nothing from a query
+    own_kinds, suffixes = [], []  # "non-fiction" excludes nothing from a query; "-free" stands behind a word
     for phrase, cue in sorted(cue_table(language).cues.items(), key=lambda item: len(item[0]), reverse=True):
         if phrase.startswith("non-"):
             own_kinds.append(re.escape(phrase.removeprefix("non-")))
+            continue
+        if phrase.startswith("-"):
+            suffixes.append(re.escape(phrase.removeprefix("-")))
             continue
         context = _WEAK_AND if cue.weak and cue.operator == "and" else _CONTEXT.get(phrase, "")
         groups.setdefault(phrase[0], []).append(_pattern(phrase[1:]) + context)
     phrases = "|".join(f"{re.escape(letter)}(?:{'|'.join(rest)})" for letter, rest in groups.items())
     non = rf"(?P<non>non(?:[{_HYPHENS}]|(?=\s)))(?!\s*(?:{'|'.join(own_kinds)})\b)(?=\s*\w)"
+    suffix = rf"[^\W\d_]\w{{1,30}}[{_HYPHENS}](?P<suffix>{'|'.join(suffixes) or '(?!)'})"
     return re.compile(
-        rf"{_BEFORE}(?:{_BETWEEN}{_AFTER}|{_NUMBER}|{non}|(?:{phrases}){_AFTER})", re.IGNORECASE | re.DOTALL
+        rf"{_BEFORE}(?:{_BETWEEN}{_AFTER}|{_NUMBER}|{non}|(?:{phrases}){_AFTER}|{suffix}{_AFTER})",
+        re.IGNORECASE | re.DOTALL,
     )
 
 
@@ -83,6 +89,11 @@ _OTHERS_BEFORE = re.compile(r"\b(?:what|which|who|where)\s+(?:\w+\s+)?(?:other|e
 # "In addition to Y, X stars in which films?": a question that opens with a "beyond" cue asks for more than Y.
 _ASKED_AFTER = re.compile(
     r"[^?!]{1,200}?[,，][^?!]{1,300}?\b(?:what|which|who|whom|where|how)\b[^?!]{0,300}[?？]", re.IGNORECASE
+)
+# "Hotels outside Rome" or, where nothing is in capitals, "hotels outside rome".
+_PLURAL_BEFORE = re.compile(r"\b(?:\w+[^\Wsu]s|people|men|women|children)\s+\Z", re.IGNORECASE)
+_PLACE_AFTER = re.compile(
+    r"\s+(?:the\s+)?[A-Z]\w+|\s+(?!(?:tonight|today|there|here|only)\b)[a-z]{4,}(?=[,.;?!]|\s*\Z)"
 )
 _OPENS = re.compile(r"(?:^|[.?!])\s*\Z")
 # The words between an "and" and the negation that it only introduces: "and (that are) not".
@@ -106,7 +117,8 @@ def find_cues(text: str, language: str = ENGLISH) -> list[CueSpan]:
         start, end = match.span()
         if match["number"]:
             continue
-        cue = NON if match["non"] else table.get(normal(match.group()))
+        phrase = f"-{match['suffix']}" if match["suffix"] else match.group()
+        cue = NON if match["non"] else table.get(normal(phrase))
         if cue is None or cue.operator is None or any(left < start < right for left, right in names):
             continue
         operator, kind = cue.operator, cue.kind
@@ -117,10 +129,20 @@ def find_cues(text: str, language: str = ENGLISH) -> list[CueSpan]:
                 continue
             else:
                 kind = None
-        if operator == "not" and not (cue.weak or cue is NON) and spans and _introduces(spans[-1], text, start):
+        weak = cue.weak or (cue.rule == "place" and not _is_place(text, start, end))
+        if operator == "not" and not (weak or cue is NON) and spans and _introduces(spans[-1], text, start):
             spans.pop()
-        spans.append(CueSpan(start, end, operator, text[start:end], cue.weak, rule=cue.rule, kind=kind))
+        spans.append(CueSpan(start, end, operator, text[start:end], weak, rule=cue.rule, kind=kind))
     return spans
+
+
+def _is_place(text: str, start: int, end: int) -> bool:
+    """Whether "outside" stands before a place that others are set against: "countries outside Africa".
+
+    >>> [_is_place(text, 7, 14) for text in ("hotels outside Rome", "lights outside the house", "a town outside Rome")]
+    [True, False, False]
+    """
+    return bool(_PLURAL_BEFORE.search(text, max(0, start - 40), start) and _PLACE_AFTER.match(text, end))
 
 
 def _introduces(cue: CueSpan, text: str, start: int) -> bool:

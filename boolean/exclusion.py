@@ -87,6 +87,13 @@ _VERB_BEFORE = re.compile(
 )
 _BE_OR_HAVE = r"(?:are|is|were|was|have|has)"
 _NEITHER = re.compile(rf"\b(?:(?:that|which|who|but)\s+{_BE_OR_HAVE}|{_PREPOSITIONS})\s+\Z", re.IGNORECASE)
+_PLEASE = re.compile(r"\s[^,.;?!]{1,60},?\s+(?:please|thanks|thank\s+you)\b", re.IGNORECASE)
+_ASKS = re.compile(r"\s*(?:who|what|which|whose|when|where|why|how)\b", re.IGNORECASE)
+_IS_BEFORE = re.compile(r"\b(?:am|is|are|was|were|be|been|being|seem|seems|seemed|['’]s)\s+\Z", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"(?:,?\s+(?:and\s+)?\w+-free)*\s+(?!(?:and|or|but|that|which|with|in|at|for|from|nor)\b)\w", re.IGNORECASE
+)
+_ANY_OR = re.compile(r"\bn?or\b", re.IGNORECASE)
 _FIRST_PERSON = re.compile(r"\b(?:i|we)(?:\s+am|\s+are|['’]m|['’]re|['’]d)?\s+\Z", re.IGNORECASE)
 _DO = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must)\s+\Z", re.IGNORECASE)
 _WORDS = re.compile(r"\w+(?:['’-]\w+)*")
@@ -110,7 +117,7 @@ def excludes(text: str, cue: CueSpan) -> bool:
     >>> ask("films that are not westerns"), ask("Which birds do not fly?"), ask("Who had no love for the violin?")
     ([True], [False], [False])
     """
-    if cue.operator != "not" or cue.weak:
+    if cue.operator != "not" or (cue.weak and cue.rule != "suffix"):
         return False
     word = normal(cue.text)
     start = sentence_start(text, cue.start)
@@ -134,9 +141,18 @@ def excludes(text: str, cue: CueSpan) -> bool:
         case "prefix":
             return len(_WORDS.findall(after)) > 1 or content(before)
         case "having":  # "dishes with ginger and no garlic"; "roses with no thorns" are a kind
-            return bool(re.search(r"\b(?:with|have|has)\b", before, re.IGNORECASE))
+            return _PLEASE.match(after) is not None or bool(re.search(r"\b(?:with|have|has)\b", before, re.IGNORECASE))
         case "neither":
             return bool(_NEITHER.search(before)) and content(before)
+        case "please":
+            return _PLEASE.match(after) is not None and not _ASKS.match(before)
+        case "anything":
+            return not _IS_BEFORE.search(before)
+        case "place":
+            return not _ASKS_HOW.match(_unopened(before))
+        case "suffix":  # "sugar-free desserts", not "cakes or sugar-free pies", "is the bread gluten-free?"
+            denied = _ASKS_HOW.match(before) or _IS_BEFORE.search(before) or _ANY_OR.search(text)
+            return bool(_ATTRIBUTE.match(after)) and not denied
         case "listed":
             return bool(_NEITHER.search(before)) and ":" in after
         case "negation":

@@ -16,7 +16,7 @@ KINDS = ("topic", "set", "property")
 # What decides whether a NOT cue excludes; `exclusion.py` has a function for each.
 NOT_RULES = (
     *("always", "beyond", "contrast", "absence", "having", "command", "relative", "neither", "nor", "prefix"),
-    *("listed", "negation", "none", "request"),
+    *("please", "anything", "place", "suffix", "listed", "negation", "none", "request"),
 )
 RULES = (*NOT_RULES, "join", "weak", "fixed", "wording")
 _FOLDER = Path(__file__).parent
@@ -34,7 +34,7 @@ class Cue(NamedTuple):
     @property
     def weak(self) -> bool:
         """Whether it implies its operator in some sentences only."""
-        return self.rule == "weak"
+        return self.rule in ("weak", "suffix")
 
 
 class CueTable(NamedTuple):

@@ -10,12 +10,20 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from .cues import CueSpan, find_cues, normal
+from .cues import HYPHENS, CueSpan, find_cues, normal
 from .exclusion import ABBREVIATION, LONGEST, OPENING, OPENS_ANEW, content, excludes, sentence_start
 from .lexicon import ENGLISH
 
 Span = tuple[int, int]
-Stretch = tuple[int, int, int]  # where an exclusion's cue begins and ends, and where the excluded words end
+
+
+class Stretch(NamedTuple):
+    """An exclusion: it reaches from start to end, with its cue; its excluded words from left to right."""
+
+    start: int
+    left: int
+    right: int
+    end: int
 
 
 class Part(NamedTuple):
@@ -157,7 +165,7 @@ def read_parts(text: str, language: str = ENGLISH) -> Reading:
     >>> [part[::3] for part in read_parts("Which birds do not fly?").parts]
     [('', 'Which birds do not fly')]
     """
-    cues = [cue for cue in find_cues(text, language) if not cue.weak]
+    cues = [cue for cue in find_cues(text, language) if not cue.weak or cue.rule == "suffix"]
     stretches = _exclusions(text, cues)
     wanted = _wanted(text, _outside(text, stretches), cues)
     if stretches and not any(content(part.text) for part in wanted):
@@ -169,7 +177,7 @@ def read_parts(text: str, language: str = ENGLISH) -> Reading:
     excluded = [
         Part("not", *span, text[slice(*span)]) for stretch in stretches for span in _pieces(text, stretch, cues)
     ]
-    opening = {stretch[0] for stretch in stretches}
+    opening = {stretch.start for stretch in stretches}
     cues = [cue._replace(excludes=cue.start in opening) for cue in cues]
     return Reading(text, tuple(cues), tuple(sorted([*wanted, *excluded], key=lambda part: part.start)))
 
@@ -180,19 +188,25 @@ def _exclusions(text: str, cues: Sequence[CueSpan]) -> list[Stretch]:
     for cue in cues:
         if cue.operator != "not":
             continue
-        inside = bool(found) and cue.start < found[-1][2]
+        inside = bool(found) and cue.start < found[-1].end
+        if cue.rule == "suffix":
+            if not inside and excludes(text, cue):  # "sugar-free desserts": the excluded word stands before the hyphen
+                hyphen = max(cue.text.rfind(sign) for sign in HYPHENS)
+                found.append(Stretch(cue.start, cue.start, cue.start + hyphen, cue.end))
+            continue
         if cue.rule == "nor":
-            follows = bool(found) and not text[found[-1][2] : cue.start].strip(" ,")
+            follows = bool(found) and not text[found[-1].end : cue.start].strip(" ,")
             opens = follows or inside
         else:
             opens = excludes(text, cue)
         if inside and opens:
             # "Excluding pleas without a trial": the second belongs to what the first excludes.
-            if cue.rule not in OPENS_ANEW | {"nor"} and not _JOINED.search(text, found[-1][1], cue.start):
+            if cue.rule not in OPENS_ANEW | {"nor"} and not _JOINED.search(text, found[-1].left, cue.start):
                 continue
-            found[-1] = (*found[-1][:2], cue.start)
+            found[-1] = found[-1]._replace(right=cue.start, end=cue.start)
         if opens:
-            found.append((cue.start, cue.end, _end_of_exclusion(text, cue, cues)))
+            end = _end_of_exclusion(text, cue, cues)
+            found.append(Stretch(cue.start, cue.end, end, end))
     return found
 
 
@@ -330,15 +344,15 @@ def _is_list(text: str, start: int) -> bool:
 
 def _outside(text: str, stretches: Sequence[Stretch]) -> list[Span]:
     spans, left = [], 0
-    for start, _, end in stretches:
-        spans.append((left, start))
-        left = end
+    for stretch in stretches:
+        spans.append((left, stretch.start))
+        left = stretch.end
     return [(start, end) for start, end in [*spans, (left, len(text))] if start < end]
 
 
 def _pieces(text: str, stretch: Stretch, cues: Sequence[CueSpan]) -> Iterator[Span]:
     """The excluded words, cut at "or", "and" and the commas of a list."""
-    _, start, end = stretch
+    _, start, end, _ = stretch
     filler = _FILLER.match(text, start, end)
     left = filler.end() if filler and text[filler.end() : end].strip() else start
     for cue in _between(cues, left, end):

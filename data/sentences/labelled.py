@@ -195,8 +195,9 @@ def _labelled(pieces: Sequence[tuple[str, bool]]) -> Sentence:
         scopes["not"] = tuple(meant)
     for name in ("and", "or"):
         scopes[name] = _outside(text, scopes[name], [*meant, *scopes["not"]])
-    operators = tuple(name for name in ("and", "or", "not") if any(cue.operator == name for cue in reading.cues))
-    return Sentence(text, operators, reading.cues, {name: spans for name, spans in scopes.items() if spans})
+    cues = tuple(cue for cue in reading.cues if not cue.weak)
+    operators = tuple(name for name in ("and", "or", "not") if any(cue.operator == name for cue in cues))
+    return Sentence(text, operators, cues, {name: spans for name, spans in scopes.items() if spans})
 
 
 def _outside(text: str, spans: Sequence[Span], excluded: Sequence[Span]) -> tuple[Span, ...]:
