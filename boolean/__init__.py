@@ -2,22 +2,26 @@
 
 from .augmentation import augment
 from .clauses import Clause, split_clauses
-from .cues import Cue, find_cues, operators_of
+from .cues import CueSpan, find_cues, operators_of
 from .labels import cue_labels, encode_with_cues, scope_labels
+from .lexicon import Cue, cue_table
 from .marks import ParsedQuery, marked_scopes, parse_original_query, render_original_query
 from .operators import OPERATORS, TEMPLATES, from_multi_hot, multi_hot, template_operators
 from .parts import Part, Reading, read_parts
+from .search_box import read_search_box
 
 __all__ = [
     "OPERATORS",
     "TEMPLATES",
     "Clause",
     "Cue",
+    "CueSpan",
     "ParsedQuery",
     "Part",
     "Reading",
     "augment",
     "cue_labels",
+    "cue_table",
     "encode_with_cues",
     "find_cues",
     "from_multi_hot",
@@ -26,6 +30,7 @@ __all__ = [
     "operators_of",
     "parse_original_query",
     "read_parts",
+    "read_search_box",
     "render_original_query",
     "scope_labels",
     "split_clauses",

@@ -8,21 +8,22 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from .cues import Cue, find_cues, normal, operators_of
+from .cues import CueSpan, find_cues, normal, operators_of
+from .lexicon import cue_table
 
-# Between two noun phrases: "A ... B".
-JOIN = ("and", "as well as", "along with", "together with", "plus", "in addition to")
-ALSO = ("that are also", "which are also", "that are at the same time", "that are simultaneously", "and also")
-OR = ("or", "and/or", "or else", "or alternatively")
+_WORDINGS = cue_table()
+# Between two noun phrases: "A ... B". The first are for any two words, the others for nouns only.
+JOIN, JOIN_NOUNS = _WORDINGS.written("join"), _WORDINGS.written("join_nouns")
+# "A ... b": the first before any phrase, the others before a plural noun.
+ALSO, ALSO_PLURAL = _WORDINGS.written("also"), _WORDINGS.written("also_plural")
+# The others stand once in a sentence at most.
+OR, OR_ONCE = _WORDINGS.written("or"), _WORDINGS.written("or_once")
 # Before a noun phrase that is left out: "A ... B".
-LEAVE_OUT = (
-    *("excluding", "but excluding", "not including", "except", "except for", "with the exception of"),
-    *("other than", "apart from", "aside from", "leaving out", "but not"),
-)
+LEAVE_OUT = _WORDINGS.written("leave_out")
 # Before any phrase that is left out: "plants of Peru ... in the Andes".
-BUT_NOT = ("but not", "and not", "yet not", "though not")
-ARE_NOT = ("that are not", "that aren't", "which are not", "which aren't")
-WITHOUT = ("without", "with no", "lacking", "devoid of")
+BUT_NOT = _WORDINGS.written("but_not")
+ARE_NOT = _WORDINGS.written("are_not")
+LACKING = _WORDINGS.written("lacking")
 
 _PREPOSITION = (
     r"(?:of|in|on|at|by|from|to|about|with|for|into|during|under|near|set|shot|based|found|described|written|published)"
@@ -43,7 +44,7 @@ _UNFIT_OR = re.compile(r"\b(?:n?either|whether|any|one)\b", re.IGNORECASE)
 Edit = tuple[int, int, Sequence[str]]  # the span to replace, and what may stand there
 
 
-def augment(text: str, rng: Random, rate: float = 1.0) -> tuple[str, list[Cue]]:
+def augment(text: str, rng: Random, rate: float = 1.0) -> tuple[str, list[CueSpan]]:
     """Replace each cue, with probability `rate`, by a fitting synonym: the new text and its cues.
 
     The text keeps its operators; the same seed gives the same text.
@@ -65,49 +66,50 @@ def augment(text: str, rng: Random, rate: float = 1.0) -> tuple[str, list[Cue]]:
     return new, find_cues(new)
 
 
-def _edit(text: str, cue: Cue) -> Edit:
+def _edit(text: str, cue: CueSpan) -> Edit:
     word, before, after = normal(cue.text), text[: cue.start], text[cue.end :]
     if not before.strip() or not after.strip():
         return cue.start, cue.end, ()
     if cue.operator == "and":
         return _edit_and(word, cue, before, after)
     if cue.operator == "or":
-        if word not in OR or _UNFIT_OR.search(before):
+        if word not in OR + OR_ONCE or _UNFIT_OR.search(before):
             return cue.start, cue.end, ()
-        again = any(normal(other.text) in OR[2:] for other in find_cues(after))
-        return cue.start, cue.end, OR[:2] if again or _ADJECTIVE.fullmatch(before.split()[-1]) else OR
+        again = any(normal(other.text) in OR_ONCE for other in find_cues(after))
+        return cue.start, cue.end, OR if again or _ADJECTIVE.fullmatch(before.split()[-1]) else OR + OR_ONCE
     return _edit_not(word, cue, before, after)
 
 
-def _edit_and(word: str, cue: Cue, before: str, after: str) -> Edit:
+def _edit_and(word: str, cue: CueSpan, before: str, after: str) -> Edit:
     if word == "are also" and (relative := _RELATIVE.search(before)):
-        return relative.start(), cue.end, ALSO if starts_with_plural(after) else ALSO[:-1]
+        return relative.start(), cue.end, ALSO + ALSO_PLURAL if starts_with_plural(after) else ALSO
     if word == "and" and (both := _BOTH.search(before)):
         first = both["first"]
         return both.start(), cue.end, (f"{first}as well as", f"{first}and also")
-    if word not in JOIN or _NO_NOUN.match(after) or before.rstrip().endswith((".", "?", "!", ":", ";")):
+    if word not in JOIN + JOIN_NOUNS or _NO_NOUN.match(after) or before.rstrip().endswith((".", "?", "!", ":", ";")):
         return cue.start, cue.end, ()
     # "Northern and Western Europe", "cheap and cheerful", and the last of a list take "as well as" only.
     last = before.split()[-1]
     noun = starts_with_plural(after) or _NAME.match(after)
-    return cue.start, cue.end, JOIN if noun and not last.endswith(",") and not _ADJECTIVE.fullmatch(last) else JOIN[:2]
+    nouns = noun and not last.endswith(",") and not _ADJECTIVE.fullmatch(last)
+    return cue.start, cue.end, JOIN + JOIN_NOUNS if nouns else JOIN
 
 
-def _edit_not(word: str, cue: Cue, before: str, after: str) -> Edit:
+def _edit_not(word: str, cue: CueSpan, before: str, after: str) -> Edit:
     plural = starts_with_plural(after)
-    left_out = LEAVE_OUT if plural else BUT_NOT[:1]
+    left_out = LEAVE_OUT if plural else ("but not",)
     opening = {"not": _COPULA, "aren't": _RELATIVE}.get(word)
     if opening and (relative := opening.search(before)):
         introduced = _CONJUNCTION.search(before[: relative.start()])  # "but that are not"
         return relative.start(), cue.end, ARE_NOT if introduced else ARE_NOT + left_out
     if word == "not" and re.match(rf"\s*{_PREPOSITION}\b", after) and _is_plural(before.split()[-1]):
-        return cue.start, cue.end, ARE_NOT + BUT_NOT[:1]
+        return cue.start, cue.end, (*ARE_NOT, "but not")
     if word in BUT_NOT:
         return cue.start, cue.end, LEAVE_OUT if plural else BUT_NOT
     if word in LEAVE_OUT:  # a noun phrase follows already
         return cue.start, cue.end, LEAVE_OUT
-    if word in WITHOUT and not re.match(r"\s*(?:(?:a|an|the|any)\b|\w+ing\b)", after, re.IGNORECASE):
-        return cue.start, cue.end, WITHOUT
+    if word in LACKING and not re.match(r"\s*(?:(?:a|an|the|any)\b|\w+ing\b)", after, re.IGNORECASE):
+        return cue.start, cue.end, LACKING
     return cue.start, cue.end, ()
 
 

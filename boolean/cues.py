@@ -1,19 +1,21 @@
 """Boolean cues in a text: where they stand and which operator they carry."""
 
 import re
+from functools import cache
 from typing import NamedTuple
 
-from .lexicon import BEYOND, CUES, FIXED, NON_WORDS, WEAK_CUES
-from .operators import OPERATORS
+from .lexicon import ENGLISH, Cue, cue_table
 
 APOSTROPHES = "'’‘ʼ`´′＇"
-_HYPHENS = r"\-‐‑–"  # for a character class
+HYPHENS = "-‐‑–"
+_HYPHENS = re.escape(HYPHENS)  # for a character class
 
 
-class Cue(NamedTuple):
+class CueSpan(NamedTuple):
     """A span `text[start:end]` that carries an operator; weak where only some sentences mean it.
 
     `excludes` is set by `read_parts`: a NOT that takes something from what is wanted, not one that negates a verb.
+    `rule` and `kind` are those of its line in the table.
     """
 
     start: int
@@ -22,6 +24,8 @@ class Cue(NamedTuple):
     text: str
     weak: bool = False
     excludes: bool = False
+    rule: str = "join"
+    kind: str | None = None
 
 
 def _pattern(phrase: str) -> str:
@@ -38,47 +42,58 @@ def normal(text: str) -> str:
     return " ".join(text.lower().split()).translate(_TO_PLAIN)
 
 
-_MEANING: dict[str, tuple[str, bool] | None] = {
-    **{phrase: (operator, True) for operator in OPERATORS for phrase in WEAK_CUES[operator]},
-    **{phrase: (operator, False) for operator in OPERATORS for phrase in CUES[operator]},
-    **dict.fromkeys(FIXED),
-    **{phrase: ("not", False) for phrase in BEYOND if phrase not in CUES["and"]},
-}
 # No letter or hyphen at either side: "Android", "black-and-white" and "not-for-profit" hold no cue.
 _BEFORE, _AFTER = rf"(?<![\w{_HYPHENS}])", rf"(?!\w|[{_HYPHENS}]\w)"
+NON = Cue("non-", "not", "set", "prefix")  # it stands before a word, not beside one
 # What depends on the words that follow.
 _CONTEXT: dict[str, str] = {
     "either": r"(?=\s.{0,200}?\bor\b)",  # not the one of "and not B either"
     "over": r"(?!\s+\d)",
-    **dict.fromkeys(WEAK_CUES["and"], r"(?!\s+(?:also|both|not|neither|never|no)\b)"),
 }
-
-
-def _alternatives() -> str:
-    """All phrases, the longest first; grouped by their first letter, which more than halves the search time."""
-    groups: dict[str, list[str]] = {}
-    for phrase in sorted(_MEANING, key=len, reverse=True):
-        groups.setdefault(phrase[0], []).append(_pattern(phrase[1:]) + _CONTEXT.get(phrase, ""))
-    return "|".join(f"{re.escape(letter)}(?:{'|'.join(rest)})" for letter, rest in groups.items())
-
-
+_WEAK_AND = r"(?!\s+(?:also|both|not|neither|never|no)\b)"
 _BETWEEN = r"between(?:\s+(?!and\b)\S+){1,6}\s+and"
 _NUMBER = r"(?P<number>no\.?\s*(?=\d+\b))"
-_NON = rf"(?P<non>non(?:[{_HYPHENS}]|(?=\s)))(?!\s*(?:{'|'.join(NON_WORDS)})\b)(?=\s*\w)"
-_MATCH = re.compile(
-    rf"{_BEFORE}(?:{_BETWEEN}{_AFTER}|{_NUMBER}|{_NON}|(?:{_alternatives()}){_AFTER})", re.IGNORECASE | re.DOTALL
-)
+
+
+@cache
+def _matcher(language: str) -> re.Pattern[str]:
+    """All phrases, the longest first; grouped by their first letter, which more than halves the search time."""
+    groups: dict[str, list[str]] = {}
+    own_kinds, suffixes = [], []  # "non-fiction" excludes nothing from a query; "-free" stands behind a word
+    for phrase, cue in sorted(cue_table(language).cues.items(), key=lambda item: len(item[0]), reverse=True):
+        if phrase.startswith("non-"):
+            own_kinds.append(re.escape(phrase.removeprefix("non-")))
+            continue
+        if phrase.startswith("-"):
+            suffixes.append(re.escape(phrase.removeprefix("-")))
+            continue
+        context = _WEAK_AND if cue.weak and cue.operator == "and" else _CONTEXT.get(phrase, "")
+        groups.setdefault(phrase[0], []).append(_pattern(phrase[1:]) + context)
+    phrases = "|".join(f"{re.escape(letter)}(?:{'|'.join(rest)})" for letter, rest in groups.items())
+    non = rf"(?P<non>non(?:[{_HYPHENS}]|(?=\s)))(?!\s*(?:{'|'.join(own_kinds)})\b)(?=\s*\w)"
+    suffix = rf"[^\W\d_]\w{{1,30}}[{_HYPHENS}](?P<suffix>{'|'.join(suffixes) or '(?!)'})"
+    return re.compile(
+        rf"{_BEFORE}(?:{_BETWEEN}{_AFTER}|{_NUMBER}|{non}|(?:{phrases}){_AFTER}|{suffix}{_AFTER})",
+        re.IGNORECASE | re.DOTALL,
+    )
+
+
 # A name in double quotes; a text that is quoted as a whole is no name.
 _QUOTED = re.compile(r'(?<![^\s(])"(?=\S)[^"]{1,100}(?<=\S)"|“[^”]{1,100}”')
-# "In addition to Y, what other X": behind a BEYOND phrase; "what other X in addition to Y": before it.
+# "In addition to Y, what other X": behind a "beyond" cue; "what other X in addition to Y": before it.
 _OTHERS_AFTER = re.compile(
     r"[^?!]{1,200}?[,，]\s*(?:\w+\s+){0,3}?(?:what|which|who|whom|where|how|can|could|please)\b[^.?!]{0,80}?\b(?:other|else|another)\b",
     re.IGNORECASE,
 )
 _OTHERS_BEFORE = re.compile(r"\b(?:what|which|who|where)\s+(?:\w+\s+)?(?:other|else)\b[^.?!,]{0,80}\Z", re.IGNORECASE)
-# "In addition to Y, X stars in which films?": a question that opens with a BEYOND phrase asks for more than Y.
+# "In addition to Y, X stars in which films?": a question that opens with a "beyond" cue asks for more than Y.
 _ASKED_AFTER = re.compile(
     r"[^?!]{1,200}?[,，][^?!]{1,300}?\b(?:what|which|who|whom|where|how)\b[^?!]{0,300}[?？]", re.IGNORECASE
+)
+# "Hotels outside Rome" or, where nothing is in capitals, "hotels outside rome".
+_PLURAL_BEFORE = re.compile(r"\b(?:\w+[^\Wsu]s|people|men|women|children)\s+\Z", re.IGNORECASE)
+_PLACE_AFTER = re.compile(
+    r"\s+(?:the\s+)?[A-Z]\w+|\s+(?!(?:tonight|today|there|here|only)\b)[a-z]{4,}(?=[,.;?!]|\s*\Z)"
 )
 _OPENS = re.compile(r"(?:^|[.?!])\s*\Z")
 # The words between an "and" and the negation that it only introduces: "and (that are) not".
@@ -87,7 +102,7 @@ _LINK = re.compile(
 )
 
 
-def find_cues(text: str) -> list[Cue]:
+def find_cues(text: str, language: str = ENGLISH) -> list[CueSpan]:
     """The cues of a text from left to right, the longest where several begin together.
 
     >>> [(cue.text, cue.operator) for cue in find_cues("Birds of Peru as well as Chile, but not Orlando's")]
@@ -96,39 +111,53 @@ def find_cues(text: str) -> list[Cue]:
     []
     """
     names = [match.span() for match in _QUOTED.finditer(text) if match.group() != text.strip()]
-    cues: list[Cue] = []
-    for match in _MATCH.finditer(text):
+    table = cue_table(language).cues
+    spans: list[CueSpan] = []
+    for match in _matcher(language).finditer(text):
         start, end = match.span()
         if match["number"]:
             continue
-        meaning = ("not", False) if match["non"] else _MEANING.get(normal(match.group()))
-        if meaning is None or any(left < start < right for left, right in names):
+        phrase = f"-{match['suffix']}" if match["suffix"] else match.group()
+        cue = NON if match["non"] else table.get(normal(phrase))
+        if cue is None or cue.operator is None or any(left < start < right for left, right in names):
             continue
-        operator, weak = meaning
-        if normal(match.group()) in BEYOND:
+        operator, kind = cue.operator, cue.kind
+        if cue.rule == "beyond":
             if _asks_for_others(text, start, end):
                 operator = "not"
             elif operator == "not":
                 continue
-        if operator == "not" and not (weak or match["non"]) and cues and _introduces(cues[-1], text, start):
-            cues.pop()
-        cues.append(Cue(start, end, operator, text[start:end], weak))
-    return cues
+            else:
+                kind = None
+        weak = cue.weak or (cue.rule == "place" and not _is_place(text, start, end))
+        if operator == "not" and not (weak or cue is NON) and spans and _introduces(spans[-1], text, start):
+            spans.pop()
+        spans.append(CueSpan(start, end, operator, text[start:end], weak, rule=cue.rule, kind=kind))
+    return spans
 
 
-def _introduces(cue: Cue, text: str, start: int) -> bool:
+def _is_place(text: str, start: int, end: int) -> bool:
+    """Whether "outside" stands before a place that others are set against: "countries outside Africa".
+
+    >>> [_is_place(text, 7, 14) for text in ("hotels outside Rome", "lights outside the house", "a town outside Rome")]
+    [True, False, False]
+    """
+    return bool(_PLURAL_BEFORE.search(text, max(0, start - 40), start) and _PLACE_AFTER.match(text, end))
+
+
+def _introduces(cue: CueSpan, text: str, start: int) -> bool:
     """Whether an "and" belongs to the negation at `start`: "A and are not B" asks for the same as "A but not B"."""
     return normal(cue.text) == "and" and _LINK.fullmatch(text, cue.end, start) is not None
 
 
 def _asks_for_others(text: str, start: int, end: int) -> bool:
-    """Whether what a BEYOND phrase names is known already, and something else is asked for."""
+    """Whether what a "beyond" cue names is known already, and something else is asked for."""
     if _OTHERS_BEFORE.search(text, max(0, start - 120), start) or _OTHERS_AFTER.match(text, end):
         return True
     return bool(_OPENS.search(text, max(0, start - 10), start) and _ASKED_AFTER.match(text, end))
 
 
-def operators_of(text: str, weak: bool = False) -> set[str]:
+def operators_of(text: str, weak: bool = False, language: str = ENGLISH) -> set[str]:
     """The operators whose cues the text holds; weak cues count when asked for.
 
     >>> sorted(operators_of("Trees of Cuba that are also in Haiti but not Jamaica"))
@@ -136,4 +165,4 @@ def operators_of(text: str, weak: bool = False) -> set[str]:
     >>> operators_of("articles favoring renewables over fossil fuels"), operators_of("renewables over coal", weak=True)
     (set(), {'not'})
     """
-    return {cue.operator for cue in find_cues(text) if weak or not cue.weak}
+    return {cue.operator for cue in find_cues(text, language) if weak or not cue.weak}

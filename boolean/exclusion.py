@@ -6,25 +6,11 @@ is to be taken away from it. False alarms cost more than misses: where in doubt,
 
 import re
 
-from .cues import Cue, normal
-from .lexicon import BEYOND, REQUESTS
+from .cues import CueSpan, normal
 
 LONGEST = 500  # characters that are looked at before a cue, and that an exclusion may take behind it
-# These exclude wherever something is wanted besides.
-ALWAYS = frozenset(
-    {
-        *("excluding", "but excluding", "and excluding", "excepting", "but excepting", "except", "except for"),
-        *("with the exception of", "with the exclusion of", "exclusive of", "other than", "apart from", "aside from"),
-        *("besides", "save for", "barring", "leaving out", "omitting", "not including", "but not including"),
-        *("not counting", "unrelated to", *BEYOND),
-    }
-)
-CONTRASTS = frozenset({"but not", "and not", "yet not", "though not", "rather than", "but never", "and never", "minus"})
-ABSENCES = frozenset({"without", "but without", "and without", "w/o", "and with no", "lacking", "devoid of"})
-COMMANDS = frozenset({"exclude", "omit", "leave out"})
-RELATIVE_ONLY = frozenset({"lack", "lacks", "excludes", "omits", "leaves out"})
-# Within an exclusion, only these begin another one by themselves.
-OPENS_ANEW = ALWAYS | CONTRASTS | COMMANDS | {*REQUESTS}
+# Within an exclusion, only cues of these rules begin another one by themselves.
+OPENS_ANEW = frozenset({"always", "beyond", "contrast", "command", "request"})
 
 # How a request or a question opens before it names what is wanted.
 _SOME = r"(?:\s+(?:some|any|all|the|a\s+few|more))?(?:\s+of\s+the)?"
@@ -101,6 +87,13 @@ _VERB_BEFORE = re.compile(
 )
 _BE_OR_HAVE = r"(?:are|is|were|was|have|has)"
 _NEITHER = re.compile(rf"\b(?:(?:that|which|who|but)\s+{_BE_OR_HAVE}|{_PREPOSITIONS})\s+\Z", re.IGNORECASE)
+_PLEASE = re.compile(r"\s[^,.;?!]{1,60},?\s+(?:please|thanks|thank\s+you)\b", re.IGNORECASE)
+_ASKS = re.compile(r"\s*(?:who|what|which|whose|when|where|why|how)\b", re.IGNORECASE)
+_IS_BEFORE = re.compile(r"\b(?:am|is|are|was|were|be|been|being|seem|seems|seemed|['’]s)\s+\Z", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"(?:,?\s+(?:and\s+)?\w+-free)*\s+(?!(?:and|or|but|that|which|with|in|at|for|from|nor)\b)\w", re.IGNORECASE
+)
+_ANY_OR = re.compile(r"\bn?or\b", re.IGNORECASE)
 _FIRST_PERSON = re.compile(r"\b(?:i|we)(?:\s+am|\s+are|['’]m|['’]re|['’]d)?\s+\Z", re.IGNORECASE)
 _DO = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must)\s+\Z", re.IGNORECASE)
 _WORDS = re.compile(r"\w+(?:['’-]\w+)*")
@@ -116,7 +109,7 @@ _EMPTY = frozenset(
 )
 
 
-def excludes(text: str, cue: Cue) -> bool:
+def excludes(text: str, cue: CueSpan) -> bool:
     """Whether a NOT cue opens an exclusion, as far as the words round it tell.
 
     >>> from .cues import find_cues
@@ -124,37 +117,49 @@ def excludes(text: str, cue: Cue) -> bool:
     >>> ask("films that are not westerns"), ask("Which birds do not fly?"), ask("Who had no love for the violin?")
     ([True], [False], [False])
     """
-    if cue.operator != "not" or cue.weak:
+    if cue.operator != "not" or (cue.weak and cue.rule != "suffix"):
         return False
     word = normal(cue.text)
     start = sentence_start(text, cue.start)
     before, after = text[start : cue.start], text[cue.end : cue.end + 200]
-    if word in REQUESTS:
-        return _is_request(word, before)
-    if word in ALWAYS:
-        return not (word == "apart from" and _SET_APART.search(before))
-    if word in CONTRASTS:
-        return _contrasts(word, before, after)
-    if word in ABSENCES:
-        if _VERB_BEFORE.search(before):
+    match cue.rule:
+        case "request":
+            return _is_request(word, before)
+        case "always" | "beyond":
+            return not (word == "apart from" and _SET_APART.search(before))
+        case "contrast":
+            return _contrasts(word, before, after)
+        case "absence":
+            if _VERB_BEFORE.search(before):
+                return False
+            return before.rstrip().endswith((",", "(")) or not _ASKS_HOW.match(_unopened(before))
+        case "command":
+            return bool(_COMMAND.search(before) or _RELATIVE.search(before))
+        case "relative":
+            one = word.endswith("s") and not _INDEFINITE.search(before)  # "the language that lacks a word"
+            return bool(_RELATIVE.search(before)) and not one
+        case "prefix":
+            return len(_WORDS.findall(after)) > 1 or content(before)
+        case "having":  # "dishes with ginger and no garlic"; "roses with no thorns" are a kind
+            return _PLEASE.match(after) is not None or bool(re.search(r"\b(?:with|have|has)\b", before, re.IGNORECASE))
+        case "neither":
+            return bool(_NEITHER.search(before)) and content(before)
+        case "please":
+            return _PLEASE.match(after) is not None and not _ASKS.match(before)
+        case "anything":
+            return not _IS_BEFORE.search(before)
+        case "place":
+            return not _ASKS_HOW.match(_unopened(before))
+        case "suffix":  # "sugar-free desserts", not "cakes or sugar-free pies", "is the bread gluten-free?"
+            denied = _ASKS_HOW.match(before) or _IS_BEFORE.search(before) or _ANY_OR.search(text)
+            return bool(_ATTRIBUTE.match(after)) and not denied
+        case "listed":
+            return bool(_NEITHER.search(before)) and ":" in after
+        case "negation":
+            return _negates_a_set(word, before, after)
+        case "nor" | "none":  # "nor" goes on with the exclusion before it, which `read_parts` knows
             return False
-        return before.rstrip().endswith((",", "(")) or not _ASKS_HOW.match(_unopened(before))
-    if word in COMMANDS:
-        return bool(_COMMAND.search(before) or _RELATIVE.search(before))
-    if word in RELATIVE_ONLY:
-        one = word.endswith("s") and not _INDEFINITE.search(before)  # "the language that lacks a word"
-        return bool(_RELATIVE.search(before)) and not one
-    if word.startswith("non"):
-        return len(_WORDS.findall(after)) > 1 or content(before)
-    if word in ("and no", "but no"):  # "dishes with ginger and no garlic"; "roses with no thorns" are a kind
-        return bool(re.search(r"\b(?:with|have|has)\b", before, re.IGNORECASE))
-    if word == "neither":
-        return bool(_NEITHER.search(before)) and content(before)
-    if word == "none of":
-        return bool(_NEITHER.search(before)) and ":" in after
-    if word in ("not", "not also", "never", "cannot", "can not") or word.endswith(("n't", "nt")):
-        return _negates_a_set(word, before, after)
-    return False
+    raise ValueError(f"no rule {cue.rule!r}")
 
 
 def sentence_start(text: str, position: int) -> int:

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .cues import Cue, find_cues
+from .cues import CueSpan, find_cues
 from .operators import OPERATORS
 from .parts import Reading, Span, read_parts
 
 IGNORED_LABEL = -100  # the label that counts in no loss
 
 
-def cue_labels(text: str, offsets: Iterable[Sequence[int]], cues: Iterable[Cue] | None = None) -> list[list[int]]:
+def cue_labels(text: str, offsets: Iterable[Sequence[int]], cues: Iterable[CueSpan] | None = None) -> list[list[int]]:
     """0/1 labels of shape (3, length), a row for each of `OPERATORS`: 1 where a token lies in a cue of that operator.
 
     `offsets` are a fast tokenizer's character offsets, one pair per token; special and padding tokens have (0, 0) and

@@ -1,145 +1,126 @@
-"""The words and phrases that carry an operator, and the fixed expressions that only look as if they did.
+"""The cues of a language, read from its table: `cues_en.tsv`, which says what its columns mean.
 
-A space stands for any white space, ' for any apostrophe. Longer phrases win over the shorter ones they hold, so
-"not only" is AND although "not" alone is NOT.
+Whatever needs a cue word takes it from here: finding cues, deciding what they exclude, replacing them by synonyms and
+writing sentences. A new cue is a new line of the table.
 """
 
-_BE = ("are", "is", "were", "was")
-_AUXILIARIES = (*_BE, "do", "does", "did", "has", "have", "had", "ca", "could", "wo", "would", "should")
-# What a request may ask not to do with a topic: "without mentioning", "avoid discussing", "please do not include".
-_MENTION = (
-    "mention",
-    "include",
-    "discuss",
-    "consider",
-    "involve",
-    "refer to",
-    "reference",
-    "focus on",
-    "talk about",
-    "tell me about",
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ..core.errors import BoolBertError
+from .operators import OPERATORS
+
+ENGLISH = "en"
+KINDS = ("topic", "set", "property")
+# What decides whether a NOT cue excludes; `exclusion.py` has a function for each.
+NOT_RULES = (
+    *("always", "beyond", "contrast", "absence", "having", "command", "relative", "neither", "nor", "prefix"),
+    *("please", "anything", "place", "suffix", "listed", "negation", "none", "request"),
 )
-_MENTIONING = (
-    *("mentioning", "including", "discussing", "considering", "involving", "referring to", "referencing"),
-    *("focusing on", "talking about", "bringing up", "going into", "asking about", "touching on", "counting"),
-    *("inquiring about", "explaining", "describing", "taking into account", "taking into consideration"),
-    *("using", "saying anything about"),
-)
-REQUESTS: tuple[str, ...] = (
-    *(f"{negation} {verb}" for negation in ("do not", "don't", "dont", "let's not", "should not") for verb in _MENTION),
-    *(f"{negation} {verb}" for negation in ("cannot", "can't", "must not", "not to") for verb in _MENTION),
-    *(f"{avoid} {verb}" for avoid in ("avoid", "avoiding") for verb in _MENTIONING),
-    *(f"{without} {verb}" for without in ("without", "but without", "and without") for verb in _MENTIONING),
-    *(
-        f"{without} {noun}"
-        for without in ("without", "but without", "without any")
-        for noun in (
-            "mention of",
-            "reference to",
-            "references to",
-            "regard to",
-            "regard for",
-            "information about",
-            "information on",
+RULES = (*NOT_RULES, "join", "weak", "fixed", "wording")
+_FOLDER = Path(__file__).parent
+
+
+class Cue(NamedTuple):
+    """A line of the table. `written`: the lists of wordings that it stands in, with its place in each."""
+
+    phrase: str
+    operator: str | None
+    kind: str | None
+    rule: str = "join"
+    written: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def weak(self) -> bool:
+        """Whether it implies its operator in some sentences only."""
+        return self.rule in ("weak", "suffix")
+
+
+class CueTable(NamedTuple):
+    """The cues of one language, by their phrases, and the wordings that are written but not looked for."""
+
+    cues: dict[str, Cue]
+    wordings: tuple[Cue, ...]
+
+    def phrases(self, rule: str) -> tuple[str, ...]:
+        """The cues of a rule."""
+        return tuple(cue.phrase for cue in self.cues.values() if cue.rule == rule)
+
+    def written(self, name: str) -> tuple[str, ...]:
+        """A list of wordings, in its order.
+
+        >>> cue_table().written("or")
+        ('or', 'and/or')
+        """
+        entries = [
+            (place, cue.phrase)
+            for cue in (*self.cues.values(), *self.wordings)
+            for own, place in cue.written
+            if own == name
+        ]
+        return tuple(phrase for _, phrase in sorted(entries, key=lambda entry: entry[0]))
+
+
+def languages() -> tuple[str, ...]:
+    """The languages that have a table.
+
+    >>> languages()
+    ('en',)
+    """
+    return tuple(sorted(path.stem.removeprefix("cues_") for path in _FOLDER.glob("cues_*.tsv")))
+
+
+@cache
+def cue_table(language: str = ENGLISH) -> CueTable:
+    """The cues of a language.
+
+    >>> cue = cue_table("en").cues["but not"]
+    >>> cue.operator, cue.kind, cue.rule
+    ('not', 'set', 'contrast')
+    """
+    if language not in languages():
+        raise BoolBertError(
+            f"language must be one of {', '.join(languages())}, got {language!r}: it has no table of cues"
         )
-    ),
-    *("but without any information about", "but without any mention of", "but without any reference to"),
-    *("disregarding", "while disregarding", "while ignoring", "but ignoring", "not interested in"),
-    *(
-        "not allowed to mention",
-        "not to hear about",
-        "not to read about",
-        "not to inquire about",
-        "not want to hear about",
-        "not want to read about",
-        "need not mention",
-        "nothing about",
-        "nothing to do with",
-        "while excluding",
-        "while leaving out",
-        "while omitting",
-        "while not including",
-        "not related to",
-        "not involving",
-    ),
-)
-# NOT where the question asks for something else or others: "In addition to Y, what other X are there?"
-BEYOND: tuple[str, ...] = ("in addition to", "on top of")
+    return read_table(_FOLDER / f"cues_{language}.tsv")
 
-CUES: dict[str, tuple[str, ...]] = {
-    "and": (
-        *("and", "&", "both", "and both", "also", "and also", "but also", "while also", "not only", "not just"),
-        *(f"{be} also" for be in _BE),
-        *(f"and {be} also" for be in _BE),
-        *("as well as", "as well", "along with", "alongside", "together with", "combined with", "coupled with"),
-        *("in addition to", "in addition", "additionally", "plus", "including", "including but not limited to"),
-        *("simultaneously", "at the same time", "and at the same time", "likewise", "in common", "common to both"),
-    ),
-    "or": (
-        *("or", "and/or", "and / or", "or/and", "and or", "or else", "or alternatively", "alternatively", "or also"),
-        *("either", "any of", "any one of", "at least one of", "one or more of", "one or both of", "either of"),
-    ),
-    "not": (
-        *("not", "cannot", "can not", "never", "nor", "neither", "no", "none", "none of", "nothing", "nobody"),
-        *("but not", "and not", "yet not", "though not", "or not", "not also", "but never", "and never", "no one"),
-        *("not including", "but not including", "not counting", "but no", "and no", "with no", "and with no"),
-        *(f"{word}n't" for word in _AUXILIARIES),
-        *("ain't", "mustn't", "needn't", "mightn't", "shan't"),
-        *("arent", "isnt", "werent", "wasnt", "dont", "doesnt", "didnt", "hasnt", "havent", "cant", "couldnt"),
-        *("without", "but without", "and without", "with the exception of", "with the exclusion of"),
-        *("except", "except for", "except that", "excepting", "but excepting"),
-        *("exclude", "excludes", "excluded", "excluding", "but excluding", "and excluding", "exclusive of"),
-        *("omit", "omits", "omitted", "omitting", "leave out", "leaves out", "left out", "leaving out"),
-        *("other than", "rather than", "apart from", "aside from", "besides", "save for", "barring", "minus"),
-        *("lack", "lacks", "lacking", "devoid of", "absence of", "unrelated to", "outside of", "w/o"),
-        *("all but", "anything but", "everything but", "everywhere but", "no longer"),
-        *REQUESTS,
-    ),
-}
 
-# Found and marked, but not counted unless asked for: they imply an operator in some sentences only.
-WEAK_CUES: dict[str, tuple[str, ...]] = {
-    "and": ("too", *(f"{relative} {be}" for relative in ("that", "which", "who") for be in _BE)),
-    "or": ("one of", "optionally"),
-    "not": (
-        *("over", "instead of", "in place of", "as opposed to", "in favor of", "in favour of", "unlike", "outside"),
-        *("free of", "free from", "beyond", "ignoring", "avoiding", "sans", "hardly", "rarely"),
-    ),
-}
+def read_table(path: Path) -> CueTable:
+    """The lexicon of a file; a line that cannot be right is an error that names it."""
+    cues: dict[str, Cue] = {}
+    wordings = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        try:
+            cue = _cue(line)
+            if cue.phrase in cues:
+                raise ValueError(f"{cue.phrase!r} stands there twice")
+        except ValueError as error:
+            raise BoolBertError(f"{path}, line {number}: {error}") from None
+        if cue.rule == "wording":
+            wordings.append(cue)
+        else:
+            cues[cue.phrase] = cue
+    return CueTable(cues, tuple(wordings))
 
-# Expressions that hold a cue's word and join no two conditions.
-FIXED: tuple[str, ...] = (
-    # places
-    *("trinidad and tobago", "antigua and barbuda", "bosnia and herzegovina", "saint kitts and nevis"),
-    *("st kitts and nevis", "st. kitts and nevis", "saint vincent and the grenadines", "st vincent and the grenadines"),
-    *("st. vincent and the grenadines", "são tomé and príncipe", "sao tome and principe", "serbia and montenegro"),
-    *("turks and caicos", "wallis and futuna", "newfoundland and labrador", "jammu and kashmir", "andaman and nicobar"),
-    *("saint pierre and miquelon", "svalbard and jan mayen", "heard island and mcdonald islands", "england and wales"),
-    *("tyne and wear", "south georgia and the south sandwich islands"),
-    # one thing under two names
-    *("black and white", "rock and roll", "rhythm and blues", "drum and bass", "cloak and dagger", "sword and sorcery"),
-    *("sword and sandal", "swords and sandals", "cops and robbers", "hide and seek", "bed and breakfast"),
-    *("arts and crafts", "law and order", "flesh and blood", "trial and error", "supply and demand"),
-    *("dungeons and dragons", "beauty and the beast", "war and peace", "crime and punishment", "pride and prejudice"),
-    *("sense and sensibility", "romeo and juliet", "tom and jerry", "adam and eve", "fish and chips", "mac and cheese"),
-    *("salt and pepper", "bread and butter", "peanut butter and jelly", "gin and tonic", "food and drink"),
-    *("science and technology", "research and development", "health and safety", "terms and conditions"),
-    *("each and every", "back and forth", "up and down", "more and more", "again and again", "over and over"),
-    *("now and then", "by and large", "first and foremost", "and so on", "and so forth", "and company", "and sons"),
-    *("& company", "& co", "& sons", "& brothers", "and co"),
-    # or, not, no
-    *(f"or {word}" for word in ("more", "less", "fewer", "later", "earlier", "older", "younger", "above", "below")),
-    *("or higher", "or lower", "or greater", "or so", "more or less", "sooner or later", "trick or treat"),
-    *("whether or not", "believe it or not", "like it or not", "dead or alive", "life or death", "rain or shine"),
-    *("all or nothing", "double or nothing", "give or take", "do or die"),
-    *("no matter", "no doubt", "no less than", "no fewer than", "no later than", "no more than", "nothing but"),
-    *("why not", "if not", "in common use", "also known as", "also called", "all over", "over the top"),
-    *("take over", "took over", "free of charge"),
-)
 
-# Words after "non-" with which it names a kind of its own: "non-fiction" excludes nothing from a query.
-NON_WORDS: tuple[str, ...] = (
-    *("fiction", "fictions", "fictional", "profit", "profits", "stop", "binary", "linear", "government"),
-    *("governmental", "verbal", "sequitur", "grata", "partisan", "alcoholic", "violent", "violence", "dairy", "toxic"),
-    *("stick", "disclosure", "compete", "refundable", "existent", "smoker", "smokers", "smoking", "commissioned"),
-)
+def _cue(line: str) -> Cue:
+    """
+    >>> _cue("save for\\tnot\\ttopic\\talways\\tend:3 front")
+    Cue(phrase='save for', operator='not', kind='topic', rule='always', written=(('end', 3), ('front', 1000)))
+    """
+    columns = line.split("\t")
+    if not 4 <= len(columns) <= 5:
+        raise ValueError(f"a line has 4 or 5 columns with a tab between them, this one has {len(columns)}")
+    phrase, operator, kind, rule = columns[:4]
+    if operator not in (*OPERATORS, "-"):
+        raise ValueError(f"operator must be one of {', '.join(OPERATORS)} or -, got {operator!r}")
+    if kind not in (*KINDS, "-") or (operator == "not") > (kind != "-"):
+        raise ValueError(f"kind must be one of {', '.join(KINDS)} for NOT, or - for the others, got {kind!r}")
+    if rule not in RULES or (operator == "-") != (rule == "fixed") or (operator == "not" and rule == "join"):
+        raise ValueError(f"rule {rule!r} does not fit operator {operator!r}; the rules are {', '.join(RULES)}")
+    places = [mark.partition(":") for mark in (columns[4].split() if len(columns) > 4 else ())]
+    written = tuple((name, int(place or 1000)) for name, _, place in places)  # those without a place come last
+    return Cue(phrase, None if operator == "-" else operator, None if kind == "-" else kind, rule, written)

@@ -10,11 +10,20 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from .cues import Cue, find_cues, normal
-from .exclusion import ABBREVIATION, ABSENCES, COMMANDS, LONGEST, OPENING, OPENS_ANEW, content, excludes, sentence_start
+from .cues import HYPHENS, CueSpan, find_cues, normal
+from .exclusion import ABBREVIATION, LONGEST, OPENING, OPENS_ANEW, content, excludes, sentence_start
+from .lexicon import ENGLISH
 
 Span = tuple[int, int]
-Stretch = tuple[int, int, int]  # where an exclusion's cue begins and ends, and where the excluded words end
+
+
+class Stretch(NamedTuple):
+    """An exclusion: it reaches from start to end, with its cue; its excluded words from left to right."""
+
+    start: int
+    left: int
+    right: int
+    end: int
 
 
 class Part(NamedTuple):
@@ -33,7 +42,7 @@ class Reading(NamedTuple):
     """A text with its counting cues and its parts, both from left to right."""
 
     text: str
-    cues: tuple[Cue, ...]
+    cues: tuple[CueSpan, ...]
     parts: Parts
 
     @property
@@ -146,7 +155,7 @@ LISTING = frozenset({"and", "or", "&", "as well as", "and/or", "either", "any of
 LONGEST_ITEM = 60
 
 
-def read_parts(text: str) -> Reading:
+def read_parts(text: str, language: str = ENGLISH) -> Reading:
     """Take any text apart.
 
     >>> [part[::3] for part in read_parts("films (not westerns) of the 1950s").parts]
@@ -156,7 +165,7 @@ def read_parts(text: str) -> Reading:
     >>> [part[::3] for part in read_parts("Which birds do not fly?").parts]
     [('', 'Which birds do not fly')]
     """
-    cues = [cue for cue in find_cues(text) if not cue.weak]
+    cues = [cue for cue in find_cues(text, language) if not cue.weak or cue.rule == "suffix"]
     stretches = _exclusions(text, cues)
     wanted = _wanted(text, _outside(text, stretches), cues)
     if stretches and not any(content(part.text) for part in wanted):
@@ -168,42 +177,48 @@ def read_parts(text: str) -> Reading:
     excluded = [
         Part("not", *span, text[slice(*span)]) for stretch in stretches for span in _pieces(text, stretch, cues)
     ]
-    opening = {stretch[0] for stretch in stretches}
+    opening = {stretch.start for stretch in stretches}
     cues = [cue._replace(excludes=cue.start in opening) for cue in cues]
     return Reading(text, tuple(cues), tuple(sorted([*wanted, *excluded], key=lambda part: part.start)))
 
 
-def _exclusions(text: str, cues: Sequence[Cue]) -> list[Stretch]:
+def _exclusions(text: str, cues: Sequence[CueSpan]) -> list[Stretch]:
     """What the cues exclude, from left to right."""
     found: list[Stretch] = []
     for cue in cues:
         if cue.operator != "not":
             continue
-        inside = bool(found) and cue.start < found[-1][2]
-        if normal(cue.text) == "nor":
-            follows = bool(found) and not text[found[-1][2] : cue.start].strip(" ,")
+        inside = bool(found) and cue.start < found[-1].end
+        if cue.rule == "suffix":
+            if not inside and excludes(text, cue):  # "sugar-free desserts": the excluded word stands before the hyphen
+                hyphen = max(cue.text.rfind(sign) for sign in HYPHENS)
+                found.append(Stretch(cue.start, cue.start, cue.start + hyphen, cue.end))
+            continue
+        if cue.rule == "nor":
+            follows = bool(found) and not text[found[-1].end : cue.start].strip(" ,")
             opens = follows or inside
         else:
             opens = excludes(text, cue)
         if inside and opens:
             # "Excluding pleas without a trial": the second belongs to what the first excludes.
-            if normal(cue.text) not in OPENS_ANEW | {"nor"} and not _JOINED.search(text, found[-1][1], cue.start):
+            if cue.rule not in OPENS_ANEW | {"nor"} and not _JOINED.search(text, found[-1].left, cue.start):
                 continue
-            found[-1] = (*found[-1][:2], cue.start)
+            found[-1] = found[-1]._replace(right=cue.start, end=cue.start)
         if opens:
-            found.append((cue.start, cue.end, _end_of_exclusion(text, cue, cues)))
+            end = _end_of_exclusion(text, cue, cues)
+            found.append(Stretch(cue.start, cue.end, end, end))
     return found
 
 
-def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
+def _end_of_exclusion(text: str, cue: CueSpan, cues: Sequence[CueSpan]) -> int:
     word = normal(cue.text)
-    if word.startswith("non"):
+    if cue.rule == "prefix":
         match = _WORD.search(text, cue.end)
         return match.end() if match else cue.end
     sentence = sentence_start(text, cue.start)
     before = text[sentence : cue.start]
     limit = _next_condition(text, cue, cues)
-    commands = word in COMMANDS or word.startswith(
+    commands = cue.rule == "command" or word.startswith(
         ("do not", "don't", "dont", "avoid ", "let's not", "cannot", "can't")
     )
     if not commands and not content(before) and not before.strip().endswith("("):
@@ -213,7 +228,7 @@ def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
     name = _NAME_THEN.match(text, cue.end)
     if name and _VERBLESS.match(before):
         return name.end()
-    predicate = word in ABSENCES or word in ("not", "never", "not also", "cannot") or word.endswith(("n't", "nt"))
+    predicate = cue.rule in ("absence", "negation")
     verbless = _VERBLESS.match(before) is not None
     depth, listing, described = 0, False, -1
     first = text[cue.end : cue.end + 12].split()[:1]
@@ -256,11 +271,11 @@ def _end_of_exclusion(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
     return limit
 
 
-def _next_condition(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
+def _next_condition(text: str, cue: CueSpan, cues: Sequence[CueSpan]) -> int:
     """Where another exclusion, or an AND that opens another condition, ends this one: "not B and also C"."""
     limit = min(len(text), cue.end + LONGEST)
     for other in _between(cues, cue.end, limit):
-        if other.operator == "not" and normal(other.text) in OPENS_ANEW and excludes(text, other):
+        if other.operator == "not" and other.rule in OPENS_ANEW and excludes(text, other):
             return other.start
         if other.operator == "and" and _CLOSING_AND.search(normal(other.text)):
             return other.start
@@ -269,7 +284,7 @@ def _next_condition(text: str, cue: Cue, cues: Sequence[Cue]) -> int:
     return limit
 
 
-def _between(cues: Sequence[Cue], start: int, end: int) -> Sequence[Cue]:
+def _between(cues: Sequence[CueSpan], start: int, end: int) -> Sequence[CueSpan]:
     """The cues that lie in a stretch; looking for them from the left would take the square of a text's length."""
     first = bisect_left(cues, start, key=lambda cue: cue.start)
     last = bisect_left(cues, end, key=lambda cue: cue.start)
@@ -329,15 +344,15 @@ def _is_list(text: str, start: int) -> bool:
 
 def _outside(text: str, stretches: Sequence[Stretch]) -> list[Span]:
     spans, left = [], 0
-    for start, _, end in stretches:
-        spans.append((left, start))
-        left = end
+    for stretch in stretches:
+        spans.append((left, stretch.start))
+        left = stretch.end
     return [(start, end) for start, end in [*spans, (left, len(text))] if start < end]
 
 
-def _pieces(text: str, stretch: Stretch, cues: Sequence[Cue]) -> Iterator[Span]:
+def _pieces(text: str, stretch: Stretch, cues: Sequence[CueSpan]) -> Iterator[Span]:
     """The excluded words, cut at "or", "and" and the commas of a list."""
-    _, start, end = stretch
+    _, start, end, _ = stretch
     filler = _FILLER.match(text, start, end)
     left = filler.end() if filler and text[filler.end() : end].strip() else start
     for cue in _between(cues, left, end):
@@ -363,7 +378,7 @@ def _items(text: str, start: int, end: int, listed: bool) -> Iterator[Span]:
         yield span
 
 
-def _wanted(text: str, outside: Sequence[Span], cues: Sequence[Cue]) -> list[Part]:
+def _wanted(text: str, outside: Sequence[Span], cues: Sequence[CueSpan]) -> list[Part]:
     """What is wanted, cut at the cues of AND and OR."""
     joins = [cue for cue in cues if cue.operator != "not"]
     parts: list[Part] = []

@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import boolbert.boolean
-from boolbert.boolean import OPERATORS, find_cues, operators_of
-from boolbert.boolean.lexicon import CUES, FIXED, WEAK_CUES
+from boolbert.boolean import OPERATORS, CueSpan, find_cues, operators_of, read_parts
+from boolbert.boolean.exclusion import excludes
+from boolbert.boolean.lexicon import NOT_RULES, cue_table, read_table
+from boolbert.core.errors import BoolBertError
 
 
 def cues(text):
@@ -116,19 +118,63 @@ def test_relative_clause_is_weak_unless_a_cue_follows():
     assert [cue.text for cue in find_cues("films that are also French")] == ["are also"]
 
 
-def test_every_entry_is_found_whole():
-    for operator in OPERATORS:
-        for phrase in (*CUES[operator], *WEAK_CUES[operator]):
-            found = find_cues(f"cats {phrase} dogs or birds")[0]  # "either" needs an "or"
-            assert (found.text, found.operator, found.weak) == (phrase, operator, phrase in WEAK_CUES[operator]), phrase
-    for phrase in FIXED:
-        assert find_cues(f"cats {phrase} dogs") == [], phrase
+def test_every_line_of_the_table_is_found_whole():
+    for phrase, cue in cue_table().cues.items():
+        found = find_cues(f"cats {phrase} dogs or birds")[:1]  # "either" needs an "or"
+        if cue.rule == "fixed":
+            assert [span.text for span in found] == ["or"], phrase
+        elif cue.rule == "suffix":
+            assert find_cues(f"cats{phrase} dogs")[0].rule == "suffix"
+        elif cue.phrase != "on top of":  # only where others are asked for
+            assert [(span.text, span.operator) for span in found] == [(phrase, cue.operator)]
+            assert found[0].weak == (cue.weak or cue.rule == "place")  # no place follows
 
 
-def test_no_phrase_has_two_meanings():
-    groups = [*CUES.values(), *WEAK_CUES.values(), FIXED]
-    for one, other in itertools.combinations(groups, 2):
-        assert not set(one) & set(other)
+def test_a_cue_of_any_rule_can_be_decided():
+    """No line of the table ends in a question that nothing answers."""
+    for rule in NOT_RULES:
+        span = CueSpan(5, 8, "not", "foo", rule=rule)
+        assert excludes("cats foo dogs", span) in (True, False)
+    with pytest.raises(ValueError, match="no rule 'sometimes'"):
+        excludes("cats foo dogs", span._replace(rule="sometimes"))
+
+
+def test_a_new_cue_is_one_line(tmp_path, monkeypatch):
+    """It is found, it excludes, it is written by augmentation's list, and the other lines stay as they are."""
+    table = (ROOT / "boolean" / "cues_en.tsv").read_text("utf-8")
+    (tmp_path / "cues_xx.tsv").write_text(table + "shunning\tnot\ttopic\talways\tend leave_out:2\n", "utf-8")
+    monkeypatch.setattr("boolbert.boolean.lexicon._FOLDER", tmp_path)
+    try:
+        reading = read_parts("birds of Peru shunning the coast", language="xx")
+        assert [part.text for part in reading.excluded] == ["the coast"]
+        assert reading.cues[0].kind == "topic"
+        assert cue_table("xx").written("end")[-1] == "shunning"
+        assert "shunning" in cue_table("xx").written("leave_out")[1:3]
+    finally:
+        cue_table.cache_clear()
+
+
+def test_a_language_without_a_table_is_one_line():
+    with pytest.raises(BoolBertError, match=r"^language must be one of en, got 'de': it has no table of cues$"):
+        find_cues("Länder ohne Küste", language="de")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("besides\tnot", "a line has 4 or 5 columns"),
+        ("besides\tnay\t-\talways", "operator must be one of"),
+        ("besides\tnot\t-\talways", "kind must be one of"),
+        ("besides\tnot\ttopic\tsometimes", "rule 'sometimes' does not fit"),
+        ("besides\tand\t-\tfixed", "rule 'fixed' does not fit"),
+        ("minus\tnot\tset\tcontrast\nminus\tnot\tset\talways", "'minus' stands there twice"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path, line, message):
+    path = tmp_path / "cues_xx.tsv"
+    path.write_text(f"# phrase\n{line}\n", "utf-8")
+    with pytest.raises(BoolBertError, match=rf"cues_xx.tsv, line {2 + line.count(chr(10))}: {message}"):
+        read_table(path)
 
 
 _WORDS = st.sampled_from(
@@ -188,4 +234,7 @@ def test_boolean_needs_only_the_standard_library():
             if isinstance(node, ast.Import):
                 assert all(name.name.split(".")[0] in sys.stdlib_module_names for name in node.names), path
             elif isinstance(node, ast.ImportFrom):
-                assert node.level == 1 or (node.module or "").split(".")[0] in sys.stdlib_module_names, path
+                module = node.module or ""
+                assert node.level == 1 or module == "core.errors" or module.split(".")[0] in sys.stdlib_module_names, (
+                    path
+                )

@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import pytest
 
-from boolbert.boolean import OPERATORS, Cue, cue_labels, encode_with_cues, find_cues
+from boolbert.boolean import OPERATORS, CueSpan, cue_labels, encode_with_cues, find_cues
 
 TEXT = "Birds of Peru as well as non-American ones that aren’t pets or fish"
 
@@ -84,7 +84,7 @@ def test_tensor_offsets(wordpiece):
 
 
 def test_given_cues_are_taken_as_they_are():
-    weak = Cue(2, 6, "not", "over", weak=True)
+    weak = CueSpan(2, 6, "not", "over", weak=True)
     assert cue_labels("a over b", [(0, 1), (2, 6), (7, 8)])[2] == [0, 0, 0]
     assert cue_labels("a over b", [(0, 1), (2, 6), (7, 8)], [weak])[2] == [0, 1, 0]
 

@@ -19,7 +19,7 @@ from boolbert.retrieval import metrics
 
 ROOT = Path(boolbert.__file__).parent
 ROWS = re.findall(
-    r"^\| ([^|]+) \| `([\w/]+\.py)` \| (.+) \|$",
+    r"^\| ([^|]+) \| `([\w/]+\.(?:py|tsv))` \| (.+) \|$",
     (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8"),
     re.MULTILINE,
 )

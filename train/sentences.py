@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from boolbert.boolean import OPERATORS, Cue, augment, cue_labels, find_cues, multi_hot, scope_labels
+from boolbert.boolean import OPERATORS, CueSpan, augment, cue_labels, find_cues, multi_hot, scope_labels
 from boolbert.data import DataError, Triplet
 from boolbert.retrieval.tokens import TEXTS_AT_ONCE, Rows, Tokens, pad_rows
 
@@ -103,7 +103,7 @@ def prepare_triplets(
 
 
 def label_sentences(
-    tokenizer: Any, texts: Sequence[str], cues: Sequence[list[Cue]], named: Sequence[str | None], max_length: int
+    tokenizer: Any, texts: Sequence[str], cues: Sequence[list[CueSpan]], named: Sequence[str | None], max_length: int
 ) -> Sentences:
     """Token ids, cue kinds and scopes. A sentence's operators are those of its cues, and the one its data set names."""
     ids: list[npt.NDArray[Any]] = [np.empty(0, np.int32)]
@@ -126,7 +126,7 @@ def label_sentences(
     return Sentences(tokens, np.concatenate(kinds), np.concatenate(scopes), np.array(operators, dtype=np.int64))
 
 
-def token_kinds(text: str, offsets: Iterable[Sequence[int]], cues: Sequence[Cue]) -> npt.NDArray[np.uint8]:
+def token_kinds(text: str, offsets: Iterable[Sequence[int]], cues: Sequence[CueSpan]) -> npt.NDArray[np.uint8]:
     """What each token is to each operator: (tokens, 3), as `KINDS`.
 
     >>> token_kinds("a not b", [(0, 1), (2, 5), (6, 7)], find_cues("a not b")).tolist()

@@ -71,7 +71,8 @@ def _temporary_folder(problem: str) -> Path:
 def _version() -> str:
     """A hash of everything that the files are made from: the table, this package, and the cue lexicon."""
     here = Path(__file__).parent
-    sources = [*here.glob("*.csv"), *here.glob("*.py"), *(here.parents[1] / "boolean").glob("*.py")]
+    boolean = here.parents[1] / "boolean"
+    sources = [*here.glob("*.csv"), *here.glob("*.py"), *boolean.glob("*.py"), *boolean.glob("*.tsv")]
     digest = hashlib.sha256()
     for source in sorted(sources):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")

@@ -10,13 +10,19 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
-from ...boolean import Cue, read_parts
-from . import typed
+from ...boolean import CueSpan, cue_table, read_parts
 from .generate import SPLITS, words_of
+from .lists import read_lists
 from .names import Names
 from .words import DOMAINS
 
 Span = tuple[int, int]
+_TYPED = read_lists("typed.txt")
+# What stands between what is wanted and what is excluded behind it, and which of these may stand without a comma.
+_END_CUES, _COMMA_FREE = cue_table().written("end"), cue_table().written("no_comma")
+# What opens a question whose excluded part stands in front; the others only where it asks for more than that part.
+_FRONT_CUES = tuple(cue.capitalize() for cue in cue_table().written("front"))
+_BEYOND_CUES = tuple(cue.capitalize() for cue in cue_table().phrases("beyond"))
 SHARES = {
     "end": 20,
     "front": 9,
@@ -38,7 +44,7 @@ class Sentence(NamedTuple):
 
     text: str
     operators: tuple[str, ...]
-    cues: tuple[Cue, ...]
+    cues: tuple[CueSpan, ...]
     scopes: dict[str, tuple[Span, ...]]
 
 
@@ -71,12 +77,12 @@ class _Writer:
         self.kinds: dict[str, Callable[[], list[tuple[str, bool]]]] = {
             "end": self._end,
             "front": self._front,
-            "middle": lambda: self._fill(self._choice(typed.MIDDLES)),
+            "middle": lambda: self._fill(self._choice(_TYPED["middles"])),
             "own sentence": self._own_sentence,
-            "relative": lambda: self._fill(self._choice(typed.RELATIVES)),
-            "or": lambda: self._maybe_asked(typed.ALTERNATIVES),
-            "and": lambda: self._maybe_asked(typed.JOINED),
-            "no exclusion": lambda: self._fill(self._choice(typed.NOTHING_EXCLUDED)),
+            "relative": lambda: self._fill(self._choice(_TYPED["relatives"])),
+            "or": lambda: self._maybe_asked(_TYPED["alternatives"]),
+            "and": lambda: self._maybe_asked(_TYPED["joined"]),
+            "no exclusion": lambda: self._fill(self._choice(_TYPED["nothing excluded"])),
             "plain": self._plain,
         }
 
@@ -84,7 +90,7 @@ class _Writer:
         kind = self.rng.choices(list(SHARES), list(SHARES.values()))[0]
         pieces = self.kinds[kind]()
         if self.rng.random() < 0.15:
-            pieces = [*self._fill(self._choice(typed.OPENINGS)), (" ", False), *pieces]
+            pieces = [*self._fill(self._choice(_TYPED["openings"])), (" ", False), *pieces]
         if self.rng.random() < 0.3:
             pieces = [(text.lower(), inside) for text, inside in pieces]
         if self.rng.random() < 0.2 and pieces[-1][0].endswith(("?", ".")) and not pieces[-1][1]:
@@ -93,54 +99,54 @@ class _Writer:
 
     def _end(self) -> list[tuple[str, bool]]:
         wanted, mark = self._wanted()
-        cue = self._choice(typed.END_CUES)
-        comma = ", " if cue not in typed.COMMA_FREE or self.rng.random() < 0.5 else " "
+        cue = self._choice(_END_CUES)
+        comma = ", " if cue not in _COMMA_FREE or self.rng.random() < 0.5 else " "
         pieces = [*wanted, (f"{comma}{cue} ", False), *self._excluded()]
         if mark == "?" and self.rng.random() < 0.15:
-            pieces += self._fill(self._choice(typed.AFTER))
+            pieces += self._fill(self._choice(_TYPED["after"]))
         return [*pieces, (mark, False)]
 
     def _front(self) -> list[tuple[str, bool]]:
         if self.rng.random() < 0.4:
             cue, wanted, mark = (
-                self._choice((*typed.FRONT_CUES, "In addition to", "On top of")),
-                self._fill(self._choice(typed.OTHERS)),
+                self._choice((*_FRONT_CUES, *_BEYOND_CUES)),
+                self._fill(self._choice(_TYPED["others"])),
                 "?",
             )
         else:
-            cue = self._choice(typed.FRONT_CUES)
+            cue = self._choice(_FRONT_CUES)
             wanted, mark = self._wanted(asked=True)
             wanted[0] = (wanted[0][0][:1].lower() + wanted[0][0][1:], False)
         return [(f"{cue} ", False), *self._excluded(), (", ", False), *wanted, (mark, False)]
 
     def _own_sentence(self) -> list[tuple[str, bool]]:
         wanted, mark = self._wanted(asked=True)
-        before, _, after = self._choice(typed.OWN).partition("{B}")
+        before, _, after = self._choice(_TYPED["own"]).partition("{B}")
         pieces = [*wanted, (f"{mark or '.'} {before}", False), *self._excluded(), (after, False)]
         if self.rng.random() < 0.2:
-            pieces += [(" ", False), *self._fill(self._choice(typed.PLAIN))]
+            pieces += [(" ", False), *self._fill(self._choice(_TYPED["plain"]))]
         return pieces
 
     def _plain(self) -> list[tuple[str, bool]]:
         if self.rng.random() < 0.5:
-            return self._fill(self._choice(typed.PLAIN))
+            return self._fill(self._choice(_TYPED["plain"]))
         wanted, mark = self._wanted()
         pieces = [*wanted, (mark, False)]
         if self.rng.random() < 0.3:
-            pieces += [(" ", False), *self._fill(self._choice(typed.PLAIN))]
+            pieces += [(" ", False), *self._fill(self._choice(_TYPED["plain"]))]
         return pieces
 
     def _maybe_asked(self, frames: Sequence[str]) -> list[tuple[str, bool]]:
         pieces = self._fill(self._choice(frames))
         if self.rng.random() < 0.25 and not pieces[-1][0].endswith("?"):
-            pieces += [(f", {self._choice(('but not', 'excluding', 'except', 'without'))} ", False), *self._excluded()]
+            pieces += [(f", {self._choice(cue_table().written('after_list'))} ", False), *self._excluded()]
         if self.rng.random() < 0.3 and not pieces[0][0][:1].isupper():
             pieces = [(self._choice(("Find ", "Show me ", "I am looking for ", "list ")), False), *pieces]
         return pieces
 
     def _wanted(self, asked: bool = False) -> tuple[list[tuple[str, bool]], str]:
         group = self.rng.choices(("question", "request", "bare"), (5, 2, 0 if asked else 3))[0]
-        frames = {"question": typed.QUESTIONS, "request": typed.REQUESTS, "bare": typed.BARE}[group]
+        frames = {"question": _TYPED["questions"], "request": _TYPED["requests"], "bare": _TYPED["bare"]}[group]
         mark = {"question": "?", "request": self._choice((".", "?", "")), "bare": ""}[group]
         pieces = self._fill(self._choice(frames))
         if group == "question" and self.rng.random() < 0.15:
@@ -153,11 +159,11 @@ class _Writer:
         items = [self._thing() for _ in range(count)]
         joiner = self._choice((" and ", " or "))
         text = items[0] if count == 1 else ", ".join(items[:-1]) + joiner + items[-1]
-        filler = f"{self._choice(typed.FILLERS)} " if self.rng.random() < FILLED else ""
+        filler = self._choice(_TYPED["fillers"]) + " " if self.rng.random() < FILLED else ""
         return [(filler, False), (text, True)]
 
     def _thing(self) -> str:
-        return "".join(text for text, _ in self._fill(self._choice(typed.THINGS)))
+        return "".join(text for text, _ in self._fill(self._choice(_TYPED["things"])))
 
     def _fill(self, frame: str) -> list[tuple[str, bool]]:
         """The frame with its slots filled; a slot {B_...} is excluded."""
@@ -189,8 +195,9 @@ def _labelled(pieces: Sequence[tuple[str, bool]]) -> Sentence:
         scopes["not"] = tuple(meant)
     for name in ("and", "or"):
         scopes[name] = _outside(text, scopes[name], [*meant, *scopes["not"]])
-    operators = tuple(name for name in ("and", "or", "not") if any(cue.operator == name for cue in reading.cues))
-    return Sentence(text, operators, reading.cues, {name: spans for name, spans in scopes.items() if spans})
+    cues = tuple(cue for cue in reading.cues if not cue.weak)
+    operators = tuple(name for name in ("and", "or", "not") if any(cue.operator == name for cue in cues))
+    return Sentence(text, operators, cues, {name: spans for name, spans in scopes.items() if spans})
 
 
 def _outside(text: str, spans: Sequence[Span], excluded: Sequence[Span]) -> tuple[Span, ...]:

@@ -13,13 +13,12 @@ from boolbert.boolean.augmentation import augment
 from boolbert.boolean.cues import operators_of
 from boolbert.boolean.decompose import parsed_parts
 from boolbert.boolean.labels import cue_labels
-from boolbert.boolean.lexicon import CUES, FIXED, WEAK_CUES
+from boolbert.boolean.lexicon import cue_table
 
 pytestmark = pytest.mark.long
 
 PHRASES = [
-    *(phrase for operator in OPERATORS for phrase in (*CUES[operator], *WEAK_CUES[operator])),
-    *FIXED,
+    *cue_table().cues,
     *(
         "between",
         "non-",

@@ -1,0 +1,92 @@
+"""Search-box syntax: what is typed is read exactly, or left alone, or refused in one line."""
+
+import contextlib
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boolbert.boolean import read_parts, read_search_box
+from boolbert.boolean.search_box import LONGEST
+from boolbert.core.errors import BoolBertError
+
+LINES = (Path(__file__).parent / "search_box.tsv").read_text(encoding="utf-8").splitlines()
+CASES = [tuple(line.split("\t")) for line in LINES if not line.startswith("#")]
+
+
+def shown(reading):
+    return "-" if reading is None else " / ".join(f"{part.operator or '+'} {part.text}" for part in reading.parts)
+
+
+@pytest.mark.parametrize(("query", "expected"), CASES)
+def test_a_typed_query(query, expected):
+    if expected.startswith("!"):
+        with pytest.raises(BoolBertError) as caught:
+            read_search_box(query)
+        assert str(caught.value).startswith(expected[2:])
+        assert "\n" not in str(caught.value)
+        return
+    reading = read_search_box(query)
+    assert shown(reading) == expected
+    if reading is not None:
+        assert all(query[part.start : part.end] == part.text for part in reading.parts)
+        assert all(query[cue.start : cue.end] == cue.text for cue in reading.cues)
+
+
+def test_there_are_enough_cases_of_either_kind():
+    assert len(CASES) >= 200
+    assert sum("not " not in expected for _, expected in CASES if not expected.startswith("!")) >= 60
+
+
+def test_a_group_is_one_stretch_and_each_not_has_its_own():
+    reading = read_search_box("pets -(cats OR dogs) for children -snakes")
+    assert [reading.text[start:end] for start, end in reading.scopes("not")] == ["cats OR dogs", "snakes"]
+
+
+@pytest.mark.parametrize(
+    ("query", "excluded", "wanted"),
+    [
+        ("countries outside Africa", ["Africa"], "countries"),
+        ("hotels outside of Paris", ["Paris"], "hotels"),
+        ("museums outside london", ["london"], "museums"),
+        ("lights outside the house", [], "lights outside the house"),
+        ("a town outside Boston", [], "a town outside Boston"),
+        ("Who won outside Africa?", [], "Who won outside Africa"),
+        ("snack bars, no nuts please", ["nuts"], "snack bars"),
+        ("snack bars but no nuts, please", ["nuts"], "snack bars"),
+        ("Who had no love for the violin, please?", [], "Who had no love for the violin, please"),
+        ("no nuts please", [], "no nuts please"),
+        ("sugar-free desserts", ["sugar"], "desserts"),
+        ("gluten-free and dairy-free bread", ["gluten", "dairy"], "bread"),
+        ("duty-free shops", [], "duty-free shops"),
+        ("Is this bread gluten-free?", [], "Is this bread gluten-free"),
+        ("films, anything but horror", ["horror"], "films"),
+        ("the exam was anything but easy", [], "the exam was anything but easy"),
+    ],
+)
+def test_words_that_people_use(query, excluded, wanted):
+    reading = read_parts(query)
+    assert [part.text for part in reading.excluded] == excluded
+    assert reading.wanted[0].text == wanted
+
+
+@given(st.lists(st.sampled_from(['"', "(", ")", "-", "!", "cats", "NOT", "OR", "AND", "|", "--no", ",", "w/o", " "])))
+def test_anything_is_read_or_refused(pieces):
+    for text in ("".join(pieces), " ".join(pieces)):
+        try:
+            reading = read_search_box(text)
+        except BoolBertError:
+            continue
+        if reading is not None:
+            assert all(text[part.start : part.end] == part.text != "" for part in reading.parts)
+
+
+@pytest.mark.parametrize("piece", ["-cats ", "NOT x ", "(a OR b) ", '"a" ', "-(", "a, ", "w/o x "])
+def test_the_longest_query_takes_no_time(piece):
+    start = time.process_time()
+    with contextlib.suppress(BoolBertError):
+        read_search_box((piece * LONGEST)[:LONGEST])
+    assert time.process_time() - start < 0.5
+    assert read_search_box(piece * LONGEST) is None
