@@ -1,6 +1,7 @@
 """The language of Boolean queries: operators, templates, cues. Plain Python, nothing to install."""
 
 from .augmentation import augment
+from .clauses import Clause, split_clauses
 from .cues import Cue, find_cues, operators_of
 from .labels import cue_labels, encode_with_cues, scope_labels
 from .marks import ParsedQuery, marked_scopes, parse_original_query, render_original_query
@@ -10,6 +11,7 @@ from .parts import Part, Reading, read_parts
 __all__ = [
     "OPERATORS",
     "TEMPLATES",
+    "Clause",
     "Cue",
     "ParsedQuery",
     "Part",
@@ -26,5 +28,6 @@ __all__ = [
     "read_parts",
     "render_original_query",
     "scope_labels",
+    "split_clauses",
     "template_operators",
 ]

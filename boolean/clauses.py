@@ -1,0 +1,147 @@
+"""A text in clauses, each with what it denies: the pieces of a document that are compared with the parts of a query.
+
+A clause says one thing: it ends at . ; : and at commas, "but", "and" and "while" that join more than the items of a
+list. What is denied stands in a clause of its own where there is enough round it to stand alone, so that "Almond bars
+without sugar" affirms almonds and denies sugar.
+"""
+
+import re
+from dataclasses import dataclass
+
+from .denials import Denial, Span, find_denials, may_deny, small_letters
+
+SHORTEST = 3  # words of a clause, unless the words beside it do not deny as it does
+CONTENT = 2  # words with a meaning that what stands beside a denial needs to be a clause of its own
+
+# A full stop behind these ends no sentence: behind a title or an initial in no case, behind the others unless a capital
+# letter follows.
+_TITLES = ("st", "mr", "mrs", "ms", "dr", "prof", "gen", "rev", "mt", "no", "vs")
+_SHORTENED = (
+    "jr",
+    "sr",
+    "vol",
+    "co",
+    "inc",
+    "ltd",
+    "etc",
+    "approx",
+    "ca",
+    "cf",
+    "min",
+    "max",
+    "fig",
+    "oz",
+    "tbsp",
+    "tsp",
+)
+_ABBREVIATION = re.compile(rf"(?<![\w'’])(?:(?P<title>[^\W\d_]|{'|'.join(_TITLES)})|{'|'.join(_SHORTENED)})\Z")
+# Every alternative begins with a character of its own, which makes the search fast.
+_CLOSING = r"[\"'”’)\]]*"
+_BREAK = re.compile(
+    rf"(?P<stop>\.){_CLOSING}(?=\s|\Z)"
+    rf"|(?P<strong>[!?…]+{_CLOSING}(?=\s|\Z)|;|:(?=\s)|\n\s*|[–\-](?<=\s.)(?=\s)|—|[()\[\]|•·])"
+    rf"|(?P<weak>,(?=\s)(?:\s+(?:and|but|while|whereas|yet)\b)?"
+    rf"|a(?<=\sa)nd(?=\s)|b(?<=\sb)ut(?=\s)|w(?<=\sw)h(?:ile|ereas)(?=\s))"
+)
+_LETTER = re.compile(r"\w")
+_CONTENT = re.compile(
+    r"\b(?!(?:the|and|but|with|that|this|which|its|are|was|were|has|have|had|for|from|you|your|our|their|his|her|they|it"
+    r"|it's|is|be|been|will|can|may|also|very|there|here|who|some|any|all|both|each|than|then|when|where|into|onto|of|"
+    r"in|on|at|to|by|as|so|an|or|we|he|she|if|do|does|did|comes?|contains?|includes?|made|makes?|used|such|too)\b)"
+    r"[^\W_][\w'’\-]+"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """`text[start:end]`; where it denies, `denied` has the spans of what: "nuts" in "contains no nuts"."""
+
+    start: int
+    end: int
+    denies: bool
+    denied: tuple[Span, ...] = ()
+
+
+def split_clauses(text: str) -> list[Clause]:
+    """The clauses of a text, from left to right.
+
+    >>> text = "Oat bars with honey, dates and figs, but no nuts or milk. Not only for hikers."
+    >>> [(text[clause.start : clause.end], clause.denies) for clause in split_clauses(text)]
+    [('Oat bars with honey, dates and figs', False), ('no nuts or milk', True), ('Not only for hikers', False)]
+    """
+    clauses: list[Clause] = []
+    small = small_letters(text)
+    denies = may_deny(small)
+    start, weak = 0, []
+    for match in _BREAK.finditer(small):
+        if match["weak"]:
+            weak.append(match.span())
+            continue
+        if match["stop"] and _goes_on(text, small, *match.span()):
+            continue
+        clauses += _sentence(small, start, match.start(), weak, denies)
+        start, weak = match.end(), []
+    clauses += _sentence(small, start, len(text), weak, denies)
+    return clauses
+
+
+def _goes_on(text: str, small: str, start: int, end: int) -> bool:
+    """Whether the sentence goes on behind the full stop at `start`: "John B. Murphy", "approx. 5 km"."""
+    abbreviation = _ABBREVIATION.search(small, max(0, start - 8), start)
+    following = text[end : end + 8].lstrip()[:1]
+    return bool(abbreviation and following and (abbreviation["title"] or not following.isupper()))
+
+
+def _sentence(small: str, start: int, end: int, weak: list[Span], denies: bool) -> list[Clause]:
+    """The clauses of one sentence."""
+    if not _LETTER.search(small, start, end):
+        return []
+    denials = find_denials(small, start, end) if denies else []
+    breaks = [span for span in weak if not any(denial.start < span[1] and span[0] < denial.end for denial in denials)]
+    for denial in denials:
+        breaks += [(denial.start, denial.start), (denial.end, denial.end)]
+    breaks.sort()
+    pieces: list[Span] = []
+    left = start
+    for before, after in [*breaks, (end, end)]:
+        if _LETTER.search(small, left, before):
+            pieces.append((left, before))
+        left = max(left, after)
+    return [_clause(small, *piece, denials) for piece in _joined(small, pieces, denials)]
+
+
+def _joined(small: str, pieces: list[Span], denials: list[Denial]) -> list[Span]:
+    """The pieces with those that are too short to stand alone put to their neighbour."""
+    joined: list[Span] = []
+    denying: list[bool] = []
+    for start, end in pieces:
+        denies = any(start <= denial.start < end for denial in denials)
+        if joined:
+            before = joined[-1]
+            if denies == denying[-1]:
+                apart = _words(small, *before) >= SHORTEST and _words(small, start, end) >= SHORTEST
+            else:  # whoever does not deny must have something to say
+                other = (start, end) if denying[-1] else before
+                is_list = bool(small[before[1] : start].strip())
+                apart = len(_CONTENT.findall(small, *other)) >= (1 if is_list else CONTENT)
+            if not apart:
+                joined[-1] = (before[0], end)
+                denying[-1] = denying[-1] or denies
+                continue
+        joined.append((start, end))
+        denying.append(denies)
+    return joined
+
+
+def _words(small: str, start: int, end: int) -> int:
+    return len(small[start:end].split())
+
+
+def _clause(text: str, start: int, end: int, denials: list[Denial]) -> Clause:
+    """Without the white space and punctuation round it."""
+    while start < end and (text[start].isspace() or text[start] in ",-–"):
+        start += 1
+    while end > start and (text[end - 1].isspace() or text[end - 1] in ",-–"):
+        end -= 1
+    denied = tuple(span for denial in denials for span in denial.denied if start <= span[0] and span[1] <= end)
+    return Clause(start, end, bool(denied), denied)

@@ -1,0 +1,275 @@
+"""What a sentence denies: "contains no nuts" denies nuts, "not only nuts" denies nothing.
+
+Rules over a table of words (`denial_words.py`). Two denials cancel each other out ("not gluten-free", "not without"):
+what is denied twice is not reported. What is only supposed ("when you do not need it") is not denied.
+"""
+
+import re
+from typing import NamedTuple
+
+from .denial_words import ENGLISH as WORDS
+
+Span = tuple[int, int]
+LONGEST = 12  # words that one denial may take
+
+
+class Denial(NamedTuple):
+    """The words that deny and what they deny, as spans of the text: "contains no nuts", with "nuts" in `denied`."""
+
+    start: int
+    end: int
+    denied: tuple[Span, ...]
+
+
+class _Word(NamedTuple):
+    start: int
+    end: int
+    text: str  # in small letters, with a plain apostrophe
+
+
+def _any(phrases: tuple[str, ...]) -> str:
+    """All phrases as one regular expression, the longest first."""
+    escaped = (re.escape(phrase).replace(r"\ ", r"\s+") for phrase in sorted(phrases, key=len, reverse=True))
+    return "|".join(escaped)
+
+
+_HARMLESS = "|".join(WORDS.harmless).replace(" ", r"\s+")
+_FREE = "|".join(sorted(WORDS.free))
+_CUE = re.compile(
+    rf"(?<![\w\-])(?:(?P<harmless>{_HARMLESS})(?![\w])"
+    rf"|(?:(?P<lists>{_any(WORDS.before_lists)})|(?P<anything>{_any(WORDS.before_anything)}|\w+n[’']t)"
+    rf"|(?P<things>{_any(WORDS.before_things)})|(?P<subjects>{_any(WORDS.subjects)}))(?![\w\-])"
+    rf"|(?P<non>(?:non|no)[\-‐‑](?=\w))"
+    rf"|(?P<free>(?:\w+-?(?:\s*,\s*|\s+(?:and|or|&)\s+)){{0,3}}?(?P<what>[^\W\d]\w+)[\-‐‑]free(?![\w])"
+    rf"|(?P<plain_free>{_FREE})\s+free(?![\w\-])(?!\s+(?:of|from)\b))"
+    rf"|(?P<less>[^\W\d_]{{3,}})less(?![\w]))",
+)
+# Most sentences hold none of these, which every cue begins with or holds, and need no further look.
+_PHRASES = (*WORDS.before_things, *WORDS.before_lists, *WORDS.before_anything, *WORDS.subjects)
+_HINTS = ("n't", "n’t", "free", "less", *(f" {phrase}" for phrase in _PHRASES))
+_SHORT_HINTS = tuple(hint for hint in _HINTS if not any(hint != other and hint.startswith(other) for other in _HINTS))
+_WORD = re.compile(r"\w+(?:[\-‐‑'’]\w+)*")
+_OPENS_ITEM = WORDS.articles | WORDS.pronouns | WORDS.auxiliaries | WORDS.prepositions | WORDS.joins | {"plus"}
+_SHARED_FREE = re.compile(r"(\w+)-(?=\s*,|\s+(?:and|or|&)\s)")
+
+
+def find_denials(text: str, start: int = 0, end: int | None = None) -> list[Denial]:
+    """The denials of one sentence, `text[start:end]`, from left to right; the text is in small letters.
+
+    >>> text = "contains no nuts, milk or eggs, but sesame"
+    >>> [text[left:right] for denial in find_denials(text) for left, right in denial.denied]
+    ['nuts, milk or eggs']
+    >>> text = "breakfast is not included"
+    >>> [text[left:right] for denial in find_denials(text) for left, right in denial.denied]
+    ['breakfast']
+    >>> find_denials("the hood zips off when you do not need it, not only in summer")
+    []
+    """
+    end = len(text) if end is None else end
+    if not may_deny(text[start:end]):
+        return []
+    matches = [match for match in _CUE.finditer(text, start, end) if not match["harmless"]]
+    if not matches:
+        return []
+    words = [_Word(*match.span(), match.group().replace("’", "'")) for match in _WORD.finditer(text, start, end)]
+    sentence = _Sentence(text, words)
+    denials: list[Denial] = []
+    for match in matches:
+        denial = sentence.denial(match)
+        if denial is None:
+            continue
+        if denials and denial.start < denials[-1].end:  # inside the one before
+            if not match["things"]:
+                denials.pop()  # denied twice: "not gluten-free"
+            continue
+        denials.append(denial)
+    return denials
+
+
+def small_letters(text: str) -> str:
+    """The text in small letters, character by character, so that spans stay what they are.
+
+    >>> len("İZMİR".lower()), len(small_letters("İZMİR"))
+    (7, 5)
+    """
+    small = text.lower()
+    return (
+        small if len(small) == len(text) else "".join(low if len(low := char.lower()) == 1 else char for char in text)
+    )
+
+
+def may_deny(text: str) -> bool:
+    """Whether a text in small letters holds the beginning of a cue; fast."""
+    text = f" {text}"
+    return any(hint in text for hint in _SHORT_HINTS)
+
+
+class _Sentence:
+    """One sentence's words, and how far a denial reaches in it."""
+
+    def __init__(self, text: str, words: list[_Word]):
+        self.text, self.words = text, words
+
+    def denial(self, match: re.Match[str]) -> Denial | None:
+        first = self._index(match.start())
+        if match["free"]:
+            return self._free(match)
+        if match["less"]:
+            stem = match["less"]
+            known = stem + "less" in WORDS.not_less or first is None
+            return None if known else Denial(*match.span(), (match.span("less"),))
+        if match["non"]:
+            word = self.words[first] if first is not None else None
+            if word is None or word.text[match.end() - match.start() :] in WORDS.not_non:
+                return None
+            return Denial(word.start, word.end, ((match.end(), word.end),))
+        if first is None or self._is_supposed(first):
+            return None
+        after = self._index(match.end(), after=True)
+        if match["subjects"]:
+            return self._subject(first, after)
+        if match["anything"] and after < len(self.words) and self._follows(after):
+            place = after
+            while place < len(self.words) and self.words[place].text in ("currently", "yet", "been", "being", "be"):
+                place += 1
+            if place < len(self.words) and self.words[place].text in WORDS.not_subjects:
+                denial = self._subject(first, place + 1)
+                if denial:
+                    return denial
+        return self._scope(match, first, after)
+
+    def _free(self, match: re.Match[str]) -> Denial | None:
+        """ "gluten- and dairy-free": both."""
+        name = "plain_free" if match["plain_free"] else "what"
+        if match[name] in WORDS.not_free:
+            return None
+        spans = [shared.span(1) for shared in _SHARED_FREE.finditer(self.text, match.start(), match.start(name))]
+        start = spans[0][0] if spans else match.start(name)
+        return Denial(start, match.end(), (*spans, match.span(name)))
+
+    def _index(self, position: int, after: bool = False) -> int | None:
+        """The word that holds a position; with `after`, the first that begins at or behind it."""
+        for index, word in enumerate(self.words):
+            if word.start >= position if after else word.end > position:
+                return index
+        return len(self.words) if after else None
+
+    def _gap(self, index: int) -> str:
+        """What stands between a word and the one before it."""
+        return self.text[self.words[index - 1].end : self.words[index].start] if index else ","
+
+    def _follows(self, index: int) -> bool:
+        return not self._gap(index).strip()
+
+    def _is_supposed(self, first: int) -> bool:
+        """Behind "when", "if", "those who" in the same clause."""
+        for index in range(first - 1, -1, -1):
+            if self._gap(index + 1).strip():
+                return False
+            word = self.words[index].text
+            if word in WORDS.conditions:
+                return True
+            if word in WORDS.persons and (
+                index + 1 == first or self.words[index + 1].text in ("who", "that", "with", "travelling")
+            ):
+                return True
+        return False
+
+    def _subject(self, first: int, after: int) -> Denial | None:
+        """What stands before "is not included", back to the beginning of the clause."""
+        last = first
+        while last and self._follows(last) and self.words[last - 1].text in WORDS.auxiliaries | {"also", "currently"}:
+            last -= 1
+        begin = last
+        while begin and self._follows(begin) and self.words[begin - 1].text not in WORDS.joins:
+            begin -= 1
+        while begin < last and self.words[begin].text in WORDS.light | WORDS.pronouns:
+            begin += 1
+        if begin >= last:
+            return None
+        span = (self.words[begin].start, self.words[last - 1].end)
+        return Denial(span[0], self.words[after - 1].end, (span,))
+
+    def _scope(self, match: re.Match[str], first: int, after: int) -> Denial | None:
+        """What follows the cue, to the end of the thing or clause, through lists."""
+        words, things, lists = self.words, not match["anything"], bool(match["lists"])
+        begin = after
+        if words[first].text in ("none", "nobody") or (words[first].text == "no" and words[after - 1].text == "one"):
+            while begin < len(words) and self._follows(begin) and words[begin].text not in WORDS.auxiliaries:
+                begin += 1  # "none of the rooms has a balcony" denies a balcony
+            if begin == len(words) or not self._follows(begin):
+                begin = after
+        while begin < len(words) and self._follows(begin) and words[begin].text in WORDS.light:
+            begin += 1
+        if begin < len(words) and words[begin].text in WORDS.joins:
+            return None
+        index, in_list = begin, False
+        while index < min(len(words), begin + LONGEST):
+            word = words[index].text
+            if index > begin or not self._follows(index):
+                if self._gap(index).strip():
+                    length = self._list(index, things) if "," in self._gap(index) and index > begin else 0
+                    if not length or in_list:
+                        break
+                    index, in_list = index + length, True
+                    continue
+                if word == "and" and self._and_goes_on(index, lists):
+                    index += 1
+                    continue
+                if word in WORDS.joins or (things and word in WORDS.prepositions | WORDS.auxiliaries):
+                    break
+                if word in WORDS.subject_pronouns or word in ("without", "instead", "rather"):
+                    break
+            index += 1
+        last = index
+        while last > begin and words[last - 1].text in WORDS.trailing:
+            last -= 1
+        if last <= begin:
+            return None
+        start = first
+        while start and self._follows(start) and words[start - 1].text in WORDS.light | {"with"}:
+            start -= 1
+        return Denial(words[start].start, words[last - 1].end, ((words[begin].start, words[last - 1].end),))
+
+    def _and_goes_on(self, index: int, lists: bool) -> bool:
+        """Whether an "and" joins one more denied thing: one bare word, or a few behind "without"."""
+        rest = 0
+        for place in range(index + 1, len(self.words)):
+            if not self._follows(place):
+                break
+            word = self.words[place].text
+            if word in _OPENS_ITEM:
+                if not lists or (rest == 0 and word not in WORDS.articles):
+                    return False
+                if rest:
+                    break
+                continue
+            rest += 1
+        return 0 < rest <= (3 if lists else 1)
+
+    def _list(self, index: int, things: bool) -> int:
+        """How many words the list that goes on behind this comma has; 0 where no list does: "no nuts, milk or eggs"."""
+        size, closed = 0, ""
+        for place in range(index, min(len(self.words), index + LONGEST)):
+            word = self.words[place].text
+            gap = self._gap(place).strip()
+            if place > index and gap not in ("", ","):
+                break
+            if gap == "," and closed:
+                return place - index if closed != "and" or things else 0
+            if word in ("or", "nor", "and") and (size or place == index):
+                following = self.words[place + 1].text if place + 1 < len(self.words) else "it"
+                if following in _OPENS_ITEM - (WORDS.articles if word == "or" else frozenset()):
+                    return 0
+                closed, size = word, 0
+                continue
+            if gap == "," and place > index:
+                size = 0
+            if word in _OPENS_ITEM and not (word in WORDS.articles and closed):
+                return place - index if closed and size else 0
+            size += 1
+            if size > 3:
+                return 0
+        else:
+            place += 1
+        return place - index if closed and (closed != "and" or things) else 0
