@@ -63,7 +63,8 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
             for start, end in excluded
             for part in parsed_parts(text[start:end])
         )
-        parts = _wanted_outside(text, [*excluded, *cues])
+        text = _blanked(text, [*excluded, *cues])
+        parts = _wanted_only(text)
     groups: list[list[Part]] = []
     for part in parts:
         if part.operator == "or" and groups:
@@ -84,19 +85,22 @@ def _with_antecedents(parts: Sequence[Part]) -> list[Part]:
     return found
 
 
-def _wanted_outside(text: str, holes: Sequence[Span]) -> Sequence[Part]:
-    """The parts of a text without some stretches, in which nothing is excluded any more."""
-    left = list(text)
+def _blanked(text: str, holes: Sequence[Span]) -> str:
+    """A text with blanks in place of some stretches."""
+    letters = list(text)
     for start, end in holes:
-        left[start:end] = " " * (end - start)
-    blanked = "".join(left)
-    if not blanked.strip():
-        return [Part("", 0, len(text), text)]
-    parts = parsed_parts(blanked)
-    if any(part.operator == "not" for part in parts):  # read otherwise by who has read the query: it stays whole
-        start, end = trim(blanked, 0, len(blanked))
-        parts = (Part("", start, end, blanked[start:end]),)
-    return [part._replace(text=" ".join(part.text.split())) for part in parts]
+        letters[start:end] = " " * (end - start)
+    blanked = "".join(letters)
+    return blanked if blanked.strip() else text
+
+
+def _wanted_only(text: str) -> list[Part]:
+    """The parts of a text in which nothing is excluded, whatever its words look like."""
+    parts = parsed_parts(text)
+    if any(part.operator == "not" for part in parts):
+        parts = (Part("", 0, len(text), text),)
+    spans = [trim(text, part.start, part.end) for part in parts]
+    return [Part(part.operator, *span, text[slice(*span)]) for part, span in zip(parts, spans, strict=True)]
 
 
 def _finer(text: str, group: list[Part], groups: int) -> list[list[Part]]:
