@@ -369,11 +369,11 @@ def _items(text: str, start: int, end: int, listed: bool) -> Iterator[Span]:
     if listed:
         for comma in re.finditer(rf"{_QUOTED}|, (?!{_NOT_AN_ITEM}|\d)", text[start:end], re.IGNORECASE):
             if comma.group().startswith(","):
-                span = _trim(text, left, start + comma.start())
+                span = trim(text, left, start + comma.start())
                 if span[0] < span[1]:
                     yield span
                 left = start + comma.end()
-    span = _trim(text, left, end)
+    span = trim(text, left, end)
     if span[0] < span[1]:
         yield span
 
@@ -396,7 +396,7 @@ def _wanted(text: str, outside: Sequence[Span], cues: Sequence[CueSpan]) -> list
     return parts
 
 
-def _trim(text: str, start: int, end: int) -> Span:
+def trim(text: str, start: int, end: int) -> Span:
     """A stretch without the signs and the joining words at its edges; quotation marks stay in pairs."""
     while True:
         piece = text[start:end]

@@ -10,6 +10,10 @@ from typing import Any
 from boolbert.core.errors import BoolBertError, optional
 from boolbert.core.terminal import print_json, printable
 
+NO_EVIDENCE = (
+    "note: ranked by the documents' vectors alone; for what they say, clause by clause, index them again into a folder"
+)
+
 
 def index(options: Namespace) -> None:
     from boolbert.data.own import documents_of
@@ -43,12 +47,18 @@ def index(options: Namespace) -> None:
     if store is not None:
         _index_into(store, documents, model, options)
         return
-    built = build_index(documents, options.output, model)
+    built = build_index(documents, options.output, model, evidence=not options.no_evidence)
     if not state.is_main_process:
         return
     _say_notes(documents)
-    ready = f"{len(built):,} documents, ready for: boolbert search QUERY --index {built.folder}"
-    _done(options, {"folder": str(built.folder), **built.manifest}, f"{built.folder}: {ready}")
+    evidence = (
+        None
+        if built.evidence is None
+        else {"clauses": built.evidence.manifest["clauses"], "bytes": built.evidence.size}
+    )
+    says = f" with evidence ({evidence['clauses']:,} clauses, {evidence['bytes'] / 1e6:,.1f} MB)" if evidence else ""
+    ready = f"{len(built):,} documents{says}, ready for: boolbert search QUERY --index {built.folder}"
+    _done(options, {"folder": str(built.folder), **built.manifest, "evidence": evidence}, f"{built.folder}: {ready}")
 
 
 def _check_index(options: Namespace) -> None:
@@ -120,14 +130,16 @@ def search(options: Namespace) -> None:
     from boolbert.search.quick import keep, quick_searcher
     from boolbert.search.reading import CUT
 
-    # A store, a filter, a hybrid or sentences need more than the stored program.
-    is_simple = not (options.store or options.collection or options.where or options.hybrid or options.look_into)
+    # A store, a filter or a hybrid need more than the stored program.
+    is_simple = not (options.store or options.collection or options.where or options.hybrid)
     quick = quick_searcher(options.model, options.index, options.device) if is_simple else None
     if quick is not None:
         _say(quick.model.note)
     searcher = quick or _searcher(options)
-    limits = {**_limits(options), "where": options.where, "hybrid": options.hybrid, "look_into": options.look_into}
-    answer = searcher.search(options.query, options.k, operators, **limits)
+    more = {"where": options.where, "hybrid": options.hybrid, "evidence": not options.no_evidence}
+    if not (options.no_evidence or searcher.has_evidence):
+        _say(NO_EVIDENCE)
+    answer = searcher.search(options.query, options.k, operators, **_limits(options), **more)
     if answer.reading.truncated:
         _say(f"note: {CUT}")
     if options.json:

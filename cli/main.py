@@ -91,6 +91,9 @@ A store takes more documents at any time; those whose id it has are replaced. MI
     )
     command.add_argument("--add", action="store_true", help="to the index or store that is there")
     command.add_argument(
+        "--no-evidence", action="store_true", help="without the documents' clauses: smaller, faster, and less exact"
+    )
+    command.add_argument(
         "--remove",
         "--delete",
         dest="delete",
@@ -110,7 +113,6 @@ def _add_search(add) -> None:
   boolbert search "films that are not westerns" --index my_index --operators not
   boolbert search "island monarchies" --operators none       # every gate off: plain BERT
   boolbert search "films that are not westerns" --index my_index --not-weight 0.8 --exclude-above 0.4
-  boolbert search "monarchies that are not islands" --look-into 50           # documents of many facts
   boolbert search "films that are not westerns" --index my_index --hybrid    # and BM25; pip install 'boolbert[eval]'
   boolbert search "films that are not westerns" --store films.db --where "year > 1990 and country in (France, Italy)"
 """
@@ -118,11 +120,7 @@ def _add_search(add) -> None:
     _add_query(command)
     command.add_argument("--hybrid", action="store_true", help="fuse with BM25 over the words that are wanted")
     command.add_argument(
-        "--look-into",
-        type=int,
-        default=0,
-        metavar="N",
-        help="read the N best documents sentence by sentence; one near to what NOT excludes moves them down",
+        "--no-evidence", action="store_true", help="rank by the documents' vectors alone, not by what they say"
     )
     command.add_argument("--where", metavar="FILTER", help='a filter on the documents\' fields: "year > 1990"')
     _add_model(command)

@@ -7,6 +7,7 @@ from boolbert.core.terminal import fitted, printable
 from boolbert.search.explain import Change, Explanation, listed
 from boolbert.search.reading import QueryReading, Run
 from boolbert.search.searcher import Answer, Hit
+from boolbert.search.weighing import Reason
 
 from .colours import foreground, has_colour, paint
 
@@ -35,12 +36,26 @@ def show_answer(answer: Answer, *, colour: bool | None = None, width: int | None
             head += f"{hit.wanted:6.3f}    {hit.excluded:6.3f}  "
         title = paint(_marked(hit, mark_width).ljust(title_width), *_title_codes(hit), colour=colour)
         room = width - len(head) - title_width - 2
-        text = fitted(hit.text, room) if room > 20 else ""
+        text = fitted(hit.text, room) if room > 20 and not hit.reasons else ""
         lines.append(f"{head}{title}  {paint(text, '2', colour=colour)}".rstrip())
+        lines += [_show_reason(reason, " " * (digits + 2), width, colour) for reason in hit.reasons]
     if mark_width:
         excluded = printable(listed(answer.excluded_words, "or"))
         lines.append(f"{BROKEN.strip()}: {excluded}, by the facts of the embedded countries")
     return "\n".join(lines)
+
+
+def _show_reason(reason: Reason, indent: str, width: int, colour: bool) -> str:
+    """A clause that speaks for or against a result: a sign, the part of the query, and the clause.
+
+    >>> reason = Reason("nuts", "denied", "contains no nuts", 0, 16, 0.8)
+    >>> _show_reason(reason, "  ", 60, colour=False)
+    '  + not nuts: contains no nuts'
+    """
+    sign, codes = ("-", (foreground("not"),)) if reason.says == "against" else ("+", (foreground("or"),))
+    part = fitted(f"{'' if reason.says == 'for' else 'not '}{reason.part}", TITLE)
+    clause = fitted(reason.clause, max(20, width - len(indent) - len(part) - 4))
+    return f"{indent}{paint(sign, *codes, colour=colour)} {part}: {paint(clause, '2', colour=colour)}"
 
 
 def show_reading(reading: QueryReading, colour: bool) -> str:

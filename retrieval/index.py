@@ -5,9 +5,11 @@ documents.jsonl   title and text of each document
 records.jsonl     the id of each, and the fields that filters ask for
 lines.npy         where each line of documents.jsonl begins
 vectors/          shards as retrieval/encode.py writes them; a build that was cut off continues them
+evidence/         the vectors of the documents' clauses, and their words: retrieval/evidence.py
 """
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -21,9 +23,13 @@ from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import read_object, whole_file, write_json
 from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.own import OwnDocument, OwnDocuments
+from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.bf16_prefilter import Prefilter
-from boolbert.retrieval.encode import encode_corpus, processes
+from boolbert.retrieval.encode import default_batch_size, encode_corpus, processes
+from boolbert.retrieval.evidence import FOLDER as EVIDENCE
+from boolbert.retrieval.evidence import Evidence, unit_length
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
+from boolbert.retrieval.models import is_cosine
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.shards import MANIFEST as SHARDS_MANIFEST
 from boolbert.retrieval.shards import SHARD_SIZE, Shards, begin, check_fields, shard_count, shard_rows, write_shard
@@ -72,6 +78,13 @@ class Index:
     def prefilter(self) -> Prefilter:
         """Its vectors, for one query after the other on a CPU."""
         return Prefilter(self.vectors)
+
+    @cached_property
+    def evidence(self) -> Evidence | None:
+        """What its documents say, clause by clause; None where it was made without."""
+        folder = self.folder / EVIDENCE
+        known = self.manifest["corpus"], self.manifest["document_encoder"]
+        return Evidence(folder, *known) if folder.is_dir() else None
 
     def __getitem__(self, row: int) -> Document:
         return self.at([row])[0]
@@ -122,11 +135,13 @@ def build_index(
     model: "SearchModel",
     *,
     progress: bool = True,
+    evidence: bool = True,
 ) -> Index:
     """Encode documents into a folder, or go on where an earlier call was cut off.
 
     Of several launched processes each encodes its own shards, and the first writes the rest. `documents`: a .jsonl,
-    .csv, .tsv or .parquet file, a folder of texts, a Hub data set id, or None for the countries.
+    .csv, .tsv or .parquet file, a folder of texts, a Hub data set id, or None for the countries. evidence: encode each
+    document's clauses too, where the model compares vectors by their cosine.
     """
     folder = Path(folder)
     records: list[dict[str, Any]] = []
@@ -154,9 +169,12 @@ def build_index(
     _write_documents(folder, corpus)
     if isinstance(documents, OwnDocuments):
         write_records(folder, _with_own_ids(records))
+    document_encoder = document_encoder_of(model)
+    if evidence and is_cosine(model.encoder):
+        add_evidence(folder, corpus, model, document_encoder, progress=progress)
     manifest = {
         "model": lasting_name(model.name, folder),
-        "document_encoder": document_encoder_of(model),
+        "document_encoder": document_encoder,
         "source": corpus.name,
         "fields": documents.columns if isinstance(documents, OwnDocuments) else {},
         "corpus": fingerprint,
@@ -166,6 +184,26 @@ def build_index(
     write_json(folder / MANIFEST, manifest)
     state.wait_for_everyone()
     return Index(folder)
+
+
+def add_evidence(
+    folder: Path, corpus: Corpus, model: "SearchModel", document_encoder: str, *, progress: bool = True
+) -> None:
+    """Write what the documents of an index say; what is there of them already stays."""
+    known = corpus_fingerprint(corpus), document_encoder
+    if (folder / EVIDENCE).is_dir():
+        try:
+            Evidence(folder / EVIDENCE, *known)
+            return
+        except RetrievalError:
+            shutil.rmtree(folder / EVIDENCE)
+
+    def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        return unit_length(encode_inputs(model.encoder, texts, "document", 4 * default_batch_size(model.encoder)))
+
+    Evidence.build(
+        folder / EVIDENCE, corpus.texts(), encode, corpus=known[0], model=document_encoder, progress=progress
+    )
 
 
 def write_index(
@@ -223,7 +261,7 @@ def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
     from boolbert.data.countries import countries_folder
 
     folder = default_index_folder(model)
-    if is_index(folder):
+    if is_index(folder) and (Index(folder).evidence is not None or not is_cosine(model.encoder)):
         return Index(folder)
     return build_index(Quest(countries_folder(), progress=False).corpus, folder, model, progress=progress)
 

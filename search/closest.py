@@ -61,7 +61,7 @@ class Candidate(NamedTuple):
     title: str
     text: str
     vector: npt.NDArray[np.float32]
-    nearest: str | None = None  # its sentence that is nearest to what is excluded, where it was looked into
+    reasons: tuple[Any, ...] = ()  # `weighing.Reason`s, where the index has evidence
 
 
 def in_store(

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
 from boolbert.core.errors import BoolBertError, RetrievalError, first_line
-from boolbert.retrieval.batches import encode_inputs, encode_queries
+from boolbert.retrieval.batches import encode_queries
+from boolbert.retrieval.evidence import PENALTY, Evidence, Question
 from boolbert.retrieval.hybrid import DEPTH, WordSearch, fuse_scored
 from boolbert.retrieval.index import STORE, Index, default_index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
@@ -28,9 +29,8 @@ from .closest import Candidate, QueryVectors, closest, far_enough, in_store
 from .known import named_rows
 from .program import SPANS, Found, Program, agree, onnx_program
 from .reading import QueryReading, Span, Word, with_lexicon_cues, with_roles, word_at, words_of
-from .sentences import looked_into
+from .weighing import Reason, conditions_of, reasons, weigh
 
-SENTENCE_BATCH = 64
 # Who decides which operators are on.
 CALLER, MODEL, LEXICON, NOBODY = "the caller", "the model's gate", "the cue lexicon", "nobody: a plain encoder"
 
@@ -41,7 +41,7 @@ class Hit:
 
     wanted, excluded: its dot products with what the query wants and with what it excludes, both as long as the query's
     vector; excluded is None where nothing is. violates: whether it is excluded, None where the data does not know.
-    nearest: its sentence that is nearest to what is excluded, where `look_into` asked for it.
+    reasons: the clauses that speak for and against it, where the index has evidence.
     """
 
     rank: int
@@ -53,7 +53,7 @@ class Hit:
     excluded: float | None = None
     violates: bool | None = None
     id: str | None = None
-    nearest: str | None = None
+    reasons: tuple[Reason, ...] = ()
 
     @property
     def key(self) -> int | str | None:
@@ -177,7 +177,7 @@ class BoolSearcher:
         excluded: Collection[int] | None = None,
         where: str | None = None,
         hybrid: bool = False,
-        look_into: int = 0,
+        evidence: bool = True,
     ) -> Answer:
         """The k best documents.
 
@@ -187,18 +187,18 @@ class BoolSearcher:
         `excluded` is above it are left out, and others move up. excluded: the numbers of the words that NOT excludes,
         instead of those that the model finds; they count from 0 in `read(query).words`. where: a filter on the
         documents' fields, such as "year > 1990 and genre = western". hybrid: fuse the ranking with BM25's over the
-        words that are neither excluded nor cues; `score` is then the sum of both reciprocal ranks. look_into: the best
-        documents, so many and at least k, are read sentence by sentence, and one near to what is excluded moves its
-        document down; for documents of many facts, at the price of encoding their sentences.
+        words that are neither excluded nor cues; `score` is then the sum of both reciprocal ranks. evidence: ask what
+        documents say, clause by clause, where the index knows it and not every gate is switched off; words are a part
+        of that, so that `hybrid` changes nothing then.
         """
         self._check_limits(not_weight, exclude_above)
-        self._check_look_into(look_into, not_weight, hybrid)
         reading, encoded = self._read(query, operators, excluded, not_weight, encodes=True)
         parts = self._scaled_parts(self._vectors(reading, not_weight) if encoded is None else encoded)
-        words = reading.wanted_words if hybrid else None
-        found = self._find(parts, max(k, look_into), exclude_above, where, words)
-        if look_into:
-            found = looked_into(found, parts, self._encode_sentences)[:k]
+        known = self._evidence if evidence and operators != [] else None
+        if known is not None:
+            found = self._weighed(known, reading, parts, k, not_weight, exclude_above, where)
+        else:
+            found = self._find(parts, k, exclude_above, where, reading.wanted_words if hybrid else None)
         violating = self.violating(reading)
         hits = [
             Hit(
@@ -211,7 +211,7 @@ class BoolSearcher:
                 excluded=None if parts.excluded is None else float(candidate.vector @ parts.excluded),
                 violates=None if violating is None else candidate.row in violating,
                 id=candidate.id,
-                nearest=candidate.nearest,
+                reasons=candidate.reasons,
             )
             for rank, candidate in enumerate(found, start=1)
         ]
@@ -293,7 +293,7 @@ class BoolSearcher:
         return named_rows(self.index, [span.text for span in reading.excluded])
 
     @cached_property
-    def _filterable(self) -> VectorStore:
+    def _filterable(self) -> FileStore:
         """The index as a store, which knows the documents' fields."""
         assert isinstance(self.index, Index)
         return FileStore(self.index.folder)
@@ -406,19 +406,68 @@ class BoolSearcher:
                 least = " of at least 0" if name == "not_weight" else ""
                 raise RetrievalError(f"{name} must be a number{least}, got {value}")
 
-    def _check_look_into(self, look_into: int, not_weight: float | None, hybrid: bool) -> None:
-        if look_into < 0:
-            raise RetrievalError(f"look_into must be at least 0, got {look_into}")
-        if not look_into:
-            return
-        for name, is_given in (("hybrid", hybrid), ("not_weight", not_weight is not None)):
-            if is_given:
-                raise RetrievalError(f"look_into cannot be given with {name}: its scores are of another kind")
-        if not (self._excludes and self._is_cosine and self.model.bert.composer.has_penalty):  # type: ignore[union-attr]
-            raise RetrievalError(f"look_into cannot be given: {self.model.name} has no penalty for what is excluded")
+    @property
+    def has_evidence(self) -> bool:
+        """Whether it can tell what documents say, clause by clause."""
+        return self._evidence is not None
 
-    def _encode_sentences(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        return _scaled(encode_inputs(self.model.encoder, texts, "document", SENTENCE_BATCH))
+    @property
+    def _evidence(self) -> Evidence | None:
+        """What the index's documents say, where it is known."""
+        return self.index.evidence if isinstance(self.index, Index) else None
+
+    def _encode_parts(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """The vectors of a query's parts, of length 1: those of a plain encoder."""
+        off = multi_hot([])
+        if self._program is not None:
+            found = [self._program(self._tokens(text), off, None, None).vectors for text in texts]
+            return _scaled(np.stack([vectors.vectors[0] for vectors in found if vectors is not None]))
+        operators = [off] * len(texts) if self.is_boolean else None
+        encoded = encode_queries(self.model.encoder, texts, operators, one_vector=True)
+        return _scaled(encoded if encoded.ndim == 2 else encoded[:, 0])
+
+    def _weighed(
+        self,
+        evidence: Evidence,
+        reading: QueryReading,
+        parts: QueryVectors,
+        k: int,
+        not_weight: float | None,
+        exclude_above: float | None,
+        where: str | None,
+    ) -> list[Candidate]:
+        """The k best documents by what they say, each with its reasons."""
+        assert isinstance(self.index, Index)
+        index, allowed = self.index, None
+        if where is not None:
+            now = self._filterable.snapshot()
+            allowed = now.allowed(fitted_filter(where, now.about.fields))
+
+        def best(depth: int) -> list[int]:
+            if where is None:
+                return self._rank(index, parts, min(depth, len(index)), None)[1]
+            found = closest(self._filterable, parts, depth, None, where)
+            return [now.rows[hit.record.id] for _, hit in found]
+
+        question = Question.of(conditions_of(reading, self.is_boolean and self.model.trained), self._encode_parts)
+        strength = 1.0 if not_weight is None else not_weight / PENALTY
+        ranked = weigh(
+            index,
+            evidence,
+            question,
+            parts,
+            best,
+            k,
+            allowed=allowed,
+            exclude_above=exclude_above,
+            strength=strength,
+        )
+        found = []
+        for score, row, document in zip(*ranked, index.at(ranked[1]), strict=True):
+            vector = index.vectors[row : row + 1][0].astype(np.float32)
+            why = reasons(evidence, question, row, document.text)
+            found.append(Candidate(score, row, None, document.title, document.text, vector, why))
+        return found
 
     def _vectors(self, reading: QueryReading, not_weight: float | None) -> QueryVectors:
         """The vectors of a query as it was read, as the model gives them."""

@@ -1,0 +1,182 @@
+"""The conditions of a query: AND where no word says so.
+
+"Landlocked African monarchies that have hosted the Olympics" asks for three things, and no AND stands between them.
+`read_parts` cuts a query at its operators' cues; here what it leaves whole is cut further, at relative clauses, at
+"with", "in" and participles behind a noun that says something already, and behind an adjective made of a verb.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .decompose import parsed_parts
+from .parts import Part, Span, trim
+
+_RELATIVE = re.compile(
+    r"[\s,]+(?=(?:that|which|who)\s+(?!(?:the|a|an|he|she|it|they|we|i|you|this|these|those|of|one)\b)\w)",
+    re.IGNORECASE,
+)
+# Behind a plural noun: what begins here says something else of it.
+_AFTER_NOUN = re.compile(
+    r"(?<=[^\Wsu]s)\s+(?=(?:with|in|bordering|sharing|using|having|featuring|starring|containing|costing|"
+    r"(?:set|based|located|made|shot|filmed|born|published|released|written|directed|built|founded|designed)\s+(?:in|at|on|by|of|from|for)|"
+    r"of\s+(?:more|fewer|less|over|under|at\s+(?:least|most)))\s)",
+    re.IGNORECASE,
+)
+# "left-driving", "officially French-speaking", "landlocked" before another word that says which.
+_ADJECTIVE = re.compile(r"(?:\w+ly\s+)?(?:\w+-(?:\w+ing|\w+ed|free)|\w{3,}ed)\s+(?=\w+(?:\s|-)\w)", re.IGNORECASE)
+# ", have" within the enumeration of a relative clause: "that are islands, have a monarch and ..."
+_VERB = re.compile(r",\s+(?=(?:are|is|were|was|have|has|had|do|does|did|can|lie|lies|use|uses|belong|belongs)\s)")
+_PRONOUN = re.compile(r"(?:that|which|who)\s+(?:(?:both|all|also)\s+)?", re.IGNORECASE)
+_EACH = re.compile(r"\s*(?:(?:that|which|who)\s+)?(?:both|all|either|any\s+of|not\s+only|not\s+just)\b", re.IGNORECASE)
+_STEM = re.compile(
+    r"(?:\b(?:in|on|at|of|by|from|with|about|for|to|under|near|former)|\b(?:that|which|who)\s+(?!are\b|is\b|were\b|was\b)\w+)\Z",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"\s*(?:what|how|why|when|where|who|is|are|do|does|did|can|could|should|would|will)\b", re.IGNORECASE
+)
+_EMPTY_LEAD = re.compile(r"\A\s*(?:(?:which|what|all|any|the|some|those|find|list|show|me|of|a)\s+)+")
+_THOSE = frozenset({"those", "ones", "the ones", "any", "all", "anything"})
+
+
+class Conditions(NamedTuple):
+    """What a query asks for: of each wanted group one alternative has to hold, and nothing that is excluded."""
+
+    wanted: tuple[tuple[Part, ...], ...]
+    excluded: tuple[Part, ...] = ()
+
+
+def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Sequence[Span] = ()) -> Conditions:
+    """The conditions of a query. excluded: what NOT excludes, where a model has read it; cues: the words that say so.
+
+    >>> asked = read_conditions("landlocked monarchies that have hosted the Olympics, but not in Africa or Asia")
+    >>> [[part.text for part in group] for group in asked.wanted], [part.text for part in asked.excluded]
+    ([['landlocked monarchies'], ['have hosted the Olympics']], ['in Africa', 'Asia'])
+    >>> asked = read_conditions("cats or dogs without fleas", [(21, 26)], [(13, 20)])
+    >>> [[part.text for part in group] for group in asked.wanted], [part.text for part in asked.excluded]
+    ([['cats', 'dogs']], ['fleas'])
+    """
+    if excluded is None:
+        parts = _with_antecedents(parsed_parts(text))
+        unwanted = tuple(part for part in parts if part.operator == "not")
+    else:
+        unwanted = tuple(
+            part._replace(operator="not", start=part.start + start, end=part.end + start)
+            for start, end in excluded
+            for part in parsed_parts(text[start:end])
+        )
+        text = _blanked(text, [*excluded, *cues])
+        parts = _wanted_only(text)
+    groups: list[list[Part]] = []
+    for part in parts:
+        if part.operator == "or" and groups:
+            groups[-1].append(part)
+        elif part.operator != "not":
+            groups.append([part])
+    return Conditions(tuple(tuple(group) for old in groups for group in _finer(text, old, len(groups))), unwanted)
+
+
+def _with_antecedents(parts: Sequence[Part]) -> list[Part]:
+    """The parts, where "those" and "that have a coast" behind it are one: what is excluded."""
+    found: list[Part] = []
+    for part in parts:
+        if found and found[-1].operator == "not" and found[-1].text.lower() in _THOSE and _PRONOUN.match(part.text):
+            found[-1] = part._replace(operator="not")
+        else:
+            found.append(part)
+    return found
+
+
+def _blanked(text: str, holes: Sequence[Span]) -> str:
+    """A text with blanks in place of some stretches."""
+    letters = list(text)
+    for start, end in holes:
+        letters[start:end] = " " * (end - start)
+    blanked = "".join(letters)
+    return blanked if blanked.strip() else text
+
+
+def _wanted_only(text: str) -> list[Part]:
+    """The parts of a text in which nothing is excluded, whatever its words look like."""
+    parts = parsed_parts(text)
+    if any(part.operator == "not" for part in parts):
+        parts = (Part("", 0, len(text), text),)
+    spans = [trim(text, part.start, part.end) for part in parts]
+    return [Part(part.operator, *span, text[slice(*span)]) for part, span in zip(parts, spans, strict=True)]
+
+
+def _finer(text: str, group: list[Part], groups: int) -> list[list[Part]]:
+    """The groups that a group becomes when its parts are cut into conditions."""
+    first = group[0]
+    # "countries that both ... and ...", "which countries either ... or ...": every document is one.
+    is_bare = _is_bare(first.text) and _EACH.match(text, first.end) is not None
+    if len(group) == 1:
+        if groups > 1 and is_bare:
+            return []
+        return [[Part("and", *span, text[slice(*span)])] for span in _cut(text, first.start, first.end)]
+    if is_bare:
+        group = group[1:]
+    elif _STEM.search(first.text):  # "countries which border" of "countries which border either A or B"
+        stem = _PRONOUN.split(first.text)[-1]
+        group = [part._replace(text=f"{stem} {part.text}") for part in group[1:]]
+    return [
+        [
+            Part("or", *span, part.text if _is_whole(part, span) else text[slice(*span)])
+            for part in group
+            for span in _enumerated(text, part)
+        ]
+    ]
+
+
+def _is_whole(part: Part, span: Span) -> bool:
+    return (part.start, part.end) == span
+
+
+def _enumerated(text: str, part: Part) -> list[Span]:
+    return _at(text, part.start, part.end, [match.start() for match in _VERB.finditer(text, part.start, part.end)])
+
+
+def _cut(text: str, start: int, end: int) -> list[Span]:
+    """The conditions of a stretch.
+
+    >>> text = "officially French-speaking EU member states in Northern Europe that are monarchies, have a coast"
+    >>> [text[slice(*span)] for span in _cut(text, 0, len(text))]
+    ['officially French-speaking', 'EU member states', 'in Northern Europe', 'are monarchies', 'have a coast']
+    >>> text = "countries that have French as an official language"
+    >>> [text[slice(*span)] for span in _cut(text, 0, len(text))]
+    ['countries that have French as an official language']
+    """
+    if _QUESTION.match(text, start, end):
+        return [(start, end)]
+    cuts: list[int] = []
+    relative = _RELATIVE.search(text, start, end)
+    head = relative.start() if relative else end
+    adjective = _ADJECTIVE.match(text, start, head)
+    if adjective:
+        cuts.append(adjective.end())
+    left = adjective.end() if adjective else start
+    nouns = [match.start() for match in _AFTER_NOUN.finditer(text, left, head)]
+    cuts += [cut for cut in nouns if not _is_bare(text[left:cut])][:1]
+    if relative and not _is_bare(text[start:head]):
+        cuts.append(head)
+    cuts += [match.start() for match in _VERB.finditer(text, start, end)]
+    return _at(text, start, end, cuts)
+
+
+def _at(text: str, start: int, end: int, cuts: Sequence[int]) -> list[Span]:
+    """A stretch, cut; what is left of the words at a cut that only join is dropped."""
+    found = []
+    for left, right in zip([start, *cuts], [*cuts, end], strict=True):
+        if cuts:
+            left, right = trim(text, left, right)
+            pronoun = _PRONOUN.match(text, left, right)
+            left = pronoun.end() if pronoun else left
+        if left < right:
+            found.append((left, right))
+    return found
+
+
+def _is_bare(text: str) -> bool:
+    """Whether a noun stands alone, so that it names no more than the kind of documents: "countries", "which films"."""
+    return len(_EMPTY_LEAD.sub("", text.lower()).split()) <= 1

@@ -1,0 +1,229 @@
+"""What documents say, clause by clause, and Boolean algebra over it.
+
+One vector blurs what a long text says. Beside each document's vector stand those of its clauses, so that each part of a
+query can ask for the clause that speaks for it: OR takes the best of its alternatives, AND something between the mean
+and the smallest of its conditions, and NOT subtracts. A clause that denies speaks only for who asks for a denial:
+"contains no nuts" is no reason to leave a document out of "bars without nuts", it is one to show it.
+
+evidence.json  of which documents and by which encoder
+vectors.npy    a vector for each clause, in int8
+scales.npy     by which its numbers are multiplied
+clauses.npy    where each clause begins and ends in its text, and whether it denies
+starts.npy     where the clauses of each document begin
+words/         BM25 over the same documents: `retrieval/words.py`
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from tqdm import tqdm
+
+from boolbert.boolean.clauses import split_clauses
+from boolbert.boolean.conditions import Conditions
+from boolbert.boolean.parts import Part
+from boolbert.core.errors import RetrievalError
+from boolbert.core.files import read_object, whole_folder, write_json
+from boolbert.retrieval.neighbours import Scores
+from boolbert.retrieval.shards import check_fields
+from boolbert.retrieval.words import DENIED, WordCounts, WordIndex, words_of
+
+FOLDER, MANIFEST = "evidence", "evidence.json"
+FIELDS = {"documents": int, "clauses": int, "corpus": str, "model": str}
+
+# The formula's constants, chosen on the countries' and BoolMovies' dev queries (docs/results.md).
+WHOLE = 0.5  # the whole query's score against the document's vector
+WORDS = 0.8  # a part's BM25, beside its best clause
+MEAN = 0.8  # AND: the share of the mean of the conditions; the rest is the smallest
+PENALTY, NEAR = 0.7, 0.35  # NOT: what the best clause for something excluded has above NEAR counts this much
+WORDS_PENALTY = 0.4  # and its BM25
+DENIAL = 0.3  # what a denying clause has above NEAR speaks for the document
+
+AT_ONCE = 8192  # clauses that are encoded, or compared, at once
+
+Array = npt.NDArray[np.float32]
+Encode = Callable[[Sequence[str]], Array]  # texts -> vectors of length 1
+
+
+class Statement(NamedTuple):
+    """The clause `text[start:end]` of a document that is nearest to a part of a query."""
+
+    start: int
+    end: int
+    denies: bool
+    cosine: float
+
+
+class Asked(NamedTuple):
+    """A part of a query, ready to be compared: its vector, its words, and whether it asks for a denial itself."""
+
+    part: Part
+    vector: Array
+    words: tuple[str, ...]
+    denies: bool
+
+    @classmethod
+    def of(cls, part: Part, vector: Array) -> "Asked":
+        clauses = split_clauses(part.text)
+        words = tuple(words_of(part.text, clauses))
+        return cls(part, vector, words, any(clause.denies for clause in clauses))
+
+    @property
+    def denied_words(self) -> tuple[str, ...]:
+        return tuple(DENIED + word for word in self.words)
+
+
+@dataclass(frozen=True)
+class Question:
+    """The conditions of a query with the vectors of their parts; built by `Question.of`."""
+
+    wanted: tuple[tuple[Asked, ...], ...]
+    excluded: tuple[Asked, ...]
+
+    @classmethod
+    def of(cls, conditions: Conditions, encode: Encode) -> "Question":
+        parts = [*(part for group in conditions.wanted for part in group), *conditions.excluded]
+        asked = iter([Asked.of(*pair) for pair in zip(parts, encode([part.text for part in parts]), strict=True)])
+        wanted = tuple(tuple(next(asked) for _ in group) for group in conditions.wanted)
+        return cls(wanted, tuple(asked))
+
+    @property
+    def parts(self) -> tuple[Asked, ...]:
+        return (*(part for group in self.wanted for part in group), *self.excluded)
+
+
+class Evidence:
+    """The clauses of an index's documents. Nothing is read before it is asked for."""
+
+    def __init__(self, folder: Path, corpus: str, model: str):
+        self.folder = folder
+        try:
+            self.manifest: dict[str, Any] = read_object(folder / MANIFEST, RetrievalError)
+            check_fields(folder / MANIFEST, self.manifest, FIELDS)
+            vectors, scales, clauses, self._starts = (
+                np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("vectors", "scales", "clauses", "starts")
+            )
+            self.words = WordIndex(folder / "words", self.manifest["documents"])
+        except RetrievalError:
+            raise
+        except Exception as error:  # not there, empty, cut short: numpy has an error type for each
+            raise RetrievalError(f"{folder}: is damaged ({error}); delete it, and index again") from None
+        if (self.manifest["corpus"], self.manifest["model"]) != (corpus, model):
+            raise RetrievalError(f"{folder}: belongs to other documents or another model; delete it, and index again")
+        self._vectors, self._scales, self._clauses = np.asarray(vectors), np.asarray(scales), np.asarray(clauses)
+
+    @classmethod
+    def build(
+        cls, folder: Path, texts: Iterable[str], encode: Encode, *, corpus: str, model: str, progress: bool = True
+    ) -> None:
+        """Write the evidence of documents into a folder, which is whole or not there."""
+        counts, starts, clauses = WordCounts(), [0], []
+        texts = list(texts)
+        for text in texts:
+            found = split_clauses(text)
+            counts.add(words_of(text, found, decades=True))
+            clauses += [(clause.start, clause.end, clause.denies) for clause in found]
+            starts.append(len(clauses))
+        rows = np.repeat(np.arange(len(texts)), np.diff(starts))
+        with whole_folder(folder) as aside:
+            scales, vectors = np.empty(len(clauses), np.float16), None
+            with tqdm(total=len(clauses), desc="clauses", unit_scale=True, disable=None if progress else True) as bar:
+                for first in range(0, len(clauses), AT_ONCE):
+                    spans = zip(rows[first : first + AT_ONCE], clauses[first : first + AT_ONCE], strict=True)
+                    found = encode([texts[row][start:end] for row, (start, end, _) in spans])
+                    if vectors is None:
+                        shape = (len(clauses), found.shape[1])
+                        vectors = np.lib.format.open_memmap(aside / "vectors.npy", "w+", np.int8, shape)
+                    inside = slice(first, first + len(found))
+                    vectors[inside], scales[inside] = in_bytes(found)
+                    bar.update(len(found))
+            if vectors is None:
+                np.save(aside / "vectors.npy", np.empty((0, 1), np.int8))
+            else:
+                vectors.flush()
+            np.save(aside / "scales.npy", scales)
+            np.save(aside / "clauses.npy", np.array(clauses, np.int32).reshape(-1, 3))
+            np.save(aside / "starts.npy", np.array(starts, np.int64))
+            (aside / "words").mkdir()
+            counts.write(aside / "words")
+            numbers = {"documents": len(texts), "clauses": len(clauses)}
+            write_json(aside / MANIFEST, {**numbers, "corpus": corpus, "model": model})
+
+    @property
+    def size(self) -> int:
+        """Its bytes on disk."""
+        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+
+    def best(self, vectors: Array, rows: npt.NDArray[np.int64]) -> tuple[Array, Array]:
+        """The best cosines of each vector (P, D) in each of these documents (P, N): among the clauses that affirm, and
+        among those that deny; 0 where there is none."""
+        inside, edges = self._inside(rows)
+        affirming = np.zeros((len(vectors), len(rows)), np.float32)
+        denying = np.zeros_like(affirming)
+        if not len(inside):
+            return affirming, denying
+        cosines = np.empty((len(vectors), len(inside)), np.float32)
+        for first in range(0, len(inside), AT_ONCE):
+            these = inside[first : first + AT_ONCE]
+            block = self._vectors[these].astype(np.float32)
+            cosines[:, first : first + len(these)] = (vectors @ block.T) * self._scales[these].astype(np.float32)
+        denies = self._clauses[inside, 2].astype(bool)
+        has = np.flatnonzero(np.diff(edges))
+        for found, is_other in ((affirming, denies), (denying, ~denies)):
+            found[:, has] = np.maximum.reduceat(np.where(is_other, 0.0, cosines), edges[has], axis=1)
+        return affirming, denying
+
+    def nearest(self, asked: Asked, row: int, denies: bool) -> Statement | None:
+        """A document's clause that is nearest to a part of a query, among those that deny or those that do not."""
+        inside = np.arange(self._starts[row], self._starts[row + 1])
+        inside = inside[self._clauses[inside, 2] == denies]
+        if not len(inside):
+            return None
+        cosines = (self._vectors[inside].astype(np.float32) @ asked.vector) * self._scales[inside]
+        nearest = int(cosines.argmax())
+        start, end, _ = self._clauses[inside[nearest]].tolist()
+        return Statement(start, end, denies, float(cosines[nearest]))
+
+    def _inside(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The clauses of these documents, one document after the other, and where each one's begin among them."""
+        first, counts = self._starts[rows], self._starts[rows + 1] - self._starts[rows]
+        edges = np.concatenate([[0], np.cumsum(counts)])
+        return np.repeat(first - edges[:-1], counts) + np.arange(edges[-1]), edges
+
+    def score(self, question: Question, rows: npt.NDArray[np.int64], whole: Scores, *, strength: float = 1.0) -> Scores:
+        """The scores of some documents; `whole`: those of the whole query against their vectors. strength: of NOT.
+
+        A leaf is a part's best clause and its BM25. OR takes the largest of its leaves, AND MEAN x the mean + (1 -
+        MEAN) x the smallest; each exclusion subtracts what its best affirming clause has above NEAR, and its BM25.
+        """
+        parts = question.parts
+        affirming, denying = self.best(np.stack([part.vector for part in parts]), rows)
+        leaves = {
+            id(part): (np.maximum(yes, no) if part.denies else yes) + WORDS * self.words.scores(part.words)[rows]
+            for part, yes, no in zip(parts, affirming, denying, strict=True)
+        }
+        groups = np.stack([np.max([leaves[id(part)] for part in group], axis=0) for group in question.wanted])
+        score = WHOLE * whole + MEAN * groups.mean(0) + (1 - MEAN) * groups.min(0)
+        count = len(parts) - len(question.excluded)
+        for part, yes, no in zip(question.excluded, affirming[count:], denying[count:], strict=True):
+            violation = PENALTY * np.maximum(0, yes - NEAR) + WORDS_PENALTY * self.words.scores(part.words)[rows]
+            score -= strength * (violation - DENIAL * np.where(no > yes, np.maximum(0, no - NEAR), 0))
+        return score
+
+
+def unit_length(vectors: Array) -> Array:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+
+
+def in_bytes(vectors: Array) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float16]]:
+    """Vectors as int8, and for each the number by which it has to be multiplied.
+
+    >>> numbers, scales = in_bytes(np.array([[0.6, -0.8]], np.float32))
+    >>> np.abs(numbers * scales[:, None] - [[0.6, -0.8]]).max() < 0.005
+    np.True_
+    """
+    scales = (np.abs(vectors).max(1) / 127).clip(1e-6).astype(np.float16)
+    return np.rint(vectors / scales[:, None].astype(np.float32)).clip(-127, 127).astype(np.int8), scales

@@ -1,0 +1,121 @@
+"""Rank an index's documents by what they say: candidates, their scores, and the clauses that decide."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from boolbert.boolean.conditions import Conditions, read_conditions
+from boolbert.retrieval.evidence import NEAR, Asked, Evidence, Question
+from boolbert.retrieval.index import Index
+from boolbert.retrieval.neighbours import dot_products
+
+from .closest import QueryVectors, far_enough
+from .reading import QueryReading
+
+ALL = 4096  # documents of an index that is looked through as a whole
+DEPTH = 1000  # documents that the whole query finds otherwise
+PART_DEPTH = 300  # documents that each part finds by its vector, and by its words
+
+Rows = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A clause of a found document, `text[start:end]`, and what it says about a part of the query.
+
+    says: "for" a part that is wanted; "against", where it is excluded; "denied", where the clause denies what is
+    excluded.
+    """
+
+    part: str
+    says: str
+    clause: str
+    start: int
+    end: int
+    cosine: float
+
+
+def conditions_of(reading: QueryReading, reads: bool) -> Conditions:
+    """What a query asks for; `reads`: what it excludes was found by a model, and not by the cue parser."""
+    if not reads:
+        return read_conditions(reading.query)
+    cues = [(span.start, span.end) for span in reading.cues if span.operator == "not"]
+    return read_conditions(reading.query, [(span.start, span.end) for span in reading.excluded], cues)
+
+
+def weigh(
+    index: Index,
+    evidence: Evidence,
+    question: Question,
+    parts: QueryVectors,
+    best: Callable[[int], Sequence[int]],
+    k: int,
+    *,
+    allowed: Mask | None = None,
+    exclude_above: float | None = None,
+    strength: float = 1.0,
+) -> tuple[list[float], list[int]]:
+    """The scores and rows of the k best documents.
+
+    best(depth): the rows that the whole query finds. allowed: the documents that pass a filter. strength: of NOT.
+    """
+    rows = _candidates(index, evidence, question, best, allowed)
+    if exclude_above is not None:
+        rows = np.array(far_enough(rows.tolist(), index.vectors, parts, exclude_above), np.int64)
+    if not len(rows):
+        return [], []
+    vectors = index.vectors.rows(rows).astype(np.float32)
+    whole = dot_products(torch.from_numpy(parts.asked[None]), vectors)(0, len(rows))[0].numpy()
+    scores = evidence.score(question, rows, whole, strength=strength)
+    order = np.lexsort((rows, -scores))[:k]
+    return scores[order].tolist(), rows[order].tolist()
+
+
+def _candidates(
+    index: Index,
+    evidence: Evidence,
+    question: Question,
+    best: Callable[[int], Sequence[int]],
+    allowed: Mask | None,
+) -> Rows:
+    """The documents that are worth a look, in the order of their rows: all, or what the query or a part of it finds."""
+    count = len(index) if allowed is None else int(allowed.sum())
+    if count <= ALL:
+        return np.arange(len(index)) if allowed is None else np.flatnonzero(allowed)
+    found: list[Any] = [best(DEPTH)]
+    for group in question.wanted:
+        for asked in group:
+            words = evidence.words.scores(asked.words)
+            holding = np.flatnonzero(words if allowed is None else words * allowed)
+            if len(holding) > PART_DEPTH:
+                holding = holding[np.argpartition(-words[holding], PART_DEPTH)[:PART_DEPTH]]
+            found += [holding, index.sieve.top_k(asked.vector[None, None], PART_DEPTH)[1][0]]
+    rows = np.unique(np.concatenate([np.asarray(some, np.int64) for some in found]))
+    return rows if allowed is None else rows[allowed[rows]]
+
+
+def reasons(evidence: Evidence, question: Question, row: int, text: str) -> tuple[Reason, ...]:
+    """For each part of a query the clause of a document that speaks for it, and for what is excluded against it."""
+    found = []
+    for group in question.wanted:
+        stated = [reason for asked in group if (reason := _reason(evidence, asked, row, text, "for")) is not None]
+        found += [max(stated, key=lambda reason: reason.cosine)] if stated else []
+    for asked in question.excluded:
+        against, denied = (_reason(evidence, asked, row, text, says) for says in ("against", "denied"))
+        near = [reason for reason in (against, denied) if reason is not None and reason.cosine > NEAR]
+        found += [max(near, key=lambda reason: reason.cosine)] if near else []
+    return tuple(found)
+
+
+def _reason(evidence: Evidence, asked: Asked, row: int, text: str, says: str) -> Reason | None:
+    nearest = evidence.nearest(asked, row, denies=asked.denies != (says == "denied"))
+    if nearest is None and says == "for":
+        nearest = evidence.nearest(asked, row, denies=not asked.denies)
+    if nearest is None:
+        return None
+    return Reason(asked.part.text, says, text[nearest.start : nearest.end], nearest.start, nearest.end, nearest.cosine)
