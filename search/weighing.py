@@ -94,7 +94,7 @@ def _candidates(
             holding = np.flatnonzero(words if allowed is None else words * allowed)
             if len(holding) > PART_DEPTH:
                 holding = holding[np.argpartition(-words[holding], PART_DEPTH)[:PART_DEPTH]]
-            found += [holding, index.sieve.top_k(asked.vector[None, None], PART_DEPTH)[1][0]]
+            found += [holding, index.prefilter.top_k(asked.vector[None, None], PART_DEPTH)[1][0]]
     rows = np.unique(np.concatenate([np.asarray(some, np.int64) for some in found]))
     return rows if allowed is None else rows[allowed[rows]]
 
