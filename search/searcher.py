@@ -20,7 +20,7 @@ from boolbert.retrieval.hybrid import DEPTH, WordSearch, fuse_scored
 from boolbert.retrieval.index import STORE, Index, default_index
 from boolbert.retrieval.kernels import quick_kernels
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
-from boolbert.retrieval.neighbours import best_of, block_size, check_shapes, dot_products, top_k
+from boolbert.retrieval.neighbours import best_of, block_size, check_k, check_shapes, dot_products, top_k
 from boolbert.retrieval.stores import FileStore, VectorStore, open_store
 from boolbert.retrieval.stores.file_store import Snapshot
 from boolbert.retrieval.stores.where import fitted_filter
@@ -192,6 +192,7 @@ class BoolSearcher:
         documents, so many and at least k, are read sentence by sentence, and one near to what is excluded moves its
         document down; for documents of many facts, at the price of encoding their sentences.
         """
+        check_k(k)
         self._check_limits(not_weight, exclude_above)
         self._check_look_into(look_into, not_weight, hybrid)
         reading, encoded = self._read(query, operators, excluded, not_weight, encodes=True)

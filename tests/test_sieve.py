@@ -297,7 +297,7 @@ def test_what_is_wrong_is_said_with_the_copy_too(tmp_path):
             sieve.top_k(sides, 5)
     with pytest.raises(RetrievalError, match="size 3, document vectors of size 64"):
         sieve.top_k(np.ones((1, 1, 3), np.float32), 5)
-    with pytest.raises(RetrievalError, match="k must be at least 1"):
+    with pytest.raises(RetrievalError, match="k must be a whole number of at least 1, got 0"):
         sieve.top_k(query, 0)
 
 
