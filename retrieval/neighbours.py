@@ -130,10 +130,15 @@ def best_of(score: BlockScorer, documents: int, k: int, *, block: int | None = N
     return best_scores.float().cpu().numpy(), best_rows.cpu().numpy()
 
 
+def check_k(k: Any) -> None:
+    """Raise where so many results cannot be asked for."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise RetrievalError(f"k must be a whole number of at least 1, got {k!r}")
+
+
 def check_shapes(queries: Vectors, documents: Vectors, k: int) -> None:
     """Raise where these vectors cannot be searched."""
-    if k < 1:
-        raise RetrievalError(f"k must be at least 1, got {k}")
+    check_k(k)
     for name, vectors, dimensions in (("queries", queries, (2, 3)), ("documents", documents, (2,))):
         if len(vectors.shape) not in dimensions:
             raise RetrievalError(f"{name} must be of shape (number, size), got {tuple(vectors.shape)}")

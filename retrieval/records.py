@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from boolbert.core.errors import RetrievalError
+from boolbert.core.errors import RetrievalError, shorten
 from boolbert.data.own import OwnDocument
 from boolbert.data.own.columns import Value
+from boolbert.data.own.documents import CONTROL
 
 LONGEST_ID = 512  # bytes
 
@@ -26,12 +27,15 @@ class Record:
 
     @classmethod
     def of(cls, own: OwnDocument) -> "Record":
-        id = _shortened(own.id or own.name)
-        return cls(id, own.name, own.content, dict(own.columns), _shortened(own.whole or id))
+        id = _shortened(own.id) if own.id else id_of(own.name)
+        return cls(id, own.name, own.content, dict(own.columns), id if own.whole is None else id_of(own.whole))
 
     def __post_init__(self) -> None:
-        if not self.id.strip() or len(self.id.encode()) > LONGEST_ID:
-            raise RetrievalError(f"a document's id must have 1 to {LONGEST_ID} bytes, got {self.id[:60]!r}")
+        if not is_id(self.id):
+            raise RetrievalError(
+                f"a document's id must have 1 to {LONGEST_ID} bytes, no control characters and no half of a surrogate "
+                f"pair, got {shorten(self.id)}"
+            )
         content = json.dumps([self.title, self.text, self.fields], sort_keys=True)
         object.__setattr__(self, "document", self.document or self.id)
         object.__setattr__(self, "digest", self.digest or _digest(content))
@@ -39,6 +43,27 @@ class Record:
     def beside_text(self) -> dict[str, Any]:
         """All but title and text."""
         return {"id": self.id, "document": self.document, "digest": self.digest, "fields": dict(self.fields)}
+
+
+def is_id(text: str) -> bool:
+    r"""Whether every store can keep a text as an id, and find it again.
+
+    >>> is_id("tt1"), is_id(" "), is_id("a\tb"), is_id("\ud800")
+    (True, False, False, False)
+    """
+    content = text.encode(errors="replace")
+    return bool(text.strip()) and len(content) <= LONGEST_ID and content.decode() == text and not CONTROL.search(text)
+
+
+def id_of(name: str) -> str:
+    r"""The id of a document that has only a name.
+
+    >>> id_of("Alien"), id_of("Alien\n(film)")
+    ('Alien', 'Alien (film) ee852fd8e883e57f')
+    """
+    if not CONTROL.search(name):
+        return _shortened(name)
+    return _shortened(f"{CONTROL.sub(' ', name)} {_digest(name)}")
 
 
 def _shortened(id: str) -> str:

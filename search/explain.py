@@ -10,6 +10,7 @@ import torch
 
 from boolbert.boolean import OPERATORS, multi_hot
 from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.neighbours import check_k
 
 from .reading import CUT, QueryReading, Span, per_word
 from .searcher import Answer, BoolSearcher, Hit, token_words
@@ -174,6 +175,7 @@ def explain(
         raise RetrievalError(
             f"{searcher.model.name}: is a plain encoder, so there is nothing to explain; give a Bool-BERT with --model"
         )
+    check_k(k)
     depth = max(k, DEPTH)
     answer = searcher.search(
         query, depth, operators, not_weight=not_weight, exclude_above=exclude_above, excluded=excluded

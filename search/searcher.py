@@ -20,7 +20,7 @@ from boolbert.retrieval.evidence import PENALTY, Evidence, Question
 from boolbert.retrieval.hybrid import DEPTH, WordSearch, fuse_scored
 from boolbert.retrieval.index import STORE, Index, default_index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
-from boolbert.retrieval.neighbours import best_of, block_size, check_shapes, dot_products, top_k
+from boolbert.retrieval.neighbours import best_of, block_size, check_k, check_shapes, dot_products, top_k
 from boolbert.retrieval.stores import FileStore, VectorStore, open_store
 from boolbert.retrieval.stores.file_store import Snapshot
 from boolbert.retrieval.stores.where import fitted_filter
@@ -191,6 +191,7 @@ class BoolSearcher:
         documents say, clause by clause, where the index knows it and not every gate is switched off; words are a part
         of that, so that `hybrid` changes nothing then.
         """
+        check_k(k)
         self._check_limits(not_weight, exclude_above)
         reading, encoded = self._read(query, operators, excluded, not_weight, encodes=True)
         parts = self._scaled_parts(self._vectors(reading, not_weight) if encoded is None else encoded)

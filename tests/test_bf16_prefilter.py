@@ -199,7 +199,7 @@ def test_what_is_wrong_is_said_with_and_without_a_copy(tmp_path, monkeypatch, af
         (broken, 5, "query vector 0 holds NaN or infinity"),
         (penalised, 5, "query vector 0 holds NaN or infinity"),
         (np.ones((1, 1, 3), np.float32), 5, "size 3, document vectors of size 64"),
-        (query, 0, "k must be at least 1"),
+        (query, 0, "k must be a whole number of at least 1, got 0"),
     ):
         with pytest.raises(RetrievalError, match=match):
             prefilter.top_k(wrong, k)

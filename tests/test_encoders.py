@@ -129,6 +129,17 @@ def test_a_hub_that_does_not_answer(monkeypatch):
     assert resolve_encoder().kind in ("minilm", "hub")  # of the package, or of the cache
 
 
+def test_the_default_by_its_name_is_the_installed_packages_too(monkeypatch):
+    """`boolbert upgrade sentence-transformers/all-MiniLM-L6-v2` offline; without the package it says what failed."""
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(encoders, "_local_or_cached", lambda name: None)
+    assert resolve_encoder(encoders.DEFAULT) == resolve_encoder()
+    assert resolve_encoder().kind == "minilm"
+    monkeypatch.setattr(encoders, "find_spec", lambda name: None)
+    with pytest.raises(OSError, match="all-MiniLM-L6-v2: no such folder, and not in the Hub's cache"):
+        resolve_encoder(encoders.DEFAULT)
+
+
 def test_the_last_resort_is_loud_and_works(monkeypatch, tmp_path):
     """Without the Hub and the package: a random BERT that knows the words of the embedded data, made once."""
     from transformers import AutoModel, AutoTokenizer

@@ -58,7 +58,7 @@ def test_never_holds_more_than_a_block_of_scores():
         (np.ones((1, 3)), np.ones((2, 4)), 1, "size 3, document vectors of size 4"),
         (np.ones((1, 3)), np.array([[1.0, 2, 3], [1, np.nan, 3]]), 1, "document vector 1 holds NaN"),
         (np.array([[np.inf, 1, 1]]), np.ones((2, 3)), 1, "query vector 0 holds NaN or infinity"),
-        (np.ones((1, 3)), np.ones((2, 3)), 0, "k must be at least 1"),
+        (np.ones((1, 3)), np.ones((2, 3)), 0, "k must be a whole number of at least 1, got 0"),
         (np.ones(3), np.ones((2, 3)), 1, "queries must be of shape"),
         (np.ones((1, 3)), np.empty((0, 3)), 1, "no documents"),
     ],

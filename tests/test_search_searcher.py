@@ -148,7 +148,8 @@ def test_more_results_than_documents(searcher):
     ("arguments", "message"),
     [
         (("  ",), "the query is empty"),
-        ((QUERY, 0), "k must be at least 1"),
+        ((QUERY, 0), "k must be a whole number of at least 1, got 0"),
+        ((QUERY, "3"), "k must be a whole number of at least 1, got '3'"),
         ((QUERY, 3, ["xor"]), "must be among and, or, not"),
         ((QUERY, 3, None, {"not_weight": -0.1}), "not_weight must be a number of at least 0, got -0.1"),
         ((QUERY, 3, None, {"not_weight": float("nan")}), "not_weight must be a number of at least 0, got nan"),

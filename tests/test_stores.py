@@ -150,6 +150,27 @@ def test_an_id_that_is_there_is_replaced(store, films):
     assert [hit.record.title for hit in store.search(vectors[[1]], 61)[0] if hit.record.id == "more"] == ["Twice"]
 
 
+@pytest.mark.parametrize("id", ["a\tb", "a\x00b", "a\x9fb", "\ud800", "", "x" * 600])
+def test_an_id_that_no_store_could_find_again_is_not_there(unchanged, id):
+    """It cannot come in, and asking for it is no error."""
+    with pytest.raises(RetrievalError, match="a document's id must have 1 to 512 bytes, no control characters"):
+        Record(id, "title", "text")
+    assert unchanged.digests([id, "tt3"]).keys() == {"tt3"}
+    assert unchanged.delete([id]) == 0
+    assert unchanged.count() == 60
+
+
+@pytest.mark.parametrize("id", ["été", "a 'b' \"c\" \\", "%_*", "\u200d", "😀", "a\u2028b", "or id != ''"])
+def test_an_odd_id_is_found_replaced_and_deleted(store, films, id):
+    record = Record(id, "title", "text")
+    for text in ("text", "other"):
+        store.add([replace(record, text=text, digest="")], films[1][:1])
+        assert store.count() == 61
+    assert store.digests([id]).keys() == {id}
+    assert store.delete([id]) == 1
+    assert store.count() == 60
+
+
 def test_deleting(store, films):
     assert store.delete(["tt0", "tt59", "tt30", "no such"]) == 3
     assert store.count() == 57
@@ -206,7 +227,13 @@ def test_a_column_that_comes_later_filters_as_well(store, films):
     [
         (lambda store: store.search(np.ones((1, 7)), 3), r"must be of shape \(number, 8\)"),
         (lambda store: store.search(np.full((1, 8), np.nan), 3), "NaN or infinity"),
-        (lambda store: store.search(np.ones((1, 8)), 0), "k must be at least 1"),
+        (lambda store: store.search(np.ones((1, 8)), 0), "k must be a whole number of at least 1, got 0"),
+        (lambda store: store.search(np.ones((1, 8)), "3"), "k must be a whole number of at least 1, got '3'"),
+        (lambda store: store.search(np.ones((1, 8)), None), "k must be a whole number of at least 1, got None"),
+        (lambda store: store.search(np.ones((1, 8)), True), "k must be a whole number of at least 1, got True"),
+        (lambda store: store.search(np.ones((1, 8)), 1.5), "k must be a whole number of at least 1, got 1.5"),
+        (lambda store: store.add([Record("a\x07", "a", "a")], np.ones((1, 8), np.float32)), "no control characters"),
+        (lambda store: store.add([Record("\ud800", "a", "a")], np.ones((1, 8), np.float32)), "half of a surrogate"),
         (lambda store: store.search(np.ones((1, 8)), 3, where="yaer > 1990"), "did you mean 'year'"),
         (lambda store: store.search(np.ones((1, 8)), 3, where="year > old"), "'year' holds numbers, got 'old'"),
         (lambda store: store.count("genre < drama"), "'genre' holds texts"),

@@ -144,6 +144,74 @@ def test_a_lite_upgrade_is_smaller_and_leaves_the_rest_alone(tmp_path, monkeypat
         upgrading.main(["--output_dir", str(tmp_path / "x"), "--lite", "--reading_file", str(tmp_path / "y")])
 
 
+SIZES = {"vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24}
+OTHERS = {
+    "MPNetModel": SIZES,
+    "XLMRobertaModel": SIZES,
+    "ModernBertModel": {**SIZES, "pad_token_id": 0},
+    "DistilBertModel": {"vocab_size": 64, "dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 24},
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_an_encoder_of_another_family_is_one_line_and_can_be_searched(tmp_path, tokenizer, kind, capsys):
+    """The line says what to do instead, and that works."""
+    import transformers
+    from search_fixtures import write_documents
+
+    from boolbert.cli import main
+
+    family = getattr(transformers, kind)
+    family(family.config_class(**OTHERS[kind])).save_pretrained(tmp_path / "other")
+    tokenizer.save_pretrained(tmp_path / "other")
+    assert main(["upgrade", str(tmp_path / "other"), "--output_dir", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert f"other: is no BERT but {kind}, and Boolean attention is BERT's" in error
+    assert not (tmp_path / "out").exists()
+    assert "boolbert index DOCS --output DIR --model MODEL" in error
+    documents, index = str(write_documents(tmp_path / "docs.jsonl")), str(tmp_path / "index")
+    assert main(["index", documents, "--output", index, "--model", str(tmp_path / "other")]) == 0
+    assert main(["search", "films not about war", "--index", index]) == 0
+    assert "Doc 1" in capsys.readouterr().out
+
+
+def test_another_pooling_is_one_line(tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    from boolbert.retrieval.encoders import random_bert
+
+    model = load_encoder(str(random_bert(tmp_path / "bert")), device="cpu", quiet=True)
+    largest = SentenceTransformer(modules=[model[0], Pooling(128, pooling_mode="max")], device="cpu")
+    with pytest.raises(BoolBertError, match="pools by max, not by cls or mean"):
+        upgrade(largest, tmp_path / "out")
+
+
+def test_help_says_how_it_is_called(capsys):
+    with pytest.raises(SystemExit):
+        upgrading.main(["--help"])
+    shown = capsys.readouterr().out
+    assert shown.startswith("usage: boolbert upgrade [-h]")
+    assert "[MODEL]" in shown.partition("\n\n")[0]
+
+
+def test_without_a_terminal_a_line_is_printed_at_the_start_and_every_30_seconds(monkeypatch, capsys):
+    seconds = iter([0.0, 10.0, 31.0, 31.0, 40.0, 62.0, 62.0])
+    monkeypatch.setattr(upgrading.time, "monotonic", lambda: next(seconds))
+    with upgrading.shown_steps(1000, shown=True) as step:
+        for _ in range(4):
+            step()
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(": ")[2] for line in lines] == [
+        "1,000 steps, some minutes on a CPU",
+        "step 2 of 1,000",
+        "step 4 of 1,000",
+    ]
+    with upgrading.shown_steps(1000, shown=False) as step:
+        step()
+    assert capsys.readouterr().err == ""
+
+
 def test_learning_to_read_changes_the_reading_parts_only(lively, tokenizer):
     model = lively()
     before = {name: value.detach().clone() for name, value in model.named_parameters()}

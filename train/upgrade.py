@@ -6,11 +6,13 @@ Only Boolean-aware attention learns, from made sentences whose cues and scopes a
 Document vectors, and the vectors of queries that exclude nothing, stay the same to the bit: an index stays valid.
 """
 
+import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +21,7 @@ import numpy.typing as npt
 import torch
 from tqdm import tqdm
 
-from boolbert.configuration_boolbert import LITE, UPGRADED
-from boolbert.core.arguments import parse_arguments
+from boolbert.configuration_boolbert import LITE, POOLINGS, UPGRADED
 from boolbert.core.errors import TrainingError, run_script
 from boolbert.core.files import whole_file, whole_folder
 from boolbert.data import Quest
@@ -47,17 +48,18 @@ TUNED_ORIGINAL_WEIGHT = 0.5  # the share of the weights before tuning in those a
 # How far the threshold of what is near lies from the cosine of texts that have nothing to do with each other to 1.
 NEAR = 0.392
 UNRELATED = 200  # such texts
+LEARNING = "Learning to read"
+LINE_EVERY = 30.0  # seconds
 
 
 @dataclass
 class UpgradeSettings:
-    """What an upgrade can be told."""
+    """What an upgrade can be told: how many made sentences to learn from, the seed, and whether to add only a fourth of
+    the parameters, which is nearly as good (docs/results.md)."""
 
-    sentences: int = field(default=24_000, metadata={"help": "made sentences to learn from"})
-    seed: int = field(default=0, metadata={"help": "the same seed gives the same model"})
-    lite: bool = field(
-        default=False, metadata={"help": "a fourth of the added parameters, nearly as good (docs/results.md)"}
-    )
+    sentences: int = 24_000
+    seed: int = 0
+    lite: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,7 @@ def upgrade(
     source = (
         load_encoder(named, device=device, quiet=True) if model is None or isinstance(model, (str, Path)) else model
     )
-    if bool_bert(source) is not None:
-        raise TrainingError(f"{named or 'the model'}: is a Bool-BERT already; upgrade takes a plain encoder")
+    check_can_be_upgraded(source, named or "the model")
     torch.manual_seed(settings.seed)
     form = {**UPGRADED, **(LITE if settings.lite else {})}
     with no_warnings():
@@ -118,6 +119,47 @@ def check_is_new(folder: Path) -> None:
         raise TrainingError(f"--output_dir {folder}: holds files already; give a new folder")
 
 
+def check_can_be_upgraded(model: "SentenceTransformer", name: str) -> None:
+    """Raise for an encoder that Boolean-aware attention cannot be added to."""
+    from transformers import BertModel
+
+    if bool_bert(model) is not None:
+        raise TrainingError(f"{name}: is a Bool-BERT already; upgrade takes a plain encoder")
+    first, *rest = model.children()
+    encoder = getattr(first, "model", None)
+    pooling = getattr(rest[0], "pooling_mode", None) if rest else None
+    found = None
+    if not isinstance(encoder, BertModel):
+        found = f"is no BERT but {type(first if encoder is None else encoder).__name__}"
+    elif pooling not in POOLINGS:
+        found = f"pools by {pooling}, not by {' or '.join(POOLINGS)}"
+    if found:
+        raise TrainingError(
+            f"{name}: {found}, and Boolean attention is BERT's: it cannot be upgraded. Any encoder can be indexed and "
+            "searched as it is: boolbert index DOCS --output DIR --model MODEL"
+        )
+
+
+@contextmanager
+def shown_steps(total: int, shown: bool) -> Iterator[Callable[..., object]]:
+    """A function to call after each step: a bar in a terminal, elsewhere a line at the start and every 30 seconds."""
+    if not shown or sys.stderr.isatty():
+        with tqdm(total=total, desc=LEARNING, unit="step", disable=not shown) as bar:
+            yield lambda *_: bar.update()
+        return
+    done, last = 0, time.monotonic()
+    print(f"{LEARNING}: {total:,} steps, some minutes on a CPU", file=sys.stderr, flush=True)
+
+    def step(*_: object) -> None:
+        nonlocal done, last
+        done += 1
+        if time.monotonic() - last >= LINE_EVERY:
+            last = time.monotonic()
+            print(f"{LEARNING}: step {done:,} of {total:,}", file=sys.stderr, flush=True)
+
+    yield step
+
+
 def train_reading(model: "SentenceTransformer", settings: UpgradeSettings, *, progress: bool = True) -> dict[str, Any]:
     """Teach the model's Bool-BERT to read; what it reaches on held-out sentences of other words."""
     bert: Any = bool_bert(model)
@@ -126,8 +168,8 @@ def train_reading(model: "SentenceTransformer", settings: UpgradeSettings, *, pr
     train = training_sentences(settings.sentences, settings.seed)
     data = label_sentences(tokenizer, train, reading.max_length)
     steps = reading.epochs * -(-len(data) // reading.batch_size)
-    with tqdm(total=steps, desc="Learning to read", unit="step", disable=None if progress else True) as bar:
-        learn_to_read(bert, data, reading, word_ids=content_words(tokenizer), on_step=lambda _: bar.update())
+    with shown_steps(steps, progress) as on_step:
+        learn_to_read(bert, data, reading, word_ids=content_words(tokenizer), on_step=on_step)
     held_out = labelled_sentences(max(200, settings.sentences // 10), seed=settings.seed, split="dev")
     return measure_reading(bert, label_sentences(tokenizer, held_out, reading.max_length))
 
@@ -202,27 +244,30 @@ def tune(start: str | Path, output_dir: str | Path, seed: int = 0, max_steps: in
     run_retrieval("quest", args, lambda: quest_splits(None), quest_metrics, original_weight=TUNED_ORIGINAL_WEIGHT)
 
 
-@dataclass
-class Arguments(UpgradeSettings):
-    """The flags of `boolbert upgrade`."""
-
-    model: str | None = field(default=None, metadata={"help": "folder or Hub id; all-MiniLM-L6-v2 if not given"})
-    output_dir: str | None = field(default=None, metadata={"help": "a new folder for the upgraded model"})
-    tune: bool = field(
-        default=False,
-        metadata={"help": "the query side learns too, on the embedded countries: better there, not elsewhere"},
-    )
-    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is if not given"})
-    reading_file: str | None = field(
-        default=None, metadata={"help": "also write what was learned to this file, as the package ships it"}
-    )
-
-
 def main(words: Sequence[str] | None = None) -> None:
-    words = list(sys.argv[1:] if words is None else words)
-    if words and not words[0].startswith("-"):
-        words = ["--model", *words]
-    args = parse_arguments(Arguments, __doc__, words)
+    parser = argparse.ArgumentParser(
+        prog="boolbert upgrade", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", metavar="MODEL", nargs="?", help="folder or Hub id; all-MiniLM-L6-v2 if not given")
+    parser.add_argument("--output_dir", "--output-dir", metavar="DIR", help="a new folder for the upgraded model")
+    settings = UpgradeSettings()
+    parser.add_argument(
+        "--sentences", type=int, default=settings.sentences, help="made sentences to learn from (%(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=settings.seed, help="the same seed gives the same model")
+    parser.add_argument(
+        "--lite", action="store_true", help="a fourth of the added parameters, nearly as good (docs/results.md)"
+    )
+    parser.add_argument(
+        "--tune",
+        action="store_true",
+        help="the query side learns too, on the embedded countries: better there, not elsewhere",
+    )
+    parser.add_argument("--device", help="cpu, cuda, ...; the best there is if not given")
+    parser.add_argument(
+        "--reading_file", metavar="FILE", help="also write what was learned to this file, as the package ships it"
+    )
+    args = parser.parse_args(words)
     if args.output_dir is None:
         raise TrainingError("--output_dir must be given: a new folder for the upgraded model")
     if args.lite and args.reading_file is not None:

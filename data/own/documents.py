@@ -1,13 +1,14 @@
 """A user's documents: read from any format, with title and text joined into what is encoded."""
 
 import hashlib
+import re
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from ...core.errors import DataError
+from ...core.errors import DataError, shorten
 from ...core.terminal import fitted, printable
 from ..corpus import Corpus
 from ..rows import Row
@@ -18,6 +19,7 @@ from .formats import RowFile, find_rows
 from .passages import WORDS, Passages, is_long
 
 _NAME_WORDS = 8
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # which not every vector database finds again in an id
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +199,8 @@ class OwnDocuments:
         title = _text(row, layout.title) if layout.title else ""
         text = "\n".join(filter(None, (_text(row, name) for name in layout.texts)))
         id = row.identifier(layout.id, optional=True) if layout.id else None
+        if id and CONTROL.search(id):
+            raise row.error(layout.id, f"is an id and must not hold control characters, got {shorten(id)}")
         name = title or id or " ".join(text.split(None, _NAME_WORDS)[:_NAME_WORDS])
         columns = column_values(row, self.columns, layout)
         return OwnDocument(name, title, text, layout.values(row), id, columns=columns)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.fingerprints import model_fingerprint
+from boolbert.retrieval.neighbours import check_k
 from boolbert.retrieval.records import Record
 
 from .where import Filter, fitted_filter
@@ -147,8 +148,7 @@ class VectorStore(ABC):
         """The k best documents of each query: (Q, D), or (Q, K, D) for queries with alternatives, all in one call."""
         asked = np.asarray(vectors, dtype=np.float32)
         about = self.about()
-        if k < 1:
-            raise RetrievalError(f"k must be at least 1, got {k}")
+        check_k(k)
         if asked.ndim not in (2, 3) or asked.shape[-1] != about.size:
             raise RetrievalError(
                 f"{self.name}: query vectors must be of shape (number, {about.size}), got {asked.shape}; "

@@ -29,7 +29,7 @@ from boolbert.retrieval.index import MANIFEST as INDEX_MANIFEST
 from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, write_index
 from boolbert.retrieval.index import STORE as MANIFEST
 from boolbert.retrieval.neighbours import QUERY_BLOCK, best_of, dot_products
-from boolbert.retrieval.records import Record
+from boolbert.retrieval.records import Record, id_of
 from boolbert.retrieval.shards import SHARD_SIZE
 
 from .base import About, Array, StoreHit, VectorStore
@@ -348,7 +348,7 @@ def _records_by_title(index: Index) -> Iterator[dict[str, Any]]:
     for row in range(len(index)):
         document = index[row]
         names[document.title] = count = names.get(document.title, 0) + 1
-        id = document.title if count == 1 else f"{document.title} [{count}]"
+        id = id_of(document.title if count == 1 else f"{document.title} [{count}]")
         record = Record(id, document.title, document.text)
         yield record.beside_text()
 

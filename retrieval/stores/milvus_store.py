@@ -19,7 +19,7 @@ import numpy as np
 from boolbert.core.environment import log_level
 from boolbert.core.errors import BoolBertError, RetrievalError, optional
 from boolbert.data.own.columns import TEXT
-from boolbert.retrieval.records import LONGEST_ID, Record
+from boolbert.retrieval.records import LONGEST_ID, Record, is_id
 
 from .base import WAIT, About, Array, StoreHit, VectorStore
 from .where import Filter, fitted_filter, milvus_expression
@@ -167,20 +167,20 @@ class MilvusStore(VectorStore):
     def delete(self, ids: Collection[str]) -> int:
         found = list(self.digests(ids))
         for start in range(0, len(found), _ROWS):
-            with self._told():
-                self._client.delete(self.collection, ids=found[start : start + _ROWS])
+            with self._told():  # a filter, since pymilvus does not escape the quotes of `ids`
+                self._client.delete(self.collection, filter=f"id in {_listed(found[start : start + _ROWS])}")
         return len(found)
 
     def digests(self, documents: Collection[str]) -> dict[str, str]:
         self.about()
-        names = list(documents)
+        names = [name for name in documents if is_id(name)]
         found: dict[str, str] = {}
         for start in range(0, len(names), _ROWS):
             found |= self._digests(names[start : start + _ROWS])
         return found
 
     def _digests(self, names: list[str]) -> dict[str, str]:
-        listed = json.dumps(names, ensure_ascii=False)
+        listed = _listed(names)
         with self._told():
             rows = self._client.query(
                 self.collection,
@@ -246,6 +246,11 @@ def _found(hit: Any) -> StoreHit:
     fields = {name: tuple(value) if isinstance(value, list) else float(value) for name, value in row["fields"].items()}
     record = Record(hit["id"], row["title"], row["text"], fields, row["document"], row["digest"])
     return StoreHit(float(hit["distance"]), record, np.asarray(row["vector"], np.float32))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Texts as a filter of Milvus takes them, with their quotes escaped."""
+    return json.dumps(list(names), ensure_ascii=False)
 
 
 def _json(value: Any) -> Any:
