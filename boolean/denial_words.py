@@ -44,7 +44,7 @@ ENGLISH = DenialWords(
     before_lists=(
         *("without", "without any", "with no", "w/o", "free of", "free from", "devoid of", "lacking", "minus"),
         *("except", "except for", "excluding", "excludes", "exclude", "excluded", "with the exception of", "omits"),
-        *("apart from", "leaves out", "omitting"),
+        *("apart from", "leave out", "leaves out", "omitting"),
     ),
     before_anything=(
         *("not", "never", "cannot", "nowhere", "no longer", "fails to", "failed to", "refuses to", "refused to"),
@@ -99,7 +99,8 @@ ENGLISH = DenialWords(
         r"(?:could not|couldn[’']t) have been (?:more|better|easier|happier|nicer)",
         r"(?:do not|don[’']t|dont) (?:miss|forget|hesitate|worry|let|be (?:fooled|put off|afraid|surprised)|just|"
         r"only|panic|wait)",
-        r"free (?:of charge|of cost)|free from (?:\d|january|february|march|april|may|june|july|august|september|"
+        r"free (?:of charge|of cost)|free from (?:\d|the (?:first|beginning|end)|"
+        r"january|february|march|april|may|june|july|august|september|"
         r"october|november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon)",
         r"(?:careful|so as|in order|sure|try|tried|as if|attempt|wants?|wanted) not to",
         r"rather than (?:later|sooner)|more often than not|last but not least|as often as not",

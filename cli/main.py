@@ -36,6 +36,7 @@ TOOLS = {
     ("data", "split"): ("boolbert.data.split", "hold out a share of the training queries as a dev split"),
     ("data", "queries"): ("boolbert.data.own.__main__", "make Boolean queries from documents alone, and look at them"),
     ("data", "countries"): ("boolbert.data.countries.__main__", "write the embedded countries into a folder"),
+    ("data", "denials"): ("boolbert.data.denials.__main__", "write documents that say what they lack, and queries"),
     ("data", "sentences"): ("boolbert.data.sentences.__main__", "write Boolean sentences for pretraining"),
     ("data", "cues"): ("boolbert.boolean.measure", "how well the cue lexicon tells the operators of queries"),
     ("fit",): ("boolbert.train.fit", "train on Boolean queries made from your documents, and index them"),

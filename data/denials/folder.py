@@ -1,0 +1,25 @@
+"""Each split as a data folder in QUEST's format: its own documents, its queries, its atomic sets."""
+
+import os
+from pathlib import Path
+
+from ..embedded import embedded_folder, write_atoms, write_rows
+from .generate import SPLITS, denial_atoms, denial_documents, denial_queries
+
+FILES = tuple(f"{split}/{name}" for split in SPLITS for name in ("documents.jsonl", f"{split}.jsonl", "atoms.json"))
+
+
+def denials_folder(split: str, cache_dir: str | os.PathLike[str] | None = None) -> Path:
+    """The folder of one split, in `cache_dir` or the user's cache (`embedded_folder`)."""
+    return embedded_folder("denials", write_denials, FILES, cache_dir) / split
+
+
+def write_denials(folder: str | os.PathLike[str]) -> Path:
+    """Write a folder for each split; each file is replaced as a whole."""
+    folder = Path(folder)
+    for split in SPLITS:
+        (folder / split).mkdir(parents=True, exist_ok=True)
+        write_rows(folder / split / "documents.jsonl", denial_documents(split))
+        write_rows(folder / split / f"{split}.jsonl", denial_queries(split))
+        write_atoms(folder / split / "atoms.json", denial_atoms(split))
+    return folder
