@@ -277,7 +277,7 @@ def show_one(output: Path) -> None:
 
 
 def verdict(summaries: Sequence[dict[str, Any]]) -> str:
-    """What came out, as far as the numbers say."""
+    """The result in words."""
     plain, boolean = _named(summaries, PLAIN), _named(summaries, BOOLEAN)
     start, bert, bool_bert = (
         system["metrics"]["all"]["r_precision"]["mean"] for system in (summaries[0], plain, boolean)

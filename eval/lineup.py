@@ -61,9 +61,9 @@ class Lineup:
         self.folder = folder
         self.settings = settings or Settings()
         self._vectors: dict[str, Shards] = {}
-        # First of all, since without bm25s it cannot be had.
+        # First, so that a missing bm25s is reported before anything is encoded.
         self.words = WordSearch([document.text for document in task.corpus]) if self.settings.hybrid else None
-        self.left_out: list[str] = []  # systems that this task does not allow, and why
+        self.left_out: list[str] = []  # systems that cannot be built for this task, and why
 
     def vectors(self, model: "SentenceTransformer") -> Shards:
         key = model_fingerprint(model, "document")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 EPOCHS, BATCH = 3, 64
 MODEL, MADE, START, REPORT = "model", "queries", "start", "fit.json"
 SIDES = ("fixed", "learned")
-# What is printed of the metrics; the first two tell whether training helped.
+# The metrics that are printed.
 SHOWN = {
     "r_precision": "R-precision",
     "mrr@10": "MRR@10",
@@ -45,8 +45,8 @@ SHOWN = {
     "recall@100": "Recall@100",
     "negated": "excluded in the top R",
 }
-FEW = 30  # held-out queries that say little
-_PROBE = 48  # texts that tell the speed of this machine
+FEW = 30  # fewer held-out queries than this say little
+_PROBE = 48  # texts that are encoded to estimate how long it will take
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def document_length(model: Any) -> int:
 
 
 def plan(model: Any, train: Task, dev: Task, steps: int, side: str) -> str:
-    """What will be done, and how long it will take: measured on a few texts, a step backwards as two forwards."""
+    """What will be done, and how long it will take: timed on a few texts; a backward pass counts as two forward."""
     from boolbert.retrieval.batches import encode_inputs
 
     def seconds_of(texts: Sequence[str], task: str) -> float:
