@@ -26,7 +26,7 @@ from boolbert.core.runs import ARGUMENTS
 from boolbert.core.tables import aligned, number
 from boolbert.core.terminal import printable
 from boolbert.data import Document
-from boolbert.data.own import Made, OwnDocuments, documents_of, make_queries
+from boolbert.data.own import OwnDocuments, QueryFolder, documents_of, make_queries
 from boolbert.data.own.folder import QUERIES, check_unchanged
 from boolbert.data.tasks import Task, quest_splits
 
@@ -56,7 +56,7 @@ class Fitted:
     folder: Path
     model: "SearchModel"
     index: "Index"
-    made: Made
+    made: QueryFolder
     before: dict[str, float]  # on held-out queries, before training
     after: dict[str, float]
     seconds: float
@@ -187,12 +187,12 @@ def is_begun(folder: Path, settings: dict[str, Any]) -> bool:
     return True
 
 
-def queries_of(own: OwnDocuments, folder: Path, settings: dict[str, Any]) -> Made:
+def queries_of(own: OwnDocuments, folder: Path, settings: dict[str, Any]) -> QueryFolder:
     """The queries that an earlier call has made of these documents, else new ones. Where none can be made, nothing is
     left behind."""
     if (folder / MADE).exists():
         check_unchanged(own, folder / MADE)
-        return Made.read(folder / MADE)
+        return QueryFolder.read(folder / MADE)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / REPORT, {"settings": settings})
     try:
@@ -286,7 +286,7 @@ def measure(model: Any, task: Task, vectors: Any) -> dict[str, float]:
 
 
 def notes_of(
-    folder: Path, made: Made, before: dict[str, float], after: dict[str, float], original_weight: float
+    folder: Path, made: QueryFolder, before: dict[str, float], after: dict[str, float], original_weight: float
 ) -> list[str]:
     """What the user should know about the figures."""
     notes = []
