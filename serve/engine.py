@@ -83,10 +83,10 @@ class Engine:
             return answer()
 
 
-def told(error: Exception) -> str:
-    """What the reader is told: a mistake in one line. A bug, and what names a path of this machine, is for the log.
+def error_line(error: Exception) -> str:
+    """The line that the page shows for an error. A bug, and what names a path of this machine, is for the log.
 
-    >>> told(BoolBertError("k must be a whole number")), told(BoolBertError("my_index: no index there"))
+    >>> error_line(BoolBertError("k must be a whole number")), error_line(BoolBertError("my_index: no index there"))
     ('k must be a whole number', 'my_index: no index there')
     """
     if isinstance(error, BoolBertError | OSError):

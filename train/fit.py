@@ -112,7 +112,7 @@ def fit(
     from boolbert.retrieval.encode import encode_corpus
     from boolbert.retrieval.index import VECTORS, build_index
     from boolbert.retrieval.models import load_model
-    from boolbert.train.retrieval_run import ORIGINAL_WEIGHT, train_on_made
+    from boolbert.train.retrieval_run import ORIGINAL_WEIGHT, train_on_query_folder
 
     side = document_side or ("learned" if torch.cuda.is_available() else "fixed")
     start = start_model(folder, model, seed, say)
@@ -124,7 +124,7 @@ def fit(
     shards = encode_corpus(start.encoder, corpus, folder / VECTORS if side == "fixed" else folder / START / VECTORS)
     vectors = np.array(shards[:], dtype=np.float32)
     before = measure(start.encoder, data.dev, vectors)
-    train_on_made(
+    train_on_query_folder(
         folder / MADE,
         folder / MODEL,
         folder / START,

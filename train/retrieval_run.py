@@ -151,7 +151,7 @@ def save_run(model: DualEncoder, tokenizer: Any, args: RetrievalArguments, metri
     save_model(Path(args.output_dir), save, {**metrics, "seed": args.seed, "arguments": asdict(args)})
 
 
-def train_on_made(
+def train_on_query_folder(
     data: str | Path,
     output_dir: str | Path,
     start: str | Path,

@@ -144,9 +144,9 @@ def _write_documents(documents: OwnDocuments, path: Path) -> tuple[list[str], li
 
 
 def _line(document: OwnDocument) -> str:
-    content, told = document.content, document.told
+    content, described = document.content, document.title_and_text
     row: dict[str, Any] = {"title": document.name, "text": content, "id": document.id, "fields": document.fields}
-    row["told"] = told if told != content else None  # what atoms are looked for in
+    row["told"] = described if described != content else None  # what atoms are looked for in
     return json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False) + "\n"
 
 

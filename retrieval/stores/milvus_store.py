@@ -215,7 +215,7 @@ class MilvusStore(VectorStore):
                 output_fields=_FIELDS,
                 search_params={"metric_type": "IP"},
             )
-        return [[_found(hit) for hit in hits] for hits in found]
+        return [[_store_hit(hit) for hit in hits] for hits in found]
 
     def _lock(self, wait: float) -> None:
         """A file belongs to the process that has opened it. A server takes writers one after another by itself."""
@@ -241,7 +241,7 @@ class MilvusStore(VectorStore):
             raise RetrievalError(f"{self.name}: Milvus says: {_short(error)}") from error
 
 
-def _found(hit: Any) -> StoreHit:
+def _store_hit(hit: Any) -> StoreHit:
     row = hit["entity"]
     fields = {name: tuple(value) if isinstance(value, list) else float(value) for name, value in row["fields"].items()}
     record = Record(hit["id"], row["title"], row["text"], fields, row["document"], row["digest"])
