@@ -141,7 +141,7 @@ def train(system: str, seed: int, options: argparse.Namespace) -> Path:
     from boolbert.core.runs import Run
     from boolbert.train.arguments import parse_arguments as parse_flags
     from boolbert.train.quest import QuestArguments
-    from boolbert.train.retrieval_run import train_on_made
+    from boolbert.train.retrieval_run import train_on_query_folder
 
     teach = "sentences" if system == "sentences" else "queries"
     settings = [options.documents, options.queries, options.sample, options.low, options.weights]
@@ -159,7 +159,7 @@ def train(system: str, seed: int, options: argparse.Namespace) -> Path:
     if teach == "sentences":
         changes |= {"negatives": "random"}
     start = time.perf_counter()
-    train_on_made(
+    train_on_query_folder(
         made,
         run,
         upgraded(options.work),

@@ -39,7 +39,7 @@ def index(options: Namespace) -> None:
     if store is not None and _is_index(options.documents):
         _copy_into(store, options)
         return
-    documents = documents_of(options)  # before a model is loaded: a wrong name is told at once
+    documents = documents_of(options)  # before a model is loaded, so that a wrong name is reported at once
     _say(documents.preview())
     own = store is not None and options.model is None and store.exists()
     model = model_of(store, options.device) if own else load_model(options.model, device=options.device)

@@ -225,7 +225,7 @@ def compare(output: Path, encoder: Path, limit: int | None) -> list[dict[str, An
 def systems(lineup: Any, output: Path, encoder: Path) -> Iterator[Any]:
     """The encoder as it came and upgraded, BM25, BERT, BERT on queries split into parts, and Bool-BERT."""
     from boolbert.eval.lineup import UNTRAINED
-    from boolbert.eval.systems import Decomposition, Dense, found_parts
+    from boolbert.eval.systems import Decomposition, Dense, parts_by_parser
 
     untrained = lineup.load(str(encoder), quiet=True)
     yield Dense(UNTRAINED, untrained, lineup.vectors(untrained))
@@ -235,7 +235,7 @@ def systems(lineup: Any, output: Path, encoder: Path) -> Iterator[Any]:
     bert = lineup.load(str(output / "bert"), quiet=True)
     plain = Dense(PLAIN, bert, lineup.vectors(bert))
     yield plain
-    yield Decomposition("BERT, query taken apart", plain, found_parts)
+    yield Decomposition("BERT, query taken apart", plain, parts_by_parser)
     boolean = lineup.load(str(output / "bool-bert"), quiet=True)
     yield Dense(BOOLEAN, boolean, lineup.vectors(boolean))
 
@@ -277,7 +277,7 @@ def show_one(output: Path) -> None:
 
 
 def verdict(summaries: Sequence[dict[str, Any]]) -> str:
-    """What came out, as far as the numbers say."""
+    """The result in words."""
     plain, boolean = _named(summaries, PLAIN), _named(summaries, BOOLEAN)
     start, bert, bool_bert = (
         system["metrics"]["all"]["r_precision"]["mean"] for system in (summaries[0], plain, boolean)

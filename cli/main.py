@@ -281,7 +281,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     finally:
         if is_process:
-            gc.freeze()  # nothing is looked for in what ends now
+            gc.freeze()  # no search for cycles in a process that ends
 
 
 def _run(words: Sequence[str]) -> int:

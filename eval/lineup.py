@@ -18,8 +18,8 @@ from boolbert.eval.systems import (
     Hybrid,
     Subtraction,
     System,
-    found_parts,
     known_parts,
+    parts_by_parser,
 )
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import model_fingerprint
@@ -61,9 +61,9 @@ class Lineup:
         self.folder = folder
         self.settings = settings or Settings()
         self._vectors: dict[str, Shards] = {}
-        # First of all, since without bm25s it cannot be had.
+        # First, so that a missing bm25s is reported before anything is encoded.
         self.words = WordSearch([document.text for document in task.corpus]) if self.settings.hybrid else None
-        self.left_out: list[str] = []  # systems that this task does not allow, and why
+        self.left_out: list[str] = []  # systems that cannot be built for this task, and why
 
     def vectors(self, model: "SentenceTransformer") -> Shards:
         key = model_fingerprint(model, "document")
@@ -114,7 +114,7 @@ class Lineup:
         options: dict[str, Any] = {"conjunction": self.settings.conjunction, "not_weight": weight}
         if self._all_known("Decomposition, gold atoms", "original_query", "parts"):
             yield Decomposition(f"Decomposition, gold atoms{on}", plain, known_parts, **options)
-        yield Decomposition(f"Decomposition, parsed atoms{on}", plain, found_parts, **options)
+        yield Decomposition(f"Decomposition, parsed atoms{on}", plain, parts_by_parser, **options)
         yield Subtraction(f"Embedding subtraction{on}", plain, weight)
 
     def fresh_bool_bert(self, model: "SentenceTransformer") -> Iterator[System]:

@@ -123,7 +123,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON, and nothing else on standard output")
     options = parser.parse_args(words)
     index = Index(options.index)
-    task = read_queries(options.queries, index)  # before a model is loaded: what is wrong is told at once
+    task = read_queries(options.queries, index)  # before a model is loaded, so that mistakes are reported at once
 
     from boolbert.retrieval.models import default_model, load_model
 

@@ -157,7 +157,7 @@ def known_parts(question: Question) -> Parts:
     return question.parts
 
 
-def found_parts(question: Question) -> Parts:
+def parts_by_parser(question: Question) -> Parts:
     """The parts that the cue parser finds in the text."""
     return parsed_parts(question.text)
 

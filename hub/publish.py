@@ -17,7 +17,7 @@ ATTEMPTS = 4
 WAIT = 1.0  # seconds before the second attempt; doubled for each further one
 NOT_ACTED_ON = (429, 503)
 BUSY = (*NOT_ACTED_ON, 500, 502, 504)
-# The client's HTTP library differs between versions of huggingface_hub; its errors are told by name.
+# The client's HTTP library differs between versions of huggingface_hub; its errors are known by name.
 NOT_SENT = {"ConnectError", "ConnectTimeout", "ProxyError"}
 BROKEN = NOT_SENT | {"NetworkError", "TimeoutException", "RemoteProtocolError", "ConnectionError"}
 

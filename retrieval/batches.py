@@ -34,7 +34,7 @@ SMALLEST = 4
 CHUNK = 1024
 LANES = 2  # batches that a CPU computes at the same time
 
-# By these is found out whether a model's own preparation is nothing but its tokenizer.
+# Texts that show whether a model's own preparation is its tokenizer alone.
 SAMPLES = ("", "a", "Two  Spaces, ünïcode\nand a line", "words " * 600)
 
 Batch = tuple[Rows, dict[str, Any]]  # rows of the input, and their features
@@ -96,7 +96,7 @@ def start_batches(
     on_batch: Callable[[int], object] | None = None,
     one_vector: bool = False,
 ) -> Callable[[], npt.NDArray[np.float32]]:
-    """Start encoding, and return a function that waits for the vectors: a GPU has got all its work by then."""
+    """Start encoding, and return a function that waits for the vectors: on a GPU all work is under way by then."""
     if model.training:
         model.eval()
     cosine = is_cosine(model)
@@ -104,7 +104,7 @@ def start_batches(
     @torch.inference_mode()
     def encode(batch: Batch) -> tuple[Rows, Tensor]:
         features = model({name: _sent(value, model.device) for name, value in batch[1].items()}, task=task)
-        return batch[0], _found(features, cosine, one_vector)
+        return batch[0], _search_vectors(features, cosine, one_vector)
 
     rows, vectors = [np.empty(0, np.int64)], []
     for batch_rows, found in (_in_lanes if model.device.type == "cpu" else map)(encode, batches):
@@ -114,7 +114,7 @@ def start_batches(
             on_batch(len(batch_rows))
     size = model.get_embedding_dimension() or 0
     together = torch.cat(vectors) if vectors else torch.empty(0, size)
-    # Another thread may wait, and knows nothing of this one's stream.
+    # Another thread may wait for it, on another stream.
     done = torch.cuda.current_stream(model.device).record_event() if together.is_cuda else None
 
     def finish() -> npt.NDArray[np.float32]:
@@ -136,7 +136,9 @@ def _in_lanes(
     """
     threads, coming = torch.get_num_threads(), iter(batches)
     first = list(islice(coming, LANES))
-    if threads < LANES or len(first) < LANES or torch.is_autocast_enabled("cpu"):  # a thread knows nothing of autocast
+    if (
+        threads < LANES or len(first) < LANES or torch.is_autocast_enabled("cpu")
+    ):  # autocast does not reach other threads
         yield from map(encode, chain(first, coming))
         return
     try:
@@ -151,8 +153,8 @@ def _in_lanes(
         torch.set_num_threads(threads)
 
 
-def _found(features: dict[str, Any], cosine: bool, one_vector: bool) -> Tensor:
-    """What a search needs of a batch. Only vectors of length 1 have a threshold for what is excluded."""
+def _search_vectors(features: dict[str, Any], cosine: bool, one_vector: bool) -> Tensor:
+    """The vectors that a batch of queries or documents is searched with; a penalty needs vectors of length 1."""
     if "penalty" in features and cosine and not one_vector:
         return penalised_query(features["search_vectors"], features["excluded_embedding"], features["penalty"])
     output = features.get("query_vectors", features["sentence_embedding"]).float()
@@ -188,7 +190,7 @@ def prepared_batches(
 class Preparation:
     """What a model makes of texts before it computes, for many texts: tokens first, then batches of similar length.
 
-    `of` gives None for a model that does more than to tokenize.
+    `of` gives None for a model that does more than tokenize.
     """
 
     def __init__(self, reader: TextReader, prompt: str, names: Sequence[str], others: dict[str, Any]):
@@ -270,7 +272,7 @@ def split_batches(rows: Rows, features: dict[str, Any], batch_size: int) -> Iter
 
 
 def _sent(value: Any, device: torch.device) -> Any:
-    """On the device; the copy to a GPU goes on while Python does."""
+    """The value on the device; Python does not wait for the copy to a GPU."""
     return value.to(device, non_blocking=device.type == "cuda") if isinstance(value, Tensor) else value
 
 

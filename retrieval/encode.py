@@ -123,7 +123,7 @@ def default_batch_size(model: "SentenceTransformer") -> int:
 
 
 def processes() -> Any:
-    """Which of the launched processes this one is. Without a GPU accelerate has to be told that they are on a CPU."""
+    """Which of the launched processes this one is; without a GPU, accelerate needs `cpu=True`."""
     import torch
     from accelerate import PartialState
 

@@ -131,7 +131,7 @@ def _read_object(file: Path) -> dict[str, Any]:
 def check_files(folder: Path) -> None:
     """Raise where an encoder's files are damaged, pickled or not there, before any of them is loaded.
 
-    Without its tokenizer's file an encoder does load, and takes every word for an unknown one.
+    Without its tokenizer's file an encoder does load, and reads every word as unknown.
     """
     for part in encoder_parts(folder):
         weights = sorted(part.glob("model*.safetensors"))
@@ -155,7 +155,7 @@ def encoder_parts(folder: Path) -> list[Path]:
 def check_fit(folder: Path) -> None:
     """Raise where a BERT's or Bool-BERT's weights are not those that its configuration asks for.
 
-    transformers fills what is missing with random numbers, and leaves out what is too much.
+    transformers fills missing weights with random numbers, and ignores those it does not know.
     """
     for part in encoder_parts(folder):
         files = sorted(part.glob("model*.safetensors"))
@@ -183,7 +183,7 @@ def _wanted(part: Path, kind: str) -> frozenset[str]:
 
 @lru_cache(maxsize=32)
 def _wanted_by(settings: str, kind: str) -> frozenset[str]:
-    """Many models of a comparison, or many calls, have the same configuration."""
+    """Kept for each configuration, since many models of a comparison share one."""
     import torch
     from transformers import BertConfig, BertModel
 

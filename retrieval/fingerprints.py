@@ -37,7 +37,7 @@ def _hash(contents: Iterable[tuple[bytes, bytes]]) -> str:
     digest, waiting = hashlib.blake2b(), list[bytes]()
     for content in chain.from_iterable(contents):
         waiting += len(content).to_bytes(8, "little"), content
-        if len(waiting) >= WAITING:  # many at once: a call takes longer than what it does for a text
+        if len(waiting) >= WAITING:  # many at once: for a short text the call itself takes longest
             digest.update(b"".join(waiting))
             waiting.clear()
     digest.update(b"".join(waiting))

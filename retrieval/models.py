@@ -1,7 +1,7 @@
-"""Load an encoder by name, and ask a loaded one what it is: the one place where models are opened.
+"""Load an encoder by name, and look at a loaded one: the one place where models are opened.
 
 load_encoder   a folder, a Hub id or the default encoder, as a SentenceTransformer
-load_model     the same for search: without a name the newest run, else the default encoder, upgraded; and a line on it
+load_model     the same for search: without a name the newest run, else the default encoder, upgraded; and its note
 
 `encoders.py` decides which files a name stands for.
 """
@@ -275,7 +275,7 @@ def side_modules(model: "SentenceTransformer", task: str) -> list[Any]:
 
 
 def query_parameters(model: "SentenceTransformer") -> int:
-    """How many weights answer a query."""
+    """The number of weights of the query side."""
     weights = {id(weight): weight.numel() for part in side_modules(model, "query") for weight in part.parameters()}
     return sum(weights.values())
 

@@ -20,8 +20,10 @@ BlockScorer = Callable[[int, int], Tensor]  # (first row, last row + 1) of the d
 
 QUERY_BLOCK = 1024
 DOCUMENT_BLOCK = SHARD_SIZE  # a block that lies in two shards would have to be copied together
-SCORES_AT_ONCE = 1 << 20  # of which the best are chosen; choosing block by block would cost more than the products
-# On a GPU a block takes less time than to start it and to wait for it, so it has more scores and rows. Vectors that are
+SCORES_AT_ONCE = (
+    1 << 20
+)  # scores from which the best are chosen together; block by block would cost more than the products
+# On a GPU starting and awaiting a block takes longer than computing it, so blocks are larger. Vectors that are
 # not in float32 are copied into it, at most `GPU_COPIED` numbers at a time.
 GPU_SCORES, GPU_ROWS, GPU_COPIED = 1 << 24, 1 << 18, 1 << 24
 
@@ -95,7 +97,7 @@ def dot_products(queries: Tensor, documents: Vectors) -> BlockScorer:
         else:
             scores = products(queries, block).amax(1)
         # A vector with NaN or infinity has such a score with any query, and there are far fewer scores than values.
-        # Their sum then is no number either; that it can also overflow costs a look at the vectors, no more.
+        # Their sum is then not finite either. If it merely overflows, the vectors are looked at in vain.
         if not math.isfinite(scores.sum()):
             check_finite(block, "document", start)
         return scores

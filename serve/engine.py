@@ -1,4 +1,4 @@
-"""What the page and its API do with a request: check it, search, and tell in one line what is wrong."""
+"""What the page and its API do with a request: check it, search, and say in one line what is wrong."""
 
 import logging
 import os
@@ -36,7 +36,7 @@ def embedded() -> Searchers:
 
 
 class Engine:
-    """A model and an index that are opened on the first search. What is missing then is asked for again on the next."""
+    """A model and an index that are opened on the first search. What is missing is looked for again at the next."""
 
     def __init__(self, open_searchers: Callable[[], Searchers] = embedded, *, rate: int = RATE):
         self.open_searchers = open_searchers
@@ -83,10 +83,10 @@ class Engine:
             return answer()
 
 
-def told(error: Exception) -> str:
-    """What the reader is told: a mistake in one line. A bug, and what names a path of this machine, is for the log.
+def error_line(error: Exception) -> str:
+    """The line that the page shows for an error. A bug, and what names a path of this machine, is for the log.
 
-    >>> told(BoolBertError("k must be a whole number")), told(BoolBertError("my_index: no index there"))
+    >>> error_line(BoolBertError("k must be a whole number")), error_line(BoolBertError("my_index: no index there"))
     ('k must be a whole number', 'my_index: no index there')
     """
     if isinstance(error, BoolBertError | OSError):

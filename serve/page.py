@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from boolbert.composing_boolbert import PENALISED_SHARE
 from boolbert.core.errors import BoolBertError
 
-from .engine import LONGEST, Engine, told
+from .engine import LONGEST, Engine, error_line
 from .guard import Guard
 from .view import CSS, HEAD, error_html, examples_html, reading_html, results_html
 
@@ -59,7 +59,7 @@ def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
         try:
             found = engine.search(shown.query, RESULTS, shown.strength, excluded, address=_address(request))
         except Exception as error:
-            return error_html(told(error)), "", gr.skip(), shown
+            return error_html(error_line(error)), "", gr.skip(), shown
         words = tuple(number for number, word in enumerate(found.reading.words) if word.excluded)
         shown = Shown(found.query, words, shown.by_hand, shown.strength)
         slider = gr.skip() if found.not_weight is None else gr.update(value=round(found.not_weight, 2))
@@ -103,7 +103,7 @@ def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
         try:
             found = engine.search(query, k, strength, excluded, address=_address(request)).as_json()
         except Exception as error:
-            raise gr.Error(told(error), print_exception=False) from None
+            raise gr.Error(error_line(error), print_exception=False) from None
         return {name: value for name, value in found.items() if name != "attention"}
 
     with gr.Blocks(title="Bool-BERT", analytics_enabled=False) as page:

@@ -121,7 +121,7 @@ def test_says_how_long_it_will_take_before_it_trains(tmp_path, tiny, shop, monke
     def train(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("boolbert.train.retrieval_run.train_on_made", train)
+    monkeypatch.setattr("boolbert.train.retrieval_run.train_on_query_folder", train)
     with pytest.raises(KeyboardInterrupt):
         fit(shop, tmp_path / "fitted", model=tiny, say=lines.append, **SHORT)
     assert re.search(r"2 steps on \d+ queries, .* 80 documents are encoded once. About \d+ minutes? on", lines[-1])
@@ -165,7 +165,7 @@ def test_documents_that_change_between_two_calls_are_refused_before_anything_run
     file = write_products(tmp_path / "products.csv", 80)
     options = {"model": tiny, "say": quiet, **SHORT, "document_side": side}
     with monkeypatch.context() as patch:
-        patch.setattr("boolbert.train.retrieval_run.train_on_made", lambda *args, **kwargs: 1 / 0)
+        patch.setattr("boolbert.train.retrieval_run.train_on_query_folder", lambda *args, **kwargs: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             fit(file, tmp_path / "cut", **options)
     before = file.read_text(encoding="utf-8")
@@ -181,7 +181,7 @@ def test_documents_that_change_between_two_calls_are_refused_before_anything_run
 
 def test_documents_that_change_during_training_are_refused(tmp_path, tiny, monkeypatch):
     file = write_products(tmp_path / "products.csv", 80)
-    monkeypatch.setattr("boolbert.train.retrieval_run.train_on_made", lambda *args, **kwargs: None)
+    monkeypatch.setattr("boolbert.train.retrieval_run.train_on_query_folder", lambda *args, **kwargs: None)
     monkeypatch.setattr(fit_module, "note_start", lambda folder, model: write_products(file, 90))
     monkeypatch.setattr("boolbert.retrieval.models.load_model", lambda name, load=load_model: load(tiny))
     with pytest.raises(BoolBertError, match="its documents have changed"):

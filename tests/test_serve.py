@@ -14,7 +14,7 @@ from boolbert.core.errors import BoolBertError
 from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, build_index, load_model
-from boolbert.serve.engine import LONGEST, UNREADABLE, Engine, RateLimiter, checked_query, told
+from boolbert.serve.engine import LONGEST, UNREADABLE, Engine, RateLimiter, checked_query, error_line
 from boolbert.serve.guard import LARGEST, Guard
 from boolbert.serve.view import error_html, examples_html, reading_html, results_html
 
@@ -86,16 +86,16 @@ def test_the_reader_is_told_no_path_of_the_server(tmp_path, engine, damage, capl
         with pytest.raises((BoolBertError, OSError)) as caught:
             engine.search(QUERY)
         assert str(tmp_path) in str(caught.value)
-        assert told(caught.value) == UNREADABLE
+        assert error_line(caught.value) == UNREADABLE
     assert str(tmp_path / "index") in caplog.text
 
 
 def test_a_path_is_known_wherever_it_stands():
     for text in ("/srv/x: no", "no (/srv/x)", "'/srv/x'", "~/x: no", r"C:\x: no", r"\\host\x", "--output /srv/x"):
-        assert told(BoolBertError(text)) == UNREADABLE
-        assert told(OSError(text)) == UNREADABLE
+        assert error_line(BoolBertError(text)) == UNREADABLE
+        assert error_line(OSError(text)) == UNREADABLE
     for text in ("and/or", "my/index: no", "3 / 4", "word 9"):
-        assert told(BoolBertError(text)) == text
+        assert error_line(BoolBertError(text)) == text
 
 
 def test_a_plain_encoder_says_that_it_reads_nothing(engine, tmp_path, lively, tiny_config, tokenizer):

@@ -28,7 +28,7 @@ def flag(default: Any, text: str, **options: Any) -> Any:
 
 @dataclass
 class RunArguments:
-    """What every stage can be told."""
+    """The flags of every stage."""
 
     data: str | None = flag(None, "data folder or Hub data set id; the embedded data if not given")
     encoder: str | None = flag(None, "model folder or Hub id to start from; all-MiniLM-L6-v2 if not given")

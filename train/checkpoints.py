@@ -48,7 +48,7 @@ class Checkpoints:
             shutil.rmtree(path, ignore_errors=True)
 
     def save(self, accelerator: Accelerator, step: int, state: dict[str, Any]) -> None:
-        """Write the model, the optimizer and `state`; then forget the checkpoints that are too old."""
+        """Write the model, the optimizer and `state`; then delete old checkpoints."""
         aside = self._aside(step, "checkpoint")
         try:
             if accelerator.is_main_process:
@@ -125,7 +125,7 @@ class Checkpoints:
         return self.folder / f".{kind}-{step}.part"
 
     def _prune(self) -> None:
-        """Forget old checkpoints, and the best weights that none of the kept ones names."""
+        """Delete old checkpoints, and the best weights that no remaining checkpoint names."""
         steps = self.steps()
         for step in steps[: -self.keep_last]:
             shutil.rmtree(self.path(step))

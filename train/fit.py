@@ -26,7 +26,7 @@ from boolbert.core.runs import ARGUMENTS
 from boolbert.core.tables import aligned, number
 from boolbert.core.terminal import printable
 from boolbert.data import Document
-from boolbert.data.own import Made, OwnDocuments, documents_of, make_queries
+from boolbert.data.own import OwnDocuments, QueryFolder, documents_of, make_queries
 from boolbert.data.own.folder import QUERIES, check_unchanged
 from boolbert.data.tasks import Task, quest_splits
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 EPOCHS, BATCH = 3, 64
 MODEL, MADE, START, REPORT = "model", "queries", "start", "fit.json"
 SIDES = ("fixed", "learned")
-# What is printed of the metrics; the first two tell whether training helped.
+# The metrics that are printed.
 SHOWN = {
     "r_precision": "R-precision",
     "mrr@10": "MRR@10",
@@ -45,8 +45,8 @@ SHOWN = {
     "recall@100": "Recall@100",
     "negated": "excluded in the top R",
 }
-FEW = 30  # held-out queries that say little
-_PROBE = 48  # texts that tell the speed of this machine
+FEW = 30  # fewer held-out queries than this say little
+_PROBE = 48  # texts that are encoded to estimate how long it will take
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Fitted:
     folder: Path
     model: "SearchModel"
     index: "Index"
-    made: Made
+    made: QueryFolder
     before: dict[str, float]  # on held-out queries, before training
     after: dict[str, float]
     seconds: float
@@ -112,7 +112,7 @@ def fit(
     from boolbert.retrieval.encode import encode_corpus
     from boolbert.retrieval.index import VECTORS, build_index
     from boolbert.retrieval.models import load_model
-    from boolbert.train.retrieval_run import ORIGINAL_WEIGHT, train_on_made
+    from boolbert.train.retrieval_run import ORIGINAL_WEIGHT, train_on_query_folder
 
     side = document_side or ("learned" if torch.cuda.is_available() else "fixed")
     start = start_model(folder, model, seed, say)
@@ -124,7 +124,7 @@ def fit(
     shards = encode_corpus(start.encoder, corpus, folder / VECTORS if side == "fixed" else folder / START / VECTORS)
     vectors = np.array(shards[:], dtype=np.float32)
     before = measure(start.encoder, data.dev, vectors)
-    train_on_made(
+    train_on_query_folder(
         folder / MADE,
         folder / MODEL,
         folder / START,
@@ -187,12 +187,12 @@ def is_begun(folder: Path, settings: dict[str, Any]) -> bool:
     return True
 
 
-def queries_of(own: OwnDocuments, folder: Path, settings: dict[str, Any]) -> Made:
+def queries_of(own: OwnDocuments, folder: Path, settings: dict[str, Any]) -> QueryFolder:
     """The queries that an earlier call has made of these documents, else new ones. Where none can be made, nothing is
     left behind."""
     if (folder / MADE).exists():
         check_unchanged(own, folder / MADE)
-        return Made.read(folder / MADE)
+        return QueryFolder.read(folder / MADE)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / REPORT, {"settings": settings})
     try:
@@ -237,7 +237,7 @@ def document_length(model: Any) -> int:
 
 
 def plan(model: Any, train: Task, dev: Task, steps: int, side: str) -> str:
-    """What will be done, and how long it will take: measured on a few texts, a step backwards as two forwards."""
+    """What will be done, and how long it will take: timed on a few texts; a backward pass counts as two forward."""
     from boolbert.retrieval.batches import encode_inputs
 
     def seconds_of(texts: Sequence[str], task: str) -> float:
@@ -286,7 +286,7 @@ def measure(model: Any, task: Task, vectors: Any) -> dict[str, float]:
 
 
 def notes_of(
-    folder: Path, made: Made, before: dict[str, float], after: dict[str, float], original_weight: float
+    folder: Path, made: QueryFolder, before: dict[str, float], after: dict[str, float], original_weight: float
 ) -> list[str]:
     """What the user should know about the figures."""
     notes = []

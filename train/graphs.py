@@ -73,7 +73,7 @@ class RecordedStep:
         return {name: value.clone() for name, value in recording.results.items()}  # the next replay writes there again
 
     def with_room(self, work: Callable[[], Result]) -> Result:
-        """Do some work beside the recordings, which keep their memory; where it does not fit, they give way."""
+        """Do some work while the recordings hold their memory; where that leaves too little, they are given up."""
         try:
             return work()
         except torch.OutOfMemoryError as error:

@@ -45,7 +45,7 @@ class RunLog:
         self.accelerator.log(dict(_numbers(values)), step=step)
 
     def losses(self, step: int, values: dict[str, float]) -> None:
-        """The mean losses of the last steps: into the log, and for whoever watches."""
+        """The mean losses of the last steps: into the log, and onto the screen."""
         self.write(step, values)
         shown = f"loss {values['loss']:.4f}, rate {values['learning_rate']:.1e}"
         if not self.main:

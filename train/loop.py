@@ -26,7 +26,7 @@ from boolbert.train.logs import RunLog
 from boolbert.train.optimizer import build_optimizer, learning_rate_share, place_learning_rates, set_learning_rate
 
 Metrics = dict[str, Any]
-# Besides the layers, what of a Bool-BERT is worth compiling: many small steps.
+# Parts of a Bool-BERT that are compiled next to its layers: they have many small operations.
 COMPILED_PARTS = ("cue_predictor", "scope_reader", "gate", "composer")
 
 
@@ -36,7 +36,7 @@ class Stage(Protocol):
     model: Any  # the loop puts what Accelerate prepared in its place
     steps_per_epoch: int
     is_recorded: bool  # whether batches come in few shapes, for steps to be recorded: see `can_record`
-    metric: str  # the metric that tells the best evaluation
+    metric: str  # the metric that chooses the best evaluation
     lower_is_better: bool
 
     def trial(self) -> Tensor:
@@ -82,7 +82,7 @@ class Progress:
 
 
 class Stop:
-    """Ctrl-C, or a scheduler's SIGTERM: asked once, the run saves and ends; asked twice, it ends at once."""
+    """Ctrl-C, or a scheduler's SIGTERM: the first one makes the run save and end, the second one ends it at once."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -186,16 +186,16 @@ class Trainer:
         try:
             if self.args.eval_first and not progress.history:
                 self._evaluate()
-            while progress.step < self.total and not self._tired():
+            while progress.step < self.total and not self._is_out_of_patience():
                 self._step(batches)
                 progress.seconds = before + time.perf_counter() - started
                 if self._evaluation_due():
                     self._evaluate()
-                asked = self._asked(stop)
-                ends = progress.step == self.total or self._tired()
-                if self._save_due() or asked or ends:
+                stops = self._must_stop(stop)
+                ends = progress.step == self.total or self._is_out_of_patience()
+                if self._save_due() or stops or ends:
                     self._save()
-                if asked and not ends:
+                if stops and not ends:
                     raise Interrupted(f"stopped after step {progress.step} of {self.total}; go on with --resume")
         finally:
             batches.close()
@@ -221,7 +221,7 @@ class Trainer:
     def _compute(self, batch: Any) -> dict[str, Tensor]:
         """What a step does on the GPU."""
         losses = self.stage.backward(batch, self.progress.step)
-        # Without a limit the norm is still wanted: it tells a gradient that is not finite.
+        # The norm is computed without a limit too: it shows a gradient that is not finite.
         norm = self.accelerator.clip_grad_norm_(self.learned, self.args.max_grad_norm or math.inf)
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -289,11 +289,11 @@ class Trainer:
             progress.best = {"epoch": epoch, "step": step, "value": value, "metrics": metrics}
             self.checkpoints.save_best(self.accelerator, self.model, step)
             self.accelerator.wait_for_everyone()
-        elif self._tired():
+        elif self._is_out_of_patience():
             self.log.say(f"no better for {self.args.patience} evaluations: training ends here")
         self._logged = time.perf_counter()
 
-    def _tired(self) -> bool:
+    def _is_out_of_patience(self) -> bool:
         """Whether the last evaluations, as many as --patience says, were no better than the best one."""
         best, patience = self.progress.best, self.args.patience
         if patience is None or best is None:
@@ -309,7 +309,7 @@ class Trainer:
         state = {"seconds": progress.seconds, "best": progress.best, "history": progress.history}
         self.checkpoints.save(self.accelerator, progress.step, {**state, "identity": self.identity})
 
-    def _asked(self, stop: Stop) -> bool:
+    def _must_stop(self, stop: Stop) -> bool:
         """Whether to end here: all processes have to agree, and asking them costs a wait."""
         if self.accelerator.num_processes == 1:
             return stop.asked

@@ -66,7 +66,7 @@ def build_optimizer(
 
 
 def place_learning_rates(optimizer: Any, device: torch.device | None) -> None:
-    """Where a step is recorded, learning rates are numbers on its GPU, else Python's: whatever a checkpoint had."""
+    """Make learning rates tensors on the GPU of a recorded step, else Python's numbers; checkpoints may hold either."""
     for group in optimizer.param_groups:
         group["capturable"] = device is not None
         rate = float(group["lr"])

@@ -1,4 +1,4 @@
-"""A run's folder: checked before anything is touched, then opened, and filled with how the run came about."""
+"""A run's folder: checked before anything is written, then opened, with the run's flags and versions in it."""
 
 import dataclasses
 import hashlib
@@ -160,7 +160,7 @@ def is_finished(args: RunArguments, wanted: dict[str, Any], start: Path) -> bool
 
 
 def open_run(script: str, args: RunArguments, accelerator: Accelerator, wanted: dict[str, Any], start: Any) -> None:
-    """Make the folder ready: a new run clears what an older one left, and says how it comes about."""
+    """Make the folder ready: a new run deletes what an older one left, and writes its flags and versions."""
     folder = Path(args.output_dir)
     if accelerator.is_main_process:
         try:
@@ -222,7 +222,7 @@ On held-out data, best by {metric} after {steps} steps; `metrics.json` has all f
 
 
 def readme(metrics: dict[str, Any]) -> str:
-    """What a run's folder holds and what it reached, for whoever opens it."""
+    """What a run's folder holds and what it reached, for its readers."""
     reached = {name: value for name, value in (metrics["dev"] or {}).items() if isinstance(value, float)}
     return README.format(
         metric=metrics["metric"],
@@ -246,7 +246,7 @@ def fingerprint(*values: Any) -> str:
 
 
 def record(script: str, args: RunArguments, accelerator: Accelerator, wanted: dict[str, Any], start: Any) -> Any:
-    """How the run comes about: its flags, what it starts from, the machine, the versions and the commit."""
+    """The run's record: its flags, what it starts from, the machine, the versions and the commit."""
     device = accelerator.device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     return {
@@ -324,7 +324,7 @@ PUSH = 'publish the finished run there, such as org/name or "org/name --private"
 def published(target: str | None, args: RunArguments) -> Iterator[None]:
     """Publish the run that the block finishes, if a target is given.
 
-    The repository is made before: a wrong name or token is told before the first step, not after the last.
+    The repository is made before: a wrong name or token is reported before the first step, not after the last.
     """
     wanted = target is not None and get_int_from_env(["RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK"], 0) == 0
     if wanted:

@@ -104,14 +104,14 @@ class PretrainingStage:
         ranks, rank = self.accelerator.num_processes, self.accelerator.process_index
         in_loss = spread(len(drawn), self.triplet_share)
         own = np.array_split(np.arange(len(drawn)), ranks)[rank]
-        # How much of each loss's mean over the whole batch is this part's.
+        # The share of this part in each loss's mean over the whole batch.
         whole = self._counted(drawn, drawn[in_loss])
         count = -(-3 * len(own) // (self.mini_batch_size or 3 * len(own)))
         loaded = []
         for rows in np.array_split(own, min(count, len(own))):
             part, chosen = drawn[rows], drawn[rows[in_loss[rows]]]
             counted = self._counted(part, chosen)
-            # A part without a triplet that counts takes one along whose share is 0: all parameters get a gradient.
+            # A part without a triplet that counts gets one with weight 0, so that all parameters get a gradient.
             triplets = chosen if len(chosen) else part[:1]
             loaded.append(
                 {

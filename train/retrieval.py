@@ -260,7 +260,7 @@ class RetrievalStage:
             sides.append(Side(lambda inputs: self.model(DOCUMENT, inputs), batch["documents"], batch["document_index"]))
 
         def reseed_part(side: int, part: int) -> None:
-            if not self.is_recorded:  # no seed can be set within a recording: all of a step's noise is then of one
+            if not self.is_recorded:  # a recording draws all of a step's noise from the seed that was set before it
                 self.reseed(step, side, part)
 
         loss = embedding_backward(
@@ -353,7 +353,7 @@ class RetrievalStage:
 
 
 def with_known_gate(args: RetrievalArguments, data: Splits, say: Callable[[str], None]) -> RetrievalArguments:
-    """The flags; where the data does not tell the operators of every query, the model finds them by its cues."""
+    """The flags; where the data lacks the operators of some queries, the model finds them by its cues."""
     unknown = sum(question.operators is None for task in data[:2] for question in task.questions)
     if args.gate != "given" or args.baseline or not unknown:
         return args

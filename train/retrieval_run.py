@@ -34,7 +34,7 @@ from boolbert.train.outputs import (
 from boolbert.train.retrieval import RetrievalArguments, RetrievalStage, with_known_gate
 from boolbert.train.start import Start, find_start
 
-# What may become of the document side where a model is trained on made queries.
+# Whether the document side stays as it is, or learns too, in training on made queries.
 DOCUMENT_SIDES = ("fixed", "learned")
 # The share of the weights before training in the saved model's: it can still do what it could (docs/own_documents.md).
 ORIGINAL_WEIGHT = 0.7
@@ -52,8 +52,8 @@ def run_retrieval(
     original_weight: float = 0.0,
 ) -> None:
     """Train. vectors: those of the documents, where they are fixed and known already. report: whether to print what the
-    run starts from and what it reached. original_weight: the share of the weights before training in the
-    saved model's."""
+    run starts from and what it reached. original_weight: the share of the weights before
+    training in the saved model's."""
     accelerator = make_accelerator(args)
     start = find_start(args.encoder, earlier, allow_random=args.allow_random)
     with accelerator.main_process_first():
@@ -103,7 +103,7 @@ def build_model(start: Start, args: RetrievalArguments) -> DualEncoder:
         pooling=args.pooling or start.encoder.pooling,
         similarity=similarity,
     )
-    # The start may have learned others.
+    # The start may have learned other values.
     for wanted, value in ((STRENGTH, args.exclusion_weight), (PENALTY, args.penalty)):
         for name, parameter in model.query.named_parameters():
             if value and name.endswith(wanted):
@@ -151,7 +151,7 @@ def save_run(model: DualEncoder, tokenizer: Any, args: RetrievalArguments, metri
     save_model(Path(args.output_dir), save, {**metrics, "seed": args.seed, "arguments": asdict(args)})
 
 
-def train_on_made(
+def train_on_query_folder(
     data: str | Path,
     output_dir: str | Path,
     start: str | Path,
@@ -180,7 +180,7 @@ def train_on_made(
         "negatives": "violating",
         "gate": "cue",  # users' queries come without labels
         "branches": 4,
-        # Against fixed documents the exclusion would sink to what made queries need.
+        # Made queries need little exclusion: against fixed documents it would become too weak.
         "learn_exclusion": documents == "learned",
         "mixed_precision": "bf16" if torch.cuda.is_available() else "no",
         "tracker": "none",

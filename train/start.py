@@ -47,7 +47,7 @@ class Start:
         return {"encoder": self.encoder.path, "kind": self.encoder.kind, "documents": str(self.plain)}
 
     def tokenizer(self) -> Any:
-        with _told(self.path):
+        with _one_line_errors(self.path):
             tokenizer = AutoTokenizer.from_pretrained(self.path)
         tokenizer.model_max_length = 512
         return tokenizer
@@ -70,7 +70,7 @@ class Start:
 
     def _plain_bert(self, path: Path) -> PreTrainedModel:
         """A BERT; of a Bool-BERT, its BERT part."""
-        with no_warnings(), _told(path):
+        with no_warnings(), _one_line_errors(path):
             values, _ = BoolBertConfig.get_config_dict(path)
         known = BertConfig().to_dict().keys() - {"model_type", "auto_map", "architectures", "dtype"}
         config = BertConfig(**{name: value for name, value in values.items() if name in known})
@@ -81,7 +81,7 @@ class Start:
         # Sizes that disagree are reported below, all of them and in one line.
         options = {"dtype": torch.float32, "use_safetensors": True, "ignore_mismatched_sizes": True, **options}
         loaded: Any
-        with no_warnings(), _told(path):
+        with no_warnings(), _one_line_errors(path):
             loaded = kind.from_pretrained(path, output_loading_info=True, **options)
         model, report = loaded
         problems = _problems(report)
@@ -117,13 +117,13 @@ def _problems(report: Any) -> str:
     missing = of_bert(report["missing_keys"])
     other = of_bert(name for name, *_ in report["mismatched_keys"])
     layers = of_bert(name for name in report["unexpected_keys"] if "encoder.layer." in name)
-    told = [("missing", missing), ("of another size", other), ("in layers that the config does not name", layers)]
-    return ", ".join(f"{len(names)} {what} (first {names[0]})" for what, names in told if names)
+    problems = [("missing", missing), ("of another size", other), ("in layers that the config does not name", layers)]
+    return ", ".join(f"{len(names)} {what} (first {names[0]})" for what, names in problems if names)
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """A model's files that cannot be read are the user's to mend: one line."""
+def _one_line_errors(path: Path) -> Iterator[None]:
+    """What is wrong with a model's files, as one line for the user."""
     try:
         yield
     except Exception as error:  # transformers, safetensors and tokenizers each raise their own kinds

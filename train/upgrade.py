@@ -45,17 +45,17 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 TUNED_ORIGINAL_WEIGHT = 0.5  # the share of the weights before tuning in those after it
-# How far the threshold of what is near lies from the cosine of texts that have nothing to do with each other to 1.
+# Where the penalty's threshold lies between the median cosine of unrelated texts, 0, and that of equal texts, 1.
 NEAR = 0.392
-UNRELATED = 200  # such texts
+UNRELATED = 200  # texts whose cosines give that median
 LEARNING = "Learning to read"
 LINE_EVERY = 30.0  # seconds
 
 
 @dataclass
 class UpgradeSettings:
-    """What an upgrade can be told: how many made sentences to learn from, the seed, and whether to add only a fourth of
-    the parameters, which is nearly as good (docs/results.md)."""
+    """How many made sentences to learn from, the seed, and whether to add a fourth of the parameters only, which is
+    nearly as good (docs/results.md)."""
 
     sentences: int = 24_000
     seed: int = 0
@@ -175,7 +175,7 @@ def train_reading(model: "SentenceTransformer", settings: UpgradeSettings, *, pr
 
 
 def set_threshold(model: "SentenceTransformer") -> None:
-    """Set from which cosine on a document is near to what is excluded: encoders differ in how alike all texts are."""
+    """Set the cosine above which a document gets a penalty: encoders differ in how alike unrelated texts are."""
     texts = [sentence.text for sentence in labelled_sentences(UNRELATED, seed=0, split="dev")]
     vectors = encode_inputs(model, texts, "document", 32)
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)

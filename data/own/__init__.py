@@ -1,8 +1,8 @@
 """A user's own documents: read them from any format, and make Boolean queries from them alone."""
 
 from .documents import OwnDocument, OwnDocuments, documents_of
-from .folder import Made, make_queries
+from .folder import QueryFolder, make_queries
 from .passages import Passages
 from .show import show_queries
 
-__all__ = ["Made", "OwnDocument", "OwnDocuments", "Passages", "documents_of", "make_queries", "show_queries"]
+__all__ = ["OwnDocument", "OwnDocuments", "Passages", "QueryFolder", "documents_of", "make_queries", "show_queries"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from ...core.arguments import add_document_flags
 from ...core.errors import DataError
 from .documents import documents_of
-from .folder import QUERIES, Made, make_queries
+from .folder import QUERIES, QueryFolder, make_queries
 from .show import show_queries
 
 
@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _summary(made: Made, *, kept: bool) -> str:
+def _summary(made: QueryFolder, *, kept: bool) -> str:
     text = str(made) if kept else str(made).removeprefix(f"{made.folder}: ")
     return "\n".join([text, *(f"note: {note}" for note in made.notes)])
 

@@ -38,18 +38,18 @@ class OwnDocument:
     columns: Mapping[str, Value] = field(default_factory=dict)
 
     @property
-    def told(self) -> str:
-        """Title and text."""
+    def title_and_text(self) -> str:
+        """Title and text as one text."""
         return joined(self.title, self.text)
 
     @property
     def content(self) -> str:
-        """Title, the values of structured fields that neither title nor text tell, and text."""
-        told = self.told
-        facts = "; ".join(fact for name, values in self.fields.items() if (fact := _fact(name, values, told)))
+        """Title, the values of structured fields that are in neither, and text."""
+        described = self.title_and_text
+        facts = "; ".join(fact for name, values in self.fields.items() if (fact := _fact(name, values, described)))
         if not facts:
-            return told
-        return f"{self.title} ({facts}). {self.text}" if told != self.text else f"{told} ({facts})"
+            return described
+        return f"{self.title} ({facts}). {self.text}" if described != self.text else f"{described} ({facts})"
 
 
 def joined(title: str, text: str) -> str:
@@ -66,7 +66,7 @@ def joined(title: str, text: str) -> str:
     return f"{title}{'' if title[-1] in '.!?:' else '.'} {text}"
 
 
-def _fact(name: str, values: Iterable[str], told: str) -> str:
+def _fact(name: str, values: Iterable[str], described: str) -> str:
     """What a field says and the text does not: "colour: black", or "vegan" for a column of true and false.
 
     >>> _fact("tags", ["sale", "kids"], "A tent for kids."), _fact("vegan", ["yes"], "A soup.")
@@ -74,9 +74,9 @@ def _fact(name: str, values: Iterable[str], told: str) -> str:
     """
     shown = name.replace("_", " ")
     if list(values) == ["yes"]:
-        return "" if shown.casefold() in told.casefold() else shown
-    untold = [value for value in values if value.casefold() not in told.casefold()]
-    return f"{shown}: {', '.join(untold)}" if untold else ""
+        return "" if shown.casefold() in described.casefold() else shown
+    more = [value for value in values if value.casefold() not in described.casefold()]
+    return f"{shown}: {', '.join(more)}" if more else ""
 
 
 @dataclass

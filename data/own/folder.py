@@ -27,8 +27,8 @@ _NO_HEAD = {"documents", "docs", "texts", "files", "items", "rows"}
 
 
 @dataclass
-class Made:
-    """What was made, and what its user should know."""
+class QueryFolder:
+    """A folder of queries that `make_queries` has made, and notes for its user."""
 
     folder: Path
     documents: int
@@ -39,7 +39,7 @@ class Made:
     notes: list[str] = field(default_factory=list)
 
     @classmethod
-    def read(cls, folder: str | Path) -> "Made":
+    def read(cls, folder: str | Path) -> "QueryFolder":
         """What `make_queries` has left in a folder."""
         record = read_object(Path(folder) / RECORD, DataError)
         return cls(Path(folder), **{item.name: record[item.name] for item in fields(cls) if item.name != "folder"})
@@ -60,7 +60,7 @@ def make_queries(
     kind: str | None = None,
     weights: Mapping[str, float] = WEIGHTS,
     low: int | None = None,
-) -> Made:
+) -> QueryFolder:
     """Write a data folder with `queries` training queries, or as many as the documents give, and held-out ones.
 
     No atom of a held-out query occurs in training: `held_out` is the share of the atoms that is kept for them. `kind`
@@ -115,7 +115,9 @@ def make_queries(
         if not _is_english(texts(max(1, total // 500))):
             notes.append("the texts do not look English; the queries are worded in English round their words")
         sorts = Counter(atom.sort for atom in sets.atoms)
-        result = Made(folder, total, len(made["train"]), len(made["dev"]), dict(sorts.most_common()), heads, notes)
+        result = QueryFolder(
+            folder, total, len(made["train"]), len(made["dev"]), dict(sorts.most_common()), heads, notes
+        )
         record: dict[str, Any] = {**asdict(result), "source": documents.name, "seed": seed, "held_out": held_out}
         write_json(aside / RECORD, {**record, "folder": folder.name, "layout": str(documents.layout)})
     return result
@@ -142,9 +144,9 @@ def _write_documents(documents: OwnDocuments, path: Path) -> tuple[list[str], li
 
 
 def _line(document: OwnDocument) -> str:
-    content, told = document.content, document.told
+    content, described = document.content, document.title_and_text
     row: dict[str, Any] = {"title": document.name, "text": content, "id": document.id, "fields": document.fields}
-    row["told"] = told if told != content else None  # what atoms are looked for in
+    row["told"] = described if described != content else None  # what atoms are looked for in
     return json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False) + "\n"
 
 

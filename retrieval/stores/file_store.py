@@ -235,7 +235,7 @@ class FileStore(VectorStore):
         found: list[list[StoreHit]] = []
         for start in range(0, len(vectors), QUERY_BLOCK):
             scores, rows = self._best(now, vectors[start : start + QUERY_BLOCK], k, allowed)
-            found += [self._found(now, *ranking) for ranking in zip(scores, rows, strict=True)]
+            found += [self._hits(now, *ranking) for ranking in zip(scores, rows, strict=True)]
         return found
 
     def _best(self, now: Snapshot, vectors: Array, k: int, allowed: Mask) -> tuple[Array, npt.NDArray[np.int64]]:
@@ -250,7 +250,7 @@ class FileStore(VectorStore):
 
         return best_of(allowed_only, len(now), k)
 
-    def _found(self, now: Snapshot, scores: Array, rows: npt.NDArray[np.int64]) -> list[StoreHit]:
+    def _hits(self, now: Snapshot, scores: Array, rows: npt.NDArray[np.int64]) -> list[StoreHit]:
         found = []
         for score, row in zip(scores.tolist(), rows.tolist(), strict=True):
             if row >= 0 and np.isfinite(score):

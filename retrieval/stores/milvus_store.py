@@ -88,7 +88,7 @@ class MilvusStore(VectorStore):
                 raise RetrievalError(f"{self._uri}: {reason}") from None
 
     def exists(self) -> bool:
-        with self._told():
+        with self._one_line_errors():
             return bool(self._client.has_collection(self.collection))
 
     def about(self) -> About:
@@ -98,7 +98,7 @@ class MilvusStore(VectorStore):
                     f"{self._uri}: has no collection {self.collection!r}; make one with: boolbert index DOCS.jsonl "
                     f"--store {self._uri}{'' if self.collection == COLLECTION else f' --collection {self.collection}'}"
                 )
-            with self._told():
+            with self._one_line_errors():
                 properties = self._client.describe_collection(self.collection).get("properties") or {}
                 self._client.load_collection(self.collection)
             try:
@@ -126,7 +126,7 @@ class MilvusStore(VectorStore):
         schema.add_field("vector", kind.FLOAT_VECTOR, dim=about.size)
         index = self._client.prepare_index_params()
         index.add_index("vector", metric_type="IP", **self._index)
-        with self._told():
+        with self._one_line_errors():
             self._client.create_collection(
                 self.collection,
                 schema=schema,
@@ -136,7 +136,7 @@ class MilvusStore(VectorStore):
             )
 
     def note(self, about: About) -> None:
-        with self._told():
+        with self._one_line_errors():
             if about.complete:  # what was added last is searched much faster once it is written out
                 self._client.flush(self.collection)
             self._client.alter_collection_properties(self.collection, {PROPERTY: json.dumps(asdict(about))})
@@ -161,13 +161,13 @@ class MilvusStore(VectorStore):
                 }
                 for row in last[start : start + _ROWS]
             ]
-            with self._told():
+            with self._one_line_errors():
                 self._client.upsert(self.collection, rows)
 
     def delete(self, ids: Collection[str]) -> int:
         found = list(self.digests(ids))
         for start in range(0, len(found), _ROWS):
-            with self._told():  # a filter, since pymilvus does not escape the quotes of `ids`
+            with self._one_line_errors():  # a filter, since pymilvus does not escape the quotes of `ids`
                 self._client.delete(self.collection, filter=f"id in {_listed(found[start : start + _ROWS])}")
         return len(found)
 
@@ -181,7 +181,7 @@ class MilvusStore(VectorStore):
 
     def _digests(self, names: list[str]) -> dict[str, str]:
         listed = _listed(names)
-        with self._told():
+        with self._one_line_errors():
             rows = self._client.query(
                 self.collection,
                 filter=f"document in {listed} or id in {listed}",
@@ -195,7 +195,7 @@ class MilvusStore(VectorStore):
 
     def count(self, where: str | Filter | None = None) -> int:
         wanted = fitted_filter(where, self.about().fields)
-        with self._told():
+        with self._one_line_errors():
             rows = self._client.query(
                 self.collection,
                 filter="" if wanted is None else milvus_expression(wanted, self._columns),
@@ -206,7 +206,7 @@ class MilvusStore(VectorStore):
     def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
         if k > MOST_FOUND:
             raise RetrievalError(f"Milvus finds at most {MOST_FOUND:,} documents at once, got k={k:,}")
-        with self._told():
+        with self._one_line_errors():
             found = self._client.search(
                 self.collection,
                 data=list(vectors),
@@ -215,7 +215,7 @@ class MilvusStore(VectorStore):
                 output_fields=_FIELDS,
                 search_params={"metric_type": "IP"},
             )
-        return [[_found(hit) for hit in hits] for hits in found]
+        return [[_store_hit(hit) for hit in hits] for hits in found]
 
     def _lock(self, wait: float) -> None:
         """A file belongs to the process that has opened it. A server takes writers one after another by itself."""
@@ -230,8 +230,8 @@ class MilvusStore(VectorStore):
             server_manager_instance.release_server(self._uri)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """What Milvus raises, as one line."""
+    def _one_line_errors(self) -> Iterator[None]:
+        """An error of Milvus, as one line."""
         try:
             with log_level(logging.CRITICAL, *_LOGGERS):
                 yield
@@ -241,7 +241,7 @@ class MilvusStore(VectorStore):
             raise RetrievalError(f"{self.name}: Milvus says: {_short(error)}") from error
 
 
-def _found(hit: Any) -> StoreHit:
+def _store_hit(hit: Any) -> StoreHit:
     row = hit["entity"]
     fields = {name: tuple(value) if isinstance(value, list) else float(value) for name, value in row["fields"].items()}
     record = Record(hit["id"], row["title"], row["text"], fields, row["document"], row["digest"])
