@@ -37,6 +37,7 @@ _QUESTION = re.compile(
     r"\s*(?:what|how|why|when|where|who|is|are|do|does|did|can|could|should|would|will)\b", re.IGNORECASE
 )
 _EMPTY_LEAD = re.compile(r"\A\s*(?:(?:which|what|all|any|the|some|those|find|list|show|me|of|a)\s+)+")
+_THOSE_THAT = re.compile(r"(?:(?:the\s+)?(?:those|ones|anything|any|all)\s+)?(?:that|which|who)\s+(?=\w)", re.IGNORECASE)
 _THOSE = frozenset({"those", "ones", "the ones", "any", "all", "anything"})
 
 
@@ -59,13 +60,14 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
     """
     if excluded is None:
         parts = _with_antecedents(parsed_parts(text))
-        unwanted = tuple(part for part in parts if part.operator == "not")
+        unwanted = [part for part in parts if part.operator == "not"]
     else:
-        unwanted = tuple(
+        unwanted = [
             part._replace(operator="not", start=part.start + start, end=part.end + start)
             for start, end in excluded
             for part in parsed_parts(text[start:end])
-        )
+            if part.text.lower() not in _THOSE
+        ]
         text = _blanked(text, [*excluded, *cues])
         parts = _wanted_only(text)
     groups: list[list[Part]] = []
@@ -74,7 +76,14 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
             groups[-1].append(part)
         elif part.operator != "not":
             groups.append([part])
-    return Conditions(tuple(tuple(group) for old in groups for group in _finer(text, old, len(groups))), unwanted)
+    wanted = tuple(tuple(group) for old in groups for group in _finer(text, old, len(groups)))
+    return Conditions(wanted, tuple(_without_pronoun(part) for part in unwanted))
+
+
+def _without_pronoun(part: Part) -> Part:
+    """Of "those that contain nuts", what is said of them."""
+    lead = _THOSE_THAT.match(part.text)
+    return part._replace(start=part.start + lead.end(), text=part.text[lead.end() :]) if lead else part
 
 
 def _with_antecedents(parts: Sequence[Part]) -> list[Part]:

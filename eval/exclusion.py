@@ -90,10 +90,10 @@ class Arguments:
 def read_trap_set(folder: str | Path) -> TrapSet:
     """A folder's pool and queries."""
     folder = Path(folder)
-    corpus = list(_rows(folder, "corpus", "id", "text"))
+    corpus = list(pool_rows(folder, "corpus", "id", "text"))
     rows = {row["id"]: number for number, row in enumerate(corpus)}
     queries = []
-    for row in _rows(folder, "queries", "text", "gold", "traps"):
+    for row in pool_rows(folder, "queries", "text", "gold", "traps"):
         unknown = [name for name in (*row["gold"], *row["traps"]) if name not in rows]
         if unknown:
             raise DataError(f"{folder}: a query names document {unknown[0]!r}, which the corpus does not have")
@@ -101,7 +101,8 @@ def read_trap_set(folder: str | Path) -> TrapSet:
     return TrapSet(folder.name, [row["text"] for row in corpus], queries)
 
 
-def _rows(folder: Path, name: str, *fields: str) -> Iterator[dict[str, Any]]:
+def pool_rows(folder: Path, name: str, *fields: str) -> Iterator[dict[str, Any]]:
+    """The rows of a folder's file "corpus" or "queries"; each has these fields."""
     path = next((path for path in (folder / f"{name}.jsonl.gz", folder / f"{name}.jsonl") if path.exists()), None)
     if path is None:
         raise DataError(f"{folder}: {name}.jsonl is missing (it may end in .gz)")

@@ -32,7 +32,7 @@ from boolbert.retrieval.shards import check_fields
 from boolbert.retrieval.words import DENIED, WordCounts, WordIndex, words_of
 
 FOLDER, MANIFEST = "evidence", "evidence.json"
-FIELDS = {"documents": int, "clauses": int, "corpus": str, "model": str}
+FIELDS = {"documents": int, "corpus": str, "model": str}
 
 # The formula's constants, chosen on the countries' and BoolMovies' dev queries (docs/results.md).
 WHOLE = 0.5  # the whole query's score against the document's vector
@@ -159,7 +159,7 @@ class Evidence:
 
     def best(self, vectors: Array, rows: npt.NDArray[np.int64]) -> tuple[Array, Array]:
         """The best cosines of each vector (P, D) in each of these documents (P, N): among the clauses that affirm, and
-        among those that deny; 0 where there is none."""
+        among those that deny; 0 where none is near."""
         inside, edges = self._inside(rows)
         affirming = np.zeros((len(vectors), len(rows)), np.float32)
         denying = np.zeros_like(affirming)
@@ -173,7 +173,8 @@ class Evidence:
         denies = self._clauses[inside, 2].astype(bool)
         has = np.flatnonzero(np.diff(edges))
         for found, is_other in ((affirming, denies), (denying, ~denies)):
-            found[:, has] = np.maximum.reduceat(np.where(is_other, 0.0, cosines), edges[has], axis=1)
+            own = np.maximum(np.where(is_other, 0.0, cosines), 0.0)
+            found[:, has] = np.maximum.reduceat(own, edges[has], axis=1)
         return affirming, denying
 
     def nearest(self, asked: Asked, row: int, denies: bool) -> Statement | None:

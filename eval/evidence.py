@@ -1,0 +1,187 @@
+"""What evidence adds to a model: rankings by its vectors alone, and with what documents say, clause by clause.
+
+    python eval/evidence.py                                                       # the embedded countries, dev
+    python eval/evidence.py --data boolmovies:dev --queries 168 --documents 2500  # QUEST's schema, a part of it
+    python eval/evidence.py --pools excluir_dev comlq_dev                         # folders as eval/exclusion.py reads
+
+Of a part, documents are kept that answer its queries, and others at random. Conditions are read off the queries by
+`boolean/conditions.py`. "Excluded" is the share of the first R documents that a query excludes, R being how many
+answer it; in pools, that of its traps.
+"""
+
+import random
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from boolbert.boolean.conditions import read_conditions
+from boolbert.boolean.operators import OPERATORS, SHORT_NAMES
+from boolbert.core.arguments import parse_arguments
+from boolbert.core.errors import run_script
+from boolbert.core.files import write_json
+from boolbert.data.tasks import quest_task
+from boolbert.eval.exclusion import pool_rows
+from boolbert.retrieval import ranking
+from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.evidence import Evidence, Question, unit_length
+from boolbert.retrieval.models import bool_bert, default_model, load_model
+from boolbert.retrieval.neighbours import Scores, dot_products
+
+OFF = [0] * len(OPERATORS)
+BATCH = 64
+
+
+class Asked(NamedTuple):
+    """A query, the rows that answer it, those that it excludes, and its kind."""
+
+    text: str
+    gold: list[int]
+    excluded: list[int]
+    kind: str
+
+
+class Pool(NamedTuple):
+    """Queries over texts."""
+
+    name: str
+    texts: list[str]
+    queries: list[Asked]
+
+
+@dataclass
+class Arguments:
+    """The flags of this script."""
+
+    model: str | None = field(default=None, metadata={"help": "model folder or Hub id; the default model if not given"})
+    data: str = field(default="countries", metadata={"help": "QUEST-format FOLDER:SPLIT, or countries"})
+    pools: list[str] = field(default_factory=list, metadata={"help": "folders with a corpus and queries", "nargs": "+"})
+    queries: int | None = field(default=None, metadata={"help": "take this many, drawn at random"})
+    documents: int | None = field(default=None, metadata={"help": "and this many documents, those that answer first"})
+    output: str | None = field(default=None, metadata={"help": "also write the figures to this JSON file"})
+    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
+
+
+def quest_pool(data: str) -> Pool:
+    folder, _, split = data.rpartition(":")
+    task = quest_task(folder or None, split if folder else "dev", progress=False)
+    excluded: Sequence[Any] = task.negated if task.negated is not None else [()] * len(task)
+    kinds = [SHORT_NAMES.get(template, template) for template in task.groups["template"]]
+    asked = zip(task.texts, task.gold, excluded, kinds, strict=True)
+    return Pool(data, task.corpus.texts(), [Asked(text, list(gold), list(out), kind) for text, gold, out, kind in asked])
+
+
+def trap_pool(folder: str) -> Pool:
+    corpus = list(pool_rows(Path(folder), "corpus", "id", "text"))
+    rows = {row["id"]: number for number, row in enumerate(corpus)}
+    queries = [
+        Asked(
+            row["text"],
+            [rows[name] for name in row["gold"]],
+            [rows[name] for name in row.get("traps", ())],
+            row.get("kind", "all"),
+        )
+        for row in pool_rows(Path(folder), "queries", "text", "gold")
+    ]
+    return Pool(Path(folder).name, [row["text"] for row in corpus], queries)
+
+
+def part_of(pool: Pool, queries: int | None, documents: int | None) -> Pool:
+    """Some of the queries, and of the documents all that answer them and others at random.
+
+    >>> pool = Pool("letters", ["a", "b", "c"], [Asked("which?", [2], [0], "all")])
+    >>> part_of(pool, 1, 1)
+    Pool(name='letters', texts=['c'], queries=[Asked(text='which?', gold=[0], excluded=[], kind='all')])
+    """
+    draw = random.Random(0)
+    chosen = pool.queries if queries is None else draw.sample(pool.queries, min(queries, len(pool.queries)))
+    if documents is None:
+        return pool._replace(queries=chosen)
+    gold = sorted({row for query in chosen for row in query.gold})
+    others = sorted(set(range(len(pool.texts))) - set(gold))
+    rows = gold + draw.sample(others, min(len(others), max(0, documents - len(gold))))
+    new = {row: number for number, row in enumerate(rows)}
+    kept = [
+        query._replace(**{name: [new[row] for row in getattr(query, name) if row in new] for name in ("gold", "excluded")})
+        for query in chosen
+    ]
+    return Pool(pool.name, [pool.texts[row] for row in rows], kept)
+
+
+def scores(model: Any, pool: Pool) -> dict[str, Scores]:
+    """The scores (Q, N) of three systems: the plain encoder, the model as it is, and the model with evidence."""
+    texts = [query.text for query in pool.queries]
+    vectors = encode_inputs(model, pool.texts, "document", BATCH)
+
+    def encode_parts(parts: Sequence[str]) -> npt.NDArray[np.float32]:
+        inputs = [{"text": part, "operators": OFF} for part in parts] if bool_bert(model) is not None else parts
+        encoded = encode_inputs(model, inputs, "query", BATCH, one_vector=True)
+        return unit_length(encoded if encoded.ndim == 2 else encoded[:, 0])
+
+    def against_all(queries: npt.NDArray[np.float32]) -> Scores:
+        return dot_products(torch.from_numpy(queries), vectors)(0, len(vectors)).numpy()
+
+    whole = against_all(encode_inputs(model, texts, "query", BATCH))
+    found = {"plain": against_all(encode_parts(texts)), "model": whole}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "evidence")
+        Evidence.build(
+            path,
+            pool.texts,
+            lambda clauses: unit_length(encode_inputs(model, clauses, "document", BATCH)),
+            corpus=pool.name,
+            model="this",
+        )
+        evidence, rows = Evidence(path, pool.name, "this"), np.arange(len(pool.texts))
+        questions = [Question.of(read_conditions(text), encode_parts) for text in texts]
+        pairs = zip(questions, whole, strict=True)
+        found["with evidence"] = np.stack([evidence.score(question, rows, own) for question, own in pairs])
+    return found
+
+
+def figures(pool: Pool, found: dict[str, Scores]) -> dict[str, dict[str, dict[str, float]]]:
+    """{kind: {system: {metric: mean}}}, all kinds together first."""
+    gold, excluded = ([getattr(query, name) for query in pool.queries] for name in ("gold", "excluded"))
+    values = {}
+    for system, table in found.items():
+        ranked = np.argsort(-table, axis=1, kind="stable")
+        values[system] = {
+            "R-prec": ranking.r_precision(ranked, gold),
+            "nDCG@10": ranking.ndcg_at_k(ranked, gold, 10),
+            "MRR@10": ranking.mrr_at_k(ranked, gold, 10),
+            "R@100": ranking.recall_at_k(ranked, gold, min(100, len(pool.texts))),
+            "excluded": ranking.violation_rate(ranked, excluded, gold),
+        }
+    kinds = np.array([query.kind for query in pool.queries])
+    groups = {"all": kinds == kinds, **{kind: kinds == kind for kind in dict.fromkeys(kinds.tolist())}}
+    return {
+        kind: {
+            system: {name: float(np.nanmean(each[chosen])) for name, each in own.items() if np.isfinite(each[chosen]).any()}
+            for system, own in values.items()
+        }
+        for kind, chosen in groups.items()
+    }
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    args = parse_arguments(Arguments, __doc__, words)
+    model = (load_model(args.model, device=args.device) if args.model else default_model(args.device)).encoder
+    pools = [trap_pool(folder) for folder in args.pools] or [quest_pool(args.data)]
+    written = {}
+    for pool in (part_of(pool, args.queries, args.documents) for pool in pools):
+        written[pool.name] = measured = figures(pool, scores(model, pool))
+        print(f"\n{pool.name}: {len(pool.queries)} queries, {len(pool.texts)} documents")
+        for kind, systems in measured.items():
+            for system, own in systems.items():
+                print(f"{kind:14} {system:14} " + "  ".join(f"{name} {value:.3f}" for name, value in own.items()))
+    if args.output:
+        write_json(args.output, written)
+
+
+if __name__ == "__main__":
+    run_script(main)

@@ -1,0 +1,56 @@
+"""The conditions of a query: AND where no word says so."""
+
+import pytest
+
+from boolbert.boolean.conditions import read_conditions
+
+
+def asked(query):
+    conditions = read_conditions(query)
+    return [[part.text for part in group] for group in conditions.wanted], [part.text for part in conditions.excluded]
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted", "excluded"),
+    [
+        ("films", [["films"]], []),
+        ("countries that have a coast", [["countries that have a coast"]], []),
+        (
+            "red tents with two doors that weigh less than 3 kg",
+            [["red tents"], ["with two doors"], ["weigh less than 3 kg"]],
+            [],
+        ),
+        (
+            "gas stoves that both fold flat and have a windshield",
+            [["gas stoves"], ["fold flat"], ["have a windshield"]],
+            [],
+        ),
+        ("stoves that both fold flat and are light", [["fold flat"], ["are light"]], []),
+        ("sleeping bags or hammocks", [["sleeping bags", "hammocks"]], []),
+        ("which parks either have a lake or allow dogs?", [["have a lake", "allow dogs"]], []),
+        ("parks that lie in either Spain or Portugal", [["lie in Spain", "lie in Portugal"]], []),
+        ("gluten-free oat bars, but not those that contain nuts", [["gluten-free"], ["oat bars"]], ["contain nuts"]),
+        ("wooden boats built in Norway, excluding ferries", [["wooden boats"], ["built in Norway"]], ["ferries"]),
+        ("How do birds that migrate in winter find their way?", [["How do birds that migrate in winter find their way"]], []),
+        ("What are the symptoms of flu in children?", [["What are the symptoms of flu in children"]], []),
+    ],
+)
+def test_a_query_falls_into_its_conditions(query, wanted, excluded):
+    assert asked(query) == (wanted, excluded)
+
+
+def test_what_a_model_has_read_is_believed():
+    query = "hotels with a garden, pets or no pets, by the sea"
+    start = query.index("a garden")
+    conditions = read_conditions(query, [(start, start + len("a garden"))], [])
+    assert [part.text for part in conditions.excluded] == ["a garden"]
+    assert all("garden" not in part.text for group in conditions.wanted for part in group)
+    nothing = read_conditions("films that are not westerns", [], [])
+    assert [[part.text for part in group] for group in nothing.wanted] == [["films that are not westerns"]]
+
+
+@pytest.mark.parametrize("query", ["", " ", "not", "or", "that are", "?", "not not not", "a" * 3000, "and or but not that"])
+def test_any_text_has_at_least_one_condition_or_is_empty(query):
+    conditions = read_conditions(query)
+    for group in conditions.wanted:
+        assert group

@@ -1,0 +1,179 @@
+"""Evidence: what documents say, clause by clause, and Boolean algebra over it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from boolbert.boolean.clauses import split_clauses
+from boolbert.boolean.conditions import read_conditions
+from boolbert.core.errors import RetrievalError
+from boolbert.retrieval import evidence as module
+from boolbert.retrieval.evidence import Evidence, Question
+from boolbert.retrieval.words import words_of
+
+TEXTS = [
+    "Down jacket. It has a warm hood, two pockets and a zip.",
+    "Rain jacket. It comes without a hood. Two pockets.",
+    "Down jacket with a zip from 1998. No pockets.",
+    "A tent for two, with a zip.",
+    "Wool hat. It keeps you warm.",
+    "",
+]
+ROWS = np.arange(len(TEXTS))
+QUERIES = (
+    "jackets with a hood",
+    "jackets without a hood",
+    "tents or hats",
+    "jackets that have pockets and have a zip",
+    "jackets that are warm but not jackets with pockets or a zip",
+    "things from the 1990s",
+    "hats without cheese",
+)
+
+
+def encode(texts):
+    """A bag of words as a vector of length 1: texts that share words are near to one another."""
+    vectors = np.zeros((len(texts), 64), np.float32)
+    for row, text in enumerate(texts):
+        for word in words_of(text) or ["nothing"]:
+            vectors[row] += np.random.default_rng(list(word.encode())).normal(size=64)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("index") / "evidence"
+    Evidence.build(path, TEXTS, encode, corpus="these", model="bag", progress=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def evidence(folder):
+    return Evidence(folder, "these", "bag")
+
+
+def whole_scores(query):
+    return encode([query])[0] @ encode(TEXTS).T
+
+
+def ranked(evidence, query, **options):
+    scores = evidence.score(Question.of(read_conditions(query), encode), ROWS, whole_scores(query), **options)
+    return np.argsort(-scores, kind="stable").tolist()
+
+
+def slow_score(query, row, words):
+    """The formula, one document and one clause at a time, with vectors as they were before they became bytes."""
+    text = TEXTS[row]
+
+    def best(part, denying):
+        found = [0.0]
+        for clause in split_clauses(text):
+            if clause.denies == denying:
+                found.append(float(encode([part])[0] @ encode([text[clause.start : clause.end]])[0]))
+        return max(found)
+
+    def bm25(part):
+        return float(words.scores(words_of(part, split_clauses(part)))[row])
+
+    def leaf(part):
+        asks_for_denial = any(clause.denies for clause in split_clauses(part))
+        clause = max(best(part, False), best(part, True)) if asks_for_denial else best(part, False)
+        return clause + module.WORDS * bm25(part)
+
+    asked = read_conditions(query)
+    groups = [max(leaf(part.text) for part in group) for group in asked.wanted]
+    score = module.WHOLE * float(whole_scores(query)[row])
+    score += module.MEAN * sum(groups) / len(groups) + (1 - module.MEAN) * min(groups)
+    for part in asked.excluded:
+        yes, no = best(part.text, False), best(part.text, True)
+        score -= module.PENALTY * max(0.0, yes - module.NEAR) + module.WORDS_PENALTY * bm25(part.text)
+        if no > yes:
+            score += module.DENIAL * max(0.0, no - module.NEAR)
+    return score
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_scores_are_those_of_the_formula(evidence, query):
+    question = Question.of(read_conditions(query), encode)
+    slow = [slow_score(query, row, evidence.words) for row in ROWS]
+    np.testing.assert_allclose(evidence.score(question, ROWS, whole_scores(query)), slow, atol=0.02)  # int8
+
+
+def test_some_documents_have_the_scores_that_they_have_among_all(evidence):
+    question, some = Question.of(read_conditions(QUERIES[4]), encode), np.array([5, 3, 0])
+    whole = whole_scores(QUERIES[4])
+    np.testing.assert_allclose(
+        evidence.score(question, some, whole[some]), evidence.score(question, ROWS, whole)[some], atol=1e-6
+    )
+
+
+def test_who_denies_what_is_excluded_comes_before_who_has_it(evidence):
+    order = ranked(evidence, "jackets without a hood")
+    assert order[0] == 1 and order.index(2) < order.index(0)
+
+
+def test_who_denies_what_is_wanted_is_not_found_by_it(evidence):
+    order = ranked(evidence, "jackets with a hood")
+    assert order[0] == 0
+
+
+def test_strength_0_excludes_nothing(evidence):
+    query = "jackets that are warm but not jackets with a zip"
+    wanted_only = Question(Question.of(read_conditions(query), encode).wanted, ())
+    scores = evidence.score(Question.of(read_conditions(query), encode), ROWS, whole_scores(query), strength=0.0)
+    np.testing.assert_allclose(scores, evidence.score(wanted_only, ROWS, whole_scores(query)), atol=1e-6)
+
+
+def test_a_year_is_found_by_its_decade(evidence):
+    scores = evidence.words.scores(words_of("the 1990s"))
+    assert scores.argmax() == 2 and np.count_nonzero(scores) == 1
+
+
+def test_a_denied_word_is_another_word(evidence):
+    assert np.flatnonzero(evidence.words.scores(["hood"])).tolist() == [0]
+    assert np.flatnonzero(evidence.words.scores(["-hood"])).tolist() == [1]
+
+
+def test_the_nearest_clause_is_a_stretch_of_the_text(evidence):
+    (asked,) = Question.of(read_conditions("a warm hood"), encode).wanted[0]
+    found = evidence.nearest(asked, 0, denies=False)
+    assert TEXTS[0][found.start : found.end] == "It has a warm hood, two pockets and a zip"
+    assert evidence.nearest(asked, 5, denies=False) is None
+    denied = evidence.nearest(asked, 1, denies=True)
+    assert "without a hood" in TEXTS[1][denied.start : denied.end]
+
+
+def test_evidence_of_other_documents_or_another_model_is_refused(folder):
+    for known in (("others", "bag"), ("these", "another")):
+        with pytest.raises(RetrievalError, match="belongs to other documents or another model"):
+            Evidence(folder, *known)
+
+
+@pytest.mark.parametrize("name", ["evidence.json", "vectors.npy", "scales.npy", "starts.npy", "words/rows.npy"])
+def test_damage_is_one_line(folder, tmp_path, name):
+    import shutil
+
+    damaged = tmp_path / "evidence"
+    shutil.copytree(folder, damaged)
+    (damaged / name).write_bytes(b"")
+    with pytest.raises(RetrievalError) as error:
+        Evidence(damaged, "these", "bag")
+    assert "\n" not in str(error.value)
+
+
+def test_a_build_that_fails_leaves_nothing(tmp_path):
+    def broken(texts):
+        raise RuntimeError("out of memory")
+
+    with pytest.raises(RuntimeError):
+        Evidence.build(tmp_path / "evidence", TEXTS, broken, corpus="these", model="bag", progress=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_documents_without_a_word_have_evidence_too(tmp_path):
+    Evidence.build(tmp_path / "evidence", ["", " "], encode, corpus="c", model="m", progress=False)
+    empty = Evidence(tmp_path / "evidence", "c", "m")
+    question = Question.of(read_conditions("jackets without a hood"), encode)
+    assert empty.score(question, np.arange(2), np.array([0.2, 0.4], np.float32)).argmax() == 1
+    assert json.loads((tmp_path / "evidence" / "evidence.json").read_text())["documents"] == 2
