@@ -37,7 +37,9 @@ _QUESTION = re.compile(
     r"\s*(?:what|how|why|when|where|who|is|are|do|does|did|can|could|should|would|will)\b", re.IGNORECASE
 )
 _EMPTY_LEAD = re.compile(r"\A\s*(?:(?:which|what|all|any|the|some|those|find|list|show|me|of|a)\s+)+")
-_THOSE_THAT = re.compile(r"(?:(?:the\s+)?(?:those|ones|anything|any|all)\s+)?(?:that|which|who)\s+(?=\w)", re.IGNORECASE)
+_THOSE_THAT = re.compile(
+    r"(?:(?:the\s+)?(?:those|ones|anything|any|all)\s+)?(?:that|which|who)\s+(?=\w)", re.IGNORECASE
+)
 _THOSE = frozenset({"those", "ones", "the ones", "any", "all", "anything"})
 
 

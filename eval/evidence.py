@@ -73,7 +73,9 @@ def quest_pool(data: str) -> Pool:
     excluded: Sequence[Any] = task.negated if task.negated is not None else [()] * len(task)
     kinds = [SHORT_NAMES.get(template, template) for template in task.groups["template"]]
     asked = zip(task.texts, task.gold, excluded, kinds, strict=True)
-    return Pool(data, task.corpus.texts(), [Asked(text, list(gold), list(out), kind) for text, gold, out, kind in asked])
+    return Pool(
+        data, task.corpus.texts(), [Asked(text, list(gold), list(out), kind) for text, gold, out, kind in asked]
+    )
 
 
 def trap_pool(folder: str) -> Pool:
@@ -107,7 +109,9 @@ def part_of(pool: Pool, queries: int | None, documents: int | None) -> Pool:
     rows = gold + draw.sample(others, min(len(others), max(0, documents - len(gold))))
     new = {row: number for number, row in enumerate(rows)}
     kept = [
-        query._replace(**{name: [new[row] for row in getattr(query, name) if row in new] for name in ("gold", "excluded")})
+        query._replace(
+            **{name: [new[row] for row in getattr(query, name) if row in new] for name in ("gold", "excluded")}
+        )
         for query in chosen
     ]
     return Pool(pool.name, [pool.texts[row] for row in rows], kept)
@@ -161,7 +165,9 @@ def figures(pool: Pool, found: dict[str, Scores]) -> dict[str, dict[str, dict[st
     groups = {"all": kinds == kinds, **{kind: kinds == kind for kind in dict.fromkeys(kinds.tolist())}}
     return {
         kind: {
-            system: {name: float(np.nanmean(each[chosen])) for name, each in own.items() if np.isfinite(each[chosen]).any()}
+            system: {
+                name: float(np.nanmean(each[chosen])) for name, each in own.items() if np.isfinite(each[chosen]).any()
+            }
             for system, own in values.items()
         }
         for kind, chosen in groups.items()

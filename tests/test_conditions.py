@@ -31,7 +31,11 @@ def asked(query):
         ("parks that lie in either Spain or Portugal", [["lie in Spain", "lie in Portugal"]], []),
         ("gluten-free oat bars, but not those that contain nuts", [["gluten-free"], ["oat bars"]], ["contain nuts"]),
         ("wooden boats built in Norway, excluding ferries", [["wooden boats"], ["built in Norway"]], ["ferries"]),
-        ("How do birds that migrate in winter find their way?", [["How do birds that migrate in winter find their way"]], []),
+        (
+            "How do birds that migrate in winter find their way?",
+            [["How do birds that migrate in winter find their way"]],
+            [],
+        ),
         ("What are the symptoms of flu in children?", [["What are the symptoms of flu in children"]], []),
     ],
 )
@@ -49,7 +53,9 @@ def test_what_a_model_has_read_is_believed():
     assert [[part.text for part in group] for group in nothing.wanted] == [["films that are not westerns"]]
 
 
-@pytest.mark.parametrize("query", ["", " ", "not", "or", "that are", "?", "not not not", "a" * 3000, "and or but not that"])
+@pytest.mark.parametrize(
+    "query", ["", " ", "not", "or", "that are", "?", "not not not", "a" * 3000, "and or but not that"]
+)
 def test_any_text_has_at_least_one_condition_or_is_empty(query):
     conditions = read_conditions(query)
     for group in conditions.wanted:

@@ -110,7 +110,8 @@ def test_some_documents_have_the_scores_that_they_have_among_all(evidence):
 
 def test_who_denies_what_is_excluded_comes_before_who_has_it(evidence):
     order = ranked(evidence, "jackets without a hood")
-    assert order[0] == 1 and order.index(2) < order.index(0)
+    assert order[0] == 1
+    assert order.index(2) < order.index(0)
 
 
 def test_who_denies_what_is_wanted_is_not_found_by_it(evidence):
@@ -127,7 +128,8 @@ def test_strength_0_excludes_nothing(evidence):
 
 def test_a_year_is_found_by_its_decade(evidence):
     scores = evidence.words.scores(words_of("the 1990s"))
-    assert scores.argmax() == 2 and np.count_nonzero(scores) == 1
+    assert scores.argmax() == 2
+    assert np.count_nonzero(scores) == 1
 
 
 def test_a_denied_word_is_another_word(evidence):
