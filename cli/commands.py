@@ -127,15 +127,14 @@ def search(options: Namespace) -> None:
     operators = parse_operators(options.operators)
     _check_query(options)
 
-    from boolbert.search.quick import keep, quick_searcher
     from boolbert.search.reading import CUT
+    from boolbert.search.searcher import cached_searcher
 
-    # A store, a filter or a hybrid need more than the stored program.
-    is_simple = not (options.store or options.collection or options.where or options.hybrid)
-    quick = quick_searcher(options.model, options.index, options.device) if is_simple else None
-    if quick is not None:
-        _say(quick.model.note)
-    searcher = quick or _searcher(options)
+    is_store = options.store or options.collection
+    cached = None if is_store else cached_searcher(options.model, options.index, options.device)
+    if cached is not None:
+        _say(cached.model.note)
+    searcher = cached or _searcher(options)
     more = {"where": options.where, "hybrid": options.hybrid, "evidence": not options.no_evidence}
     if not (options.no_evidence or searcher.has_evidence):
         _say(NO_EVIDENCE)
@@ -146,8 +145,10 @@ def search(options: Namespace) -> None:
         print_json({"model": searcher.model.name, **answer.as_json()})
     else:
         print(show_answer(answer), flush=True)
-    if quick is None:
-        keep(searcher)
+    if cached is None:
+        from boolbert.search.cached_model import cache_model
+
+        cache_model(searcher.model)
 
 
 def explain(options: Namespace) -> None:

@@ -43,7 +43,7 @@ TOOLS = {
     ("eval",): ("boolbert.eval.own_queries", "measure an index on a few queries of your own"),
     ("upgrade",): ("boolbert.train.upgrade", "turn a sentence-transformers model into one that obeys NOT"),
     ("publish",): ("boolbert.hub_upload", "check a finished run and publish it on the Hugging Face Hub"),
-    ("export",): ("boolbert.onnx_export", "export a run's query encoder to ONNX, and measure what was lost"),
+    ("export",): ("boolbert.search.export", "export a run's query encoder to ONNX, and measure what was lost"),
 }
 
 

@@ -27,7 +27,7 @@ from boolbert.boolean.conditions import Conditions
 from boolbert.boolean.parts import Part
 from boolbert.core.errors import RetrievalError
 from boolbert.core.files import read_object, whole_folder, write_json
-from boolbert.retrieval.neighbours import Scores
+from boolbert.retrieval.ranking import Scores
 from boolbert.retrieval.shards import check_fields
 from boolbert.retrieval.words import DENIED, WordCounts, WordIndex, words_of
 

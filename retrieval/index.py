@@ -23,9 +23,6 @@ from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import read_object, whole_file, write_json
 from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.own import OwnDocument, OwnDocuments
-from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.bf16_prefilter import Prefilter
-from boolbert.retrieval.encode import default_batch_size, encode_corpus, processes
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
 from boolbert.retrieval.evidence import Evidence, unit_length
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
@@ -35,6 +32,7 @@ from boolbert.retrieval.shards import MANIFEST as SHARDS_MANIFEST
 from boolbert.retrieval.shards import SHARD_SIZE, Shards, begin, check_fields, shard_count, shard_rows, write_shard
 
 if TYPE_CHECKING:
+    from boolbert.retrieval.bf16_prefilter import Prefilter
     from boolbert.retrieval.models import SearchModel
 
 MANIFEST, DOCUMENTS, LINES, VECTORS = "index.json", "documents.jsonl", "lines.npy", "vectors"
@@ -75,8 +73,10 @@ class Index:
         return len(self.vectors)
 
     @cached_property
-    def prefilter(self) -> Prefilter:
+    def prefilter(self) -> "Prefilter":
         """Its vectors, for one query after the other on a CPU."""
+        from boolbert.retrieval.bf16_prefilter import Prefilter
+
         return Prefilter(self.vectors)
 
     @cached_property
@@ -143,6 +143,8 @@ def build_index(
     .csv, .tsv or .parquet file, a folder of texts, a Hub data set id, or None for the countries. evidence: encode each
     document's clauses too, where the model compares vectors by their cosine.
     """
+    from boolbert.retrieval.encode import encode_corpus, processes
+
     folder = Path(folder)
     records: list[dict[str, Any]] = []
     if isinstance(documents, str | Path) and documents != COUNTRIES:
@@ -190,6 +192,9 @@ def add_evidence(
     folder: Path, corpus: Corpus, model: "SearchModel", document_encoder: str, *, progress: bool = True
 ) -> None:
     """Write what the documents of an index say; what is there of them already stays."""
+    from boolbert.retrieval.batches import encode_inputs
+    from boolbert.retrieval.encode import default_batch_size
+
     known = corpus_fingerprint(corpus), document_encoder
     if (folder / EVIDENCE).is_dir():
         try:
@@ -267,7 +272,7 @@ def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
 
 
 def document_encoder_of(model: Any) -> str:
-    """The hash by which an index knows its model; a model that is not opened (search/quick.py) has it stored."""
+    """The hash by which an index knows its model; a model that is not opened (search/cached_model.py) has it stored."""
     stored: str | None = getattr(model, "document_encoder", None)
     return stored or model_fingerprint(model.encoder, "document")
 

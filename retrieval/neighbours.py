@@ -5,16 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.penalty import has_penalty, penalised_scores, products
+from boolbert.retrieval.ranking import Ranked, Scores, check_k
 from boolbert.retrieval.shards import SHARD_SIZE
 
-Scores = npt.NDArray[np.float32]
-Ranked = npt.NDArray[np.int64]
 Vectors = Any  # (N, D): an array, a memory map, a tensor, or what slices like one, such as `shards.Shards`
 BlockScorer = Callable[[int, int], Tensor]  # (first row, last row + 1) of the documents -> scores (Q, rows)
 
@@ -130,12 +128,6 @@ def best_of(score: BlockScorer, documents: int, k: int, *, block: int | None = N
         best_scores, best_rows, first = scores, rows, end
         waiting.clear()
     return best_scores.float().cpu().numpy(), best_rows.cpu().numpy()
-
-
-def check_k(k: Any) -> None:
-    """Raise where so many results cannot be asked for."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise RetrievalError(f"k must be a whole number of at least 1, got {k!r}")
 
 
 def check_shapes(queries: Vectors, documents: Vectors, k: int) -> None:

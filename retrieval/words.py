@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean.clauses import Clause
-from boolbert.retrieval.neighbours import Scores
+from boolbert.retrieval.ranking import Scores
 
 K1, B = 1.5, 0.75  # of BM25, as Lucene has them
 DENIED = "-"

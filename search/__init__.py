@@ -1,11 +1,18 @@
-"""Search and explanation: ask an index of documents, and see what Bool-BERT makes of a query."""
+"""Search and explanation: ask an index of documents, and see what Bool-BERT makes of a query.
 
-from boolbert.retrieval.index import Index, build_index
-from boolbert.retrieval.models import SearchModel, load_model
+The names below are loaded when they are first used, because some of their modules import torch, which takes seconds.
+"""
 
-from .explain import Explanation, OperatorAttention, explain
-from .reading import QueryReading, Span, Word
-from .searcher import Answer, BoolSearcher, Hit
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from boolbert.retrieval.index import Index, build_index
+    from boolbert.retrieval.models import SearchModel, load_model
+
+    from .explanation import Explanation, OperatorAttention, explain
+    from .reading import QueryReading, Span, Word
+    from .searcher import Answer, BoolSearcher, Hit
 
 __all__ = [
     "Answer",
@@ -22,3 +29,17 @@ __all__ = [
     "explain",
     "load_model",
 ]
+_HOMES = {
+    "boolbert.retrieval.index": ("Index", "build_index"),
+    "boolbert.retrieval.models": ("SearchModel", "load_model"),
+    "boolbert.search.explanation": ("Explanation", "OperatorAttention", "explain"),
+    "boolbert.search.reading": ("QueryReading", "Span", "Word"),
+    "boolbert.search.searcher": ("Answer", "BoolSearcher", "Hit"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

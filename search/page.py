@@ -5,7 +5,7 @@ from pathlib import Path
 from boolbert.core.files import write_text
 from boolbert.core.pages import render
 
-from .explain import Explanation
+from .explanation import Explanation
 from .reading import COLOURS
 
 

@@ -8,7 +8,7 @@ from boolbert.core.errors import BoolBertError, optional
 from boolbert.core.files import whole_file
 from boolbert.core.terminal import fitted
 
-from .explain import Change, Explanation
+from .explanation import Change, Explanation
 from .reading import COLOURS, Run
 
 LONGEST = 40  # letters of a word, or of a title; what is longer is cut

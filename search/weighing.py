@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from boolbert.boolean.conditions import Conditions, read_conditions
 from boolbert.retrieval.evidence import NEAR, Asked, Evidence, Question
 from boolbert.retrieval.index import Index
-from boolbert.retrieval.neighbours import dot_products
 
-from .closest import QueryVectors, far_enough
+from .document_search import far_enough
+from .query_encoder import QueryVectors
 from .reading import QueryReading
 
 ALL = 4096  # documents of an index that is looked through as a whole
@@ -70,7 +69,7 @@ def weigh(
     if not len(rows):
         return [], []
     vectors = index.vectors.rows(rows).astype(np.float32)
-    whole = dot_products(torch.from_numpy(parts.asked[None]), vectors)(0, len(rows))[0].numpy()
+    whole = parts.scores(vectors)
     scores = evidence.score(question, rows, whole, strength=strength)
     order = np.lexsort((rows, -scores))[:k]
     return scores[order].tolist(), rows[order].tolist()

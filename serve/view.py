@@ -6,7 +6,7 @@ from typing import Any
 
 from boolbert.core.pages import render
 from boolbert.search import Explanation, QueryReading
-from boolbert.search.explain import Change
+from boolbert.search.explanation import Change
 
 CSS = (Path(__file__).parent.parent / "core" / "templates" / "serve.css").read_text(encoding="utf-8")
 HEAD = """<div class="bb-head"><h1>Bool-BERT</h1>

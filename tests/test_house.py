@@ -18,7 +18,6 @@ FILES = {
     "modeling_boolbert": "model",
     "sentence_boolbert": "sentence",
     "hub_upload": "hub",
-    "onnx_export": "tools",
     "app": "app",
     "__init__": "package",
 }
@@ -38,10 +37,9 @@ ALLOWED |= {
     "eval": ENGINE,
     "train": ENGINE,
     "hub": ENGINE,
-    "tools": ENGINE,
     "serve": {*ENGINE, "search"},
     "app": {*ENGINE, "search", "serve"},
-    "cli": {*ENGINE, "search", "serve", "eval", "train", "hub", "tools"},
+    "cli": {*ENGINE, "search", "serve", "eval", "train", "hub"},
 }
 HUB_FILES = (
     "configuration_boolbert",

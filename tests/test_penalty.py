@@ -190,10 +190,12 @@ def test_more_is_looked_at_only_until_the_best_are_sure():
 
 def test_a_store_is_never_asked_for_more_than_it_gives():
     """Milvus gives 16,384 documents at most; with something excluded a search looks deeper than k."""
-    from boolbert.search.closest import DEEPEST, QueryVectors, closest
+    from boolbert.search.document_search import DEEPEST, best_in_store
+    from boolbert.search.query_encoder import QueryVectors
 
     vector = np.array([1.0, 0.0], np.float32)
-    parts = QueryVectors.of(vector[None], vector, np.array([0.0, 1.0], np.float32), vector[None], (0.5, 0.4))
+    excluded, rows = np.array([0.0, 1.0], np.float32), np.zeros((2, 3), np.float32)
+    parts = QueryVectors(vector[None], vector, excluded, rows, (0.5, 0.4))
     asked = []
 
     class Store:
@@ -202,7 +204,7 @@ def test_a_store_is_never_asked_for_more_than_it_gives():
             return [[]]
 
     for k in (1, 10, 5000, DEEPEST):
-        assert closest(Store(), parts, k, None, None) == []
+        assert best_in_store(Store(), parts, k, None, None) == []
     assert asked == [64, 64, DEEPEST, DEEPEST]
 
 

@@ -8,10 +8,11 @@ import torch
 from search_fixtures import QUERY, write_baseline, write_documents, write_run
 
 from boolbert.search import BoolSearcher, QueryReading, Word, build_index, explain, load_model
+from boolbert.search.export import tokenizer_of
 from boolbert.search.page import explanation_page
 from boolbert.search.picture import draw, write_picture
+from boolbert.search.query_encoder import QueryEncoder
 from boolbert.search.reading import per_word, with_roles, words_of
-from boolbert.search.searcher import token_words
 
 BOTH = "films or books but not about war"
 
@@ -57,11 +58,10 @@ def test_word_pieces_are_merged():
 
 def test_pieces_signs_and_accents_find_their_word(pretrained_bert):
     model = load_model(pretrained_bert)
-    searcher = BoolSearcher.__new__(BoolSearcher)
-    searcher.model = model
+    queries = QueryEncoder(None, tokenizer_of(model.encoder), "", is_cosine=True, can_exclude=True)
     query = "non-aligned Ivory Coast's  neighbours, Côte d’Ivoire"
     words = words_of(query)
-    tokens = token_words(searcher, query, words, searcher.features(query)["input_ids"].shape[1])
+    tokens = queries.token_words(queries.tokens(query), words)
     assert tokens[0] == tokens[-1] == -1
     assert set(tokens) == {-1, *range(len(words))}
     assert tokens[1:-1] == sorted(tokens[1:-1])

@@ -116,28 +116,26 @@ def test_the_strength_of_not(searcher):
     assert searcher.search(QUERY, 10, [], not_weight=5.0).hits == searcher.search(QUERY, 10, []).hits
 
 
-def test_reading_runs_no_layer(searcher, monkeypatch):
-    searched = searcher.search(QUERY).reading
-    monkeypatch.setattr(type(searcher.model.bert.encoder), "forward", None)
-    assert searcher.read(QUERY) == searched
+def test_a_query_is_read_as_it_is_searched(searcher):
+    assert searcher.read(QUERY) == searcher.search(QUERY).reading
 
 
 def test_what_the_countries_know(monkeypatch):
     from boolbert.data.countries import load_countries
-    from boolbert.search import known
+    from boolbert.search import country_facts
 
     class Countries:
-        manifest = {"corpus": known._countries()}  # noqa: RUF012
+        manifest = {"corpus": country_facts._countries()}  # noqa: RUF012
 
     names = [country.name for country in load_countries()]
-    british = {names[row] for row in known.named_rows(Countries(), ["former  British colonies"])}
+    british = {names[row] for row in country_facts.named_rows(Countries(), ["former  British colonies"])}
     assert {"Kenya", "Zambia"} <= british
     assert not {"Mali", "Chad"} & british
-    both = known.named_rows(Countries(), ["former British colonies", "NATO members"])
+    both = country_facts.named_rows(Countries(), ["former British colonies", "NATO members"])
     assert {names[row] for row in both} > british | {"Norway"}
-    assert known.named_rows(Countries(), ["former British colonies", "nice places"]) is None
+    assert country_facts.named_rows(Countries(), ["former British colonies", "nice places"]) is None
     Countries.manifest = {"corpus": "other documents"}
-    assert known.named_rows(Countries(), ["former British colonies"]) is None
+    assert country_facts.named_rows(Countries(), ["former British colonies"]) is None
 
 
 def test_more_results_than_documents(searcher):

@@ -15,7 +15,7 @@ from boolbert.retrieval.index import Index
 from boolbert.retrieval.models import SearchModel, load_encoder, with_fresh_attention
 from boolbert.retrieval.shards import SHARD_SIZE
 from boolbert.search import BoolSearcher
-from boolbert.search.searcher import QueryVectors
+from boolbert.search.query_encoder import QueryVectors
 from speed.made_up import cache_in, made_texts, write_encoder
 from speed.timing import timed
 
@@ -59,7 +59,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def rank(searcher: Any, vector: Any) -> Any:
-    return searcher._rank(searcher.index, QueryVectors(vector, vector[0], None), 10, None)
+    return searcher._documents.rank(searcher.index, QueryVectors(vector, vector[0], None), 10)
 
 
 def with_pooling(model: Any) -> Any:

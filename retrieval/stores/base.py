@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.fingerprints import model_fingerprint
-from boolbert.retrieval.neighbours import check_k
+from boolbert.retrieval.ranking import check_k
 from boolbert.retrieval.records import Record
 
 from .where import Filter, fitted_filter

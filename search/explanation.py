@@ -2,18 +2,20 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from boolbert.boolean import OPERATORS, multi_hot
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval.neighbours import check_k
+from boolbert.retrieval.ranking import check_k
 
 from .reading import CUT, QueryReading, Span, per_word
-from .searcher import Answer, BoolSearcher, Hit, token_words
+from .searcher import Answer, BoolSearcher, Hit
+
+if TYPE_CHECKING:
+    import torch
 
 DEPTH = 100  # how far down the other ranking a document is looked for
 
@@ -190,11 +192,7 @@ def explain(
         plain, plain_name = baseline.search(query, depth), str(baseline.model.name)
     plain = _with_marks(plain, searcher, reading)
 
-    given: dict[str, Any] = {"operators": torch.tensor([multi_hot(reading.operators)])}
-    if reading.not_scope is not None:
-        given["not_scope"] = torch.tensor([reading.not_scope])
-    with torch.inference_mode():
-        output = bert(**searcher.features(query), **given, output_scopes=True, output_biases=True)
+    output = _layers(searcher, reading)
     return Explanation(
         reading=reading,
         trained=searcher.model.trained,
@@ -206,6 +204,20 @@ def explain(
         after=_compared(answer, plain, k),
         plain_name=plain_name,
     )
+
+
+def _layers(searcher: BoolSearcher, reading: QueryReading) -> Any:
+    """What the model's layers do with a query as it was read."""
+    import torch
+
+    bert: Any = searcher.model.bert
+    queries: Any = searcher.queries
+    given: dict[str, Any] = {"input_ids": queries.tokens(reading.query).ids, "operators": multi_hot(reading.operators)}
+    if reading.not_scope is not None:
+        given["not_scope"] = reading.not_scope
+    tensors = {name: torch.tensor([values], device=bert.device) for name, values in given.items()}
+    with torch.inference_mode():
+        return bert(**tensors, output_scopes=True, output_biases=True)
 
 
 def _compared(answer: Answer, other: Answer, k: int) -> list[Change]:
@@ -226,6 +238,8 @@ def _strength(bert: Any, output: Any, not_weight: float | None) -> float | None:
         return None
     if not_weight is not None:
         return not_weight
+    import torch
+
     parts = (output.wanted_embedding.float(), output.excluded_embedding.float())
     with torch.inference_mode():
         return float(bert.composer.searched_weight(*(torch.nn.functional.normalize(part, dim=-1) for part in parts)))
@@ -240,10 +254,13 @@ def _penalty(output: Any, searcher: BoolSearcher, not_weight: float | None) -> t
 
 
 def _attention(bert: Any, output: Any, searcher: BoolSearcher, reading: QueryReading) -> list[OperatorAttention]:
-    words = list(reading.words)
-    tokens = token_words(searcher, reading.query, words, output.cue_logits.shape[-1])
+    import torch
 
-    def on_words(values: torch.Tensor, **options: Any) -> npt.NDArray[np.float64]:  # (E, L) -> (E, W)
+    words = list(reading.words)
+    queries: Any = searcher.queries
+    tokens = queries.token_words(queries.tokens(reading.query), words)
+
+    def on_words(values: "torch.Tensor", **options: Any) -> npt.NDArray[np.float64]:  # (E, L) -> (E, W)
         return per_word(values.double().cpu().numpy(), tokens, len(words), **options)
 
     scopes = torch.stack([layer[0].float() for layer in output.scopes])  # (layers, E, heads, L)

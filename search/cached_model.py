@@ -1,0 +1,167 @@
+"""Models whose query side is cached as an ONNX file, so that `boolbert search` answers at once.
+
+To import torch, transformers and sentence-transformers and to open a model takes seconds, a query a few hundredths of
+one. A cached file is used only while the model's files, this package's and the libraries' versions are those that it
+was made with, if its SHA-256 is the recorded one, and from a folder that is the user's alone.
+"""
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import shutil
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boolbert.core.errors import BoolBertError
+from boolbert.core.files import cache_root, write_bytes, write_json
+from boolbert.retrieval.encoders import encoder_parts
+from boolbert.retrieval.index import document_encoder_of
+from boolbert.retrieval.models import READING_FILE, SearchModel, bool_bert, load_model, newest_run, note_on, run_note
+
+from .query_encoder import QueryEncoder, open_graph
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+GRAPH, TOKENIZER, SETTINGS = "query.onnx", "tokenizer.json", "settings.json"
+CACHED_MODELS = 4  # at most: a graph is as large as its model
+
+
+@dataclass(frozen=True)
+class CachedModel:
+    """A `SearchModel` that is opened only if more than its query side is asked for."""
+
+    name: str | None
+    note: str
+    trained: bool
+    document_encoder: str  # its fingerprint, by which an index knows it
+    queries: QueryEncoder
+
+    @cached_property
+    def encoder(self) -> "SentenceTransformer":
+        return load_model(self.name, device="cpu").encoder
+
+    @property
+    def bert(self) -> Any | None:
+        return bool_bert(self.encoder)
+
+
+def cached_model(name: str | None) -> CachedModel | None:
+    """The cached model of a folder; without a name that of the newest run, else the default one. None: not cached."""
+    note = None
+    if name is not None:
+        if not Path(name).is_dir():
+            return None
+        note = note_on(name, is_boolean=True)
+    elif (run := newest_run()) is not None:
+        name, note = str(run.folder), run_note(run)
+    try:
+        return _read(name, note)
+    except Exception:  # whatever is wrong with a cache, the model itself can be opened, or says what is wrong
+        return None
+
+
+def cache_model(model: SearchModel) -> None:
+    """Export a model's query side for `cached_model`, where that can be done."""
+    from .export import checked_encoder, export_graph, tokenizer_of
+
+    if model.bert is None or model.path is None or model.bert.device.type != "cpu":
+        return
+    # No room, no permission, no ONNX Runtime: without the file a search takes longer, that is all.
+    with suppress(Exception):
+        folder = _folder(model.path if model.name is not None else None)
+        _make_private(folder)
+        graph, tokenizer = export_graph(model.encoder), tokenizer_of(model.encoder).encode()
+        queries = checked_encoder(graph, model.encoder)
+        write_bytes(folder / GRAPH, graph)
+        write_bytes(folder / TOKENIZER, tokenizer)
+        path = Path(model.path).resolve()
+        settings = {
+            "path": str(path),
+            "fingerprint": _fingerprint(path),
+            "sha256": {GRAPH: _sha256(graph), TOKENIZER: _sha256(tokenizer)},
+            "note": model.note,
+            "trained": model.trained,
+            "document_encoder": document_encoder_of(model),
+            "prompt": queries.prompt,
+            "is_cosine": queries.is_cosine,
+            "can_exclude": queries.can_exclude,
+        }
+        write_json(folder / SETTINGS, settings)
+        _delete_oldest(folder.parent)
+
+
+def _read(name: str | None, note: str | None) -> CachedModel:
+    folder = _folder(name)
+    _check_private(folder)
+    settings = json.loads(_own_bytes(folder / SETTINGS))
+    path = Path(settings["path"])
+    if (name is not None and path != Path(name).resolve()) or settings["fingerprint"] != _fingerprint(path):
+        raise BoolBertError(f"{folder}: was made from another model, or by other versions")
+    graph, tokenizer = (_own_bytes(folder / file, settings["sha256"][file]) for file in (GRAPH, TOKENIZER))
+    about = (settings[field] for field in ("prompt", "is_cosine", "can_exclude"))
+    queries = QueryEncoder(open_graph(graph), tokenizer.decode(), *about)
+    return CachedModel(name, note or settings["note"], settings["trained"], settings["document_encoder"], queries)
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder that is the user's alone, empty or as an earlier call left it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileNotFoundError):
+        try:
+            _check_private(folder)
+        except BoolBertError:
+            shutil.rmtree(folder)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    _check_private(folder)
+    (folder / SETTINGS).unlink(missing_ok=True)
+
+
+def _check_private(folder: Path) -> None:
+    """Raise unless a folder belongs to this user and nobody else may look into it."""
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
+        raise BoolBertError(f"{folder}: is not a folder of this user alone")
+
+
+def _own_bytes(path: Path, sha256: str | None = None) -> bytes:
+    """A file's content; raises where the file is another user's or has another hash."""
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+        content = file.read()
+        if os.fstat(file.fileno()).st_uid != os.getuid():
+            raise BoolBertError(f"{path}: belongs to another user")
+    if sha256 is not None and _sha256(content) != sha256:
+        raise BoolBertError(f"{path}: was changed after it was written")
+    return content
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _delete_oldest(root: Path) -> None:
+    folders = sorted(root.iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
+    for folder in folders[:-CACHED_MODELS]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _folder(name: str | None) -> Path:
+    """Where a model's files are cached; None is the default model."""
+    key = "" if name is None else str(Path(name).resolve())
+    return cache_root() / "exported" / _sha256(key.encode())[:16]
+
+
+def _fingerprint(folder: Path) -> str:
+    """Changes with any file of the model, with this package's that compute, and with the libraries' versions."""
+    package = Path(__file__).parent.parent
+    files = [*sorted(package.glob("*_boolbert.py")), *sorted(Path(__file__).parent.glob("*.py")), READING_FILE]
+    for part in encoder_parts(folder):
+        files += sorted(file for file in part.iterdir() if file.suffix in (".json", ".txt", ".model", ".safetensors"))
+    stamps = [[str(file), (status := file.stat()).st_size, status.st_mtime_ns] for file in files]
+    versions = [importlib.metadata.version(name) for name in ("torch", "transformers", "tokenizers", "onnxruntime")]
+    return _sha256(json.dumps([stamps, versions]).encode())

@@ -1,0 +1,229 @@
+"""The documents of an index or a vector store that are best for a query's vectors, or for its words as well."""
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.index import Index
+
+from .query_encoder import QueryVectors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boolbert.retrieval.hybrid import WordSearch
+    from boolbert.retrieval.stores import FileStore, StoreHit, VectorStore
+    from boolbert.retrieval.stores.file_store import Snapshot
+
+DEEPEST = 16_384  # documents of a store that are looked through; Milvus gives no more
+LEAST_DEPTH = 64  # documents that a store is asked for at first where something is excluded
+BLOCK = 8192  # documents that numpy compares at once
+
+
+class Candidate(NamedTuple):
+    """A document as the index or store has found it."""
+
+    score: float
+    row: int | None
+    id: str | None
+    title: str
+    text: str
+    vector: npt.NDArray[np.float32]
+    reasons: tuple[Any, ...] = ()  # `weighing.Reason`s, where the index has evidence
+
+
+class DocumentSearch:
+    """An index or a store, and how it is asked.
+
+    device: where torch ranks the documents of an index; None: numpy does, which takes longer for many queries and is
+    imported in a tenth of torch's time.
+    """
+
+    def __init__(self, index: "Index | VectorStore", device: Any):
+        self.index, self.device = index, device
+        self._words_of_store: tuple[Snapshot, WordSearch] | None = None  # BM25, and the state of the store it knows
+
+    def find(
+        self,
+        parts: QueryVectors,
+        k: int,
+        exclude_above: float | None = None,
+        where: str | None = None,
+        words: str | None = None,
+    ) -> list[Candidate]:
+        """The k best documents that pass the filter and are not too near to what is excluded; `words`: BM25's too."""
+        index = self.index
+        if not isinstance(index, Index) or where is not None:
+            store = self._filterable if isinstance(index, Index) else index
+            if words is not None:
+                return self._fused_in_store(store, parts, k, exclude_above, where, words)
+            return [
+                Candidate(score, None, hit.record.id, hit.record.title, hit.record.text, hit.vector)
+                for score, hit in best_in_store(store, parts, k, exclude_above, where)
+            ]
+        ranked = (
+            self.rank(index, parts, k, exclude_above)
+            if words is None
+            else self._fused(index, parts, k, exclude_above, words)
+        )
+        return [
+            Candidate(score, row, None, document.title, document.text, _vector(index.vectors, row))
+            for score, row, document in zip(*ranked, index.at(ranked[1]), strict=True)
+        ]
+
+    def rank(
+        self, index: Index, parts: QueryVectors, k: int, exclude_above: float | None = None
+    ) -> tuple[list[float], list[int]]:
+        """The scores and rows of the k best documents, without those that are too near to what is excluded."""
+        if self.device is None:
+            return _ranked_by_numpy(index, parts, k, exclude_above)
+        import torch
+
+        from boolbert.retrieval.neighbours import best_of, block_size, check_shapes, dot_products, top_k
+
+        device = torch.device(self.device)
+        vectors = index.vectors.on(device)
+        if exclude_above is None or parts.excluded is None:
+            asked = parts.asked[None]
+            is_cpu = device.type == "cpu"
+            scores, rows = index.prefilter.top_k(asked, k) if is_cpu else top_k(asked, vectors, k, device=device)
+            return scores[0].tolist(), rows[0].tolist()
+        check_shapes(parts.asked[None], vectors, k)
+        wanted, unwanted = (torch.from_numpy(part[None]).to(device) for part in (parts.asked, parts.excluded))
+        score, excluded = dot_products(wanted, vectors), dot_products(unwanted, vectors)
+
+        def allowed(start: int, end: int) -> torch.Tensor:
+            return score(start, end).masked_fill(excluded(start, end) > exclude_above, -math.inf)
+
+        scores, rows = best_of(allowed, len(index), k, block=block_size(wanted, vectors))
+        kept = np.isfinite(scores[0])
+        return scores[0][kept].tolist(), rows[0][kept].tolist()
+
+    def allowed(self, where: str) -> npt.NDArray[np.bool_]:
+        """Which documents of the index pass a filter."""
+        from boolbert.retrieval.stores.where import fitted_filter
+
+        now = self._filterable.snapshot()
+        return now.allowed(fitted_filter(where, now.about.fields))
+
+    def rows(self, index: Index, parts: QueryVectors, k: int, where: str | None) -> list[int]:
+        """The rows of the k best documents that pass the filter."""
+        if where is None:
+            return self.rank(index, parts, k)[1]
+        now = self._filterable.snapshot()
+        return [now.rows[hit.record.id] for _, hit in best_in_store(self._filterable, parts, k, None, where)]
+
+    @cached_property
+    def _filterable(self) -> "FileStore":
+        """The index as a store, which knows the documents' fields."""
+        from boolbert.retrieval.stores import FileStore
+
+        assert isinstance(self.index, Index)
+        return FileStore(self.index.folder)
+
+    @cached_property
+    def _word_search(self) -> "WordSearch":
+        """BM25 over the index's documents, made when it is first asked."""
+        from boolbert.retrieval.hybrid import WordSearch
+
+        assert isinstance(self.index, Index)
+        return WordSearch([document.text for document in self.index.documents()], "none")
+
+    def _fused(
+        self, index: Index, parts: QueryVectors, k: int, exclude_above: float | None, words: str
+    ) -> tuple[list[float], list[int]]:
+        """The k best documents of the vectors' and the words' rankings together."""
+        from boolbert.retrieval.hybrid import DEPTH
+
+        depth = min(max(k, DEPTH), len(index))
+        holding = [int(row) for row in self._word_search.top_k([words], depth)[0] if row >= 0]
+        _, close = self.rank(index, parts, depth, exclude_above)
+        return _fused_rows(close, far_enough(holding, index.vectors, parts, exclude_above), k)
+
+    def _fused_in_store(
+        self,
+        store: "VectorStore",
+        parts: QueryVectors,
+        k: int,
+        exclude_above: float | None,
+        where: str | None,
+        words: str,
+    ) -> list[Candidate]:
+        """The same in a folder that documents were added to or removed from, or with a filter."""
+        from boolbert.retrieval.hybrid import DEPTH, WordSearch
+        from boolbert.retrieval.stores import FileStore
+        from boolbert.retrieval.stores.where import fitted_filter
+
+        if not isinstance(store, FileStore):
+            raise RetrievalError(f"{store.name}: hybrid search needs a folder, since BM25 reads all of its documents")
+        now = store.snapshot()
+        if self._words_of_store is None or self._words_of_store[0] is not now:
+            texts = [document.text for segment in now.segments for document in segment.index.documents()]
+            self._words_of_store = (now, WordSearch(texts, "none"))
+        allowed = now.allowed(fitted_filter(where, now.about.fields))
+        depth = min(max(k, DEPTH), len(now))
+        found = best_in_store(store, parts, depth, exclude_above, where)
+        close = [now.rows[hit.record.id] for _, hit in found if hit.record.id in now.rows]
+        ranked = self._words_of_store[1].top_k([words], len(now))[0].tolist()
+        holding = far_enough([row for row in ranked if row >= 0 and allowed[row]][:depth], now, parts, exclude_above)
+        candidates = []
+        for score, row in zip(*_fused_rows(close, holding, k), strict=True):
+            segment, inside = now.at(row)
+            record = segment.record(inside)
+            candidates.append(Candidate(score, None, record.id, record.title, record.text, _vector(now, row)))
+        return candidates
+
+
+def best_in_store(
+    store: "VectorStore", parts: QueryVectors, k: int, exclude_above: float | None, where: str | None
+) -> "list[tuple[float, StoreHit]]":
+    """The k best documents of a store, which knows nothing of what is excluded, with their scores."""
+    from boolbert.retrieval.penalty import ask_deeper
+
+    def look(_: "Sequence[int]", depth: int) -> "list[tuple[list[StoreHit], list[float], float | None]]":
+        found = store.search(parts.fetched_by[None], depth, where)[0]
+        vectors = np.array([hit.vector for hit in found], dtype=np.float32).reshape(len(found), parts.wanted.shape[-1])
+        is_near = parts.is_near_excluded(vectors, exclude_above)
+        scores = parts.scores(vectors) if parts.rows is not None and found else [hit.score for hit in found]
+        kept = [(hit, float(score)) for hit, score, near in zip(found, scores, is_near, strict=True) if not near]
+        bound = None if len(found) < depth else found[-1].score
+        return [([hit for hit, _ in kept], [score for _, score in kept], bound)]
+
+    depth = k if parts.excluded is None else max(k, min(max(4 * k, LEAST_DEPTH), DEEPEST))
+    return ask_deeper(look, 1, k, depth, DEEPEST)[0]
+
+
+def _ranked_by_numpy(
+    index: Index, parts: QueryVectors, k: int, exclude_above: float | None
+) -> tuple[list[float], list[int]]:
+    scores = np.empty(len(index), np.float32)
+    for start in range(0, len(index), BLOCK):
+        block = index.vectors[start : start + BLOCK].astype(np.float32, copy=False)
+        near = parts.is_near_excluded(block, exclude_above)
+        scores[start : start + BLOCK] = np.where(near, -np.inf, parts.scores(block))
+    if np.isnan(scores).any():
+        raise RetrievalError(f"{index.folder}: its vectors hold NaN; index again")
+    best = np.argsort(-scores, kind="stable")[:k]  # ties by the lower row
+    best = best[scores[best] > -np.inf]
+    return scores[best].tolist(), best.tolist()
+
+
+def _fused_rows(close: list[int], holding: list[int], k: int) -> tuple[list[float], list[int]]:
+    """The scores and rows of the k best documents of two rankings."""
+    from boolbert.retrieval.hybrid import fuse_scored
+
+    scores, rows = fuse_scored([[close], [holding]], k)
+    return scores[0][rows[0] >= 0].tolist(), rows[0][rows[0] >= 0].tolist()
+
+
+def far_enough(rows: list[int], vectors: Any, parts: QueryVectors, exclude_above: float | None) -> list[int]:
+    """The rows that are not too near to what is excluded."""
+    return [row for row in rows if not parts.is_near_excluded(_vector(vectors, row)[None], exclude_above)[0]]
+
+
+def _vector(vectors: Any, row: int) -> npt.NDArray[np.float32]:
+    return vectors[row : row + 1][0].astype(np.float32)

@@ -1,0 +1,279 @@
+"""Export a run's query encoder to ONNX, and measure what was lost.
+
+    boolbert export RUN_DIR --output query.onnx          # checked against torch
+    boolbert export RUN_DIR --output query.onnx --int8   # and query.int8.onnx, with its loss of quality
+
+Inputs: input_ids and attention_mask (batch, length); operators (batch, 3) of 0/1 for and, or, not; not_scope (batch,
+length) of 0/1, the tokens that NOT excludes, if the model has a scope reader; not_weight (batch,), the strength of
+exclusion. -1 in operators and not_scope, and NaN in not_weight, leave the decision to the model.
+
+Outputs: sentence_embedding (batch, size); query_vectors (batch, 1 + branches, size), it and one for each alternative of
+OR; query_mask, which of them exist; wanted_embedding and excluded_embedding (batch, size); cue_logits, operators_on and
+scope, how the query was read. With a penalty also penalty (batch, 2) and penalised_query (batch, 2 + branches,
+size + 1): a document d of length 1 scores the largest product of [d; 1] with all rows but the last, less its product
+with the last where that is positive.
+"""
+
+import argparse
+import logging
+import math
+import tempfile
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+
+from boolbert.boolean import OPERATORS
+from boolbert.core.errors import BoolBertError, RetrievalError, first_line, run_script
+from boolbert.core.files import write_bytes
+from boolbert.data import Quest
+from boolbert.retrieval.models import SearchModel, bool_bert, is_cosine, load_encoder, prompt_of, side_modules, twin_of
+from boolbert.retrieval.neighbours import top_k
+from boolbert.retrieval.penalty import penalised_query
+from boolbert.retrieval.ranking import r_precision, recall_at_k
+
+from .query_encoder import INPUTS, MODEL_DECIDES, Arrays, EncodedQuery, QueryEncoder, Run, open_graph
+
+# As the model names them; "operators" is an input too.
+OUTPUTS = (
+    *("sentence_embedding", "query_vectors", "query_mask", "wanted_embedding", "excluded_embedding"),
+    *("cue_logits", "operators", "scope"),
+)
+LONG = ("input_ids", "attention_mask", "not_scope")  # inputs with a value for each token
+ONNX_VERSION = 18
+# Asked of an exported encoder before it is used; the last is longer than any model reads.
+CHECKED = ("islands", "films set in Vietnam but not about war", "a or b", "no films about war" + " or books" * 600)
+TOLERANCE = 1e-5  # for vectors of length 1
+
+
+class QuerySide(nn.Module):
+    """A model's query side as one function of tensors, `INPUTS` to the outputs by name."""
+
+    def __init__(self, encoder: SentenceTransformer):
+        super().__init__()
+        self.encoder = encoder
+        bert: Any = bool_bert(encoder)
+        if bert is None:
+            raise BoolBertError("the query encoder of this model is not a Bool-BERT: there are no operators to export")
+        self.has_reader, self.is_cosine = bert.scope_reader is not None, is_cosine(encoder)
+
+    def forward(
+        self, ids: Tensor, mask: Tensor, operators: Tensor, not_scope: Tensor, not_weight: Tensor
+    ) -> dict[str, Tensor]:
+        features = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "token_type_ids": torch.zeros_like(ids),
+            "operators": operators,
+            "not_weight": not_weight,
+            "task": "query",
+        }
+        if self.has_reader:
+            features["not_scope"] = not_scope
+        found = self.encoder(features, task="query")
+        outputs = {name: found[name] for name in OUTPUTS if name in found}
+        outputs["operators_on"] = outputs.pop("operators")
+        if "penalty" in found and self.is_cosine:
+            outputs["penalty"] = found["penalty"]
+            parts = (found[name] for name in ("search_vectors", "excluded_embedding", "penalty"))
+            outputs["penalised_query"] = penalised_query(*parts)
+        return outputs
+
+
+def torch_encoder(encoder: SentenceTransformer) -> QueryEncoder:
+    """A model's query side, computed by torch."""
+    side = QuerySide(encoder)
+
+    @torch.inference_mode()
+    def run(inputs: Arrays) -> Arrays:
+        if encoder.training:
+            encoder.eval()
+        outputs = side(*(torch.from_numpy(inputs[name]).to(encoder.device) for name in INPUTS))
+        return {name: _as_array(value) for name, value in outputs.items()}
+
+    return _with_tokenizer(run, encoder)
+
+
+def exported_encoder(model: SearchModel) -> QueryEncoder:
+    """The same by ONNX Runtime, after it was exported and checked."""
+    name, bert = model.name or "the default encoder", model.bert
+    if bert is None:
+        raise RetrievalError(f"onnx cannot be given: the query encoder of {name} is no Bool-BERT")
+    if bert.device.type != "cpu":
+        raise RetrievalError(f'onnx cannot be given: the model is on {bert.device}; open it with device="cpu"')
+    if bert.dtype != torch.float32:
+        raise RetrievalError(f"onnx cannot be given: {name} is in {bert.dtype}; it has to be in torch.float32")
+    try:
+        return checked_encoder(export_graph(model.encoder), model.encoder)
+    except BoolBertError as error:
+        raise RetrievalError(f"{name}: {error}") from None
+
+
+def checked_encoder(graph: bytes, encoder: SentenceTransformer) -> QueryEncoder:
+    """An exported graph of this model; raises where it computes anything else than torch."""
+    expected = torch_encoder(encoder)
+    try:
+        found = _with_tokenizer(open_graph(graph), encoder)
+        is_right = all(_agree(found, expected, query) for query in CHECKED)
+    except Exception as error:  # of the runtime, which has many kinds
+        raise RetrievalError(f"cannot be run by ONNX Runtime: {first_line(error)}") from error
+    if not is_right:
+        raise RetrievalError("ONNX Runtime computes other vectors than torch; go without onnx")
+    return found
+
+
+def export_graph(encoder: SentenceTransformer) -> bytes:
+    """A model's query side as an ONNX graph for any number of queries of any length."""
+    for package in ("onnx", "onnxruntime"):  # before an export that nothing could open
+        if find_spec(package) is None:
+            raise RetrievalError(f"cannot be exported to ONNX: {package} is not installed")
+    side = QuerySide(twin_of(encoder)).eval()
+    composer: Any = bool_bert(side.encoder).composer  # type: ignore[union-attr]
+    composer.excludes = torch.tensor(composer.excludes)  # a traced tensor cannot be combined with a bool
+    ids = torch.ones(2, 7, dtype=torch.long)
+    decided = (torch.full((2, len(OPERATORS)), MODEL_DECIDES), torch.full_like(ids, MODEL_DECIDES))
+    example = (ids, torch.ones_like(ids), *decided, torch.full((2,), math.nan))
+    try:
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            file = Path(folder, "query.onnx")
+            # The newer exporter, which reads the program and not a trace of it, takes twenty times as long.
+            torch.onnx.export(
+                side,
+                example,
+                file,
+                opset_version=ONNX_VERSION,
+                dynamo=False,
+                input_names=list(INPUTS),
+                output_names=list(side(*example)),
+                dynamic_axes={name: {0: "batch"} | ({1: "length"} if name in LONG else {}) for name in INPUTS},
+            )
+            return file.read_bytes()
+    except Exception as error:  # of the exporter, which has many kinds
+        raise RetrievalError(f"cannot be exported to ONNX: {first_line(error)}") from error
+
+
+def tokenizer_of(encoder: SentenceTransformer) -> str:
+    """The tokenizer of a model's queries, cut at its length, as a tokenizer.json holds it."""
+    from tokenizers import Tokenizer
+
+    first = side_modules(encoder, "query")[0]
+    tokenizer = Tokenizer.from_str(first.tokenizer.backend_tokenizer.to_str())
+    tokenizer.no_padding()
+    length = getattr(first, "query_length", None) or first.max_seq_length
+    tokenizer.enable_truncation(length, direction=first.tokenizer.truncation_side)
+    return tokenizer.to_str()
+
+
+def _with_tokenizer(run: Run, encoder: SentenceTransformer) -> QueryEncoder:
+    can_exclude = bool_bert(encoder).config.exclusion != "none"  # type: ignore[union-attr]
+    prompt = prompt_of(encoder, "query") or ""
+    return QueryEncoder(run, tokenizer_of(encoder), prompt, is_cosine(encoder), can_exclude)
+
+
+def _as_array(values: Tensor) -> Any:
+    return (values.float() if values.is_floating_point() else values).cpu().numpy()
+
+
+def _agree(found: QueryEncoder, expected: QueryEncoder, query: str) -> bool:
+    """Whether two encoders read and encode a query alike, left to the model and told what to do."""
+    tokens = expected.tokens(query)
+    told: dict[str, Any] = {"operators": [1, 1, 1]}
+    if expected.can_exclude:
+        told["not_scope"] = [int(place % 3 == 1) for place in range(len(tokens.ids))]
+    cases = ({}, told, {**told, "not_weight": 0.5})
+    return all(_are_near(found.encode(tokens, **case), expected.encode(tokens, **case)) for case in cases)
+
+
+def _are_near(found: EncodedQuery, expected: EncodedQuery) -> bool:
+    """Whether two results differ by rounding alone."""
+    for ours, theirs in zip((*found[:3], *found.vectors), (*expected[:3], *expected.vectors), strict=True):
+        if ours is None or theirs is None:
+            if ours is not theirs:
+                return False
+            continue
+        one, other = np.asarray(ours), np.asarray(theirs)
+        largest = max(1.0, float(np.abs(other).max(initial=0.0)))
+        if one.shape != other.shape or not np.allclose(one, other, atol=TOLERANCE * largest):
+            return False
+    return True
+
+
+def quantize(file: str | Path, target: str | Path) -> None:
+    """Write a copy with embeddings and matrix products in int8, the activations quantised on the way."""
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    logger = logging.getLogger()
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # it recommends a preprocessing that gains nothing here
+    try:
+        # A scale for each output channel: with one for the whole matrix the vectors lose several times as much.
+        kinds = ["MatMul", "Gemm", "Gather"]
+        graph = onnx.load(str(file))
+        quantize_dynamic(graph, str(target), weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=kinds)
+    finally:
+        logger.setLevel(level)
+
+
+def measure(model: SentenceTransformer, file: str | Path) -> dict[str, float]:
+    """The file against torch on the dev split of the embedded countries: its vectors, and what they find."""
+    quest = Quest(progress=False)
+    asked = quest.queries("dev")
+    queries, linked = [query.query for query in asked], quest.gold(asked)
+    gold = [linked[index] for index in range(len(asked))]
+    documents = model.encode_document([document.text for document in quest.corpus])
+    expected = model.encode_query(queries)
+    exported = _with_tokenizer(open_graph(Path(file).read_bytes()), model)
+    found = np.stack([exported.encode(exported.tokens(query)).vectors.vectors[0] for query in queries])
+    norms = np.linalg.norm(expected, axis=1) * np.linalg.norm(found, axis=1)
+    cosines = (expected * found).sum(axis=1) / norms
+    report = {
+        "queries": len(queries),
+        "largest difference": float(np.abs(expected - found).max()),
+        "lowest cosine": float(cosines.min()),
+        "mean cosine": float(cosines.mean()),
+    }
+    for name, vectors in (("torch", expected), ("onnx", found)):
+        _, rows = top_k(vectors, documents, k=len(documents))
+        report[f"R-precision, {name}"] = float(np.nanmean(r_precision(rows, gold)))
+        report[f"Recall@20, {name}"] = float(np.nanmean(recall_at_k(rows, gold, 20)))
+    return report
+
+
+def show(file: Path, report: dict[str, float]) -> None:
+    print(f"{file}: {file.stat().st_size / 2**20:.1f} MiB, on {report['queries']} queries of the embedded countries:")
+    print(f"  largest difference {report['largest difference']:.1e}, ", end="")
+    print(f"cosine {report['mean cosine']:.4f} on average, {report['lowest cosine']:.4f} at worst")
+    for metric in ("R-precision", "Recall@20"):
+        before, after = report[f"{metric}, torch"], report[f"{metric}, onnx"]
+        print(f"  {metric}: {before:.4f} with torch, {after:.4f} with this file ({after - before:+.4f})")
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="boolbert export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run_dir", help="a folder written by training or by save_dual_encoder")
+    parser.add_argument("--output", type=Path, required=True, help="the ONNX file to write")
+    parser.add_argument("--int8", action="store_true", help="also write an int8 copy, with .int8 before its suffix")
+    args = parser.parse_args(words)
+    model = load_encoder(args.run_dir, device="cpu", quiet=True)
+    graph = export_graph(model)
+    checked_encoder(graph, model)
+    write_bytes(args.output, graph)
+    show(args.output, measure(model, args.output))
+    if args.int8:
+        target = args.output.with_suffix(f".int8{args.output.suffix}")
+        quantize(args.output, target)
+        show(target, measure(model, target))
+
+
+if __name__ == "__main__":
+    run_script(main)

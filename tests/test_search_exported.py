@@ -1,0 +1,456 @@
+"""An exported query encoder, opened here or from the cache, answers as its model does, or is not used."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from search_fixtures import OPTIONS, QUERIES, write_baseline, write_documents, write_run
+
+from boolbert.cli import commands, main
+from boolbert.core.errors import BoolBertError, RetrievalError
+from boolbert.search import BoolSearcher, build_index, cached_model, explain, export, load_model
+from boolbert.search.cached_model import CACHED_MODELS, GRAPH, SETTINGS, TOKENIZER, CachedModel, cache_model
+from boolbert.search.query_encoder import INPUTS
+from boolbert.search.reading import words_of
+from boolbert.search.searcher import cached_searcher
+
+# With every part, and with as few as there can be.
+KINDS = {
+    "whole": {"penalty": 0.5, "branches": 2, "scope_reader_layers": 2},
+    "bare": {"exclusion": "none", "branches": 0, "scope_reader_size": 0},
+}
+MADE = {}
+whole_only = pytest.mark.parametrize("kind", ["whole"])
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def work(kind, tmp_path_factory, lively, tiny_config, tokenizer, monkeypatch):
+    """A folder with a model, its index and its cache. It is made once, because an export takes a second, and has the
+    same name for each test, since what is cached belongs to a path; the files' times are copied with them."""
+    work, made = (tmp_path_factory.getbasetemp() / f"{name}-{kind}" for name in ("exported", "made"))
+    monkeypatch.setenv("BOOLBERT_CACHE", str(work / "cache"))
+    if kind not in MADE:
+        small = {"num_hidden_layers": 1, "boolean_layers": [0]}
+        write_run(work / "run", lively, tiny_config, tokenizer, **small, **KINDS[kind])
+        model = load_model(str(work / "run"), device="cpu")
+        index = build_index(write_documents(work / "documents.jsonl"), work / "index", model, progress=False)
+        graph = export.export_graph(model.encoder)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(export, "export_graph", lambda encoder: graph)
+            MADE[kind] = BoolSearcher(model, index), BoolSearcher(model, index, onnx=True), graph
+            cache_model(model)
+        shutil.copytree(work, made)
+    shutil.rmtree(work)
+    return shutil.copytree(made, work)
+
+
+@pytest.fixture
+def searchers(work, kind):
+    """The model's searcher and ONNX Runtime's."""
+    return MADE[kind][:2]
+
+
+@pytest.fixture
+def quick_export(searchers, kind, monkeypatch):
+    """The same without an export: its result is stored."""
+    monkeypatch.setattr(export, "export_graph", lambda encoder: MADE[kind][2])
+    return searchers
+
+
+def from_cache(work, **changes):
+    given = {"name": str(work / "run"), "index": str(work / "index"), "device": None, **changes}
+    return cached_searcher(**given)
+
+
+def cached(work):
+    return next((work / "cache/exported").iterdir())
+
+
+def compare(found, expected):
+    assert found.reading == expected.reading
+    assert [hit.row for hit in found] == [hit.row for hit in expected]
+    for name in ("score", "wanted", "excluded"):
+        ours, theirs = ([getattr(hit, name) for hit in answer] for answer in (found, expected))
+        assert ours == theirs if None in ours else ours == pytest.approx(theirs, abs=1e-5)
+
+
+def test_the_same_answers(work, searchers, kind):
+    plain, exported = searchers
+    stored = from_cache(work)
+    assert (stored.model.name, stored.model.note) == (plain.model.name, plain.model.note)
+    for query in QUERIES:
+        for given in (*OPTIONS, {"hybrid": True}, {"evidence": False}, {"exclude_above": 0.2}):
+            if kind == "bare" and "excluded" in given:
+                continue
+            expected = plain.search(query, k=3, **given)
+            for searcher in (exported, stored):
+                compare(searcher.search(query, k=3, **given), expected)
+    assert kind == "bare" or any(plain.read(query).excluded for query in QUERIES)
+
+
+@whole_only
+def test_it_is_asked_and_not_the_model(work, searchers, monkeypatch):
+    plain, exported = searchers
+    expected = plain.search(QUERIES[0], k=3)
+
+    def refuse(*_, **__):
+        raise AssertionError("the model was asked")
+
+    monkeypatch.setattr(type(plain.model.bert), "forward", refuse)
+    with pytest.raises(AssertionError, match="the model was asked"):
+        plain.search(QUERIES[0], k=3)
+    for searcher in (exported, from_cache(work)):
+        compare(searcher.search(QUERIES[0], k=3), expected)
+
+
+def test_queries_of_several_lengths_at_once(searchers):
+    plain, exported = searchers
+    tokens = [plain.queries.tokens(query).ids for query in QUERIES]
+    length = max(map(len, tokens))
+    ids = np.array([row + [0] * (length - len(row)) for row in tokens])
+    mask = np.array([[1] * len(row) + [0] * (length - len(row)) for row in tokens])
+    decided = (np.full((len(ids), 3), -1), np.full_like(ids, -1), np.full(len(ids), np.nan, np.float32))
+    inputs = dict(zip(INPUTS, (ids, mask, *decided), strict=True))
+    found, expected = exported.queries.run(inputs), plain.queries.run(inputs)
+    assert set(found) == set(expected)
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, atol=1e-4 if name == "cue_logits" else 1e-5)
+    vectors = plain.model.encoder.encode_query(QUERIES)
+    np.testing.assert_allclose(found["sentence_embedding"], vectors, atol=1e-5)
+
+
+@whole_only
+def test_explained_alike(work, searchers):
+    plain, *others = (explain(one, QUERIES[0], 3).as_json() for one in (*searchers, from_cache(work)))
+    for explanation in (plain, *others):
+        for hit in explanation["results"]:
+            hit.update({name: round(value, 4) for name, value in hit.items() if isinstance(value, float)})
+    for other in others:
+        assert (other["results"], other["words"]) == (plain["results"], plain["words"])
+
+
+@whole_only
+def test_several_threads(searchers):
+    plain, exported = searchers
+    expected = {query: [hit.row for hit in plain.search(query, k=3)] for query in QUERIES}
+    wrong = []
+
+    def ask(query):
+        for _ in range(5):
+            if [hit.row for hit in exported.search(query, k=3)] != expected[query]:
+                wrong.append(query)
+
+    threads = [threading.Thread(target=ask, args=(query,)) for query in QUERIES]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_long_queries_lose_the_end_that_the_tokenizer_says(tmp_path, lively, tiny_config, tokenizer, side):
+    small = {"num_hidden_layers": 1, "boolean_layers": [0], "scope_reader_layers": 1, "penalty": 0.5}
+    write_run(tmp_path / "run", lively, tiny_config, tokenizer, **small)
+    file = tmp_path / "run/tokenizer_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "truncation_side": side}))
+    model = load_model(str(tmp_path / "run"), device="cpu")
+    queries = export.torch_encoder(model.encoder)
+    query = "films but not about war " + "books or " * 100 + "films but not about war"
+    tokens, words = queries.tokens(query), words_of(query)
+    expected = model.encoder.preprocess([query], task="query")["input_ids"][0].tolist()
+    assert tokens.ids == expected
+    places = [next((number for number, word in enumerate(words) if word[1:3] == span), -1) for span in tokens.spans]
+    last = len(words) - 1
+    assert (places[1], places[-2]) == ((0, len(expected) - 3) if side == "right" else (last - len(expected) + 3, last))
+    assert tokens.is_cut
+    assert not queries.tokens("films").is_cut
+
+
+# ---- what is not used
+
+
+def changed_weights(work, patch):
+    os.utime(work / "run/model.safetensors", ns=(1, 1))
+
+
+def changed_code(work, patch):
+    copy = shutil.copytree(Path(cached_model.__file__).parent, work / "package/search")
+    for file in Path(cached_model.__file__).parent.parent.glob("*_boolbert.py"):
+        shutil.copy2(file, work / "package")
+    patch.setattr(cached_model, "__file__", str(copy / "cached_model.py"))
+
+
+def cut_off(name):
+    def cut(work, patch):
+        path = cached(work) / name
+        path.write_bytes(path.read_bytes()[:-20])
+
+    return cut
+
+
+def another_byte(work, patch):
+    content = bytearray((cached(work) / GRAPH).read_bytes())
+    content[len(content) // 2] ^= 1
+    (cached(work) / GRAPH).write_bytes(content)
+
+
+def open_to_all(work, patch):
+    cached(work).chmod(0o777)
+
+
+def open_to_the_group(work, patch):
+    cached(work).chmod(0o770)
+
+
+def linked_folder(work, patch):
+    cached(work).rename(work / "elsewhere")
+    (work / "cache/exported" / cached_model._folder(str(work / "run")).name).symlink_to(work / "elsewhere")
+
+
+def linked_file(work, patch):
+    (cached(work) / GRAPH).rename(work / GRAPH)
+    (cached(work) / GRAPH).symlink_to(work / GRAPH)
+
+
+def of_another_user(name):
+    def give_away(work, patch):
+        if os.getuid() == 0:
+            os.chown(cached(work) / name, 65534, 65534)
+        else:  # another user asks
+            user = os.getuid()
+            patch.setattr(os, "getuid", lambda: user + 1)
+
+    return give_away
+
+
+def of_another_model(work, patch):
+    settings = json.loads((cached(work) / SETTINGS).read_text())
+    shutil.copytree(work / "run", work / "other")
+    (cached(work) / SETTINGS).write_text(
+        json.dumps({**settings, "path": str(work / "other"), "fingerprint": cached_model._fingerprint(work / "other")})
+    )
+
+
+def weights_elsewhere(work, patch):
+    """A file and hash that belong together, whose weights are read from a file beside it."""
+    import onnx
+
+    file = cached(work) / GRAPH
+    graph = onnx.load(str(file))
+    onnx.save(graph, str(file), save_as_external_data=True, location="weights", size_threshold=0)
+    shutil.copy(cached(work) / "weights", work / "weights")
+    patch.chdir(work)  # where a runtime might look
+    settings = json.loads((cached(work) / SETTINGS).read_text())
+    settings["sha256"][GRAPH] = cached_model._sha256(file.read_bytes())
+    (cached(work) / SETTINGS).write_text(json.dumps(settings))
+
+
+ATTACKS = {
+    "other weights": changed_weights,
+    "other code": changed_code,
+    "half a graph": cut_off(GRAPH),
+    "half a tokenizer": cut_off(TOKENIZER),
+    "half the settings": cut_off(SETTINGS),
+    "another byte": another_byte,
+    "open to all": open_to_all,
+    "open to the group": open_to_the_group,
+    "a linked folder": linked_folder,
+    "a linked file": linked_file,
+    "another user's folder": of_another_user("."),
+    "another user's file": of_another_user(GRAPH),
+    "another model's": of_another_model,
+    "weights in another file": weights_elsewhere,
+}
+
+
+@whole_only
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_file_that_is_not_what_was_cached_is_refused(work, monkeypatch, attack):
+    assert from_cache(work) is not None
+    ATTACKS[attack](work, monkeypatch)
+    assert from_cache(work) is None
+
+
+@whole_only
+@pytest.mark.parametrize("attack", ["open to all", "half the settings", "another user's folder"])
+def test_the_model_answers_then_and_is_cached_again(work, quick_export, monkeypatch, capsys, attack):
+    if attack == "another user's folder" and os.getuid() != 0:
+        pytest.skip("only root can give a folder away")
+    ATTACKS[attack](work, monkeypatch)
+    assert main(["search", "films", "--model", str(work / "run"), "--index", str(work / "index")]) == 0
+    assert "Doc 0" in capsys.readouterr().out
+    assert from_cache(work) is not None
+    assert cached(work).stat().st_mode & 0o777 == 0o700
+
+
+@whole_only
+def test_only_a_cached_model_in_a_folder_on_the_cpu(work):
+    assert from_cache(work, device="cuda") is None
+    assert from_cache(work, name="org/name") is None
+    assert isinstance(from_cache(work, name=None, device="cpu").model, CachedModel)  # the index knows its model
+
+
+@whole_only
+def test_a_model_by_a_relative_name(work, quick_export, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(work / "run", tmp_path / "other")
+    assert from_cache(work, name="other") is None
+    cache_model(load_model("other", device="cpu"))
+    assert from_cache(work, name="other") is not None
+
+
+@whole_only
+def test_only_the_models_that_were_cached_last_stay(work, quick_export):
+    own, root = cached(work).name, work / "cache/exported"
+    old = [root / f"old{number}" for number in range(CACHED_MODELS + 2)]
+    for age, folder in enumerate(old):
+        folder.mkdir()
+        os.utime(folder, (age, age))
+    cache_model(quick_export[0].model)
+    assert {folder.name for folder in root.iterdir()} == {own, *(folder.name for folder in old[-CACHED_MODELS + 1 :])}
+
+
+@whole_only
+def test_the_command_gives_the_same_json_without_torch(work, capsys):
+    words = ["search", QUERIES[0], "--model", str(work / "run"), "--index", str(work / "index"), "--json"]
+    code = "import sys; from boolbert.cli import main; main(sys.argv[1:]); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    *answer, imported = done.stdout.splitlines()
+    assert imported == "False"
+    changed_weights(work, None)
+    assert main(words) == 0
+    found, expected = (
+        json.loads(text, parse_float=lambda number: round(float(number), 4))
+        for text in ("\n".join(answer), capsys.readouterr().out)
+    )
+    assert found == expected
+
+
+@whole_only
+@pytest.mark.parametrize("missing", ["onnx", "onnxruntime"])
+def test_without_onnx_the_model_answers(work, searchers, monkeypatch, capsys, missing):
+    changed_weights(work, None)
+    monkeypatch.setattr(export, "find_spec", lambda package: None if package == missing else package)
+    monkeypatch.setitem(sys.modules, missing, None)
+    words = ["search", "films", "--model", str(work / "run"), "--index", str(work / "index")]
+    assert main(words) == 0
+    assert "Doc 0" in capsys.readouterr().out
+    with pytest.raises(RetrievalError, match=rf"/run: cannot be exported to ONNX: {missing} is not installed$"):
+        BoolSearcher(searchers[0].model, searchers[0].index, onnx=True)
+
+
+@whole_only
+@pytest.mark.parametrize("name", ["operators_on", "scope", "query_vectors", "penalised_query"])
+@pytest.mark.parametrize("decided_by_model", [True, False])
+def test_one_that_computes_something_else_is_not_used(work, quick_export, monkeypatch, name, decided_by_model):
+    plain, _ = quick_export
+    true_graph = export.open_graph
+
+    def off(graph):
+        run = true_graph(graph)
+
+        def changed(inputs):
+            outputs = dict(run(inputs))
+            if (inputs["operators"] == -1).all() == decided_by_model:
+                outputs[name] = 1 - np.roll(outputs[name], 1, -1)
+            return outputs
+
+        return changed
+
+    monkeypatch.setattr(export, "open_graph", off)
+    with pytest.raises(RetrievalError, match="/run: ONNX Runtime computes other vectors than torch; go without onnx"):
+        BoolSearcher(plain.model, plain.index, onnx=True)
+    changed_weights(work, None)
+    cache_model(plain.model)
+    assert from_cache(work) is None
+
+
+@whole_only
+def test_weights_that_change_are_seen_when_it_is_asked_for_again(quick_export, monkeypatch):
+    monkeypatch.undo()
+    plain, exported = quick_export
+    before = plain.search(QUERIES[0], k=3)
+    weight = plain.model.bert.embeddings.word_embeddings.weight
+    kept = weight.detach().clone()
+    try:
+        with torch.no_grad():
+            weight.mul_(torch.linspace(0.5, 2, weight.shape[1]))
+        changed = plain.search(QUERIES[0], k=3)
+        compare(exported.search(QUERIES[0], k=3), before)
+        assert [hit.score for hit in changed] != pytest.approx([hit.score for hit in before], abs=1e-3)
+        compare(BoolSearcher(plain.model, plain.index, onnx=True).search(QUERIES[0], k=3), changed)
+    finally:
+        with torch.no_grad():
+            weight.copy_(kept)
+
+
+@whole_only
+@pytest.mark.parametrize("fails", [None, "to open", "to run"])
+def test_the_page_uses_it_where_it_can(quick_export, monkeypatch, fails):
+    plain, _ = quick_export
+    opened = []
+    fresh = BoolSearcher(plain.model, plain.index)
+    by_torch = fresh.queries
+    monkeypatch.setattr(commands, "_open_searcher", lambda options: fresh)
+    page = SimpleNamespace(EXAMPLES=(), serve=lambda engine, *_, **__: opened.append(engine.open()))
+    monkeypatch.setitem(sys.modules, "boolbert.serve.page", page)
+    monkeypatch.setattr(commands, "optional", lambda *_: None)  # gradio
+    if fails is not None:
+        monkeypatch.setattr(export, "open_graph", lambda graph: 1 / 0 if fails == "to open" else lambda *_: 1 / 0)
+        with pytest.raises(RetrievalError, match=r"/run: cannot be run by ONNX Runtime: division by zero$"):
+            BoolSearcher(plain.model, plain.index, onnx=True)
+    assert main(["serve"]) == 0
+    assert (opened[0][0].queries is by_torch) == (fails is not None)
+
+
+@whole_only
+def test_other_precisions_are_refused(searchers, monkeypatch):
+    plain, _ = searchers
+    monkeypatch.setattr(type(plain.model.bert), "dtype", torch.bfloat16)
+    with pytest.raises(RetrievalError, match=r"/run is in torch.bfloat16; it has to be in torch.float32$"):
+        BoolSearcher(plain.model, plain.index, onnx=True)
+
+
+# ---- the command
+
+
+@pytest.mark.long
+@whole_only
+def test_the_command_writes_a_file_and_measures_it(work, quick_export, capsys):
+    target = work / "query.onnx"
+    assert main(["export", str(work / "run"), "--output", str(target), "--int8"]) == 0
+    out = capsys.readouterr().out
+    assert f"{target}: 0." in out
+    model = quick_export[0].model.encoder
+    exact, rough = export.measure(model, target), export.measure(model, target.with_suffix(".int8.onnx"))
+    assert exact["largest difference"] < 1e-5
+    assert 1e-5 < rough["largest difference"] < 0.5
+    assert rough["lowest cosine"] <= rough["mean cosine"] < exact["mean cosine"]
+    before, after = (rough[f"R-precision, {name}"] for name in ("torch", "onnx"))
+    assert f"R-precision: {before:.4f} with torch, {after:.4f} with this file" in out
+
+
+def test_a_plain_encoder_is_refused(tmp_path, lively, tiny_config, tokenizer):
+    folder = write_baseline(tmp_path / "bert", lively, tiny_config, tokenizer)
+    model = load_model(str(folder), device="cpu")
+    index = build_index(write_documents(tmp_path / "documents.jsonl"), tmp_path / "index", model, progress=False)
+    with pytest.raises(RetrievalError, match=r"onnx cannot be given: the query encoder of .* is no Bool-BERT"):
+        BoolSearcher(model, index, onnx=True)
+    with pytest.raises(BoolBertError, match="is not a Bool-BERT"):
+        export.main([str(folder), "--output", str(tmp_path / "x.onnx")])
+    with pytest.raises(FileNotFoundError, match="none: no such folder"):
+        export.main([str(tmp_path / "none"), "--output", str(tmp_path / "x.onnx")])
