@@ -16,7 +16,7 @@ from torch import Tensor
 from boolbert.boolean import from_multi_hot, multi_hot, operators_of
 from boolbert.core.errors import BoolBertError, RetrievalError, first_line
 from boolbert.retrieval.batches import encode_queries
-from boolbert.retrieval.evidence import PENALTY, Evidence, Question
+from boolbert.retrieval.evidence import PENALTY, ConditionVectors, Evidence
 from boolbert.retrieval.hybrid import DEPTH, WordSearch, fuse_scored
 from boolbert.retrieval.index import STORE, Index, default_index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
@@ -450,7 +450,9 @@ class BoolSearcher:
             found = closest(self._filterable, parts, depth, None, where)
             return [now.rows[hit.record.id] for _, hit in found]
 
-        question = Question.of(conditions_of(reading, self.is_boolean and self.model.trained), self._encode_parts)
+        question = ConditionVectors.of(
+            conditions_of(reading, self.is_boolean and self.model.trained), self._encode_parts
+        )
         strength = 1.0 if not_weight is None else not_weight / PENALTY
         ranked = weigh(
             index,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from boolbert.boolean.conditions import Conditions, read_conditions
-from boolbert.retrieval.evidence import NEAR, Asked, Evidence, Question
+from boolbert.retrieval.evidence import NEAR, Asked, ConditionVectors, Evidence
 from boolbert.retrieval.index import Index
 from boolbert.retrieval.neighbours import dot_products
 
@@ -51,7 +51,7 @@ def conditions_of(reading: QueryReading, reads: bool) -> Conditions:
 def weigh(
     index: Index,
     evidence: Evidence,
-    question: Question,
+    question: ConditionVectors,
     parts: QueryVectors,
     best: Callable[[int], Sequence[int]],
     k: int,
@@ -79,7 +79,7 @@ def weigh(
 def _candidates(
     index: Index,
     evidence: Evidence,
-    question: Question,
+    question: ConditionVectors,
     best: Callable[[int], Sequence[int]],
     allowed: Mask | None,
 ) -> Rows:
@@ -99,7 +99,7 @@ def _candidates(
     return rows if allowed is None else rows[allowed[rows]]
 
 
-def reasons(evidence: Evidence, question: Question, row: int, text: str) -> tuple[Reason, ...]:
+def reasons(evidence: Evidence, question: ConditionVectors, row: int, text: str) -> tuple[Reason, ...]:
     """For each part of a query the clause of a document that speaks for it, and for what is excluded against it."""
     found = []
     for group in question.wanted:

@@ -68,8 +68,8 @@ def test_the_same_answers(searchers, kind):
     assert (plain.model.bert.scope_reader is None) == (kind == "bare")
     assert plain._program is None
     for query in QUERIES:
-        for given in (*OPTIONS, {"hybrid": True}, {"look_into": 2}):
-            if kind == "bare" and ("excluded" in given or "look_into" in given):
+        for given in (*OPTIONS, {"hybrid": True}, {"evidence": False}):
+            if kind == "bare" and "excluded" in given:
                 continue
             found, expected = (one.search(query, k=3, **given) for one in (quick, plain))
             compare(found, expected)
