@@ -9,6 +9,7 @@ excludes, and how many are of another kind than it asks for. Without a model, th
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from boolbert.core.tables import aligned
 from boolbert.data.denials import denials_folder
 from boolbert.data.quest import Quest
 from boolbert.data.tasks import Question, Task, quest_task
-from boolbert.eval.systems import Dense
+from boolbert.eval.evidence import WithEvidence
+from boolbert.eval.systems import Dense, System
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.models import default_model, load_encoder
 from boolbert.retrieval.neighbours import Ranked
@@ -95,10 +97,16 @@ def table(found: dict[str, Wrong], task: Task) -> str:
     return aligned(header, lines)
 
 
-def dense_rank(name: str, model: Any, task: Task) -> Rank:
-    vectors = encode_inputs(model, task.corpus.texts(), "document", 32)
-    system = Dense(name, model, vectors)
-    return lambda questions, k: system.search(questions, k)[1]
+def ranks(name: str, model: Any, task: Task) -> dict[str, Rank]:
+    """A model by its vectors alone, and with what documents say."""
+    texts = task.corpus.texts()
+    dense = Dense(name, model, encode_inputs(model, texts, "document", 32))
+    systems = [dense, WithEvidence(f"{name}, with evidence", dense, texts)]
+    return {system.name: partial(_rows, system) for system in systems}
+
+
+def _rows(system: System, questions: Sequence[Question], k: int) -> Ranked:
+    return system.search(questions, k)[1]
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -109,7 +117,8 @@ def main(words: Sequence[str] | None = None) -> None:
     else:
         plain = load_encoder(None, device=args.device)
         models = {"plain encoder": plain, "boolbert search": default_model(args.device).encoder}
-    found = {name: measure(dense_rank(name, model, task), task, kinds) for name, model in models.items()}
+    systems = [system for name, model in models.items() for system in ranks(name, model, task).items()]
+    found = {name: measure(rank, task, kinds) for name, rank in systems}
     print(f"\n{task.name}, {args.split}: excluded documents in the first {DEPTH} of each query\n\n{table(found, task)}")
 
 

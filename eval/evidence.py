@@ -25,13 +25,14 @@ from boolbert.boolean.operators import OPERATORS, SHORT_NAMES
 from boolbert.core.arguments import parse_arguments
 from boolbert.core.errors import run_script
 from boolbert.core.files import write_json
-from boolbert.data.tasks import quest_task
+from boolbert.data.tasks import Question, quest_task
 from boolbert.eval.exclusion import pool_rows
+from boolbert.eval.systems import Dense, System
 from boolbert.retrieval import ranking
 from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.evidence import Evidence, Question, unit_length
+from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
 from boolbert.retrieval.models import bool_bert, default_model, load_model
-from boolbert.retrieval.neighbours import Scores, dot_products
+from boolbert.retrieval.neighbours import BlockScorer, Scores, dot_products
 
 OFF = [0] * len(OPERATORS)
 BATCH = 64
@@ -117,35 +118,53 @@ def part_of(pool: Pool, queries: int | None, documents: int | None) -> Pool:
     return Pool(pool.name, [pool.texts[row] for row in rows], kept)
 
 
+class WithEvidence(System):
+    """A dual encoder, and what documents say, clause by clause. Conditions are read off the queries' text."""
+
+    def __init__(self, name: str, dense: Dense, texts: Sequence[str]):
+        self.name = name
+        self.dense = dense
+        self.documents = len(texts)
+        self.parameters = dense.parameters
+        self._folder = tempfile.TemporaryDirectory()  # deleted with this object
+        path = Path(self._folder.name, "evidence")
+        Evidence.build(path, texts, self._encode_clauses, corpus="texts", model=name)
+        self.evidence = Evidence(path, "texts", name)
+
+    def scorer(self, questions: Sequence[Question]) -> BlockScorer:
+        whole = self.dense.scorer(questions)(0, self.documents).cpu().numpy()
+        asked = [ConditionVectors.of(read_conditions(question.text), self._encode_parts) for question in questions]
+        rows = np.arange(self.documents)
+        scores = [self.evidence.score(one, rows, own) for one, own in zip(asked, whole, strict=True)]
+        table = torch.from_numpy(np.stack(scores))
+        return lambda start, end: table[:, start:end]
+
+    def _encode_clauses(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        return unit_length(encode_inputs(self.dense.model, texts, "document", BATCH))
+
+    def _encode_parts(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        return unit_length(plain_vectors(self.dense.model, texts))
+
+
+def plain_vectors(model: Any, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    """The vectors of queries without their operators."""
+    inputs = [{"text": text, "operators": OFF} for text in texts] if bool_bert(model) is not None else texts
+    encoded = encode_inputs(model, inputs, "query", BATCH, one_vector=True)
+    return encoded if encoded.ndim == 2 else encoded[:, 0]
+
+
 def scores(model: Any, pool: Pool) -> dict[str, Scores]:
     """The scores (Q, N) of three systems: the plain encoder, the model as it is, and the model with evidence."""
-    texts = [query.text for query in pool.queries]
+    questions = [Question(query.text, query.text, ()) for query in pool.queries]
     vectors = encode_inputs(model, pool.texts, "document", BATCH)
-
-    def encode_parts(parts: Sequence[str]) -> npt.NDArray[np.float32]:
-        inputs = [{"text": part, "operators": OFF} for part in parts] if bool_bert(model) is not None else parts
-        encoded = encode_inputs(model, inputs, "query", BATCH, one_vector=True)
-        return unit_length(encoded if encoded.ndim == 2 else encoded[:, 0])
-
-    def against_all(queries: npt.NDArray[np.float32]) -> Scores:
-        return dot_products(torch.from_numpy(queries), vectors)(0, len(vectors)).numpy()
-
-    whole = against_all(encode_inputs(model, texts, "query", BATCH))
-    found = {"plain": against_all(encode_parts(texts)), "model": whole}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "evidence")
-        Evidence.build(
-            path,
-            pool.texts,
-            lambda clauses: unit_length(encode_inputs(model, clauses, "document", BATCH)),
-            corpus=pool.name,
-            model="this",
-        )
-        evidence, rows = Evidence(path, pool.name, "this"), np.arange(len(pool.texts))
-        questions = [Question.of(read_conditions(text), encode_parts) for text in texts]
-        pairs = zip(questions, whole, strict=True)
-        found["with evidence"] = np.stack([evidence.score(question, rows, own) for question, own in pairs])
-    return found
+    dense = Dense("model", model, vectors)
+    plain = torch.from_numpy(plain_vectors(model, [query.text for query in pool.queries]))
+    found = {
+        "plain": dot_products(plain, vectors),
+        "model": dense.scorer(questions),
+        "with evidence": WithEvidence("with evidence", dense, pool.texts).scorer(questions),
+    }
+    return {name: score(0, len(vectors)).cpu().numpy() for name, score in found.items()}
 
 
 def figures(pool: Pool, found: dict[str, Scores]) -> dict[str, dict[str, dict[str, float]]]:

@@ -77,14 +77,14 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Question:
-    """The conditions of a query with the vectors of their parts; built by `Question.of`."""
+class ConditionVectors:
+    """The conditions of a query with the vectors of their parts; built by `ConditionVectors.of`."""
 
     wanted: tuple[tuple[Asked, ...], ...]
     excluded: tuple[Asked, ...]
 
     @classmethod
-    def of(cls, conditions: Conditions, encode: Encode) -> "Question":
+    def of(cls, conditions: Conditions, encode: Encode) -> "ConditionVectors":
         parts = [*(part for group in conditions.wanted for part in group), *conditions.excluded]
         asked = iter([Asked.of(*pair) for pair in zip(parts, encode([part.text for part in parts]), strict=True)])
         wanted = tuple(tuple(next(asked) for _ in group) for group in conditions.wanted)
@@ -194,7 +194,9 @@ class Evidence:
         edges = np.concatenate([[0], np.cumsum(counts)])
         return np.repeat(first - edges[:-1], counts) + np.arange(edges[-1]), edges
 
-    def score(self, question: Question, rows: npt.NDArray[np.int64], whole: Scores, *, strength: float = 1.0) -> Scores:
+    def score(
+        self, question: ConditionVectors, rows: npt.NDArray[np.int64], whole: Scores, *, strength: float = 1.0
+    ) -> Scores:
         """The scores of some documents; `whole`: those of the whole query against their vectors. strength: of NOT.
 
         A leaf is a part's best clause and its BM25. OR takes the largest of its leaves, AND MEAN x the mean + (1 -

@@ -189,7 +189,7 @@ def explain(
     if baseline is None:
         plain, plain_name = searcher.search(query, depth, operators=[]), "plain encoder"
     else:
-        plain, plain_name = baseline.search(query, depth), str(baseline.model.name)
+        plain, plain_name = baseline.search(query, depth, evidence=False), str(baseline.model.name)
     plain = _with_marks(plain, searcher, reading)
 
     output = _layers(searcher, reading)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS, from_multi_hot, multi_hot, operators_of
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval.evidence import PENALTY, Evidence, Question
+from boolbert.retrieval.evidence import PENALTY, ConditionVectors, Evidence
 from boolbert.retrieval.index import STORE, Index, default_index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.ranking import check_k
@@ -357,7 +357,9 @@ class BoolSearcher:
         def best(depth: int) -> list[int]:
             return self._documents.rows(index, parts, min(depth, len(index)), where)
 
-        question = Question.of(conditions_of(reading, self.is_boolean and self.model.trained), self._encode_parts)
+        question = ConditionVectors.of(
+            conditions_of(reading, self.is_boolean and self.model.trained), self._encode_parts
+        )
         strength = 1.0 if not_weight is None else not_weight / PENALTY
         ranked = weigh(
             index,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean.conditions import Conditions, read_conditions
-from boolbert.retrieval.evidence import NEAR, Asked, Evidence, Question
+from boolbert.retrieval.evidence import NEAR, Asked, ConditionVectors, Evidence
 from boolbert.retrieval.index import Index
 
 from .document_search import far_enough
@@ -50,7 +50,7 @@ def conditions_of(reading: QueryReading, reads: bool) -> Conditions:
 def weigh(
     index: Index,
     evidence: Evidence,
-    question: Question,
+    question: ConditionVectors,
     parts: QueryVectors,
     best: Callable[[int], Sequence[int]],
     k: int,
@@ -78,7 +78,7 @@ def weigh(
 def _candidates(
     index: Index,
     evidence: Evidence,
-    question: Question,
+    question: ConditionVectors,
     best: Callable[[int], Sequence[int]],
     allowed: Mask | None,
 ) -> Rows:
@@ -98,7 +98,7 @@ def _candidates(
     return rows if allowed is None else rows[allowed[rows]]
 
 
-def reasons(evidence: Evidence, question: Question, row: int, text: str) -> tuple[Reason, ...]:
+def reasons(evidence: Evidence, question: ConditionVectors, row: int, text: str) -> tuple[Reason, ...]:
     """For each part of a query the clause of a document that speaks for it, and for what is excluded against it."""
     found = []
     for group in question.wanted:

@@ -233,7 +233,9 @@ def test_a_searcher_answers_the_same_again_and_again(tmp_path, lively, tiny_conf
 
     write_run(tmp_path / "run", lively, tiny_config, tokenizer, gate="cue")
     model = load_model(str(tmp_path / "run"), device="cpu")
-    index = build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", model, progress=False)
+    index = build_index(
+        write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", model, progress=False, evidence=False
+    )
     searcher = BoolSearcher(tmp_path / "run", index, device="cpu")
     monkeypatch.setattr(bf16_prefilter, "MOST_LEFT", 1)
     answers = [[(hit.row, pytest.approx(hit.score, abs=1e-5)) for hit in searcher.search(QUERY, k=4)] for _ in range(4)]

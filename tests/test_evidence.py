@@ -9,7 +9,7 @@ from boolbert.boolean.clauses import split_clauses
 from boolbert.boolean.conditions import read_conditions
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval import evidence as module
-from boolbert.retrieval.evidence import Evidence, Question
+from boolbert.retrieval.evidence import ConditionVectors, Evidence
 from boolbert.retrieval.words import words_of
 
 TEXTS = [
@@ -58,7 +58,7 @@ def whole_scores(query):
 
 
 def ranked(evidence, query, **options):
-    scores = evidence.score(Question.of(read_conditions(query), encode), ROWS, whole_scores(query), **options)
+    scores = evidence.score(ConditionVectors.of(read_conditions(query), encode), ROWS, whole_scores(query), **options)
     return np.argsort(-scores, kind="stable").tolist()
 
 
@@ -95,13 +95,13 @@ def slow_score(query, row, words):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_scores_are_those_of_the_formula(evidence, query):
-    question = Question.of(read_conditions(query), encode)
+    question = ConditionVectors.of(read_conditions(query), encode)
     slow = [slow_score(query, row, evidence.words) for row in ROWS]
     np.testing.assert_allclose(evidence.score(question, ROWS, whole_scores(query)), slow, atol=0.02)  # int8
 
 
 def test_some_documents_have_the_scores_that_they_have_among_all(evidence):
-    question, some = Question.of(read_conditions(QUERIES[4]), encode), np.array([5, 3, 0])
+    question, some = ConditionVectors.of(read_conditions(QUERIES[4]), encode), np.array([5, 3, 0])
     whole = whole_scores(QUERIES[4])
     np.testing.assert_allclose(
         evidence.score(question, some, whole[some]), evidence.score(question, ROWS, whole)[some], atol=1e-6
@@ -121,8 +121,10 @@ def test_who_denies_what_is_wanted_is_not_found_by_it(evidence):
 
 def test_strength_0_excludes_nothing(evidence):
     query = "jackets that are warm but not jackets with a zip"
-    wanted_only = Question(Question.of(read_conditions(query), encode).wanted, ())
-    scores = evidence.score(Question.of(read_conditions(query), encode), ROWS, whole_scores(query), strength=0.0)
+    wanted_only = ConditionVectors(ConditionVectors.of(read_conditions(query), encode).wanted, ())
+    scores = evidence.score(
+        ConditionVectors.of(read_conditions(query), encode), ROWS, whole_scores(query), strength=0.0
+    )
     np.testing.assert_allclose(scores, evidence.score(wanted_only, ROWS, whole_scores(query)), atol=1e-6)
 
 
@@ -138,7 +140,7 @@ def test_a_denied_word_is_another_word(evidence):
 
 
 def test_the_nearest_clause_is_a_stretch_of_the_text(evidence):
-    (asked,) = Question.of(read_conditions("a warm hood"), encode).wanted[0]
+    (asked,) = ConditionVectors.of(read_conditions("a warm hood"), encode).wanted[0]
     found = evidence.nearest(asked, 0, denies=False)
     assert TEXTS[0][found.start : found.end] == "It has a warm hood, two pockets and a zip"
     assert evidence.nearest(asked, 5, denies=False) is None
@@ -176,6 +178,6 @@ def test_a_build_that_fails_leaves_nothing(tmp_path):
 def test_documents_without_a_word_have_evidence_too(tmp_path):
     Evidence.build(tmp_path / "evidence", ["", " "], encode, corpus="c", model="m", progress=False)
     empty = Evidence(tmp_path / "evidence", "c", "m")
-    question = Question.of(read_conditions("jackets without a hood"), encode)
+    question = ConditionVectors.of(read_conditions("jackets without a hood"), encode)
     assert empty.score(question, np.arange(2), np.array([0.2, 0.4], np.float32)).argmax() == 1
     assert json.loads((tmp_path / "evidence" / "evidence.json").read_text())["documents"] == 2

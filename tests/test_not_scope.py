@@ -15,7 +15,9 @@ NOT = 2
 def searcher(tmp_path, lively, tiny_config, tokenizer):
     write_run(tmp_path / "model", lively, tiny_config, tokenizer)
     model = load_model(tmp_path / "model")
-    return BoolSearcher(model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model))
+    return BoolSearcher(
+        model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model, evidence=False)
+    )
 
 
 @torch.no_grad()

@@ -21,7 +21,9 @@ BOTH = "films or books but not about war"
 def searcher(tmp_path, lively, tiny_config, tokenizer):
     write_run(tmp_path / "model", lively, tiny_config, tokenizer)
     model = load_model(tmp_path / "model")
-    return BoolSearcher(model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model))
+    return BoolSearcher(
+        model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model, evidence=False)
+    )
 
 
 def test_values_are_those_of_the_model(searcher, tokenizer):

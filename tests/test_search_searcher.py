@@ -22,7 +22,9 @@ def encoders(tmp_path, lively, tiny_config, tokenizer):
 @pytest.fixture
 def searcher(tmp_path, encoders):
     model = load_model(tmp_path / "model")
-    return BoolSearcher(model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model))
+    return BoolSearcher(
+        model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model, evidence=False)
+    )
 
 
 def slow_ranking(encoders, tokenizer, operators):
@@ -78,7 +80,9 @@ def test_scores_of_a_model_that_compares_by_dot_product(tmp_path, lively, tiny_c
 
     query, document = write_dual(tmp_path / "dot", lively, tiny_config, tokenizer, similarity="dot")
     model = load_model(tmp_path / "dot")
-    searcher = BoolSearcher(model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model))
+    searcher = BoolSearcher(
+        model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model, evidence=False)
+    )
     with torch.no_grad():
         output = query(**tokenizer(QUERY, return_tensors="pt"), operators=torch.tensor([[0, 0, 1]]))
     documents = embed(document, tokenizer, TEXTS, "mean", "dot")
@@ -197,7 +201,9 @@ def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypa
     assert not model.trained
     assert "UNTRAINED" in model.note
     assert model.bert is not None
-    searcher = BoolSearcher(model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model))
+    searcher = BoolSearcher(
+        model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model, evidence=False)
+    )
     answer = searcher.search(QUERY, 3)
     assert (answer.operators, answer.decided_by) == (("not",), "the cue lexicon")
 

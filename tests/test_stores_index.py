@@ -50,7 +50,7 @@ def test_the_same_ten_results_as_from_an_index(tmp_path, place, opened, model, f
     """With NOT, with OR (several vectors), with both, with filters, and with a hard line."""
     store = opened(place)
     index_documents(films, store, model, batch=25, progress=False)
-    built = build_index(films, tmp_path / "index", model, progress=False)
+    built = build_index(films, tmp_path / "index", model, progress=False, evidence=False)
     direct, stored = BoolSearcher(model, built), BoolSearcher(model, store)
     for (query, operators), where, line in itertools.product(QUERIES, FILTERS, (None, 0.1)):
         expected = direct.search(query, 10, operators, where=where, exclude_above=line)
@@ -67,7 +67,7 @@ def test_the_same_ten_results_as_from_an_index(tmp_path, place, opened, model, f
 
 
 def test_filters_leave_the_right_documents(tmp_path, model, films):
-    searcher = BoolSearcher(model, build_index(films, tmp_path / "index", model, progress=False))
+    searcher = BoolSearcher(model, build_index(films, tmp_path / "index", model, progress=False, evidence=False))
     years = [1950 + int(hit.id[2:]) for hit in searcher.search("films", 60, where="year > 1970")]
     assert sorted(years) == list(range(1971, 2010))
     rows = {int(hit.id[2:]) for hit in searcher.search("films", 60, where="genres = western and genres != drama")}
@@ -235,7 +235,7 @@ def test_another_encoder_is_refused(tmp_path, place, opened, model, films, livel
 
 def test_an_index_takes_more_documents_as_a_store(tmp_path, model, films):
     """Of the folder that `boolbert index --output` writes."""
-    build_index(films, tmp_path / "index", model, progress=False)
+    build_index(films, tmp_path / "index", model, progress=False, evidence=False)
     store = open_store(tmp_path / "index")
     assert store.count() == 60
     assert index_documents(films, store, model, progress=False).encoded == 0
@@ -245,13 +245,13 @@ def test_an_index_takes_more_documents_as_a_store(tmp_path, model, films):
     searcher = BoolSearcher(model, tmp_path / "index")  # by its name: the newest state, not the old index
     assert len(searcher.search("films", 100)) == 59
     with pytest.raises(RetrievalError, match="is a store; add documents with"):
-        build_index(films, tmp_path / "index", model, progress=False)
+        build_index(films, tmp_path / "index", model, progress=False, evidence=False)
     assert len(Index(tmp_path / "index")) == 60  # its files are untouched
 
 
 def test_hybrid_in_a_folder_that_was_changed_and_with_a_filter(tmp_path, model, films):
     pytest.importorskip("bm25s")
-    built = build_index(films, tmp_path / "index", model, progress=False)
+    built = build_index(films, tmp_path / "index", model, progress=False, evidence=False)
     query = "films but not about war"
     plain = BoolSearcher(model, built)
     store = open_store(tmp_path / "index")
@@ -363,7 +363,7 @@ def test_an_approximate_index_of_faiss_is_remembered_and_extended(tmp_path, mode
 
 def test_an_index_is_copied_into_any_store(tmp_path, place, opened, model, films, monkeypatch, capsys):
     """Nothing is encoded; what was deleted stays away; a second copy changes nothing."""
-    build_index(films, tmp_path / "index", model, progress=False)
+    build_index(films, tmp_path / "index", model, progress=False, evidence=False)
     source = open_store(tmp_path / "index")
     source.delete(["tt3", "tt40"])
     monkeypatch.setattr("boolbert.search.load_model", None)
