@@ -44,6 +44,7 @@ _BREAK = re.compile(
     rf"|a(?<=\sa)nd(?=\s)|b(?<=\sb)ut(?=\s)|w(?<=\sw)h(?:ile|ereas)(?=\s))"
 )
 _LETTER = re.compile(r"\w")
+_IN_WORD = re.compile(r"[\w\-‐‑]")
 _CONTENT = re.compile(
     r"\b(?!(?:the|and|but|with|that|this|which|its|are|was|were|has|have|had|for|from|you|your|our|their|his|her|they|it"
     r"|it's|is|be|been|will|can|may|also|very|there|here|who|some|any|all|both|each|than|then|when|where|into|onto|of|"
@@ -83,6 +84,23 @@ def split_clauses(text: str) -> list[Clause]:
         start, weak = match.end(), []
     clauses += _sentence(small, start, len(text), weak, denies)
     return clauses
+
+
+def affirmed(text: str) -> str:
+    """The text with a dash for everything that it denies; words such as "nut-free" stay.
+
+    >>> affirmed("Nut-free bars. They contain no milk, eggs or soy, but sesame.")
+    'Nut-free bars. They contain no –, but sesame.'
+    """
+    if not may_deny(small_letters(text)):
+        return text
+    spans = [span for clause in split_clauses(text) for span in clause.denied]
+    pieces, left = [], 0
+    for start, end in spans:
+        if not _IN_WORD.match(text, end) and not _IN_WORD.match(text, max(0, start - 1)):
+            pieces += [text[left:start], "–"]
+            left = end
+    return "".join([*pieces, text[left:]])
 
 
 def _goes_on(text: str, small: str, start: int, end: int) -> bool:
