@@ -1,7 +1,7 @@
 """The language of Boolean queries: operators, templates, cues. Plain Python, nothing to install."""
 
 from .augmentation import augment
-from .clauses import Clause, split_clauses
+from .clauses import Clause, affirmed, split_clauses
 from .cues import CueSpan, find_cues, operators_of
 from .labels import cue_labels, encode_with_cues, scope_labels
 from .lexicon import Cue, cue_table
@@ -19,6 +19,7 @@ __all__ = [
     "ParsedQuery",
     "Part",
     "Reading",
+    "affirmed",
     "augment",
     "cue_labels",
     "cue_table",

@@ -39,11 +39,13 @@ _ABBREVIATION = re.compile(rf"(?<![\w'’])(?:(?P<title>[^\W\d_]|{'|'.join(_TITL
 _CLOSING = r"[\"'”’)\]]*"
 _BREAK = re.compile(
     rf"(?P<stop>\.){_CLOSING}(?=\s|\Z)"
-    rf"|(?P<strong>[!?…]+{_CLOSING}(?=\s|\Z)|;|:(?=\s)|\n\s*|[–\-](?<=\s.)(?=\s)|—|[()\[\]|•·])"
+    rf"|(?P<strong>[!?…]+{_CLOSING}(?=\s|\Z)|;|:(?=\s)|[–\-](?<=\s.)(?=\s)|—|[()\[\]|•·])"
+    rf"|(?P<line>\n\s*)"
     rf"|(?P<weak>,(?=\s)(?:\s+(?:and|but|while|whereas|yet)\b)?"
     rf"|a(?<=\sa)nd(?=\s)|b(?<=\sb)ut(?=\s)|w(?<=\sw)h(?:ile|ereas)(?=\s))"
 )
 _LETTER = re.compile(r"\w")
+_IN_WORD = re.compile(r"[\w\-‐‑]")
 _CONTENT = re.compile(
     r"\b(?!(?:the|and|but|with|that|this|which|its|are|was|were|has|have|had|for|from|you|your|our|their|his|her|they|it"
     r"|it's|is|be|been|will|can|may|also|very|there|here|who|some|any|all|both|each|than|then|when|where|into|onto|of|"
@@ -79,10 +81,31 @@ def split_clauses(text: str) -> list[Clause]:
             continue
         if match["stop"] and _goes_on(text, small, *match.span()):
             continue
-        clauses += _sentence(small, start, match.start(), weak, denies)
+        if match["line"] and match["line"].count("\n") == 1 and text[match.end() : match.end() + 1].islower():
+            continue  # a line that is full, in the midst of a sentence
+        clauses += _sentence(text, small, start, match.start(), weak, denies)
         start, weak = match.end(), []
-    clauses += _sentence(small, start, len(text), weak, denies)
+    clauses += _sentence(text, small, start, len(text), weak, denies)
     return clauses
+
+
+def affirmed(text: str) -> str:
+    """The text with a dash for everything that it denies; words such as "nut-free" stay.
+
+    >>> affirmed("Nut-free bars. They contain no milk, eggs or soy, but sesame.")
+    'Nut-free bars. They contain no –, but sesame.'
+    >>> affirmed("Breakfast is not included.")
+    '– is not included.'
+    """
+    if not may_deny(small_letters(text)):
+        return text
+    spans = [span for clause in split_clauses(text) for span in clause.denied]
+    pieces, left = [], 0
+    for start, end in spans:
+        if not (_IN_WORD.match(text, end) or (start and _IN_WORD.match(text, start - 1))):
+            pieces += [text[left:start], "–"]
+            left = end
+    return "".join([*pieces, text[left:]])
 
 
 def _goes_on(text: str, small: str, start: int, end: int) -> bool:
@@ -92,11 +115,11 @@ def _goes_on(text: str, small: str, start: int, end: int) -> bool:
     return bool(abbreviation and following and (abbreviation["title"] or not following.isupper()))
 
 
-def _sentence(small: str, start: int, end: int, weak: list[Span], denies: bool) -> list[Clause]:
+def _sentence(text: str, small: str, start: int, end: int, weak: list[Span], denies: bool) -> list[Clause]:
     """The clauses of one sentence."""
     if not _LETTER.search(small, start, end):
         return []
-    denials = find_denials(small, start, end) if denies else []
+    denials = find_denials(text, start, end, small) if denies else []
     breaks = [span for span in weak if not any(denial.start < span[1] and span[0] < denial.end for denial in denials)]
     for denial in denials:
         breaks += [(denial.start, denial.start), (denial.end, denial.end)]

@@ -39,7 +39,7 @@ class DenialWords:
 ENGLISH = DenialWords(
     before_things=(
         *("no", "none of", "neither", "nor", "lack", "lacks", "lacked", "lack of", "absence of", "zero"),
-        *("instead of", "rather than", "in place of", "as opposed to", "anything but", "all but"),
+        *("instead of", "rather than", "in place of", "as opposed to", "anything but"),
     ),
     before_lists=(
         *("without", "without any", "with no", "w/o", "free of", "free from", "devoid of", "lacking", "minus"),

@@ -44,17 +44,21 @@ _CUE = re.compile(
     rf"|(?P<plain_free>{_FREE})\s+free(?![\w\-])(?!\s+(?:of|from)\b))"
     rf"|(?P<less>[^\W\d_]{{3,}})less(?![\w]))",
 )
-# Most sentences hold none of these, which every cue begins with or holds, and need no further look.
+# Most sentences hold none of these, of which every cue holds one, and need no further look.
 _PHRASES = (*WORDS.before_things, *WORDS.before_lists, *WORDS.before_anything, *WORDS.subjects)
-_HINTS = ("n't", "n’t", "free", "less", *(f" {phrase}" for phrase in _PHRASES))
-_SHORT_HINTS = tuple(hint for hint in _HINTS if not any(hint != other and hint.startswith(other) for other in _HINTS))
+_SINGLE = {phrase for phrase in _PHRASES if " " not in phrase}
+_HINTS = _SINGLE | {max(phrase.split(), key=len) for phrase in _PHRASES if _SINGLE.isdisjoint(phrase.split())}
+_HINTS_WITHIN = ("n't", "n’t", "free", "less", "no-", "non-", "no‑", "non‑", "w/o")
+_TO_SPACE = str.maketrans(dict.fromkeys('\n\t"“”‘([{/—–,.;:!?)', " "))
 _WORD = re.compile(r"\w+(?:[\-‐‑'’]\w+)*")
 _OPENS_ITEM = WORDS.articles | WORDS.pronouns | WORDS.auxiliaries | WORDS.prepositions | WORDS.joins | {"plus"}
+_CAPITAL_NEXT = re.compile(r"\s+[^\W\d_a-z][^\W\d_A-Z]")
+_IS_A = re.compile(r"[^,.;:]{1,80}?\s(?:is|was)\s(?:an?|the)\s")
 _SHARED_FREE = re.compile(r"(\w+)-(?=\s*,|\s+(?:and|or|&)\s)")
 
 
-def find_denials(text: str, start: int = 0, end: int | None = None) -> list[Denial]:
-    """The denials of one sentence, `text[start:end]`, from left to right; the text is in small letters.
+def find_denials(text: str, start: int = 0, end: int | None = None, small: str | None = None) -> list[Denial]:
+    """The denials of one sentence, `text[start:end]`, from left to right. `small`: the text in `small_letters`.
 
     >>> text = "contains no nuts, milk or eggs, but sesame"
     >>> [text[left:right] for denial in find_denials(text) for left, right in denial.denied]
@@ -64,15 +68,19 @@ def find_denials(text: str, start: int = 0, end: int | None = None) -> list[Deni
     ['breakfast']
     >>> find_denials("the hood zips off when you do not need it, not only in summer")
     []
+    >>> find_denials("Never Weaken is a comedy by the makers of No Country for Old Men.")
+    []
     """
     end = len(text) if end is None else end
-    if not may_deny(text[start:end]):
+    small = small_letters(text) if small is None else small
+    if not may_deny(small[start:end]):
         return []
-    matches = [match for match in _CUE.finditer(text, start, end) if not match["harmless"]]
+    matches = [match for match in _CUE.finditer(small, start, end) if not match["harmless"]]
+    matches = [match for match in matches if not _begins_name(text, start, *match.span())]
     if not matches:
         return []
-    words = [_Word(*match.span(), match.group().replace("’", "'")) for match in _WORD.finditer(text, start, end)]
-    sentence = _Sentence(text, words)
+    words = [_Word(*match.span(), match.group().replace("’", "'")) for match in _WORD.finditer(small, start, end)]
+    sentence = _Sentence(small, words)
     denials: list[Denial] = []
     for match in matches:
         denial = sentence.denial(match)
@@ -86,6 +94,14 @@ def find_denials(text: str, start: int = 0, end: int | None = None) -> list[Deni
     return denials
 
 
+def _begins_name(text: str, sentence: int, start: int, end: int) -> bool:
+    """Whether a cue and what follows are written like a name, among words that are not: "Never Weaken is a comedy"."""
+    if not (text[start].isupper() and _CAPITAL_NEXT.match(text, end)):
+        return False
+    before = text[max(sentence, start - 30) : start].split()
+    return before[-1][0].islower() if before else _IS_A.match(text, end) is not None
+
+
 def small_letters(text: str) -> str:
     """The text in small letters, character by character, so that spans stay what they are.
 
@@ -93,15 +109,18 @@ def small_letters(text: str) -> str:
     (7, 5)
     """
     small = text.lower()
-    return (
-        small if len(small) == len(text) else "".join(low if len(low := char.lower()) == 1 else char for char in text)
-    )
+    if len(small) != len(text):
+        small = "".join(low if len(low := char.lower()) == 1 else char for char in text)
+    return small
 
 
 def may_deny(text: str) -> bool:
-    """Whether a text in small letters holds the beginning of a cue; fast."""
-    text = f" {text}"
-    return any(hint in text for hint in _SHORT_HINTS)
+    """Whether a text in small letters holds what every cue holds; fast.
+
+    >>> may_deny("a novel of the north"), may_deny("nuts? (no milk)")
+    (False, True)
+    """
+    return not _HINTS.isdisjoint(text.translate(_TO_SPACE).split()) or any(hint in text for hint in _HINTS_WITHIN)
 
 
 class _Sentence:
@@ -111,28 +130,28 @@ class _Sentence:
         self.text, self.words = text, words
 
     def denial(self, match: re.Match[str]) -> Denial | None:
-        first = self._index(match.start())
+        words = self.words
+        first = next((i for i, word in enumerate(words) if word.end > match.start()), len(words))
         if match["free"]:
             return self._free(match)
         if match["less"]:
-            stem = match["less"]
-            known = stem + "less" in WORDS.not_less or first is None
-            return None if known else Denial(*match.span(), (match.span("less"),))
-        if match["non"]:
-            word = self.words[first] if first is not None else None
-            if word is None or word.text[match.end() - match.start() :] in WORDS.not_non:
-                return None
-            return Denial(word.start, word.end, ((match.end(), word.end),))
-        if first is None or self._is_supposed(first):
+            return None if match["less"] + "less" in WORDS.not_less else Denial(*match.span(), (match.span("less"),))
+        if first == len(words):
             return None
-        after = self._index(match.end(), after=True)
+        if match["non"]:
+            word = words[first]
+            names_kind = word.text[match.end() - match.start() :] in WORDS.not_non
+            return None if names_kind else Denial(word.start, word.end, ((match.end(), word.end),))
+        if self._is_supposed(first):
+            return None
+        after = next((i for i in range(first, len(words)) if words[i].start >= match.end()), len(words))
         if match["subjects"]:
             return self._subject(first, after)
-        if match["anything"] and after < len(self.words) and self._follows(after):
+        if match["anything"] and after < len(words) and self._follows(after):
             place = after
-            while place < len(self.words) and self.words[place].text in ("currently", "yet", "been", "being", "be"):
+            while place < len(words) and words[place].text in ("currently", "yet", "been", "being", "be"):
                 place += 1
-            if place < len(self.words) and self.words[place].text in WORDS.not_subjects:
+            if place < len(words) and words[place].text in WORDS.not_subjects:
                 denial = self._subject(first, place + 1)
                 if denial:
                     return denial
@@ -146,13 +165,6 @@ class _Sentence:
         spans = [shared.span(1) for shared in _SHARED_FREE.finditer(self.text, match.start(), match.start(name))]
         start = spans[0][0] if spans else match.start(name)
         return Denial(start, match.end(), (*spans, match.span(name)))
-
-    def _index(self, position: int, after: bool = False) -> int | None:
-        """The word that holds a position; with `after`, the first that begins at or behind it."""
-        for index, word in enumerate(self.words):
-            if word.start >= position if after else word.end > position:
-                return index
-        return len(self.words) if after else None
 
     def _gap(self, index: int) -> str:
         """What stands between a word and the one before it."""
@@ -216,6 +228,8 @@ class _Sentence:
                 if word == "and" and self._and_goes_on(index, lists):
                     index += 1
                     continue
+                if word == "until" and not things:
+                    return None  # "not released until 1946": released in 1946
                 if word in WORDS.joins or (things and word in WORDS.prepositions | WORDS.auxiliaries):
                     break
                 if word in WORDS.subject_pronouns or word in ("without", "instead", "rather"):

@@ -58,8 +58,9 @@ def denial_task(split: str, data: str | None = None) -> tuple[Task, list[set[int
         raise EvaluationError(f"{folder}, {split}: no query with NOT whose atomic sets are known")
     kinds = [set.intersection(*(set(quest.atoms[name].tolist()) for name in queries[row].atoms[:-1])) for row in chosen]
     groups = {kind: [names[row] for row in chosen] for kind, names in task.groups.items()}
-    questions, negated = ([values[row] for row in chosen] for values in (task.questions, task.negated))
-    return Task(task.name, split, task.corpus, questions, task.gold, negated=negated, groups=groups), kinds
+    questions, negated = [task.questions[row] for row in chosen], [task.negated[row] for row in chosen]
+    gold = quest.gold([queries[row] for row in chosen])
+    return Task(task.name, split, task.corpus, questions, gold, negated=negated, groups=groups), kinds
 
 
 def count_wrong(rows: Ranked, excluded: Sequence[Any], kinds: Sequence[set[int]]) -> Wrong:

@@ -58,6 +58,12 @@ def test_what_stands_beside_a_denial_is_affirmed():
         ("It isn’t gluten-free.", []),
         ("The hotel has NO pool and free parking.", ["pool"]),
         ("İzmir has no tram.", ["tram"]),
+        ("A lovely room (no pets).", ["pets"]),
+        ("“No\npets”, she said.", ["pets"]),
+        ("NO NUTS OR MILK", ["NUTS OR MILK"]),
+        ("Jacket With No Hood", ["Hood"]),
+        ("Never Weaken is a film by the makers of No Country for Old Men.", []),
+        ("It was not released until 1946.", []),
     ],
 )
 def test_a_list_is_denied_as_a_whole_and_two_denials_cancel_out(text, expected):

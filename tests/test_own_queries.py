@@ -10,7 +10,7 @@ from boolbert.boolean import TEMPLATES, operators_of, parse_original_query, temp
 from boolbert.data import DataError, HardNegatives, Quest
 from boolbert.data.countries import country_documents
 from boolbert.data.own import OwnDocuments, make_queries, show_queries
-from boolbert.data.own.atoms import Sizes, choose_atoms
+from boolbert.data.own.atoms import Atom, Sizes, choose_atoms
 from boolbert.data.own.counting import Text, count_texts
 from boolbert.data.own.queries import SHARE
 from boolbert.data.own.reading import read_text
@@ -68,6 +68,16 @@ def test_gold_follows_from_the_sets_and_not_bites(shop):
         assert len(found) >= 2
         if set(query.operators) & {"and", "not"}:
             assert len(pools[index])
+
+
+def test_a_denied_mention_makes_no_member():
+    """A query for bars that mention nuts must not be answered by those that say "contains no nuts"."""
+    having = ["An oat bar with whole nuts.", "Every bar has a nut on top, but no milk."] * 5
+    denying = ["It contains no nuts.", "Made without a nut.", "Neither nuts nor eggs are used.", "It is nut-free."] * 5
+    texts = [Text(text, {}) for text in (*having, *denying)]
+    nuts = Atom("word:nut", "word", "nuts", "mentioning", forms=frozenset(["nut", "nuts"]))
+    sets = find_sets(texts, [nuts], [], len(texts), Sizes.of(len(texts)))
+    assert sets.members[0].tolist() == list(range(len(having)))
 
 
 def test_a_field_is_a_set(shop):

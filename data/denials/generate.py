@@ -159,8 +159,8 @@ def denial_atoms(split: str) -> dict[str, list[int]]:
 def denial_queries(split: str) -> list[dict[str, Any]]:
     """One query for each thing of each kind. `domain` is what documents do: "denied", "silent" or "near".
 
-    >>> [row["query"] for row in denial_queries("dev") if row["metadata"]["atoms"][-1] == "hotels: gym"]
-    ['hotels without a gym']
+    >>> [row["query"] for row in denial_queries("dev") if row["metadata"]["atoms"][-1] == "hotels: pool"]
+    ['hotels with no swimming pool']
     """
     rows = []
     for kind, table in _table("kinds").items():

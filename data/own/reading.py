@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from ...boolean import affirmed
 from .words import (
     AFTER_HEADS,
     BE,
@@ -66,15 +67,17 @@ class _Token(NamedTuple):
 
 
 def read_text(text: str, heads: Collection[str] = ()) -> TextWords:
-    """Everything that a text offers, with kinds of these heads (singular, lower case).
+    """Everything that a text offers and does not deny, with kinds of these heads (singular, lower case).
 
     >>> found = read_text("Alien is a 1979 horror film directed by Ridley Scott. The crew meets a monster.", ["film"])
     >>> sorted(found.kinds), sorted(found.relations), sorted(found.nouns)
     ([('1970s', 'film'), ('1979', 'film'), ('horror', 'film')], [('directed', 'by', 'Ridley Scott')], ['monster'])
     >>> found.head, sorted(found.words)
     ('film', ['alien', 'crew', 'directed', 'film', 'horror', 'meets', 'monster'])
+    >>> sorted(read_text("An oat bar with honey. Contains no nuts, milk or eggs.").words)
+    ['bar', 'contains', 'honey', 'oat']
     """
-    tokens = _tokens(text)
+    tokens = _tokens(affirmed(text))
     singular = {form: head for head in heads for form in (head, plural(head))}
     found = TextWords(head=_head(tokens), **{name: set() for name in TABLES})
     year = ""  # the first one counts: a remake of 1956 names that of 1929 as well
