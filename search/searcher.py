@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from boolbert.boolean import from_multi_hot, multi_hot, operators_of
+from boolbert.boolean import find_cues, from_multi_hot, multi_hot, read_search_box
 from boolbert.core.errors import BoolBertError, RetrievalError, first_line
 from boolbert.retrieval.batches import encode_queries
 from boolbert.retrieval.evidence import PENALTY, Evidence, Question
@@ -28,11 +28,12 @@ from boolbert.retrieval.stores.where import fitted_filter
 from .closest import Candidate, QueryVectors, closest, far_enough, in_store
 from .known import named_rows
 from .program import SPANS, Found, Program, agree, onnx_program
-from .reading import QueryReading, Span, Word, with_lexicon_cues, with_roles, word_at, words_of
+from .reading import QueryReading, Span, Word, with_cues, with_roles, word_at, words_in, words_of
 from .weighing import Reason, conditions_of, reasons, weigh
 
 # Who decides which operators are on.
 CALLER, MODEL, LEXICON, NOBODY = "the caller", "the model's gate", "the cue lexicon", "nobody: a plain encoder"
+SEARCH_BOX = "the search-box syntax"
 
 
 @dataclass(frozen=True)
@@ -250,9 +251,14 @@ class BoolSearcher:
                 )
             return QueryReading(query, (), NOBODY, tuple(words_of(query)), truncated=self._is_cut(query)), None
         decided_by = CALLER if labels is not None else MODEL
-        if labels is None and not self.model.trained:
-            labels, decided_by = multi_hot(operators_of(query)), LEXICON
         words = words_of(query)
+        cues = [cue for cue in find_cues(query) if not cue.weak]
+        typed = read_search_box(query) if self._excludes and labels is None and excluded is None else None
+        if typed is not None:
+            labels, decided_by, cues = multi_hot({cue.operator for cue in typed.cues}), SEARCH_BOX, list(typed.cues)
+            excluded = words_in(words, typed.scopes("not")) or None
+        elif labels is None and not self.model.trained:
+            labels, decided_by = multi_hot({cue.operator for cue in cues}), LEXICON
         inputs = self._tokens(query)
         tokens = token_words(self, query, words, self._length(inputs), inputs.get(SPANS))
         not_scope = self._not_scope(tokens, words, excluded)
@@ -262,11 +268,11 @@ class BoolSearcher:
             found = self._look_at(inputs, labels, not_scope)
         names = from_multi_hot(found.operators)
 
-        read = words[: max(tokens) + 1]
+        roles = words[: max(tokens) + 1]
         if self.model.trained:
-            roles = with_roles(read, tokens, names, found.cues, found.scope)
-        else:
-            roles = with_lexicon_cues(read, query, names)
+            roles = with_roles(roles, tokens, names, found.cues, found.scope)
+        if typed is not None or not self.model.trained:
+            roles = with_cues(roles, [cue for cue in cues if cue.operator in names])
         if not_scope is not None:
             roles = [word._replace(excluded=number in (excluded or ())) for number, word in enumerate(roles)]
         reading = QueryReading(
