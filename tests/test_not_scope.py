@@ -105,7 +105,8 @@ def test_words_that_are_not_there_and_plain_encoders_are_refused(searcher, tmp_p
 def test_search_box_syntax_says_what_is_excluded(searcher):
     """The same as naming the operator and the words by hand, whatever the model would have read."""
     for query, number in (("films NOT war", 2), ("films -war", 2), ("!war films", 1)):
-        typed, by_hand = searcher.search(query, 10), searcher.search(query, 10, ["not"], excluded=[number])
+        typed = searcher.search(query, 10, evidence=False)
+        by_hand = searcher.search(query, 10, ["not"], excluded=[number], evidence=False)
         assert [span.text for span in typed.excluded_words] == ["war"]
         assert (typed.operators, typed.decided_by) == (("not",), "the search-box syntax")
         assert [(hit.row, hit.score) for hit in typed] == [(hit.row, hit.score) for hit in by_hand]
