@@ -92,12 +92,10 @@ def _kind(query: str, cue: CueSpan) -> str:
         return "property"
     elif cue.kind == "topic":
         return "set" if rule == "always" and _is_collection(before, query) else "topic"
-    if not _ASKS.match(query) or not content(before):
-        return "set"
+    if not _ASKS.match(query) or not content(before) or _YES_OR_NO.match(query):
+        return "set"  # in a question for yes or no, plain search finds the excluded text first
     if rule in ("negation", "relative", "neither", "none"):
         return _asked_negation(query, before, after)
-    if rule == "contrast" and _YES_OR_NO.match(query):
-        return "property"
     if rule == "contrast" and _WHICH.match(query) and _VERB.search(before):
         return "property" if _PREDICATE_NEXT.match(after) and not _LIST_REQUEST.match(query) else "set"
     return "set"
