@@ -3,11 +3,13 @@
 from .augmentation import augment
 from .clauses import Clause, affirmed, split_clauses
 from .cues import CueSpan, find_cues, operators_of
+from .kinds import kind_of_exclusion
 from .labels import cue_labels, encode_with_cues, scope_labels
 from .lexicon import Cue, cue_table
 from .marks import ParsedQuery, marked_scopes, parse_original_query, render_original_query
 from .operators import OPERATORS, TEMPLATES, from_multi_hot, multi_hot, template_operators
 from .parts import Part, Reading, read_parts
+from .reasons import is_english, why_nothing_excluded
 from .search_box import read_search_box
 
 __all__ = [
@@ -26,6 +28,8 @@ __all__ = [
     "encode_with_cues",
     "find_cues",
     "from_multi_hot",
+    "is_english",
+    "kind_of_exclusion",
     "marked_scopes",
     "multi_hot",
     "operators_of",
@@ -36,4 +40,5 @@ __all__ = [
     "scope_labels",
     "split_clauses",
     "template_operators",
+    "why_nothing_excluded",
 ]

@@ -40,36 +40,11 @@ _UNSUPPORTED = (
 )
 # Behind a sign these are endings, names and commands of their own: "words in -ing", "the !Kung people".
 _NO_WORDS = frozenset(
-    [
-        "ing",
-        "ings",
-        "tion",
-        "sion",
-        "able",
-        "ible",
-        "ology",
-        "ism",
-        "ist",
-        "ists",
-        "ish",
-        "est",
-        "ness",
-        "ment",
-        "ful",
-        "less",
-        "free",
-        "like",
-        "based",
-        "esque",
-        "wise",
-        "ward",
-        "wards",
-        "kung",
-        "xun",
-        "xoo",
-        "xoon",
-        "important",
-    ]
+    {
+        *("ing", "ings", "tion", "sion", "able", "ible", "ology", "ism", "ist", "ists", "ish", "est", "ness", "ment"),
+        *("ful", "less", "free", "like", "based", "esque", "wise", "ward", "wards"),
+        *("kung", "xun", "xoo", "xoon", "important"),
+    }
 )
 _SENTENCE = re.compile(
     r"\s*(?:what|which|who|whom|whose|when|where|why|how|is|are|was|were|do|does|did|can|could|should|would|will|has|"
@@ -132,7 +107,7 @@ def _tokens(text: str) -> list[_Token]:
             in_fixed = any(left <= start and end <= right for left, right in fixed)  # "dead OR alive"
             if is_prose or in_fixed or not _is_operator(text, kind, start, end):
                 continue
-        elif kind == "sign" and re.compile(r"\w*").match(text, end).group().lower() in _NO_WORDS:  # type: ignore[union-attr]
+        elif kind == "sign" and text[end : end + 20].lower().split(maxsplit=1)[0] in _NO_WORDS:
             continue
         found.append(_Token(kind, start, end))
     return found

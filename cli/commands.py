@@ -127,6 +127,7 @@ def search(options: Namespace) -> None:
     operators = parse_operators(options.operators)
     _check_query(options)
 
+    from boolbert.boolean import why_nothing_excluded
     from boolbert.search.reading import CUT
     from boolbert.search.searcher import cached_searcher
 
@@ -141,6 +142,9 @@ def search(options: Namespace) -> None:
     answer = searcher.search(options.query, options.k, operators, **_limits(options), **more)
     if answer.reading.truncated:
         _say(f"note: {CUT}")
+    is_unread = operators is None and searcher.is_boolean and not answer.excluded_words
+    if is_unread and (why := why_nothing_excluded(options.query)):
+        _say(f"note: {why}")
     if options.json:
         print_json({"model": searcher.model.name, **answer.as_json()})
     else:

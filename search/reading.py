@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, find_cues
+from boolbert.boolean import OPERATORS, CueSpan
 
 # A word is a run of letters with its apostrophes; every other sign stands alone, so that "non-" can be a cue.
 _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
@@ -189,15 +189,27 @@ def with_roles(
     ]
 
 
-def with_lexicon_cues(words: Sequence[Word], query: str, operators: Sequence[str]) -> list[Word]:
-    """The words with the cue lexicon's cues, for a model that has learned none.
+def with_cues(words: Sequence[Word], cues: Sequence[CueSpan]) -> list[Word]:
+    """The words with cues that were read by rules, for what no model has learned.
 
-    >>> [word.cue for word in with_lexicon_cues(words_of("a but not b"), "a but not b", ["not"])]
+    >>> [word.cue for word in with_cues(words_of("a but not b"), find_cues("a but not b"))]
     [None, 'not', 'not', None]
     """
-    cues = [cue for cue in find_cues(query) if not cue.weak and cue.operator in operators]
     found = (next((cue.operator for cue in cues if cue.start <= word.start < cue.end), None) for word in words)
     return [word._replace(cue=cue) for word, cue in zip(words, found, strict=True)]
+
+
+def words_in(words: Sequence[Word], spans: Sequence[tuple[int, int]]) -> list[int]:
+    """The numbers of the words that lie in spans of characters.
+
+    >>> words_in(words_of("jaguar -car speed"), [(8, 11)])
+    [2]
+    """
+    return [
+        number
+        for number, word in enumerate(words)
+        if any(start <= word.start and word.end <= end for start, end in spans)
+    ]
 
 
 def _alternatives(inside: npt.NDArray[np.float64], tokens: Sequence[int]) -> dict[int, int]:

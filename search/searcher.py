@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, from_multi_hot, multi_hot, operators_of
+from boolbert.boolean import OPERATORS, find_cues, from_multi_hot, multi_hot, read_search_box
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import PENALTY, ConditionVectors, Evidence
 from boolbert.retrieval.index import STORE, Index, default_index
@@ -24,7 +24,7 @@ from .cached_model import CachedModel, cached_model
 from .country_facts import named_rows
 from .document_search import Candidate, DocumentSearch
 from .query_encoder import QueryEncoder, QueryVectors
-from .reading import QueryReading, Span, Word, with_lexicon_cues, with_roles, words_of
+from .reading import QueryReading, Span, Word, with_cues, with_roles, words_in, words_of
 from .weighing import Reason, conditions_of, reasons, weigh
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 # Who decides which operators are on.
 CALLER, MODEL, LEXICON, NOBODY = "the caller", "the model's gate", "the cue lexicon", "nobody: a plain encoder"
+SEARCH_BOX = "the search-box syntax"
 
 
 @dataclass(frozen=True)
@@ -244,20 +245,25 @@ class BoolSearcher:
             reading = QueryReading(query, (), NOBODY, tuple(words_of(query)), truncated=self._is_cut(query))
             return reading, QueryVectors(plain, plain[0], None)
         decided_by = CALLER if labels is not None else MODEL
-        if labels is None and not self.model.trained:
-            labels, decided_by = multi_hot(operators_of(query)), LEXICON
         words = words_of(query)
+        cues = [cue for cue in find_cues(query) if not cue.weak]
+        typed = read_search_box(query) if self._can_exclude and labels is None and excluded is None else None
+        if typed is not None:
+            labels, decided_by, cues = multi_hot({cue.operator for cue in typed.cues}), SEARCH_BOX, list(typed.cues)
+            excluded = words_in(words, typed.scopes("not")) or None
+        elif labels is None and not self.model.trained:
+            labels, decided_by = multi_hot({cue.operator for cue in cues}), LEXICON
         tokens = self.queries.tokens(query)
         places = self.queries.token_words(tokens, words)
         not_scope = self._not_scope(places, words, excluded)
         found = self.queries.encode(tokens, labels, not_scope, not_weight)
         names = from_multi_hot(found.operators)
 
-        read = words[: max(places) + 1]
+        roles = words[: max(places) + 1]
         if self.model.trained:
-            roles = with_roles(read, places, names, found.cues, found.scope)
-        else:
-            roles = with_lexicon_cues(read, query, names)
+            roles = with_roles(roles, places, names, found.cues, found.scope)
+        if typed is not None or not self.model.trained:
+            roles = with_cues(roles, [cue for cue in cues if cue.operator in names])
         if not_scope is not None:
             roles = [word._replace(excluded=number in (excluded or ())) for number, word in enumerate(roles)]
         reading = QueryReading(query, names, decided_by, tuple(roles), truncated=tokens.is_cut, not_scope=not_scope)

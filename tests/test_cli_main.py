@@ -236,3 +236,19 @@ def test_colour_is_for_terminals_that_want_it(monkeypatch):
     monkeypatch.delenv("NO_COLOR")
     with open(os.devnull) as file:
         assert not has_colour(file)
+
+
+def test_a_query_that_excludes_nothing_says_why(tmp_path, index, capsys):
+    """On standard error, so that JSON stays JSON; not where something is excluded or the operators were given."""
+    for query, reason in {
+        "Which films are not about war?": "note: nothing is excluded: “not” negates",
+        "películas que no son de guerra": "note: the query does not look English",
+    }.items():
+        ask = ["search", query, "--index", index, "--model", str(tmp_path / "model"), "--json"]
+        assert main(ask) == 0
+        done = capsys.readouterr()
+        assert (reason in done.err) == (not json.loads(done.out)["excluded_words"])
+        assert main([*ask, "--operators", "none"]) == 0
+        assert reason not in capsys.readouterr().err
+    assert main(["search", "films about war", "--index", index, "--model", str(tmp_path / "model")]) == 0
+    assert "nothing is excluded" not in capsys.readouterr().err

@@ -29,7 +29,11 @@ def asked(query):
         ("sleeping bags or hammocks", [["sleeping bags", "hammocks"]], []),
         ("which parks either have a lake or allow dogs?", [["have a lake", "allow dogs"]], []),
         ("parks that lie in either Spain or Portugal", [["lie in Spain", "lie in Portugal"]], []),
-        ("sun-dried tomato spreads, but not those that contain nuts", [["sun-dried"], ["tomato spreads"]], ["contain nuts"]),
+        (
+            "sun-dried tomato spreads, but not those that contain nuts",
+            [["sun-dried"], ["tomato spreads"]],
+            ["contain nuts"],
+        ),
         ("wooden boats built in Norway, excluding ferries", [["wooden boats"], ["built in Norway"]], ["ferries"]),
         (
             "How do birds that migrate in winter find their way?",

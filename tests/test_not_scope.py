@@ -5,7 +5,7 @@ import pytest
 import torch
 from search_fixtures import QUERY, write_baseline, write_documents, write_run
 
-from boolbert.core.errors import RetrievalError
+from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.search import BoolSearcher, build_index, explain, load_model
 
 NOT = 2
@@ -103,3 +103,18 @@ def test_words_that_are_not_there_and_plain_encoders_are_refused(searcher, tmp_p
     plain = BoolSearcher(write_baseline(tmp_path / "plain", lively, tiny_config, tokenizer), searcher.index)
     with pytest.raises(RetrievalError, match="is no Bool-BERT"):
         plain.search(QUERY, excluded=[0])
+
+
+def test_search_box_syntax_says_what_is_excluded(searcher):
+    """The same as naming the operator and the words by hand, whatever the model would have read."""
+    for query, number in (("films NOT war", 2), ("films -war", 2), ("!war films", 1)):
+        typed = searcher.search(query, 10, evidence=False)
+        by_hand = searcher.search(query, 10, ["not"], excluded=[number], evidence=False)
+        assert [span.text for span in typed.excluded_words] == ["war"]
+        assert (typed.operators, typed.decided_by) == (("not",), "the search-box syntax")
+        assert [(hit.row, hit.score) for hit in typed] == [(hit.row, hit.score) for hit in by_hand]
+    assert searcher.read("films | books").operators == ("or",)
+    assert searcher.read("films -war", operators=[]).excluded == ()  # who asks for no operator gets none
+    assert searcher.read(QUERY).decided_by != "the search-box syntax"
+    with pytest.raises(BoolBertError, match="does not know 'site:'"):
+        searcher.search("site:example.com films")

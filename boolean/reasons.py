@@ -1,0 +1,89 @@
+"""Why a search excludes nothing although its query seems to say NOT, in one line for the user."""
+
+import re
+
+from .cues import find_cues
+from .kinds import kind_of_exclusion
+from .parts import read_parts
+
+# Frequent words that are no English ones, and among them those that say NOT.
+_FOREIGN = frozenset(
+    {
+        *("que", "los", "las", "una", "para", "con", "por", "pero", "son", "del", "está", "como", "países", "están"),
+        *(
+            "sin",
+            "sans",
+            "pas",
+            "sem",
+            "les",
+            "des",
+            "une",
+            "sont",
+            "qui",
+            "avec",
+            "mais",
+            "dans",
+            "pour",
+            "est",
+            "aux",
+            "pays",
+        ),
+        *("der", "das", "und", "mit", "für", "sind", "ist", "aber", "dem", "ein", "eine", "einen", "von", "welche"),
+        *("che", "sono", "gli", "della", "di", "il", "uma", "com", "dos", "são", "mas", "het", "een", "van", "zijn"),
+    }
+)
+_FOREIGN_NOT = frozenset(
+    {
+        *("excepto", "sauf", "ohne", "nicht", "kein", "keine", "keinen", "außer", "senza", "tranne", "não", "exceto"),
+        *("niet", "geen", "zonder"),
+    }
+)
+_ENGLISH = frozenset(
+    {
+        *("the", "of", "and", "or", "not", "that", "which", "with", "without", "for", "to", "from", "by", "is", "are"),
+        *("was", "were", "but", "about", "like", "what", "who", "how", "do", "does", "did", "it", "its", "films"),
+    }
+)
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def is_english(query: str) -> bool:
+    """Whether a query may be English, as far as its small words and its letters tell.
+
+    >>> [is_english(query) for query in ("islands", "La La Land", "países que no son islas", "島国")]
+    [True, True, False, False]
+    """
+    words = _WORD.findall(query.lower())
+    letters = "".join(words)
+    if letters and sum(letter < "\u0250" for letter in letters) < len(letters) / 2:
+        return False  # another alphabet
+    foreign = sum((word in _FOREIGN) + 2 * (word in _FOREIGN_NOT) for word in words)
+    return foreign < 2 or foreign <= sum(word in _ENGLISH for word in words)
+
+
+def why_nothing_excluded(query: str) -> str | None:
+    """One line for a query of whose words nothing was excluded; None where it asks for no exclusion.
+
+    >>> why_nothing_excluded("no nuts")
+    'nothing is excluded: the query only says what to leave out; say what to look for as well'
+    >>> why_nothing_excluded("islands of Greece")
+    """
+    if not is_english(query):
+        return "the query does not look English, the only language in which NOT is understood; -word works in any"
+    cues = [cue for cue in find_cues(query) if cue.operator == "not"]
+    counting = [cue for cue in cues if not cue.weak]
+    if not counting:
+        return None
+    cue = counting[0]
+    advice = "to leave something out, write -word or “without ...”"
+    reading = read_parts(query)
+    if reading.excluded:
+        found = reading.excluded[0].text
+        return f'nothing is excluded: the model did not see that “{cue.text}” excludes “{found}”; write -"{found}"'
+    if not query[: cue.start].strip() and not query.rstrip().endswith("?"):
+        return "nothing is excluded: the query only says what to leave out; say what to look for as well"
+    if cue.rule in ("none", "please", "neither", "nor", "listed"):
+        return f"nothing is excluded: “{cue.text}” alone leaves nothing out; {advice}"
+    if kind_of_exclusion(query) == "set":
+        return f"nothing is excluded: “{cue.text}” negates a verb, and its words stay in the search; {advice}"
+    return f"nothing is excluded: “{cue.text}” negates what the question asks about; {advice}"

@@ -1,0 +1,97 @@
+"""Which NOT a query means, and why nothing is excluded where it seems to say NOT."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from boolbert.boolean import is_english, kind_of_exclusion, read_search_box, why_nothing_excluded
+from boolbert.boolean.lexicon import KINDS
+from boolbert.boolean.measure_kinds import main
+
+
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        ("What is known about Bach, excluding anything about his family?", "topic"),
+        ("Can you tell me about Oxford without mentioning the university?", "topic"),
+        ("Apart from chess, what else did she play?", "topic"),
+        ("In addition to Hamlet, which other plays did he write?", "topic"),
+        ("Tell me about whales. Please do not include orcas.", "topic"),
+        ("How do I start a business without any information about loans?", "topic"),
+        ("films that are not westerns", "set"),
+        ("African countries but not islands", "set"),
+        ("trees of Korea excluding trees of Japan", "set"),
+        ("camping stoves that do not need gas", "set"),
+        ("countries that do not drive on the left", "set"),
+        ("non-American horror films", "set"),
+        ("what are some books that are not in Hebrew?", "set"),
+        ("Which bacteria live in milk but are not Listeria?", "set"),
+        ("sugar-free desserts", "set"),
+        ("Which sequences are found in a gene but are not part of the mature RNA?", "property"),
+        ("Which actors have never won an award?", "property"),
+        ("What are the protocols that do not use broadcasts?", "property"),
+        ("Which tools are sold in Japan but not in Europe?", "property"),
+        ("Who had no love for the violin?", "property"),
+        ("islands of Greece", "property"),
+    ],
+)
+def test_kinds(query, kind):
+    assert kind_of_exclusion(query) == kind
+
+
+def test_spans_that_are_known_decide_which_cue_counts():
+    query = "films that are not westerns, leaving out any mention of dogs"
+    assert kind_of_exclusion(query, [(19, 27)]) == "set"
+    assert kind_of_exclusion(query, [(query.index("dogs"), len(query))]) == "topic"
+    typed = read_search_box("films -westerns")
+    assert kind_of_exclusion(typed.text, typed.scopes("not")) == "set"
+    assert kind_of_exclusion("films that are not westerns", []) == "set"
+
+
+def test_the_labels_of_public_queries_are_ids_and_kinds_only():
+    lines = (Path(__file__).parent / "kinds_of_not.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    assert len({tuple(row[:2]) for row in rows}) == len(rows) == 300
+    assert {half for _, _, half, _ in rows} == {"dev", "test"}
+    assert {kind for *_, kind in rows} == set(KINDS)
+    assert all(" " not in cell for row in rows for cell in row)
+
+
+def test_the_command_counts_what_is_right(tmp_path, capsys):
+    (tmp_path / "labels.tsv").write_text("# a note\nfilms\t1\ttest\tset\nfilms\t2\ttest\ttopic\nfilms\t2\tdev\tset\n")
+    (tmp_path / "films").mkdir()
+    rows = [{"id": "1", "text": "films that are not westerns"}, {"id": "2", "text": "islands"}]
+    with gzip.open(tmp_path / "films" / "queries.jsonl.gz", "wt") as file:
+        file.write("".join(json.dumps(row) + "\n" for row in rows))
+    main([str(tmp_path / "labels.tsv"), "--data", str(tmp_path), "--half", "test"])
+    assert "all: 1 of 2 right, 0.500" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match=r"error: .*nowhere"):
+        main([str(tmp_path / "labels.tsv"), "--data", str(tmp_path / "nowhere")])
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("Which birds do not fly?", "“not” negates what the question asks about"),
+        ("countries that do not drive on the left", "“not” negates a verb"),
+        ("not cats", "only says what to leave out"),
+        ("no nuts please", "only says what to leave out"),
+        ("Who had no love for the violin?", "“no” alone leaves nothing out"),
+        ("films not set in India", "did not see that “not” excludes “set in India”"),
+        ("países que no son islas", "does not look English"),
+        ("Länder ohne Küste", "does not look English"),
+        ("海のない国", "does not look English"),
+    ],
+)
+def test_why_nothing_is_excluded(query, reason):
+    line = why_nothing_excluded(query)
+    assert reason in line
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize("query", ["islands of Greece", "non-fiction books", "La La Land", "Das Boot", "", "sugar"])
+def test_nothing_is_said_where_nothing_was_meant_to_be_excluded(query):
+    assert why_nothing_excluded(query) is None
+    assert is_english(query)
