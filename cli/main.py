@@ -9,8 +9,8 @@ from importlib import import_module
 
 from boolbert.core.arguments import add_document_flags
 from boolbert.core.environment import keep_freed_memory, prepare_training
-from boolbert.core.errors import INTERRUPTED, BoolBertError
-from boolbert.core.terminal import printable, use_any_encoding
+from boolbert.core.errors import INTERRUPTED, BoolBertError, one_line
+from boolbert.core.terminal import use_any_encoding
 
 from . import commands
 
@@ -275,7 +275,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BoolBertError, OSError) as error:  # a user's mistake; a bug keeps its traceback
         if os.environ.get("BOOLBERT_DEBUG"):
             raise
-        print(f"boolbert: error: {printable(str(error))}", file=sys.stderr)
+        print(f"boolbert: error: {one_line(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -289,6 +289,17 @@ def _run(words: Sequence[str]) -> int:
         if (name := tuple(words[:length])) in TOOLS:
             module, _ = TOOLS[name]
             return import_module(module).main(list(words[length:])) or 0
-    options = build_parser().parse_args(words)
+    parser = build_parser()
+    options, unknown = parser.parse_known_args(words)
+    if unknown:
+        _check_quotes(options, unknown)
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     options.run(options)
     return 0
+
+
+def _check_quotes(options: argparse.Namespace, unknown: Sequence[str]) -> None:
+    """Raise where the shell has taken a query apart: boolbert search islands not monarchies."""
+    if hasattr(options, "query") and not any(word.startswith("-") for word in unknown):
+        query = " ".join([options.query, *unknown])
+        raise BoolBertError(f'put the query in quotes, it is one argument: boolbert {options.command} "{query}"')

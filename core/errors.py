@@ -1,6 +1,8 @@
 # Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
 """What goes wrong because of a user's input, told in one line, and how a script ends on it."""
 
+import errno
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -10,6 +12,7 @@ from .terminal import printable, use_any_encoding
 
 # What a shell expects of a program that was stopped with Ctrl-C.
 INTERRUPTED = 130
+FULL = (errno.ENOSPC, errno.EDQUOT)  # what the system says of a full disk
 
 
 class BoolBertError(ValueError):
@@ -39,6 +42,16 @@ class HubError(BoolBertError):
     """A folder that must not, or cannot, be published."""
 
 
+class DiskFull(OSError):
+    """A file for which its disk has no room."""
+
+    def __init__(self, path: str | os.PathLike[str]):
+        super().__init__(errno.ENOSPC, "the disk is full", os.fspath(path))
+
+    def __str__(self) -> str:
+        return f"{self.filename}: cannot be written: the disk is full"
+
+
 class Interrupted(Exception):
     """The user stopped the run; a checkpoint has been written."""
 
@@ -53,7 +66,7 @@ def run_script(main: Callable[[], Any]) -> None:
     try:
         main()
     except (BoolBertError, OSError) as error:
-        print(f"error: {printable(str(error))}", file=sys.stderr)
+        print(f"error: {one_line(error)}", file=sys.stderr)
         raise SystemExit(2) from None
     except Interrupted as stop:
         print(stop, file=sys.stderr)
@@ -78,6 +91,22 @@ def shorten(value: object, width: int = 60) -> str:
     """
     text = repr(value)
     return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def one_line(error: BaseException) -> str:
+    """What a user is told of a mistake, or of the system's refusal.
+
+    >>> one_line(OSError(errno.ENOSPC, "No space left on device", "runs/log.jsonl"))
+    'runs/log.jsonl: cannot be written: the disk is full'
+    """
+    if isinstance(error, OSError) and error.errno in FULL:
+        error = DiskFull(error.filename or "a file")
+    return printable(str(error))
+
+
+def reason(error: BaseException) -> str:
+    """Why something could not be written, without the file's name, which its caller tells."""
+    return getattr(error, "strerror", None) or first_line(error)
 
 
 def first_line(error: BaseException) -> str:

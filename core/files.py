@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from boolbert.core.errors import BoolBertError, shorten
+from boolbert.core.errors import FULL, BoolBertError, DiskFull, shorten
 
 DAY = 86_400  # seconds
+ROOM = 16_384  # bytes; a disk with less of them free is full
 FILES = "files"  # how the folder is called that `whole_files` fills
 
 
@@ -36,6 +37,30 @@ def user_path(name: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
+def named_if_full(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise `DiskFull` with this path where writing fails because the disk is full.
+
+    Only the system's own error has a code for it. safetensors repeats its words; numpy, torch and FAISS say that
+    writing failed, so the disk is asked.
+    """
+    try:
+        yield
+    except (DiskFull, BoolBertError):
+        raise
+    except Exception as error:
+        code = getattr(error, "errno", None)
+        is_full = code in FULL or os.strerror(FULL[0]) in str(error)
+        if is_full or (code is None and _free(Path(path)) < ROOM):
+            raise DiskFull(path) from error
+        raise
+
+
+def _free(path: Path) -> int:
+    """How many bytes are free on the disk of a path that need not exist."""
+    return shutil.disk_usage(next(each for each in (path, *path.absolute().parents) if each.exists())).free
+
+
+@contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Write a file so that no reader ever sees half of it: write to the path this gives, which is renamed at the end.
 
@@ -43,16 +68,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         np.save(file, vectors)
     """
     path = Path(path)
-    delete_leftovers(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_aside_prefix(path))
-    os.close(handle)
-    aside = Path(name)
-    try:
+    with _aside(path, is_folder=False) as aside:
         yield aside
         set_modes(aside)
         os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -60,9 +79,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """The same for a folder: fill the one this gives. Where another process has made it meanwhile, that one stays."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    delete_leftovers(path)
-    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=_aside_prefix(path)))
-    try:
+    with _aside(path, is_folder=True) as aside:
         yield aside
         set_modes(aside)
         try:
@@ -70,8 +87,6 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         except OSError:
             if not path.is_dir():
                 raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 @contextmanager
@@ -79,17 +94,37 @@ def whole_files(folder: str | os.PathLike[str]) -> Iterator[Path]:
     """The same for the files of a folder that holds others too: fill the folder this gives, whose files are moved there
     one by one when all of them are written."""
     folder = Path(folder)
-    delete_leftovers(folder / FILES)
-    aside = Path(tempfile.mkdtemp(dir=folder, prefix=_aside_prefix(folder / FILES)))
-    try:
+    with _aside(folder / FILES, is_folder=True, named=folder) as aside:
         yield aside
         set_modes(aside)
         for file in sorted(file for file in aside.rglob("*") if file.is_file()):
             target = folder / file.relative_to(aside)
             target.parent.mkdir(exist_ok=True)
             os.replace(file, target)
+
+
+@contextmanager
+def _aside(path: Path, *, is_folder: bool, named: Path | None = None) -> Iterator[Path]:
+    """A new file or folder beside a path; it is deleted at the end, unless it has another name by then.
+
+    named: what has no room where the disk is full; the path itself if not given.
+    """
+    delete_leftovers(path)
+    with named_if_full(named or path):
+        if is_folder:
+            aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=_aside_prefix(path)))
+        else:
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=_aside_prefix(path))
+            os.close(handle)
+            aside = Path(name)
+    try:
+        with named_if_full(named or path):
+            yield aside
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        if is_folder:
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            aside.unlink(missing_ok=True)
 
 
 def set_modes(path: Path) -> None:

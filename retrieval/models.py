@@ -9,6 +9,7 @@ load_model     the same for search: without a name the newest run, else the defa
 import copy
 import hashlib
 import logging
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from boolbert.core.environment import log_level
 from boolbert.core.errors import RetrievalError
-from boolbert.core.files import read_json
+from boolbert.core.files import named_if_full, read_json
 from boolbert.core.runs import MODULES, RETRIEVAL_SCRIPTS, Run, finished_runs, is_bool_bert
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def with_fresh_attention(model: "SentenceTransformer", seed: int = 0, **options:
 
     from boolbert.sentence_boolbert import BoolBertSentenceTransformer
 
-    with no_warnings(), torch.random.fork_rng():
+    with no_warnings(), torch.random.fork_rng(), named_if_full(tempfile.gettempdir()):
         torch.manual_seed(seed)
         fresh = BoolBertSentenceTransformer.from_sentence_transformer(model, device=str(model.device), **options)
     return fresh.to(model.dtype).eval()

@@ -41,6 +41,17 @@ def test_help_needs_neither_torch_nor_numpy():
     assert "examples:" in done.stdout
 
 
+@pytest.mark.parametrize("command", ["search", "explain"])
+def test_a_query_without_quotes_is_told_so(command, capsys):
+    assert main([command, "-k", "3", "island", "countries", "not", "monarchies"]) == 2
+    error = capsys.readouterr().err
+    assert f'put the query in quotes, it is one argument: boolbert {command} "island countries not monarchies"' in error
+    assert error.count("\n") == 1
+    with pytest.raises(SystemExit):
+        main([command, "islands", "--no-such-flag"])
+    assert "unrecognized arguments: --no-such-flag" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("kind", ["model", "plain"])
 def test_a_query_that_is_cut_says_so(tmp_path, index, kind, capsys, lively, tiny_config, tokenizer):
     """By the model and, the second time, by its stored program; by a plain encoder too. Else nothing is said."""

@@ -1,5 +1,6 @@
 """A run's folder, asked in one place; and files that are whole or not there."""
 
+import errno
 import json
 import os
 import stat
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from boolbert.core.errors import BoolBertError, HubError
+from boolbert.core.errors import BoolBertError, HubError, one_line
 from boolbert.core.files import cache_root, read_json, whole_file, whole_files, whole_folder, write_json, write_text
 from boolbert.core.runs import Run, finished_runs, is_bool_bert
 
@@ -153,6 +154,31 @@ def test_new_files_have_the_usual_permissions(tmp_path):
         path.stat().st_mode for path in (tmp_path, *tmp_path.rglob("*")) if path.name not in ("usual", tmp_path.name)
     }
     assert modes == {(tmp_path / "usual").stat().st_mode, (tmp_path / "usual/file").stat().st_mode}
+
+
+@pytest.mark.parametrize(
+    ("error", "free", "is_full"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), 10**9, True),  # a quota, or no more entries
+        (OSError("131072 requested and 4096 written"), 0, True),  # numpy's
+        (RuntimeError("file write failed"), 0, True),  # torch's
+        (RuntimeError("I/O error: No space left on device (os error 28)"), 10**9, True),  # safetensors', tidied up
+        (OSError("131072 requested and 4096 written"), 10**9, False),
+        (OSError(errno.EACCES, "Permission denied"), 0, False),
+        (HubError("a mistake"), 0, False),
+    ],
+)
+@pytest.mark.parametrize("writer", [whole_file, whole_folder, whole_files])
+def test_a_full_disk_is_told_with_the_files_name(tmp_path, monkeypatch, writer, error, free, is_full):
+    monkeypatch.setattr("boolbert.core.files._free", lambda path: free)
+    target = tmp_path if writer is whole_files else tmp_path / "new"
+    with pytest.raises(OSError if is_full else type(error)) as caught, writer(target):
+        raise error
+    if is_full:
+        assert one_line(caught.value) == f"{target}: cannot be written: the disk is full"
+    else:
+        assert caught.value is error
+    assert os.listdir(tmp_path) == []
 
 
 def test_one_place_for_cached_data(monkeypatch, tmp_path):

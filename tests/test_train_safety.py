@@ -260,7 +260,7 @@ def test_a_full_disk_in_the_final_save_loses_nothing(folder, tmp_path, monkeypat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(retrieval_run, "save_dual_encoder", full)
-    with pytest.raises(TrainingError, match=r"the model cannot be saved .*No space left.*--resume"):
+    with pytest.raises(TrainingError, match=r"the model cannot be saved .*the disk is full.*--resume"):
         helpers.train_quest(folder, tmp_path / "run", epochs=1)
     assert not (tmp_path / "run" / "metrics.json").exists()
     monkeypatch.undo()

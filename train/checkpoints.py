@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
 
-from boolbert.core.errors import TrainingError, first_line
-from boolbert.core.files import read_json, set_modes, write_json
+from boolbert.core.errors import TrainingError, first_line, reason
+from boolbert.core.files import named_if_full, read_json, set_modes, write_json
 
 STATE = "state.json"
 WEIGHTS = "model.safetensors"
@@ -54,7 +54,8 @@ class Checkpoints:
             if accelerator.is_main_process:
                 _make_empty(aside)
             accelerator.wait_for_everyone()
-            accelerator.save_state(str(aside))
+            with named_if_full(aside):
+                accelerator.save_state(str(aside))
             accelerator.wait_for_everyone()
             if accelerator.is_main_process:
                 write_json(aside / STATE, {"step": step, **state})
@@ -72,7 +73,8 @@ class Checkpoints:
         aside = self._aside(step, "best")
         try:
             _make_empty(aside)
-            save_file({name: tensor.contiguous() for name, tensor in weights.items()}, aside / WEIGHTS)
+            with named_if_full(aside):
+                save_file({name: tensor.contiguous() for name, tensor in weights.items()}, aside / WEIGHTS)
             _finish(aside, self.path(step, "best"))
         except WRITE_ERRORS as error:
             raise self._failed(step, aside, error) from error
@@ -137,7 +139,7 @@ class Checkpoints:
     def _failed(self, step: int, aside: Path, error: Exception) -> TrainingError:
         shutil.rmtree(aside, ignore_errors=True)
         return TrainingError(
-            f"{self.path(step)}: cannot be written ({first_line(error)}); {self.last()}, go on from it with --resume"
+            f"{self.path(step)}: cannot be written ({reason(error)}); {self.last()}, go on from it with --resume"
         )
 
     def _damaged(self, path: Path, reason: str) -> TrainingError:

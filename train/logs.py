@@ -11,7 +11,7 @@ from accelerate.utils import LoggerType
 from tqdm import tqdm
 
 from boolbert.core.errors import TrainingError
-from boolbert.core.files import write_text
+from boolbert.core.files import named_if_full, write_text
 from boolbert.core.tables import aligned, number
 
 
@@ -40,7 +40,7 @@ class RunLog:
     def write(self, step: int, values: dict[str, Any]) -> None:
         """A line of log.jsonl, and its numbers to the tracker, those of groups as "dev/group/metric"."""
         if self.main:
-            with self.path.open("a", encoding="utf-8") as file:
+            with named_if_full(self.path), self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"step": step, **values}) + "\n")
         self.accelerator.log(dict(_numbers(values)), step=step)
 

@@ -20,7 +20,7 @@ from accelerate.utils import DistributedType, DynamoBackend
 from accelerate.utils.environment import get_int_from_env
 
 import boolbert
-from boolbert.core.errors import TrainingError, first_line
+from boolbert.core.errors import TrainingError, first_line, reason
 from boolbert.core.files import FILES, delete_leftovers, read_json, user_path, whole_files, write_json, write_text
 from boolbert.core.runs import ARGUMENTS, CONFIG, METRICS, Run
 from boolbert.core.tables import number
@@ -194,7 +194,7 @@ def save_model(folder: Path, save: Callable[[Path], None], metrics: dict[str, An
         write_json(folder / METRICS, metrics)
     except WRITE_ERRORS as error:
         raise TrainingError(
-            f"{folder}: the model cannot be saved ({first_line(error)}); its checkpoints are whole: "
+            f"{folder}: the model cannot be saved ({reason(error)}); its checkpoints are whole: "
             "mend that, and repeat the command with --resume"
         ) from error
 

@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from boolbert.configuration_boolbert import LITE, POOLINGS, UPGRADED
 from boolbert.core.errors import TrainingError, run_script
-from boolbert.core.files import whole_file, whole_folder
+from boolbert.core.files import named_if_full, whole_file, whole_folder
 from boolbert.data import Quest
 from boolbert.data.sentences import Sentence, labelled_sentences
 from boolbert.data.tasks import Task, quest_task
@@ -95,7 +95,7 @@ def upgrade(
     check_can_be_upgraded(source, named or "the model")
     torch.manual_seed(settings.seed)
     form = {**UPGRADED, **(LITE if settings.lite else {})}
-    with no_warnings():
+    with no_warnings(), named_if_full(tempfile.gettempdir()):
         upgraded = BoolBertSentenceTransformer.from_sentence_transformer(
             source, share=True, query_length=None, device=str(source.device), **form
         )

@@ -49,7 +49,7 @@ def test_a_disk_that_is_full(commands, training, small_disk, record, kibibytes):
     whole = result(commands.folder / "run")
     disk = small_disk(kibibytes)
     command = tuple(disk / "run" if word == "run" else word for word in training)
-    commands.run(*command).error  # noqa: B018
+    assert "the disk is full" in commands.run(*command).error
     finished_or_not(disk / "run")
     small_disk(10_000)
     commands.good(*command, "--resume")
