@@ -196,3 +196,34 @@ def accelerator():
     from accelerate import Accelerator
 
     return Accelerator()
+
+
+@pytest.fixture
+def fresh_accelerate():
+    """Accelerate's settings are the process's: forget them before a test that changes them, and after it."""
+    from accelerate.state import AcceleratorState
+
+    AcceleratorState._reset_state(reset_partial_state=True)
+    yield
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.fixture
+def searcher(tmp_path, lively, tiny_config, tokenizer):
+    """A tiny model over a few films and books, without evidence; the model is in `tmp_path / "model"`, the index in "index"."""
+    from search_fixtures import write_documents, write_run
+
+    from boolbert.search import BoolSearcher, build_index, load_model
+
+    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
+    model = load_model(tmp_path / "model")
+    documents = write_documents(tmp_path / "docs.jsonl")
+    return BoolSearcher(model, build_index(documents, tmp_path / "index", model, evidence=False))
+
+
+@pytest.fixture
+def engine(tmp_path, searcher):
+    from boolbert.search import BoolSearcher
+    from boolbert.serve.engine import Engine
+
+    return Engine(lambda: (BoolSearcher(tmp_path / "model", tmp_path / "index"), None))

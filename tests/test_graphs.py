@@ -284,14 +284,9 @@ on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUD
 
 
 @pytest.fixture
-def gpu(monkeypatch):
+def gpu(monkeypatch, fresh_accelerate):
     """Let Accelerate see it: the other tests of training are for a CPU."""
-    from accelerate.state import AcceleratorState
-
     monkeypatch.setenv("ACCELERATE_USE_CPU", "false")
-    AcceleratorState._reset_state(reset_partial_state=True)
-    yield
-    AcceleratorState._reset_state(reset_partial_state=True)
 
 
 def losses_of(folder, name, **changes):

@@ -3,21 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from search_fixtures import QUERY, write_baseline, write_documents, write_run
+from search_fixtures import QUERY, write_baseline
 
 from boolbert.core.errors import BoolBertError, RetrievalError
-from boolbert.search import BoolSearcher, build_index, explain, load_model
+from boolbert.search import BoolSearcher, explain
 
 NOT = 2
-
-
-@pytest.fixture
-def searcher(tmp_path, lively, tiny_config, tokenizer):
-    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
-    model = load_model(tmp_path / "model")
-    return BoolSearcher(
-        model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model, evidence=False)
-    )
 
 
 @torch.no_grad()

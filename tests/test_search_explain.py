@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 import torch
-from search_fixtures import QUERY, write_baseline, write_documents, write_run
+from search_fixtures import QUERY, write_baseline
 
-from boolbert.search import BoolSearcher, QueryReading, Word, build_index, explain, load_model
+from boolbert.search import BoolSearcher, QueryReading, Word, explain, load_model
 from boolbert.search.export import tokenizer_of
 from boolbert.search.page import explanation_page
 from boolbert.search.picture import draw, write_picture
@@ -15,15 +15,6 @@ from boolbert.search.query_encoder import QueryEncoder
 from boolbert.search.reading import per_word, with_roles, words_of
 
 BOTH = "films or books but not about war"
-
-
-@pytest.fixture
-def searcher(tmp_path, lively, tiny_config, tokenizer):
-    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
-    model = load_model(tmp_path / "model")
-    return BoolSearcher(
-        model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model, evidence=False)
-    )
 
 
 def test_values_are_those_of_the_model(searcher, tokenizer):

@@ -6,26 +6,19 @@ from dataclasses import replace
 
 import html5lib
 import pytest
-from search_fixtures import QUERY, write_baseline, write_documents, write_run
+from search_fixtures import QUERY, write_baseline
 from store_fixtures import write_films
 
 from boolbert.cli import main
 from boolbert.core.errors import BoolBertError
 from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.stores import index_documents, open_store
-from boolbert.search import BoolSearcher, build_index, load_model
+from boolbert.search import BoolSearcher
 from boolbert.serve.engine import LONGEST, UNREADABLE, Engine, RateLimiter, checked_query, error_line
 from boolbert.serve.guard import LARGEST, Guard
 from boolbert.serve.view import error_html, examples_html, reading_html, results_html
 
 EVIL = "<script>alert(1)</script> ${alert(1)} {{value}} <img src=x onerror=alert(1)> \"' not \u202e\x00 war"
-
-
-@pytest.fixture
-def engine(tmp_path, lively, tiny_config, tokenizer):
-    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
-    build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", load_model(tmp_path / "model"))
-    return Engine(lambda: (BoolSearcher(tmp_path / "model", tmp_path / "index"), None))
 
 
 @pytest.mark.parametrize(

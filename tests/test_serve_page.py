@@ -13,27 +13,19 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from search_fixtures import QUERY, write_documents, write_run
+from search_fixtures import QUERY
 
 import boolbert
 
 pytest.importorskip("gradio", reason="THE PAGE IS NOT TESTED: gradio is missing; pip install 'boolbert[serve]'")
 
-from boolbert.search import BoolSearcher, build_index, load_model
-from boolbert.serve.engine import UNREADABLE, Engine
+from boolbert.serve.engine import UNREADABLE
 from boolbert.serve.page import serve
 
 ROOT = Path(boolbert.__file__).parent.resolve()
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1100, "height": 900}
 EVIL = "<script>alert(1)</script> ${alert(1)} {{constructor.constructor('alert(1)')()}} <img src=x onerror=alert(1)>"
 EXAMPLES = ["films or books", "films, not war"]
-
-
-@pytest.fixture
-def engine(tmp_path, lively, tiny_config, tokenizer):
-    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
-    build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", load_model(tmp_path / "model"))
-    return Engine(lambda: (BoolSearcher(tmp_path / "model", tmp_path / "index"), None))
 
 
 @pytest.fixture

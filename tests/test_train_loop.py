@@ -215,15 +215,6 @@ def test_a_gate_without_labels_is_kept_in_the_model(folder, gate):
     assert AutoConfig.from_pretrained(output).gate == gate
 
 
-@pytest.fixture
-def fresh_accelerate():
-    from accelerate.state import AcceleratorState
-
-    AcceleratorState._reset_state(reset_partial_state=True)
-    yield
-    AcceleratorState._reset_state(reset_partial_state=True)
-
-
 @pytest.mark.usefixtures("fresh_accelerate")
 def test_bf16_trains(folder):
     helpers.train_quest(folder, folder / "bf16", mixed_precision="bf16", epochs=1)
