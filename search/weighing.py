@@ -113,8 +113,6 @@ def reasons(evidence: Evidence, question: ConditionVectors, row: int, text: str)
 
 def _reason(evidence: Evidence, asked: Asked, row: int, text: str, says: str) -> Reason | None:
     nearest = evidence.nearest(asked, row, denies=asked.denies != (says == "denied"))
-    if nearest is None and says == "for":
-        nearest = evidence.nearest(asked, row, denies=not asked.denies)
     if nearest is None:
         return None
     return Reason(asked.part.text, says, text[nearest.start : nearest.end], nearest.start, nearest.end, nearest.cosine)
