@@ -281,8 +281,8 @@ def default_index_folder(model: Any) -> Path:
     from boolbert.data.countries import countries_folder
 
     countries = countries_folder()
-    # Beside the countries: where the cache cannot be written, that is a temporary folder. Those of older versions, which
-    # have no evidence, have another name.
+    # Beside the countries: where the cache cannot be written, that is a temporary folder. Indexes of older versions,
+    # which have no evidence, have another name.
     return countries.parent / "indexes" / f"{countries.name}-{document_encoder_of(model)}-evidence"
 
 
