@@ -90,6 +90,11 @@ class ConditionVectors:
         wanted = tuple(tuple(next(asked) for _ in group) for group in conditions.wanted)
         return cls(wanted, tuple(asked))
 
+    def combined(self, leaf: Callable[[Asked], Array]) -> Array:
+        """The scores of what is wanted from those of its parts: the best of each group, then mean and smallest."""
+        groups = np.stack([np.max([leaf(part) for part in group], axis=0) for group in self.wanted])
+        return MEAN * groups.mean(0) + (1 - MEAN) * groups.min(0)
+
     @property
     def parts(self) -> tuple[Asked, ...]:
         return (*(part for group in self.wanted for part in group), *self.excluded)
@@ -204,17 +209,26 @@ class Evidence:
         """
         parts = question.parts
         affirming, denying = self.best(np.stack([part.vector for part in parts]), rows)
-        leaves = {
-            id(part): (np.maximum(yes, no) if part.denies else yes) + WORDS * self.words.scores(part.words)[rows]
+        clauses = {
+            id(part): np.maximum(yes, no) if part.denies else yes
             for part, yes, no in zip(parts, affirming, denying, strict=True)
         }
-        groups = np.stack([np.max([leaves[id(part)] for part in group], axis=0) for group in question.wanted])
-        score = WHOLE * whole + MEAN * groups.mean(0) + (1 - MEAN) * groups.min(0)
+        score = WHOLE * whole + question.combined(lambda part: clauses[id(part)] + self._words(part)[rows])
         count = len(parts) - len(question.excluded)
         for part, yes, no in zip(question.excluded, affirming[count:], denying[count:], strict=True):
             violation = PENALTY * np.maximum(0, yes - NEAR) + WORDS_PENALTY * self.words.scores(part.words)[rows]
             score -= strength * (violation - DENIAL * np.where(no > yes, np.maximum(0, no - NEAR), 0))
         return score
+
+    def word_score(self, question: ConditionVectors) -> Scores:
+        """What words alone say of all documents: the same formula without vectors, which is computed at once."""
+        score = question.combined(self._words)
+        for part in question.excluded:
+            score = score - WORDS_PENALTY * self.words.scores(part.words)
+        return score
+
+    def _words(self, part: Asked) -> Scores:
+        return WORDS * self.words.scores(part.words)
 
 
 def unit_length(vectors: Array) -> Array:

@@ -266,7 +266,7 @@ def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
     from boolbert.data.countries import countries_folder
 
     folder = default_index_folder(model)
-    if is_index(folder) and (Index(folder).evidence is not None or not is_cosine(model.encoder)):
+    if is_index(folder):
         return Index(folder)
     return build_index(Quest(countries_folder(), progress=False).corpus, folder, model, progress=progress)
 
@@ -281,8 +281,9 @@ def default_index_folder(model: Any) -> Path:
     from boolbert.data.countries import countries_folder
 
     countries = countries_folder()
-    # Beside the countries: where the cache cannot be written, that is a temporary folder.
-    return countries.parent / "indexes" / f"{countries.name}-{document_encoder_of(model)}"
+    # Beside the countries: where the cache cannot be written, that is a temporary folder. Indexes of older versions,
+    # which have no evidence, have another name.
+    return countries.parent / "indexes" / f"{countries.name}-{document_encoder_of(model)}-evidence"
 
 
 def is_index(folder: Path) -> bool:

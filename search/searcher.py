@@ -360,8 +360,8 @@ class BoolSearcher:
         if where is not None:
             allowed = self._documents.allowed(where)
 
-        def best(depth: int) -> list[int]:
-            return self._documents.rows(index, parts, min(depth, len(index)), where)
+        def best(vectors: QueryVectors, depth: int) -> list[int]:
+            return self._documents.rows(index, vectors, depth, where)
 
         question = ConditionVectors.of(
             conditions_of(reading, self.is_boolean and self.model.trained), self._encode_parts

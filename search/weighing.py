@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +15,12 @@ from .query_encoder import QueryVectors
 from .reading import QueryReading
 
 ALL = 4096  # documents of an index that is looked through as a whole
-DEPTH = 1000  # documents that the whole query finds otherwise
-PART_DEPTH = 300  # documents that each part finds by its vector, and by its words
+DEPTH = 1000  # documents that the whole query finds otherwise by its vector, and by the words of its parts
+PART_DEPTH = 300  # documents that each part finds by its vector
 
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Best = Callable[[QueryVectors, int], Sequence[int]]  # vectors, k -> the rows of the k best documents
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def weigh(
     evidence: Evidence,
     question: ConditionVectors,
     parts: QueryVectors,
-    best: Callable[[int], Sequence[int]],
+    best: Best,
     k: int,
     *,
     allowed: Mask | None = None,
@@ -61,9 +61,9 @@ def weigh(
 ) -> tuple[list[float], list[int]]:
     """The scores and rows of the k best documents.
 
-    best(depth): the rows that the whole query finds. allowed: the documents that pass a filter. strength: of NOT.
+    best: what vectors find, of the documents that pass the filter. allowed: which ones these are. strength: of NOT.
     """
-    rows = _candidates(index, evidence, question, best, allowed)
+    rows = _candidates(index, evidence, question, parts, best, allowed)
     if exclude_above is not None:
         rows = np.array(far_enough(rows.tolist(), index.vectors, parts, exclude_above), np.int64)
     if not len(rows):
@@ -79,23 +79,22 @@ def _candidates(
     index: Index,
     evidence: Evidence,
     question: ConditionVectors,
-    best: Callable[[int], Sequence[int]],
+    parts: QueryVectors,
+    best: Best,
     allowed: Mask | None,
 ) -> Rows:
     """The documents that are worth a look, in the order of their rows: all, or what the query or a part of it finds."""
     count = len(index) if allowed is None else int(allowed.sum())
     if count <= ALL:
         return np.arange(len(index)) if allowed is None else np.flatnonzero(allowed)
-    found: list[Any] = [best(DEPTH)]
-    for group in question.wanted:
-        for asked in group:
-            words = evidence.words.scores(asked.words)
-            holding = np.flatnonzero(words if allowed is None else words * allowed)
-            if len(holding) > PART_DEPTH:
-                holding = holding[np.argpartition(-words[holding], PART_DEPTH)[:PART_DEPTH]]
-            found += [holding, index.prefilter.top_k(asked.vector[None, None], PART_DEPTH)[1][0]]
-    rows = np.unique(np.concatenate([np.asarray(some, np.int64) for some in found]))
-    return rows if allowed is None else rows[allowed[rows]]
+    words = evidence.word_score(question)
+    if allowed is not None:
+        words = np.where(allowed, words, -np.inf)
+    depth = min(DEPTH, count)
+    found = [np.argpartition(-words, depth - 1)[:depth], best(parts, depth)]
+    for asked in (asked for group in question.wanted for asked in group):
+        found.append(best(QueryVectors(asked.vector[None], asked.vector, None), min(PART_DEPTH, count)))
+    return np.unique(np.concatenate([np.asarray(rows, np.int64) for rows in found]))
 
 
 def reasons(evidence: Evidence, question: ConditionVectors, row: int, text: str) -> tuple[Reason, ...]:
@@ -113,8 +112,6 @@ def reasons(evidence: Evidence, question: ConditionVectors, row: int, text: str)
 
 def _reason(evidence: Evidence, asked: Asked, row: int, text: str, says: str) -> Reason | None:
     nearest = evidence.nearest(asked, row, denies=asked.denies != (says == "denied"))
-    if nearest is None and says == "for":
-        nearest = evidence.nearest(asked, row, denies=not asked.denies)
     if nearest is None:
         return None
     return Reason(asked.part.text, says, text[nearest.start : nearest.end], nearest.start, nearest.end, nearest.cosine)

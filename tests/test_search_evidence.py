@@ -1,0 +1,100 @@
+"""Search with evidence: what documents say decides, and a result says why."""
+
+import json
+
+import pytest
+from search_fixtures import write_run
+
+from boolbert.cli.main import main
+from boolbert.retrieval.index import Index, build_index
+from boolbert.search import BoolSearcher, load_model, weighing
+
+DOCUMENTS = [
+    {"title": "films", "text": "It tells about war. There are books.", "year": 1990},
+    {"title": "a", "text": "It has no films and no war.", "year": 1991},
+    {"title": "books", "text": "It tells about a and b.", "year": 1992},
+    {"title": "b", "text": "Made of c. There is war.", "year": 1993},
+    {"title": "c", "text": "Films in c, but no books.", "year": 1994},
+]
+QUERY = "films but not about war"
+
+
+@pytest.fixture
+def documents(tmp_path):
+    path = tmp_path / "docs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in DOCUMENTS))
+    return path
+
+
+@pytest.fixture
+def model(tmp_path, lively, tiny_config, tokenizer):
+    write_run(tmp_path / "model", lively, tiny_config, tokenizer, pooling="mean", similarity="cosine")
+    return load_model(tmp_path / "model")
+
+
+@pytest.fixture
+def searcher(tmp_path, documents, model):
+    return BoolSearcher(model, build_index(documents, tmp_path / "index", model, progress=False))
+
+
+def test_a_result_says_why(searcher):
+    answer = searcher.search(QUERY, operators=["not"])
+    for hit in answer:
+        assert any(reason.says == "for" for reason in hit.reasons) or hit.title == "a"  # it only denies
+        for reason in hit.reasons:
+            assert hit.text[reason.start : reason.end] == reason.clause
+            assert reason.part in QUERY
+    assert answer.as_json()["hits"][0]["reasons"][0]["clause"] == answer[0].reasons[0].clause
+
+
+def test_words_that_are_denied_do_not_find_a_document(searcher):
+    order = [hit.title for hit in searcher.search("war", 5)]
+    assert order.index("a") > max(order.index("films"), order.index("b"))
+
+
+def test_a_document_that_only_its_words_find_is_found_in_a_large_index(searcher, monkeypatch):
+    everything = searcher.search("books", 1)[0].title
+    for name, value in (("ALL", 0), ("DEPTH", 1), ("PART_DEPTH", 2)):
+        monkeypatch.setattr(weighing, name, value)
+    assert searcher.search("books", 1)[0].title == everything == "books"
+
+
+def test_filters_limits_and_hybrid_go_with_it(searcher, monkeypatch):
+    for at_once in (weighing.ALL, 0):
+        monkeypatch.setattr(weighing, "ALL", at_once)
+        late = searcher.search(QUERY, where="year > 1992")
+        assert {hit.title for hit in late} == {"b", "c"}
+        assert all(hit.reasons for hit in late)
+    assert [hit.row for hit in searcher.search(QUERY, hybrid=True)] == [hit.row for hit in searcher.search(QUERY)]
+    assert len(searcher.search(QUERY, operators=["not"], exclude_above=-1.0)) == 0
+
+
+def test_without_operators_or_evidence_vectors_alone_rank(searcher, tmp_path, documents, model):
+    bare = BoolSearcher(model, build_index(documents, tmp_path / "bare", model, progress=False, evidence=False))
+    assert searcher.has_evidence
+    assert not bare.has_evidence
+    for options in ({"operators": []}, {"operators": ["not"], "evidence": False}):
+        found, expected = (one.search(QUERY, **options) for one in (searcher, bare))
+        assert [(hit.row, hit.score) for hit in found] == [(hit.row, hit.score) for hit in expected]
+        assert not any(hit.reasons for hit in found)
+
+
+def test_an_index_without_gets_evidence_by_indexing_again(tmp_path, documents, model):
+    build_index(documents, tmp_path / "index", model, progress=False, evidence=False)
+    assert Index(tmp_path / "index").evidence is None
+    assert build_index(documents, tmp_path / "index", model, progress=False).evidence is not None
+
+
+def test_the_command_line_says_what_there_is(tmp_path, documents, model, capsys, monkeypatch):
+    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "cache"))
+    index, name = str(tmp_path / "index"), ["--model", str(tmp_path / "model")]
+    assert main(["index", str(documents), "--output", index, "--no-evidence", *name]) == 0
+    assert "evidence" not in capsys.readouterr().out
+    assert main(["search", QUERY, "--index", index]) == 0
+    assert "note: ranked by the documents' vectors alone" in capsys.readouterr().err
+    assert main(["index", str(documents), "--output", index, *name]) == 0
+    assert "5 documents with evidence (" in capsys.readouterr().out
+    assert main(["search", QUERY, "--index", index, "--operators", "not"]) == 0
+    shown = capsys.readouterr()
+    assert "\n   + " in shown.out
+    assert "note" not in shown.err
