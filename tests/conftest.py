@@ -210,7 +210,7 @@ def fresh_accelerate():
 
 @pytest.fixture
 def searcher(tmp_path, lively, tiny_config, tokenizer):
-    """A tiny model over a few films and books, without evidence; the model is in `tmp_path / "model"`, the index in "index"."""
+    """A tiny model in `tmp_path / "model"`, and an index in "index" of a few films and books, without evidence."""
     from search_fixtures import write_documents, write_run
 
     from boolbert.search import BoolSearcher, build_index, load_model
