@@ -121,15 +121,19 @@ def part_of(pool: Pool, queries: int | None, documents: int | None) -> Pool:
 class WithEvidence(System):
     """A dual encoder, and what documents say, clause by clause. Conditions are read off the queries' text."""
 
-    def __init__(self, name: str, dense: Dense, texts: Sequence[str]):
+    def __init__(self, name: str, dense: Dense, documents: Sequence[str] | Evidence):
+        """documents: their texts, or the evidence of an index."""
         self.name = name
         self.dense = dense
-        self.documents = len(texts)
         self.parameters = dense.parameters
-        self._folder = tempfile.TemporaryDirectory()  # deleted with this object
-        path = Path(self._folder.name, "evidence")
-        Evidence.build(path, texts, self._encode_clauses, corpus="texts", model=name)
-        self.evidence = Evidence(path, "texts", name)
+        if isinstance(documents, Evidence):
+            self.evidence = documents
+        else:
+            self._folder = tempfile.TemporaryDirectory()  # deleted with this object
+            path = Path(self._folder.name, "evidence")
+            Evidence.build(path, documents, self._encode_clauses, corpus="texts", model=name)
+            self.evidence = Evidence(path, "texts", name)
+        self.documents = self.evidence.manifest["documents"]
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
         whole = self.dense.scorer(questions)(0, self.documents).cpu().numpy()

@@ -3,7 +3,8 @@
     boolbert eval my_queries.csv --index my_index [--hybrid]
 
 A .csv, .tsv or .jsonl file with `query` and `relevant`: titles or ids, in a list, or in a text with ; or | between
-them. Three rows are compared: the model as it is, the same with its operators off, and with --hybrid fused with BM25.
+them. Rows are compared: with evidence, where the index has it; the model's vectors alone; the same with its operators
+off; and with --hybrid fused with BM25.
 """
 
 import argparse
@@ -80,13 +81,16 @@ def names_of(index: Index, ids: Sequence[tuple[str, ...]]) -> dict[str, list[int
 
 
 def compare(model: Any, index: Index, task: Task, *, hybrid: bool = False) -> list[Outcome]:
-    """The model as it is, with its operators off, and fused with BM25."""
+    """With evidence, by the model's vectors alone, with its operators off, and fused with BM25."""
+    from boolbert.eval.evidence import WithEvidence
     from boolbert.eval.systems import Dense, Hybrid, System
     from boolbert.retrieval.hybrid import WordSearch
     from boolbert.retrieval.models import bool_bert
 
     as_it_is = Dense("as the model is", model, index.vectors)
     systems: list[System] = [as_it_is]
+    if index.evidence is not None:
+        systems.insert(0, WithEvidence("with evidence", as_it_is, index.evidence))
     if bool_bert(model) is not None:
         systems.append(Dense("operators off", model, index.vectors, "given"))  # its questions have none
     if hybrid:

@@ -31,9 +31,11 @@ def test_ranks_are_those_of_the_search(tmp_path, index):
     task = read_queries(write_csv(tmp_path / "mine.csv", *asked), index)
     assert [rows.tolist() for rows in task.gold] == [[0, 7], [9]]
     searcher = BoolSearcher(index.model, index)
-    for outcome, operators in zip(compare(searcher.model.encoder, index, task), (None, []), strict=True):
+    outcomes = compare(searcher.model.encoder, index, task)
+    assert [outcome.system for outcome in outcomes] == ["with evidence", "as the model is", "operators off"]
+    for outcome, operators in zip(outcomes[1:], (None, []), strict=True):
         for (query, _), gold, ranks in zip(asked, task.gold, outcome.ranks, strict=True):
-            found = {hit.row: hit.rank for hit in searcher.search(query, 10, operators)}
+            found = {hit.row: hit.rank for hit in searcher.search(query, 10, operators, evidence=False)}
             assert ranks == sorted(found[row] for row in gold.tolist())
 
 
@@ -82,5 +84,5 @@ def test_the_command(tmp_path, index, capsys):
         assert name in printed
     assert main([*words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert set(found) == {"as the model is", "operators off", "hybrid"}
+    assert set(found) == {"with evidence", "as the model is", "operators off", "hybrid"}
     assert len(found["hybrid"]["ranks"]) == 2
