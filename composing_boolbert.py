@@ -64,7 +64,9 @@ class QueryComposer(nn.Module):
         pooled = self.pool(hidden_states, token_mask)
         inside = torch.zeros_like(token_mask) if scope is None else scope[:, NOT].to(token_mask.dtype) * token_mask
         outside = token_mask - inside
-        has_excluded = ((inside.sum(1) > 0) & (outside.sum(1) > 0)).unsqueeze(1) & self.excludes  # (B, 1)
+        has_excluded = ((inside.sum(1) > 0) & (outside.sum(1) > 0)).unsqueeze(1)  # (B, 1)
+        if not self.excludes:
+            has_excluded = torch.zeros_like(has_excluded)
         inside, outside = inside * has_excluded, torch.where(has_excluded, outside, token_mask)
         excluded = masked_mean(hidden_states, inside)
 

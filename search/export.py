@@ -20,14 +20,17 @@ import math
 import tempfile
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from boolbert.boolean import OPERATORS
 from boolbert.core.errors import BoolBertError, RetrievalError, first_line, run_script
@@ -37,6 +40,7 @@ from boolbert.retrieval.models import SearchModel, bool_bert, is_cosine, load_en
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.penalty import penalised_query
 from boolbert.retrieval.ranking import r_precision, recall_at_k
+from boolbert.retrieval.recorded import RecordedStep
 
 from .query_encoder import INPUTS, MODEL_DECIDES, Arrays, EncodedQuery, QueryEncoder, Run, open_graph
 
@@ -46,6 +50,8 @@ OUTPUTS = (
     *("cue_logits", "operators", "scope"),
 )
 LONG = ("input_ids", "attention_mask", "not_scope")  # inputs with a value for each token
+PER_TOKEN = ("cue_logits", "scope")  # outputs with one
+LENGTH_MULTIPLE = 8  # of recorded queries
 ONNX_VERSION = 18
 # Asked of an exported encoder before it is used; the last is longer than any model reads.
 CHECKED = ("islands", "films set in Vietnam but not about war", "a or b", "no films about war" + " or books" * 600)
@@ -87,15 +93,23 @@ class QuerySide(nn.Module):
 
 
 def torch_encoder(encoder: SentenceTransformer) -> QueryEncoder:
-    """A model's query side, computed by torch."""
-    side = QuerySide(encoder)
+    """A model's query side, computed by torch; on a GPU recorded, for lengths that are rounded up to few."""
+    side, on_gpu = QuerySide(encoder), encoder.device.type == "cuda"
+    step = RecordedStep(lambda inputs: side(*inputs), encoder.device, on=on_gpu, name="queries")
+    one_at_a_time = Lock() if on_gpu else nullcontext()  # a recording has one place for its inputs
+    positions = bool_bert(encoder).config.max_position_embeddings  # type: ignore[union-attr]
 
     @torch.inference_mode()
     def run(inputs: Arrays) -> Arrays:
         if encoder.training:
             encoder.eval()
-        outputs = side(*(torch.from_numpy(inputs[name]).to(encoder.device) for name in INPUTS))
-        return {name: _as_array(value) for name, value in outputs.items()}
+        length = inputs["input_ids"].shape[1]
+        spare = min(-length % LENGTH_MULTIPLE, positions - length) if on_gpu else 0
+        tensors = (torch.from_numpy(inputs[name]) for name in INPUTS)
+        padded = [F.pad(value, (0, spare * (name in LONG))) for name, value in zip(INPUTS, tensors, strict=True)]
+        with one_at_a_time:
+            outputs = {name: _as_array(value) for name, value in step(padded).items()}
+        return {name: value[..., :length] if name in PER_TOKEN else value for name, value in outputs.items()}
 
     return _with_tokenizer(run, encoder)
 
@@ -134,8 +148,6 @@ def export_graph(encoder: SentenceTransformer) -> bytes:
         if find_spec(package) is None:
             raise RetrievalError(f"cannot be exported to ONNX: {package} is not installed")
     side = QuerySide(twin_of(encoder)).eval()
-    composer: Any = bool_bert(side.encoder).composer  # type: ignore[union-attr]
-    composer.excludes = torch.tensor(composer.excludes)  # a traced tensor cannot be combined with a bool
     ids = torch.ones(2, 7, dtype=torch.long)
     decided = (torch.full((2, len(OPERATORS)), MODEL_DECIDES), torch.full_like(ids, MODEL_DECIDES))
     example = (ids, torch.ones_like(ids), *decided, torch.full((2,), math.nan))

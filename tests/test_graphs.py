@@ -10,9 +10,9 @@ import torch
 import training_helpers as helpers
 from torch.testing import assert_close
 
+from boolbert.retrieval import recorded as graphs
+from boolbert.retrieval.recorded import MOST, WARM, RecordedStep
 from boolbert.retrieval.tokens import Tokens
-from boolbert.train import graphs
-from boolbert.train.graphs import MOST, WARM, RecordedStep
 from boolbert.train.shapes import LENGTH_MULTIPLE, FixedShapes, split_rows
 
 CPU = torch.device("cpu")

@@ -18,10 +18,10 @@ from torch.nn.attention import sdpa_kernel
 
 from boolbert.core.errors import Interrupted, TrainingError
 from boolbert.retrieval.prefetch import prefetch
+from boolbert.retrieval.recorded import RecordedStep
 from boolbert.retrieval.tokens import ATTENTION
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import Checkpoints, out_of_memory
-from boolbert.train.graphs import RecordedStep
 from boolbert.train.logs import RunLog
 from boolbert.train.optimizer import build_optimizer, learning_rate_share, place_learning_rates, set_learning_rate
 

@@ -1,6 +1,7 @@
-"""Training steps as CUDA graphs: a step is recorded once for each shape of batch, and then started by a single call.
+"""Training steps and queries as CUDA graphs: each is recorded once per shape of batch, and then started by one call.
 
-A step of a dual encoder launches thousands of kernels, and a GPU computes them faster than Python can launch them.
+A step of a dual encoder launches thousands of kernels, a query hundreds, and a GPU computes them faster than Python can
+launch them.
 """
 
 import warnings
@@ -46,11 +47,13 @@ class RecordedStep:
         *,
         forget: Callable[[], object] = lambda: None,
         on: bool = True,
+        name: str = "training steps",
     ):
         self.compute = compute
         self.device = device
         self.forget = forget
         self.on = on
+        self.name = name
         self.recorded: dict[Any, Recording] = {}
         self._seen: Counter[Any] = Counter()
         self._pool: Any = None
@@ -110,8 +113,7 @@ class RecordedStep:
         self.close()
         self.forget()
         warnings.warn(
-            f"training steps are not recorded ({first_line(cause_of(error))}): training goes on without, slower; "
-            "--graphs False does not try",
+            f"{self.name} are not recorded as CUDA graphs ({first_line(cause_of(error))}): they go on without, slower",
             stacklevel=2,
         )
 
