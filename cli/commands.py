@@ -128,6 +128,7 @@ def search(options: Namespace) -> None:
     _check_query(options)
 
     from boolbert.boolean import why_nothing_excluded
+    from boolbert.search.cached_model import cache_model
     from boolbert.search.reading import CUT
     from boolbert.search.searcher import cached_searcher
 
@@ -149,10 +150,7 @@ def search(options: Namespace) -> None:
         print_json({"model": searcher.model.name, **answer.as_json()})
     else:
         print(show_answer(answer), flush=True)
-    if cached is None:
-        from boolbert.search.cached_model import cache_model
-
-        cache_model(searcher.model)
+    cache_model(searcher.model)
 
 
 def explain(options: Namespace) -> None:

@@ -66,8 +66,10 @@ def cached_model(name: str | None) -> CachedModel | None:
         return None
 
 
-def cache_model(model: SearchModel) -> None:
-    """Export a model's query side for `cached_model`, where that can be done."""
+def cache_model(model: SearchModel | CachedModel) -> None:
+    """Export a model's query side for `cached_model`, where that can be done and was not done before."""
+    if isinstance(model, CachedModel):
+        return
     from .export import checked_encoder, export_graph, tokenizer_of
 
     if model.bert is None or model.path is None or model.bert.device.type != "cpu":

@@ -53,8 +53,8 @@ LONG = ("input_ids", "attention_mask", "not_scope")  # inputs with a value for e
 PER_TOKEN = ("cue_logits", "scope")  # outputs with one
 LENGTH_MULTIPLE = 8  # of recorded queries
 ONNX_VERSION = 18
-# Asked of an exported encoder before it is used; the last is longer than any model reads.
-CHECKED = ("islands", "films set in Vietnam but not about war", "a or b", "no films about war" + " or books" * 600)
+# Asked of an exported encoder before it is used: short and long, with and without each operator.
+CHECKED = ("islands", "films set in Vietnam but not about war", "a or b", "no films about war" + " or books" * 16)
 TOLERANCE = 1e-5  # for vectors of length 1
 
 

@@ -136,8 +136,9 @@ class BoolSearcher:
         elif model is None or isinstance(model, str | Path):
             model = load_model(model, device=device)
         self.model = model
-        self.index = index if index is not None else default_index(model, progress=progress)
-        self.index.check_model(model)
+        asked: Any = model  # an index takes a cached model too
+        self.index = index if index is not None else default_index(asked, progress=progress)
+        self.index.check_model(asked)
         self.queries = _query_encoder(model)
         self._is_cosine = is_cosine(model.encoder) if self.queries is None else self.queries.is_cosine
         if onnx:
