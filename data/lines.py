@@ -53,7 +53,7 @@ def read_lines(path: Path, *, progress: bool = True) -> Iterator[tuple[int, str]
         raise DataError(f"{path}: the file is empty; expected at least one row")
 
 
-def whole_lines(stream: IO[bytes], path: Path) -> Iterator[bytes]:
+def whole_lines(stream: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[bytes]:
     """The lines of a stream. One that does not end is an error before it fills the memory: gzip packs gigabytes of
     one letter into a megabyte."""
     for number in count(1):

@@ -124,7 +124,9 @@ def test_limits_are_passed_on(index, capsys):
     assert [hit["row"] for hit in hits("--exclude-above", str(line))] == [
         hit["row"] for hit in free if hit["excluded"] <= line
     ]
-    assert all(hit["score"] == pytest.approx(hit["wanted"], abs=1e-5) for hit in hits("--not-weight", "0", "--no-evidence"))
+    assert all(
+        hit["score"] == pytest.approx(hit["wanted"], abs=1e-5) for hit in hits("--not-weight", "0", "--no-evidence")
+    )
     assert main(["explain", *arguments[1:], "--not-weight", "0.75"]) == 0
     assert json.loads(capsys.readouterr().out)["not_weight"] == 0.75
 

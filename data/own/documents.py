@@ -200,7 +200,7 @@ class OwnDocuments:
         title = _text(row, layout.title) if layout.title else ""
         text = "\n".join(filter(None, (_text(row, name) for name in layout.texts)))
         id = row.identifier(layout.id, optional=True) if layout.id else None
-        if id and CONTROL.search(id):
+        if layout.id and id and CONTROL.search(id):
             raise row.error(layout.id, f"is an id and must not hold control characters, got {shorten(id)}")
         name = title or id or " ".join(text.split(None, _NAME_WORDS)[:_NAME_WORDS])
         columns = column_values(row, self.columns, layout)
