@@ -4,6 +4,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import IO, cast
 
@@ -11,6 +12,8 @@ from tqdm import tqdm
 
 from ..core.errors import DataError
 
+LONGEST_LINE = 1 << 27  # bytes of a row
+LARGEST_TEXT = 1 << 31  # letters of a file that is read as a whole
 _TICK = 1000  # lines between two looks at the progress
 _DELAY = 2.0  # seconds until the progress bar comes up
 
@@ -31,7 +34,7 @@ def read_lines(path: Path, *, progress: bool = True) -> Iterator[tuple[int, str]
             raw = stack.enter_context(open(path, "rb"))
             stream = cast(IO[bytes], stack.enter_context(gzip.open(raw)) if is_gzip(path) else raw)
             bar = stack.enter_context(_progress_bar(path, progress))
-            for number, line in enumerate(stream, start=1):
+            for number, line in enumerate(whole_lines(stream, path), start=1):
                 if not bar.disable and number % _TICK == 0:
                     bar.update(raw.tell() - bar.n)
                 if not line.strip():
@@ -50,9 +53,27 @@ def read_lines(path: Path, *, progress: bool = True) -> Iterator[tuple[int, str]
         raise DataError(f"{path}: the file is empty; expected at least one row")
 
 
+def whole_lines(stream: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[bytes]:
+    """The lines of a stream. One that does not end is an error before it fills the memory: gzip packs gigabytes of
+    one letter into a megabyte."""
+    for number in count(1):
+        line = stream.readline(LONGEST_LINE + 1)
+        if not line:
+            return
+        if len(line) > LONGEST_LINE:
+            raise DataError(f"{path}:{number}: a line of more than {LONGEST_LINE:,} bytes; expected one row per line")
+        yield line
+
+
 def read_text(path: Path) -> str:
     """A whole file, plain or gzip, with the same strictness."""
-    return "\n".join(line for _, line in read_lines(path, progress=False))
+    lines, size = [], 0
+    for number, line in read_lines(path, progress=False):
+        size += len(line)
+        if size > LARGEST_TEXT:
+            raise DataError(f"{path}:{number}: an array of more than {LARGEST_TEXT:,} letters; write a row per line")
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _decode(line: bytes, path: Path, number: int) -> str:

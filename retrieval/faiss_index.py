@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from boolbert.core.errors import RetrievalError, optional
+from boolbert.core.errors import RetrievalError, first_line, optional
 from boolbert.core.files import whole_file
 from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, Ranked, Scores, Vectors, check_shapes, merge_vectors, top_k
 from boolbert.retrieval.penalty import ask_deeper, has_penalty, penalised_scores, wanted_vectors
@@ -33,10 +33,12 @@ class FaissIndex:
                 if file is None
                 else faiss.read_index(str(file))
             )
-        except RuntimeError as error:
-            reason = str(error).splitlines()[0][:200]
+        except (RuntimeError, MemoryError) as error:
+            reason = first_line(error)[:200]
             what = f"{file}: cannot be read by FAISS" if file else f"--faiss {factory!r}: no index of FAISS"
             raise RetrievalError(f"{what}: {reason}") from None
+        if self._index.d != documents.shape[1] or self._index.ntotal > len(documents):
+            raise RetrievalError(f"{file}: is the FAISS index of other documents")
         if not self._index.is_trained:
             self._index.train(np.array(documents[:TRAINING_VECTORS], dtype=np.float32))
         for start in range(self._index.ntotal, len(documents), DOCUMENT_BLOCK):

@@ -19,6 +19,7 @@ from .formats import RowFile, find_rows
 from .passages import WORDS, Passages, is_long
 
 _NAME_WORDS = 8
+MOST_FIELDS = 10_000
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # which not every vector database finds again in an id
 
 
@@ -140,7 +141,7 @@ class OwnDocuments:
             self._file = RowFile(self.name, None)
         self.progress = progress
         self.passages = passages
-        sample = list(islice(self._rows(progress=False), SAMPLE))
+        sample = [_checked(row) for row in islice(self._rows(progress=False), SAMPLE)]
         if not sample:
             raise DataError(f"{self.name}: there are no documents in it")
         kind = kind_of(sample[0].values)
@@ -199,7 +200,7 @@ class OwnDocuments:
         title = _text(row, layout.title) if layout.title else ""
         text = "\n".join(filter(None, (_text(row, name) for name in layout.texts)))
         id = row.identifier(layout.id, optional=True) if layout.id else None
-        if id and CONTROL.search(id):
+        if layout.id and id and CONTROL.search(id):
             raise row.error(layout.id, f"is an id and must not hold control characters, got {shorten(id)}")
         name = title or id or " ".join(text.split(None, _NAME_WORDS)[:_NAME_WORDS])
         columns = column_values(row, self.columns, layout)
@@ -231,6 +232,13 @@ def _text(row: Row, name: str) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     return (row.text(name, optional=True, empty=True) or "").strip()
+
+
+def _checked(row: Row) -> Row:
+    """A row whose fields can be looked at one by one."""
+    if len(row.values) > MOST_FIELDS:
+        raise DataError(f"{row.where}: has {len(row.values):,} fields; at most {MOST_FIELDS:,} are read")
+    return row
 
 
 def _row(number: int, item: object) -> Row:

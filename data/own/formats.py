@@ -4,6 +4,7 @@ import csv
 import gzip
 import re
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from ...core.errors import DataError
 from ...core.files import user_path
-from ..lines import is_gzip
+from ..lines import LONGEST_LINE, is_gzip, whole_lines
 from ..rows import Row, json_rows
 from ..sources import open_source
 from .fields import ID, TEXT, TITLE
@@ -21,7 +22,6 @@ TABLES = (*JSON, *COLUMNS, *PARQUET)
 EXPECTED = "a .jsonl, .json, .csv, .tsv or .parquet file, a folder of .txt or .md files, or a Hub data set (owner/name)"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _HEADING = re.compile(r"#{1,6}\s+(.+)")
-_LONGEST_FIELD = 1 << 27
 # A first line of two columns is a header only if it names something known.
 _KNOWN_COLUMNS = {"text", "query", "category", *TEXT, *TITLE, *ID}
 
@@ -62,6 +62,8 @@ def find_rows(source: str | Path, names: Collection[str] = ()) -> RowFile:
         return RowFile(str(path), _inside(path), wanted)
     if _HUB_ID.fullmatch(str(source)) and suffix_of(path) not in (*TABLES, *TEXTS) and not path.parent.exists():
         return RowFile(str(source), None, wanted)
+    if path.exists():
+        raise DataError(f"{source}: is neither a file nor a folder but a pipe or a device; write it into a file first")
     here = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     near = get_close_matches(path.name, here, n=1)
     hint = f"did you mean {path.parent / near[0]}?" if near else f"expected {EXPECTED}"
@@ -116,7 +118,7 @@ def _line_rows(path: Path) -> Iterator[Row]:
 
 
 def _column_rows(path: Path, names: frozenset[str]) -> Iterator[Row]:
-    csv.field_size_limit(_LONGEST_FIELD)
+    csv.field_size_limit(LONGEST_LINE)
     tabs = suffix_of(path) == ".tsv"
     lines = (line + "\n" for _, line in _text_lines(path))
     if tabs:  # quotes in it are text, as in MS MARCO's files
@@ -158,9 +160,10 @@ def _header(cells: list[str], names: frozenset[str], path: Path) -> list[str]:
         return stripped if names_something else ["text"]
     if len(cells) == 2 and not names_something:
         return ["title", "text"]
-    bad = next((cell for cell in stripped if not cell or len(cell) > 60 or stripped.count(cell) > 1), None)
+    counts = Counter(stripped)
+    bad = next((cell for cell in stripped if not cell or len(cell) > 60 or counts[cell] > 1), None)
     if bad is not None:
-        shown = f"holds {bad[:40]!r}" + (" twice" if stripped.count(bad) > 1 else "")
+        shown = f"holds {bad[:40]!r}" + (" twice" if counts[bad] > 1 else "")
         raise DataError(f"{path}:1: {shown} where a column's name should stand; the first line must name the columns")
     return stripped
 
@@ -207,7 +210,7 @@ def _text_lines(path: Path) -> Iterator[tuple[int, str]]:
     number = 0
     try:
         with gzip.open(path) if is_gzip(path) else open(path, "rb") as stream:
-            for number, line in enumerate(stream, start=1):
+            for number, line in enumerate(whole_lines(stream, path), start=1):
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
                 yield number, text.rstrip("\r\n").replace("\0", "")
     except UnicodeDecodeError as error:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.core.errors import BoolBertError
+from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import read_object, write_json
 from boolbert.retrieval.faiss_index import FaissIndex
 
@@ -47,7 +47,9 @@ class FaissStore(FileStore):
         settings = self._settings or stored.get("settings")
         begun = stored.get("segments", [])
         fits = stored.get("factory") == factory and begun == names[: len(begun)] and (self.folder / INDEX).exists()
-        index = FaissIndex(now, factory, file=self.folder / INDEX if fits else None)
+        index = self._read_index(now, factory) if fits else None
+        fits = index is not None
+        index = index or FaissIndex(now, factory)
         if settings:
             index.set_search(settings)
         if not fits or begun != names:
@@ -57,6 +59,13 @@ class FaissStore(FileStore):
                 write_json(self.folder / SETTINGS, {"factory": factory, "settings": settings, "segments": names})
         self._loaded = (names, index)
         return index
+
+    def _read_index(self, now: Snapshot, factory: str) -> FaissIndex | None:
+        """The index on disk; None where it is damaged: the vectors are there, so it can be made anew."""
+        try:
+            return FaissIndex(now, factory, file=self.folder / INDEX)
+        except RetrievalError:
+            return None
 
     def _stored(self) -> dict[str, Any]:
         try:

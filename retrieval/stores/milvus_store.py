@@ -24,7 +24,7 @@ from boolbert.retrieval.records import LONGEST_ID, Record, is_id
 from .base import WAIT, About, Array, StoreHit, VectorStore
 from .where import Filter, fitted_filter, milvus_expression
 
-PROPERTY, COLUMNS = "boolbert.about", "boolbert.columns"
+PROPERTY, COLUMNS, COUNT = "boolbert.about", "boolbert.columns", "boolbert.documents"
 COLLECTION = "documents"
 LONGEST_TEXT = 65_535  # bytes, Milvus's limit; what an encoder reads is far shorter
 MOST_COLUMNS = 48  # of 64 that Milvus allows
@@ -77,6 +77,10 @@ class MilvusStore(VectorStore):
                 with log_level(logging.CRITICAL, *_LOGGERS):
                     return self._milvus.MilvusClient(uri=self._uri, token=token or "", timeout=wait)
             except Exception as error:  # not only Milvus's own: also gRPC's
+                if self.is_local and Path(self._uri).is_file():
+                    raise RetrievalError(
+                        f"{self._uri}: is no store of Milvus Lite, which is a folder; delete it and index again"
+                    ) from None
                 if self.is_local and Path(self._uri).exists() and time.monotonic() < end:
                     time.sleep(0.2)
                     continue
@@ -108,7 +112,19 @@ class MilvusStore(VectorStore):
                 raise RetrievalError(
                     f"{self.name}: the collection was not made by boolbert; give another name with --collection"
                 ) from None
+            self._check_whole(properties)
         return self._about
+
+    def _check_whole(self, properties: dict[str, str]) -> None:
+        """Raise where a file holds fewer documents than were written: without one of its parts Milvus Lite finds less,
+        and says nothing."""
+        assert self._about is not None
+        written = int(properties.get(COUNT, 0))
+        if self.is_local and self._about.complete and (count := self.count()) < written:
+            self._about = None
+            raise RetrievalError(
+                f"{self.name}: is damaged: {count:,} of its {written:,} documents are there; delete it and index again"
+            )
 
     def _create(self, about: About) -> None:
         kind = self._milvus.DataType
@@ -139,7 +155,8 @@ class MilvusStore(VectorStore):
         with self._one_line_errors():
             if about.complete:  # what was added last is searched much faster once it is written out
                 self._client.flush(self.collection)
-            self._client.alter_collection_properties(self.collection, {PROPERTY: json.dumps(asdict(about))})
+            properties = {PROPERTY: json.dumps(asdict(about)), COUNT: str(self.count())}
+            self._client.alter_collection_properties(self.collection, properties)
         self._about = None
 
     def add(self, records: Sequence[Record], vectors: Array) -> None:
@@ -166,6 +183,9 @@ class MilvusStore(VectorStore):
 
     def delete(self, ids: Collection[str]) -> int:
         found = list(self.digests(ids))
+        if found:  # before they are gone: who dies in between leaves more than are counted, not less
+            with self._one_line_errors():
+                self._client.alter_collection_properties(self.collection, {COUNT: str(self.count() - len(found))})
         for start in range(0, len(found), _ROWS):
             with self._one_line_errors():  # a filter, since pymilvus does not escape the quotes of `ids`
                 self._client.delete(self.collection, filter=f"id in {_listed(found[start : start + _ROWS])}")
