@@ -214,9 +214,9 @@ def test_spans_are_ordered_and_true(text):
 
 @pytest.mark.parametrize("piece", ["either ", "“", '"a ', "between a ", "and ", "non-", "no "])
 def test_long_texts_take_linear_time(piece):
-    start = time.perf_counter()
+    start = time.process_time()
     find_cues(piece * 5000)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 ROOT = Path(boolbert.boolean.__file__).parents[1]

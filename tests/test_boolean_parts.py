@@ -149,9 +149,9 @@ def test_spans_are_ordered_and_true(text):
 
 @pytest.mark.parametrize("piece", ["films not ", "apart from cats, ", "( not a ", "without a and ", "a, b or "])
 def test_long_texts_take_linear_time(piece):
-    start = time.perf_counter()
+    start = time.process_time()
     read_parts(piece * 500)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize(
