@@ -24,7 +24,12 @@ _AFTER_NOUN = re.compile(
     re.IGNORECASE,
 )
 # "left-driving", "officially French-speaking", "landlocked" before another word that says which.
-_ADJECTIVE = re.compile(r"(?:\w+ly\s+)?(?:\w+-(?:\w+ing|\w+ed|free)|\w{3,}ed)\s+(?=\w+(?:\s|-)\w)", re.IGNORECASE)
+_SMALL = (
+    r"(?:the|an?|his|her|its|their|in|on|at|by|as|with|from|to|for|of|that|this|into|through|during|under|over|and|or)"
+)
+_ADJECTIVE = re.compile(
+    rf"(?:\w+ly\s+)?(?:\w+-(?:\w+ing|\w+ed|free)|\w{{3,}}ed)\s+(?!{_SMALL}\b)(?=\w+(?:\s|-)\w)", re.IGNORECASE
+)
 # ", have" within the enumeration of a relative clause: "that are islands, have a monarch and ..."
 _VERB = re.compile(r",\s+(?=(?:are|is|were|was|have|has|had|do|does|did|can|lie|lies|use|uses|belong|belongs)\s)")
 _PRONOUN = re.compile(r"(?:that|which|who)\s+(?:(?:both|all|also)\s+)?", re.IGNORECASE)
@@ -35,6 +40,15 @@ _STEM = re.compile(
 )
 _QUESTION = re.compile(
     r"\s*(?:what|how|why|when|where|who|is|are|do|does|did|can|could|should|would|will)\b", re.IGNORECASE
+)
+# Asks for one thing, or about it: "Who won the match and kept the title?" wants one answer, not a set.
+_NO_NOUN = r"(?:was|has|does|his|its|who|that|which|whose|in|of|on|from|by|with|at)\b"
+_PLURAL = rf"(?:(?!{_NO_NOUN})\w+\s+){{0,3}}?(?!{_NO_NOUN})\w+[^\Wsu]s\b"
+_ASKS_FOR_ONE = re.compile(
+    rf"\s*(?:(?:how|why|when|where|whose|whom|is|do|does|did|can|could|should|would|will)\b|(?:what|who)\s+(?!are\b|were\b|{_PLURAL})"
+    rf"|(?:which|what)\s+(?!{_PLURAL})(?!are\b|were\b|of\b)|(?:in|on|at|by|for|from|to|of|with)\s+(?:what|which|whom)\b"
+    rf"|(?:identify|determine|find|name|explain|describe|tell\s+me)\s+(?:the|an?)\s+(?!{_PLURAL}))",
+    re.IGNORECASE,
 )
 _EMPTY_LEAD = re.compile(r"\A\s*(?:(?:which|what|all|any|the|some|those|find|list|show|me|of|a)\s+)+")
 _THOSE_THAT = re.compile(
@@ -72,6 +86,10 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
         ]
         text = _blanked(text, [*excluded, *cues])
         parts = _wanted_only(text)
+    unwanted = [_without_pronoun(part) for part in unwanted]
+    if _ASKS_FOR_ONE.match(text) and not any(part.operator == "not" for part in parts):
+        start, end = trim(text, 0, len(text))
+        return Conditions(((Part("", start, end, text[start:end]),),), tuple(unwanted))
     groups: list[list[Part]] = []
     for part in parts:
         if part.operator == "or" and groups:
@@ -79,7 +97,7 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
         elif part.operator != "not":
             groups.append([part])
     wanted = tuple(tuple(group) for old in groups for group in _finer(text, old, len(groups)))
-    return Conditions(wanted, tuple(_without_pronoun(part) for part in unwanted))
+    return Conditions(wanted, tuple(unwanted))
 
 
 def _without_pronoun(part: Part) -> Part:

@@ -35,6 +35,7 @@ def asked(query):
             ["contain nuts"],
         ),
         ("wooden boats built in Norway, excluding ferries", [["wooden boats"], ["built in Norway"]], ["ferries"]),
+        ("Who won the match and kept the title?", [["Who won the match and kept the title"]], []),
         (
             "How do birds that migrate in winter find their way?",
             [["How do birds that migrate in winter find their way"]],
