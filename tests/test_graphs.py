@@ -93,7 +93,7 @@ def test_what_cannot_be_recorded_is_computed_without_and_said_once(monkeypatch):
     step = RecordedStep(total, CPU, forget=lambda: forgotten.append(1))
     for _ in range(WARM):
         step(batch_of(2, 2))
-    with pytest.warns(UserWarning, match="are not recorded as CUDA graphs .operation not permitted when stream is capturing.:"):
+    with pytest.warns(UserWarning, match="are not recorded as CUDA graphs .operation not permitted"):
         assert float(step(batch_of(2, 2))["loss"]) == 4
     assert float(step(batch_of(2, 2, fill=2.0))["loss"]) == 8
     assert not step.on
