@@ -111,7 +111,8 @@ def part_of(pool: Pool, queries: int | None, documents: int | None) -> Pool:
     new = {row: number for number, row in enumerate(rows)}
     kept = [
         query._replace(
-            **{name: [new[row] for row in getattr(query, name) if row in new] for name in ("gold", "excluded")}
+            gold=[new[row] for row in query.gold],
+            excluded=[new[row] for row in query.excluded if row in new],
         )
         for query in chosen
     ]

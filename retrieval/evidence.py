@@ -138,13 +138,13 @@ class Evidence:
             with tqdm(total=len(clauses), desc="clauses", unit_scale=True, disable=None if progress else True) as bar:
                 for first in range(0, len(clauses), AT_ONCE):
                     spans = zip(rows[first : first + AT_ONCE], clauses[first : first + AT_ONCE], strict=True)
-                    found = encode([texts[row][start:end] for row, (start, end, _) in spans])
+                    encoded = encode([texts[row][start:end] for row, (start, end, _) in spans])
                     if vectors is None:
-                        shape = (len(clauses), found.shape[1])
+                        shape = (len(clauses), encoded.shape[1])
                         vectors = np.lib.format.open_memmap(aside / "vectors.npy", "w+", np.int8, shape)
-                    inside = slice(first, first + len(found))
-                    vectors[inside], scales[inside] = in_bytes(found)
-                    bar.update(len(found))
+                    inside = slice(first, first + len(encoded))
+                    vectors[inside], scales[inside] = in_bytes(encoded)
+                    bar.update(len(encoded))
             if vectors is None:
                 np.save(aside / "vectors.npy", np.empty((0, 1), np.int8))
             else:

@@ -199,7 +199,7 @@ def _agree(found: QueryEncoder, expected: QueryEncoder, query: str) -> bool:
     told: dict[str, Any] = {"operators": [1, 1, 1]}
     if expected.can_exclude:
         told["not_scope"] = [int(place % 3 == 1) for place in range(len(tokens.ids))]
-    cases = ({}, told, {**told, "not_weight": 0.5})
+    cases: tuple[dict[str, Any], ...] = ({}, told, {**told, "not_weight": 0.5})
     return all(_are_near(found.encode(tokens, **case), expected.encode(tokens, **case)) for case in cases)
 
 
