@@ -5,6 +5,7 @@ from .clauses import Clause, affirmed, split_clauses
 from .cues import CueSpan, find_cues, operators_of
 from .kinds import kind_of_exclusion
 from .labels import cue_labels, encode_with_cues, scope_labels
+from .lacking import read_lacking
 from .lexicon import Cue, cue_table
 from .marks import ParsedQuery, marked_scopes, parse_original_query, render_original_query
 from .operators import OPERATORS, TEMPLATES, from_multi_hot, multi_hot, template_operators
@@ -34,6 +35,7 @@ __all__ = [
     "multi_hot",
     "operators_of",
     "parse_original_query",
+    "read_lacking",
     "read_parts",
     "read_search_box",
     "render_original_query",

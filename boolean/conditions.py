@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .decompose import parsed_parts
+from .lacking import read_lacking
 from .parts import Part, Span, trim
 
 _RELATIVE = re.compile(
@@ -74,6 +75,8 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
     >>> [[part.text for part in group] for group in asked.wanted], [part.text for part in asked.excluded]
     ([['cats', 'dogs']], ['fleas'])
     """
+    if not excluded and (lacking := read_lacking(text)) is not None:
+        excluded, cues = lacking.scopes("not"), [(cue.start, cue.end) for cue in lacking.cues]
     if excluded is None:
         parts = _with_antecedents(parsed_parts(text))
         unwanted = [part for part in parts if part.operator == "not"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, find_cues, from_multi_hot, multi_hot, read_search_box
+from boolbert.boolean import OPERATORS, find_cues, from_multi_hot, multi_hot, read_lacking, read_search_box
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import PENALTY, ConditionVectors, Evidence
 from boolbert.retrieval.index import STORE, Index, default_index
@@ -248,10 +248,13 @@ class BoolSearcher:
         decided_by = CALLER if labels is not None else MODEL
         words = words_of(query)
         cues = [cue for cue in find_cues(query) if not cue.weak]
-        typed = read_search_box(query) if self._can_exclude and labels is None and excluded is None else None
-        if typed is not None:
-            labels, decided_by, cues = multi_hot({cue.operator for cue in typed.cues}), SEARCH_BOX, list(typed.cues)
-            excluded = words_in(words, typed.scopes("not")) or None
+        is_free = self._can_exclude and labels is None and excluded is None  # nothing was said by the caller
+        typed = read_search_box(query) if is_free else None
+        by_rule = typed or (read_lacking(query) if is_free else None)
+        if by_rule is not None:
+            decided_by, cues = LEXICON if typed is None else SEARCH_BOX, list(by_rule.cues)
+            labels = multi_hot({cue.operator for cue in cues})
+            excluded = words_in(words, by_rule.scopes("not")) or None
         elif labels is None and not self.model.trained:
             labels, decided_by = multi_hot({cue.operator for cue in cues}), LEXICON
         tokens = self.queries.tokens(query)
@@ -263,7 +266,7 @@ class BoolSearcher:
         roles = words[: max(places) + 1]
         if self.model.trained:
             roles = with_roles(roles, places, names, found.cues, found.scope)
-        if typed is not None or not self.model.trained:
+        if by_rule is not None or not self.model.trained:
             roles = with_cues(roles, [cue for cue in cues if cue.operator in names])
         if not_scope is not None:
             roles = [word._replace(excluded=number in (excluded or ())) for number, word in enumerate(roles)]
