@@ -39,7 +39,7 @@ WHOLE = 1.0  # the whole query's score against the document's vector
 WORDS = 0.8  # a part's BM25, beside its best clause
 MEAN = 0.8  # AND: the share of the mean of the conditions; the rest is the smallest
 PENALTY, NEAR = 0.7, 0.35  # NOT: what the best clause for something excluded has above NEAR counts this much
-WORDS_PENALTY = 0.4  # and its BM25
+WORDS_PENALTY = 0.6  # and its BM25
 DENIAL = 0.3  # what a denying clause has above NEAR speaks for the document
 
 AT_ONCE = 8192  # clauses that are encoded, or compared, at once
