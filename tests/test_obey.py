@@ -61,11 +61,16 @@ def test_search_box_syntax_is_read_as_it_is_typed():
 
 
 def test_the_reader_finds_what_the_default_model_finds():
-    from boolbert.search import BoolSearcher
+    import torch
 
-    searcher = BoolSearcher(progress=False)
+    from boolbert.retrieval.models import default_model, default_reader
+
+    whole, (reader, tokenizer) = default_model("cpu").bert, default_reader()
     for query in ("countries that are not in Africa", "islands without a coast, or deserts", "Who did not vote?"):
-        assert query_reader.read_words(query).words == searcher.read(query).words
+        ids = torch.tensor([tokenizer.encode(query).ids])
+        with torch.inference_mode():
+            assert torch.equal(reader.read(ids).scope, whole.read(ids).scope)
+    assert reader.num_parameters() < whole.num_parameters() / 1.5
 
 
 @pytest.mark.parametrize("query", ["", "  ", "a \ud800"])
@@ -178,13 +183,23 @@ def test_what_near_means_is_told_by_unrelated_texts():
 
 
 def test_rerank_prefers_texts_that_deny_what_is_excluded(words):
-    texts = ["A hotel with a pool.", "A hotel. It has no pool.", "A book about war."]
-    first, *_, last = obey(words).rerank("hotel without a pool", texts)
-    assert first.text == texts[1]
-    assert ("denied", "a pool") in [(reason.says, reason.part) for reason in first.reasons]
-    assert last.text != texts[1]
-    assert [ranked.row for ranked in obey(words).rerank("hotel without a pool", texts, k=1)] == [1]
+    texts = ["Hotel with pool.", "Hotel. There is no pool.", "Book about war."]
+    first, *others = obey(words).rerank("hotel without pool", texts)
+    assert (first.row, first.text) == (1, texts[1])
+    assert [(reason.says, reason.part) for reason in first.reasons] == [("for", "hotel"), ("denied", "pool")]
+    assert first.score > max(other.score for other in others)
+    assert [found.row for found in obey(words).rerank("hotel without pool", texts, k=1)] == [1]
     assert obey(words).rerank("hotel", []) == []
+
+
+def test_a_model_that_obeys_by_itself_is_refused(lively, tiny_config, tokenizer, tmp_path):
+    from search_fixtures import write_run
+
+    from boolbert.search import load_model
+
+    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
+    with pytest.raises(RetrievalError, match="obeys already"):
+        obey(load_model(tmp_path / "model").encoder)
 
 
 def tiny(kind, folder):
@@ -222,7 +237,9 @@ def test_encoders_of_any_family_obey_in_python_and_on_the_command_line(kind, tmp
 
     (tmp_path / "docs.jsonl").write_text("".join(json.dumps({"title": text, "text": text}) + "\n" for text in TEXTS))
     index = ["--index", str(tmp_path / "index")]
-    main(["index", str(tmp_path / "docs.jsonl"), "--model", str(tmp_path / "model"), "--output", str(tmp_path / "index")])
+    main(
+        ["index", str(tmp_path / "docs.jsonl"), "--model", str(tmp_path / "model"), "--output", str(tmp_path / "index")]
+    )
     assert "obey NOT and OR" in capsys.readouterr().err
     for more in ([], ["--no-evidence"]):
         main(["search", "films that are not about war", *index, "--json", *more])
