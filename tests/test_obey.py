@@ -2,12 +2,10 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import boolbert
 from boolbert import obey, read
 from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
@@ -16,7 +14,6 @@ from boolbert.search import query_reader
 from boolbert.search.obey import NEAR, STRENGTHS
 
 TEXTS = ["a hotel with a pool", "a quiet hotel in the hills", "a pool for swimmers", "films about war", "books"]
-PAGE = Path(boolbert.__file__).parent / "docs" / "engines.md"
 
 
 class Words:
@@ -242,7 +239,7 @@ def test_encoders_of_any_family_obey_in_python_and_on_the_command_line(kind, tmp
     )
     assert "obey NOT and OR" in capsys.readouterr().err
     for more in ([], ["--no-evidence"]):
-        main(["search", "films that are not about war", *index, "--json", *more])
+        main(["search", "films that are not about war", "--index", index, "--json", *more])
         shown = capsys.readouterr()
         assert "obey NOT and OR" in shown.err
         found = json.loads(shown.out)

@@ -134,8 +134,8 @@ def check_can_be_upgraded(model: "SentenceTransformer", name: str) -> None:
         found = f"pools by {pooling}, not by {' or '.join(POOLINGS)}"
     if found:
         raise TrainingError(
-            f"{name}: {found}, and Boolean attention is BERT's: it cannot be upgraded. Use it as it is, and it obeys NOT "
-            "and OR all the same: boolbert index DOCS --output DIR --model MODEL, or boolbert.obey(MODEL) in Python"
+            f"{name}: {found}, and Boolean attention is BERT's: it cannot be upgraded. Used as it is it "
+            "obeys too: boolbert index DOCS --output DIR --model MODEL, or in Python boolbert.obey(MODEL)"
         )
 
 
