@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .configuration_boolbert import OPERATORS, BoolBertConfig
     from .modeling_boolbert import BoolBertForPreTraining, BoolBertModel, BoolBertOutput
+    from .search.obey import obey
+    from .search.query_reader import read
     from .train.fit import fit
     from .train.upgrade import upgrade
 
@@ -23,6 +25,8 @@ __all__ = [
     "BoolBertModel",
     "BoolBertOutput",
     "fit",
+    "obey",
+    "read",
     "register",
     "upgrade",
 ]
@@ -34,8 +38,7 @@ _HOME = {
     "BoolBertModel": "modeling_boolbert",
     "BoolBertOutput": "modeling_boolbert",
 }
-# What the commands of these names do, for Python.
-_COMMANDS = {"fit": "train.fit", "upgrade": "train.upgrade"}
+_FUNCTIONS = {"fit": "train.fit", "obey": "search.obey", "read": "search.query_reader", "upgrade": "train.upgrade"}
 
 
 def register() -> None:
@@ -51,8 +54,8 @@ def register() -> None:
 
 
 def __getattr__(name: str):
-    if name in _COMMANDS:
-        globals()[name] = getattr(importlib.import_module(f".{_COMMANDS[name]}", __name__), name)
+    if name in _FUNCTIONS:
+        globals()[name] = getattr(importlib.import_module(f".{_FUNCTIONS[name]}", __name__), name)
         return globals()[name]
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -63,7 +66,7 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME, *_COMMANDS})
+    return sorted({*globals(), *_HOME, *_FUNCTIONS})
 
 
 # Under another name, such as that of a checkout's folder, this is no package that could be registered.

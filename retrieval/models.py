@@ -23,7 +23,9 @@ from boolbert.core.runs import MODULES, RETRIEVAL_SCRIPTS, Run, finished_runs, i
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+    from tokenizers import Tokenizer
 
+    from boolbert.modeling_boolbert import BoolBertModel
     from boolbert.retrieval.encoders import Encoder
 
 PRECISIONS = ("float32", "float16", "bfloat16")
@@ -117,7 +119,8 @@ def load_model(name: str | Path | None = None, *, runs: Path = RUNS, device: str
 
 def note_on(name: str, *, is_boolean: bool) -> str:
     """The line on a model that was named."""
-    return f"Model: {name}, {'Bool-BERT' if is_boolean else 'a plain encoder, without Boolean-aware attention'}"
+    plain = "a plain encoder: its queries are taken apart into texts, so that they obey NOT and OR"
+    return f"Model: {name}, {'Bool-BERT' if is_boolean else plain}"
 
 
 def run_note(run: Run) -> str:
@@ -137,23 +140,53 @@ def default_model(device: str | None = None) -> SearchModel:
     `boolbert upgrade --output_dir DIR --reading_file retrieval/default_reading.safetensors` writes that file. Its
     weights fit one encoder; with any other, such as a machine's tiny random one, nothing is learned.
     """
-    import torch
-    from safetensors import safe_open
-
     from boolbert.configuration_boolbert import UPGRADED
     from boolbert.retrieval.encoders import resolve_encoder
 
     default = resolve_encoder()
     source = load_encoder(default.path, device=device, quiet=True)
     encoder = with_fresh_attention(source, share=True, query_length=None, **UPGRADED)
-    bert: Any = bool_bert(encoder)
-    with safe_open(READING_FILE, framework="pt") as stored:
-        if stored.metadata()["encoder"] != embeddings_hash(bert):
-            return SearchModel(None, encoder, f"{default.note}\n{UNTRAINED}", trained=False, path=default.path)
-        with torch.no_grad():
-            for name, parameter in bert.reading_parameters().items():
-                parameter.copy_(stored.get_tensor(name))
+    if not load_reading(bool_bert(encoder)):
+        return SearchModel(None, encoder, f"{default.note}\n{UNTRAINED}", trained=False, path=default.path)
     return SearchModel(None, encoder, f"{default.note}, upgraded to obey NOT", path=default.path)
+
+
+def default_reader() -> "tuple[BoolBertModel, Tokenizer] | None":
+    """What reads queries in the default model, and its tokenizer: embeddings and reading parts without the layers.
+
+    None where the encoder that the reading parts belong to is not to be had.
+    """
+    from tokenizers import Tokenizer
+
+    from boolbert.configuration_boolbert import UPGRADED, BoolBertConfig
+    from boolbert.modeling_boolbert import BoolBertModel
+    from boolbert.retrieval.encoders import resolve_encoder
+
+    default = resolve_encoder()
+    if default.kind == "random":
+        return None
+    config = BoolBertConfig.from_pretrained(default.path, **UPGRADED, num_hidden_layers=0)
+    with no_warnings():
+        bert = BoolBertModel.from_pretrained(default.path, config=config, add_pooling_layer=False).eval()
+    if not load_reading(bert):
+        return None
+    tokenizer = Tokenizer.from_file(str(Path(default.path, "tokenizer.json")))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(config.max_position_embeddings)
+    return bert, tokenizer
+
+
+def load_reading(bert: Any) -> bool:
+    """Give a Bool-BERT the reading weights that come with the package; False where they belong to another encoder."""
+    import torch
+    from safetensors import safe_open
+
+    with safe_open(READING_FILE, framework="pt") as stored, torch.no_grad():
+        if stored.metadata()["encoder"] != embeddings_hash(bert):
+            return False
+        for name, parameter in bert.reading_parameters().items():
+            parameter.copy_(stored.get_tensor(name))
+    return True
 
 
 def embeddings_hash(bert: Any) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS
+from boolbert.retrieval.evidence import unit_length
 
 from .reading import Word, word_at
 
@@ -36,6 +37,17 @@ class QueryVectors(NamedTuple):
     excluded: Vectors | None
     rows: Vectors | None = None
     penalty: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, parts: Any) -> "QueryVectors":
+        """The `QueryParts` of a query."""
+        if parts.penalty is None:
+            return cls(parts.search_vectors, parts.wanted, parts.excluded)
+        weight, above = parts.penalty
+        wanted, excluded = unit_length(parts.search_vectors), unit_length(parts.excluded)
+        last = weight * np.append(excluded, -above)
+        rows = np.vstack([np.pad(wanted, [(0, 0), (0, 1)]), last]).astype(np.float32)
+        return cls(parts.search_vectors, parts.wanted, parts.excluded, rows, parts.penalty)
 
     @property
     def asked(self) -> Vectors:

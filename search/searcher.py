@@ -4,8 +4,8 @@ torch is imported where it is used: a cached model (search/cached_model.py) answ
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS, find_cues, from_multi_hot, multi_hot, read_lacking, read_search_box
 from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.calibration import spread_rows
 from boolbert.retrieval.evidence import PENALTY, ConditionVectors, Evidence
 from boolbert.retrieval.index import STORE, Index, default_index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
@@ -24,15 +25,17 @@ from .cached_model import CachedModel, cached_model
 from .country_facts import named_rows
 from .document_search import Candidate, DocumentSearch
 from .query_encoder import QueryEncoder, QueryVectors
+from .query_reader import SEARCH_BOX, QueryTexts, check_query, read
 from .reading import QueryReading, Span, Word, with_cues, with_roles, words_in, words_of
 from .weighing import Reason, conditions_of, reasons, weigh
 
 if TYPE_CHECKING:
     from boolbert.retrieval.stores import VectorStore
 
+    from .obey import ObeyingEncoder
+
 # Who decides which operators are on.
-CALLER, MODEL, LEXICON, NOBODY = "the caller", "the model's gate", "the cue lexicon", "nobody: a plain encoder"
-SEARCH_BOX = "the search-box syntax"
+CALLER, MODEL, LEXICON = "the caller", "the model's gate", "the cue lexicon"
 
 
 @dataclass(frozen=True)
@@ -226,10 +229,7 @@ class BoolSearcher:
         not_weight: float | None = None,
     ) -> tuple[QueryReading, QueryVectors]:
         """How a query is read, and its vectors, from one pass of the model."""
-        if not query.strip():
-            raise RetrievalError("the query is empty; give some words to search for")
-        if any("\ud800" <= letter <= "\udfff" for letter in query):
-            raise RetrievalError(f"the query {query!r} is not valid UTF-8; check the terminal's or the file's encoding")
+        check_query(query)
         labels = _operator_labels(operators)
         if self.queries is None:
             if labels is not None and any(labels):
@@ -240,11 +240,7 @@ class BoolSearcher:
                 raise RetrievalError(
                     f"excluded cannot be given: the query encoder of {self.model.name} is no Bool-BERT"
                 )
-            from boolbert.retrieval.batches import encode_queries
-
-            plain = encode_queries(self.model.encoder, [query])
-            reading = QueryReading(query, (), NOBODY, tuple(words_of(query)), truncated=self._is_cut(query))
-            return reading, QueryVectors(plain, plain[0], None)
+            return self._read_for_any_encoder(query, labels)
         decided_by = CALLER if labels is not None else MODEL
         words = words_of(query)
         cues = [cue for cue in find_cues(query) if not cue.weak]
@@ -272,6 +268,30 @@ class BoolSearcher:
             roles = [word._replace(excluded=number in (excluded or ())) for number, word in enumerate(roles)]
         reading = QueryReading(query, names, decided_by, tuple(roles), truncated=tokens.is_cut, not_scope=not_scope)
         return reading, found.vectors
+
+    def _read_for_any_encoder(self, query: str, labels: list[int] | None) -> tuple[QueryReading, QueryVectors]:
+        """How a query is read for a plain encoder: taken apart into texts, or, with all operators off, as it is."""
+        if labels is None:
+            texts = read(query)
+        else:
+            texts = QueryTexts(QueryReading(query, (), CALLER, tuple(words_of(query))), query)
+        reading = replace(texts.reading, truncated=self._is_cut(query))
+        return reading, QueryVectors.of(self._obeying.encode_texts(texts))
+
+    @cached_property
+    def _obeying(self) -> "ObeyingEncoder":
+        """A plain encoder made to obey. What "near" means to it is told by the index's own documents."""
+        from boolbert.retrieval.batches import QUERY_BATCH, encode_inputs
+
+        from .obey import ObeyingEncoder
+
+        def embed(task: str) -> Callable[[Sequence[str]], npt.NDArray[np.float32]]:
+            return lambda texts: encode_inputs(self.model.encoder, texts, task, QUERY_BATCH)
+
+        index, sample = self.index, None
+        if isinstance(index, Index) and len(index) > 1:
+            sample = index.vectors.rows(spread_rows(len(index))).astype(np.float32)
+        return ObeyingEncoder(embed("query"), embed("document"), is_cosine=self._is_cosine, sample=sample)
 
     def _not_scope(
         self, places: Sequence[int], words: Sequence[Word], excluded: Collection[int] | None
@@ -367,9 +387,7 @@ class BoolSearcher:
         def best(vectors: QueryVectors, depth: int) -> list[int]:
             return self._documents.rows(index, vectors, depth, where)
 
-        question = ConditionVectors.of(
-            conditions_of(reading, self.is_boolean and self.model.trained), self._encode_parts
-        )
+        question = ConditionVectors.of(conditions_of(reading, self.model.trained), self._encode_parts)
         strength = 1.0 if not_weight is None else not_weight / PENALTY
         ranked = weigh(
             index,

@@ -1,11 +1,13 @@
 """The recipes of docs/engines.md run, and each obeys NOT. Those whose package is missing are skipped, loudly."""
 
 import re
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sentence_transformers import SentenceTransformer
 
 import boolbert
 from boolbert.sentence_boolbert import QueryParts
@@ -21,12 +23,13 @@ RECIPES = {
         "['A crew meets a monster in space.', 'A western about an outlaw.']",
     ),
     "LanceDB": ("lancedb", ["lancedb"], "['A crew meets a monster in space.', 'A western about an outlaw.']"),
+    "any embedding model": ("import obey", [], "A quiet hotel in the hills."),
     "LangChain": ("langchain_core", ["langchain_core"], "['A crew meets a monster in space.']"),
 }
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_runs_and_obeys(name, tmp_path, monkeypatch, capsys):
+def test_a_recipe_runs_and_obeys(name, tmp_path, monkeypatch, capsys, pretrained_bert):
     """Qdrant's goes on with a query of several vectors, and with what a query excludes."""
     mark, packages, expected = RECIPES[name]
     (block,) = (block for block in BLOCKS if mark in block)
@@ -34,6 +37,8 @@ def test_a_recipe_runs_and_obeys(name, tmp_path, monkeypatch, capsys):
     if missing:
         pytest.skip(f"NOT TESTED: the recipe for {name}, because {', '.join(missing)} is not installed")
     monkeypatch.chdir(tmp_path)
+    opened = partial(SentenceTransformer, pretrained_bert, device="cpu")
+    monkeypatch.setattr("sentence_transformers.SentenceTransformer", lambda name: opened())  # nothing is downloaded
     found: dict = {}
     exec(block, found)
     assert capsys.readouterr().out.splitlines()[-1] == expected

@@ -28,6 +28,7 @@ from boolbert.data import Quest
 from boolbert.data.sentences import Sentence, labelled_sentences
 from boolbert.data.tasks import Task, quest_task
 from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.calibration import near_cosine, unrelated_texts
 from boolbert.retrieval.metrics import means, quest_metrics
 from boolbert.retrieval.models import bool_bert, embeddings_hash, load_encoder, no_warnings
 from boolbert.retrieval.neighbours import top_k
@@ -45,9 +46,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 TUNED_ORIGINAL_WEIGHT = 0.5  # the share of the weights before tuning in those after it
-# Where the penalty's threshold lies between the median cosine of unrelated texts, 0, and that of equal texts, 1.
-NEAR = 0.392
-UNRELATED = 200  # texts whose cosines give that median
+NEAR = 0.392  # where the penalty's threshold lies between unrelated texts, 0, and equal ones, 1
 LEARNING = "Learning to read"
 LINE_EVERY = 30.0  # seconds
 
@@ -135,8 +134,8 @@ def check_can_be_upgraded(model: "SentenceTransformer", name: str) -> None:
         found = f"pools by {pooling}, not by {' or '.join(POOLINGS)}"
     if found:
         raise TrainingError(
-            f"{name}: {found}, and Boolean attention is BERT's: it cannot be upgraded. Any encoder can be indexed and "
-            "searched as it is: boolbert index DOCS --output DIR --model MODEL"
+            f"{name}: {found}, and Boolean attention is BERT's: it cannot be upgraded. Used as it is it "
+            "obeys too: boolbert index DOCS --output DIR --model MODEL, or in Python boolbert.obey(MODEL)"
         )
 
 
@@ -176,13 +175,9 @@ def train_reading(model: "SentenceTransformer", settings: UpgradeSettings, *, pr
 
 def set_threshold(model: "SentenceTransformer") -> None:
     """Set the cosine above which a document gets a penalty: encoders differ in how alike unrelated texts are."""
-    texts = [sentence.text for sentence in labelled_sentences(UNRELATED, seed=0, split="dev")]
-    vectors = encode_inputs(model, texts, "document", 32)
-    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
-    cosines = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
-    unrelated = float(np.median(cosines))
+    vectors = encode_inputs(model, unrelated_texts(), "document", 32)
     bert: Any = bool_bert(model)
-    bert.config.penalty_above = round(unrelated + NEAR * (1 - unrelated), 2)
+    bert.config.penalty_above = round(near_cosine(vectors, NEAR), 2)
     bert.composer.penalty_above.data.fill_(bert.config.penalty_above)
 
 

@@ -1,0 +1,221 @@
+"""Any embedding model made to obey NOT and OR, without training.
+
+    encoder = obey(SentenceTransformer("sentence-transformers/all-mpnet-base-v2"))
+    encoder.encode_query("hotels without a pool")                  # one vector that excludes
+    encoder.encode_query_parts("hotels without a pool").scores(document_vectors)
+
+A query is taken apart into texts (search/query_reader.py), which are embedded in one batch. A document scores
+max_k v_k.d - w max(0, b.d - t): v_k are what is wanted and its alternatives, b is what is excluded. Documents' vectors
+are the embedder's own, and a query without NOT and OR is embedded as it is.
+"""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.calibration import near_cosine, spread_rows, unrelated_texts
+from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
+from boolbert.retrieval.models import bool_bert
+from boolbert.sentence_boolbert import QueryParts
+
+from .query_reader import QueryTexts, read
+from .weighing import Reason, conditions_of, reasons
+
+Vectors = npt.NDArray[np.float32]
+Embed = Callable[[Sequence[str]], Any]
+
+NEAR = 0.34  # where t lies between the cosine of unrelated texts, 0, and that of equal texts, 1
+ONE_VECTOR = 0.3  # how much of b is taken from the one vector of `encode_query`
+
+
+class Strength(NamedTuple):
+    """whole: the share of the whole query in what is wanted. penalty: how strongly what is excluded counts, w."""
+
+    whole: float
+    penalty: float
+
+
+# By the kind of NOT (boolean/kinds.py): where a property of the answer is negated, nothing is taken away.
+STRENGTHS = {"topic": Strength(0.4, 0.6), "set": Strength(0.0, 0.7)}
+
+
+@dataclass(frozen=True)
+class EncodedTexts:
+    """A query's parts as texts and as vectors."""
+
+    texts: QueryTexts
+    vectors: QueryParts
+
+    @property
+    def wanted(self) -> str:
+        return self.texts.wanted
+
+    @property
+    def excluded(self) -> tuple[str, ...]:
+        return tuple(span.text for span in self.texts.excluded)
+
+    @property
+    def alternatives(self) -> tuple[str, ...]:
+        return tuple(span.text for span in self.texts.alternatives)
+
+    @property
+    def kind(self) -> str | None:
+        """What NOT excludes: a "topic", a "set" or a "property", of which nothing is taken away."""
+        return self.texts.kind
+
+    def scores(self, documents: Any) -> Vectors:
+        """The scores of documents' vectors: (N, D) -> (N,)."""
+        return self.vectors.scores(documents)
+
+
+class Reranked(NamedTuple):
+    """A text, its place among those that were given, its score, and the clauses that speak for and against it."""
+
+    row: int
+    score: float
+    text: str
+    reasons: tuple[Reason, ...]
+
+
+def obey(embedder: Any, documents: Sequence[str] | None = None) -> "ObeyingEncoder":
+    """Make an embedder obey: a SentenceTransformer, a LangChain or LlamaIndex embedding, or a function from texts to
+    vectors. documents: a sample of yours, by which is told what "near" means to it; made sentences if not given."""
+    embed_queries, embed_documents, is_cosine = _functions(embedder)
+    sample = None
+    if documents is not None and len(documents) > 1:
+        sample = _vectors(embed_documents, [documents[row] for row in spread_rows(len(documents))])
+    return ObeyingEncoder(embed_queries, embed_documents, is_cosine=is_cosine, sample=sample)
+
+
+class ObeyingEncoder:
+    """What `obey` returns. sample: vectors of unrelated documents; those of made sentences if not given."""
+
+    def __init__(
+        self,
+        embed_queries: Embed,
+        embed_documents: Embed,
+        *,
+        is_cosine: bool = True,
+        sample: Vectors | None = None,
+    ):
+        self._embed_queries, self._embed_documents, self._is_cosine = embed_queries, embed_documents, is_cosine
+        self._sample = sample
+
+    def encode_document(self, texts: Sequence[str]) -> Vectors:
+        """The embedder's own vectors."""
+        return _vectors(self._embed_documents, texts)
+
+    def encode_query(self, query: str) -> Vectors:
+        """One vector, from which what is excluded is taken."""
+        return self.encode_query_parts(query).vectors.vectors[0]
+
+    def encode_query_parts(self, query: str) -> EncodedTexts:
+        texts = read(query)
+        return EncodedTexts(texts, self.encode_texts(texts))
+
+    def encode_texts(self, texts: QueryTexts) -> QueryParts:
+        """The vectors of a query that was read, from one call of the embedder."""
+        strength = STRENGTHS.get(texts.kind or "")
+        excluded = [span.text for span in texts.excluded] if strength is not None else []
+        wanted = [texts.wanted if excluded else texts.query, *(span.text for span in texts.alternatives)]
+        whole = [texts.query] if strength is not None and strength.whole else []
+        found = _vectors(self._embed_queries, [*wanted, *excluded, *whole])
+        vectors, rest = found[: len(wanted)], found[len(wanted) :]
+        if strength is None:
+            return QueryParts(vectors, vectors[0], None, vectors, cosine=self._is_cosine)
+        if whole:
+            vectors[0] = mixed(vectors[0], rest[-1], strength.whole)
+        unwanted = unit_length(rest[: len(excluded)]).mean(0)
+        one = less(vectors, unwanted, ONE_VECTOR)
+        if not self._is_cosine:  # w and t are about cosines
+            return QueryParts(one, vectors[0], unwanted, one)
+        return QueryParts(one, vectors[0], unwanted, vectors, (strength.penalty, self.near), cosine=True)
+
+    @cached_property
+    def near(self) -> float:
+        """The cosine with what is excluded above which a document loses: t."""
+        sample = self.encode_document(unrelated_texts()) if self._sample is None else self._sample
+        return near_cosine(sample, NEAR)
+
+    def rerank(self, query: str, texts: Sequence[str], k: int | None = None) -> list[Reranked]:
+        """Texts that any search has found, by what they say, clause by clause; best first."""
+        if not texts:
+            return []
+        encoded, rows = self.encode_query_parts(query), np.arange(len(texts))
+        parts = ConditionVectors.of(
+            conditions_of(encoded.texts.reading, reads=True), lambda parts: self._unit(self._embed_queries, parts)
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder, "evidence")
+            Evidence.build(place, texts, self._clauses, corpus="", model="", progress=False)
+            evidence = Evidence(place, "", "")
+            scores = evidence.score(parts, rows, encoded.scores(self.encode_document(texts)))
+            best = np.argsort(-scores, kind="stable")[:k].tolist()
+            return [
+                Reranked(row, float(scores[row]), texts[row], reasons(evidence, parts, row, texts[row])) for row in best
+            ]
+
+    def _clauses(self, texts: Sequence[str]) -> Vectors:
+        return self._unit(self._embed_documents, texts)
+
+    def _unit(self, embed: Embed, texts: Sequence[str]) -> Vectors:
+        return unit_length(_vectors(embed, texts))
+
+
+def mixed(wanted: Vectors, whole: Vectors, share: float) -> Vectors:
+    """What is wanted with a share of the whole query, as long as it was.
+
+    >>> mixed(np.array([2.0, 0.0]), np.array([0.0, 1.0]), 0.5).round(3).tolist()
+    [1.414, 1.414]
+    """
+    both = share * unit_length(whole) + (1 - share) * unit_length(wanted)
+    return (unit_length(both) * np.linalg.norm(wanted)).astype(wanted.dtype)
+
+
+def less(wanted: Vectors, excluded: Vectors, weight: float) -> Vectors:
+    """Vectors (K, D) less what `excluded` (D,) has besides them, as long as they were: A - l (B - (A.B) A).
+
+    >>> less(np.array([[3.0, 0.0]]), np.array([0.6, 0.8]), 0.5).round(3).tolist()
+    [[2.785, -1.114]]
+    """
+    a, b = unit_length(wanted), unit_length(excluded)
+    foreign = b - (a @ b)[:, None] * a
+    length = np.linalg.norm(wanted, axis=1, keepdims=True)
+    return (unit_length(a - weight * foreign) * length).astype(wanted.dtype)
+
+
+def _functions(embedder: Any) -> tuple[Embed, Embed, bool]:
+    """How an embedder embeds queries and documents, and whether its vectors are compared by their cosine."""
+    if hasattr(embedder, "encode_query_parts") and bool_bert(embedder) is not None:
+        raise RetrievalError(f"a {type(embedder).__name__} obeys already: call its own encode_query_parts")
+    if hasattr(embedder, "encode_query") and hasattr(embedder, "encode_document"):  # sentence-transformers
+        is_cosine = str(getattr(embedder, "similarity_fn_name", "cosine")) != "dot"
+        return embedder.encode_query, embedder.encode_document, is_cosine
+    if hasattr(embedder, "embed_query") and hasattr(embedder, "embed_documents"):  # LangChain
+        return lambda texts: [embedder.embed_query(text) for text in texts], embedder.embed_documents, True
+    if hasattr(embedder, "get_query_embedding") and hasattr(embedder, "get_text_embedding_batch"):  # LlamaIndex
+        one = embedder.get_query_embedding
+        return lambda texts: [one(text) for text in texts], embedder.get_text_embedding_batch, True
+    if callable(embedder):
+        return embedder, embedder, True
+    raise RetrievalError(
+        f"a {type(embedder).__name__} is no embedder: give a SentenceTransformer, a LangChain or LlamaIndex embedding, "
+        "or a function from texts to vectors"
+    )
+
+
+def _vectors(embed: Embed, texts: Sequence[str]) -> Vectors:
+    found = embed(list(texts))
+    found = np.array(found.detach().cpu() if hasattr(found, "detach") else found, dtype=np.float32)
+    if found.ndim != 2 or len(found) != len(texts):
+        raise RetrievalError(
+            f"the embedder must give a vector for each text: {len(texts)} texts gave an array of shape {found.shape}"
+        )
+    return found

@@ -1,0 +1,141 @@
+"""Take a query apart into texts, for any embedding model: what it wants, what it excludes, its alternatives.
+
+    >>> from boolbert import read
+    >>> parts = read('jaguar -car OR leopard')
+    >>> parts.wanted, [span.text for span in parts.excluded], [span.text for span in parts.alternatives]
+    ('jaguar OR leopard', ['car'], ['jaguar', 'leopard'])
+
+Search-box syntax is read as it is typed. Other queries are read by the reader that comes with the package, which needs
+the word embeddings of all-MiniLM-L6-v2 and none of its layers; where these are not to be had, by the cue parser.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from boolbert.boolean import Reading as RuleReading
+from boolbert.boolean import (
+    from_multi_hot,
+    kind_of_exclusion,
+    multi_hot,
+    read_parts,
+    read_search_box,
+)
+from boolbert.boolean.parts import trim
+from boolbert.core.errors import RetrievalError
+
+from .reading import QueryReading, Span, with_cues, with_roles, word_at, words_in, words_of
+
+SEARCH_BOX, READER, PARSER = "the search-box syntax", "the reader", "the cue parser"
+
+
+@dataclass(frozen=True)
+class QueryTexts:
+    """The parts of a query. wanted: the text without what is excluded and the words that say so.
+
+    kind: what NOT excludes is a "topic", a "set" or a "property" (boolean/kinds.py); None where it excludes nothing.
+    """
+
+    reading: QueryReading
+    wanted: str
+    kind: str | None = None
+
+    @property
+    def query(self) -> str:
+        return self.reading.query
+
+    @property
+    def excluded(self) -> tuple[Span, ...]:
+        return self.reading.excluded
+
+    @property
+    def alternatives(self) -> tuple[Span, ...]:
+        return self.reading.alternatives
+
+
+def read(query: str) -> QueryTexts:
+    """The parts of a query, each with its place in it: `query[span.start:span.end]`."""
+    reading = read_words(query)
+    if not reading.excluded:
+        return QueryTexts(reading, query)
+    holes = [span for span in (*reading.excluded, *reading.cues) if span.operator == "not"]
+    kind = kind_of_exclusion(query, [(span.start, span.end) for span in reading.excluded])
+    return QueryTexts(reading, without(query, [(span.start, span.end) for span in holes]), kind)
+
+
+def read_words(query: str) -> QueryReading:
+    """What each word of a query is: a cue, excluded, or part of an alternative."""
+    check_query(query)
+    typed = read_search_box(query)
+    if typed is not None:
+        return by_rules(typed, SEARCH_BOX)
+    reader = _reader()
+    return by_rules(read_parts(query), PARSER) if reader is None else _by_reader(query, *reader)
+
+
+def check_query(query: str) -> None:
+    """Raise for a query without a word, or with letters that no tokenizer takes."""
+    if not query.strip():
+        raise RetrievalError("the query is empty; give some words to search for")
+    if any("\ud800" <= letter <= "\udfff" for letter in query):
+        raise RetrievalError(f"the query {query!r} is not valid UTF-8; check the terminal's or the file's encoding")
+
+
+@cache
+def _reader() -> Any:
+    from boolbert.retrieval.models import default_reader
+
+    return default_reader()
+
+
+def _by_reader(query: str, bert: Any, tokenizer: Any) -> QueryReading:
+    import torch
+
+    words, tokens = words_of(query), tokenizer.encode(query)
+    places = [word_at(start, end, words) for start, end in tokens.offsets]
+    with torch.inference_mode():
+        found = bert.read(torch.tensor([tokens.ids]))
+    cues, scope = torch.sigmoid(found.cue_logits[0]).double().numpy(), found.scope[0].double().numpy()
+    names = from_multi_hot(found.operators[0].tolist())
+    roles = with_roles(words[: max(places) + 1], places, names, cues, scope)
+    return QueryReading(query, names, READER, tuple(roles), truncated=bool(tokens.overflowing))
+
+
+def by_rules(reading: RuleReading, decided_by: str) -> QueryReading:
+    """What the parser or the search box has read, word by word.
+
+    >>> found = by_rules(read_parts("cats or dogs without fleas"), PARSER)
+    >>> [span.text for span in found.excluded], [span.text for span in found.alternatives], found.operators
+    (['fleas'], ['cats', 'dogs'], ('or', 'not'))
+    """
+    words = words_of(reading.text)
+    excluded = set(words_in(words, reading.scopes("not")))
+    alternatives = {
+        number: place for place, span in enumerate(reading.scopes("or"), start=1) for number in words_in(words, [span])
+    }
+    cues = [cue for cue in reading.cues if cue.excludes or cue.operator != "not"]
+    roles = [
+        word._replace(excluded=number in excluded, alternative=alternatives.get(number))
+        for number, word in enumerate(with_cues(words, cues))
+    ]
+    names = from_multi_hot(multi_hot({cue.operator for cue in cues}))
+    return QueryReading(reading.text, names, decided_by, tuple(roles))
+
+
+def without(text: str, holes: Sequence[tuple[int, int]]) -> str:
+    """What is left of a text around some stretches, without the words and signs that joined them; all if nothing is.
+
+    >>> without("films that are (not westerns) of the 1950s", [(16, 19), (20, 28)])
+    'films of the 1950s'
+    >>> without("Apart from his music, what did Bach do?", [(0, 10), (11, 20)])
+    'what did Bach do?'
+    """
+    edges = [0, *(edge for hole in sorted(holes) for edge in hole), len(text)]
+    left = []
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        inner = trim(text, start, end) if start < end else (start, start)
+        piece = text[inner[0] if start else 0 : inner[1] if end < len(text) else end].strip(" ,")
+        left += [piece] if re.search(r"\w", piece) else []
+    return " ".join(left) or text

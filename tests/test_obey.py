@@ -1,0 +1,262 @@
+"""Any embedding model obeys NOT and OR: `boolbert.read`, `boolbert.obey`, and search with a plain encoder."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from boolbert import obey, read
+from boolbert.cli.main import main
+from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.calibration import near_cosine
+from boolbert.search import query_reader
+from boolbert.search.obey import NEAR, STRENGTHS
+
+TEXTS = ["a hotel with a pool", "a quiet hotel in the hills", "a pool for swimmers", "films about war", "books"]
+
+
+class Words:
+    """A function from texts to bags of words, which remembers its calls."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, texts):
+        self.calls.append(list(texts))
+        vectors = np.zeros((len(texts), 64), np.float32)
+        for row, text in enumerate(texts):
+            for word in re.findall(r"\w+", text.lower()):
+                vectors[row] += np.random.default_rng(list(word.encode())).normal(size=64)
+        return vectors
+
+
+@pytest.fixture
+def words():
+    return Words()
+
+
+@pytest.mark.parametrize("reader", ["the reader", "the cue parser"])
+def test_a_query_is_taken_apart_with_or_without_the_encoder_that_the_reader_needs(reader, monkeypatch):
+    if reader == "the cue parser":
+        monkeypatch.setattr(query_reader, "_reader", lambda: None)
+    parts = read("films that are not westerns")
+    assert parts.reading.decided_by == reader
+    assert (parts.wanted, [span.text for span in parts.excluded], parts.kind) == ("films", ["westerns"], "set")
+    assert [parts.query[span.start : span.end] for span in parts.excluded] == ["westerns"]
+    parts = read("cats or dogs")
+    assert (parts.wanted, [span.text for span in parts.alternatives]) == ("cats or dogs", ["cats", "dogs"])
+    parts = read("old films")
+    assert (parts.wanted, parts.excluded, parts.alternatives, parts.kind) == ("old films", (), (), None)
+
+
+def test_search_box_syntax_is_read_as_it_is_typed():
+    parts = read('"solar power" | wind -subsidies')
+    assert parts.reading.decided_by == "the search-box syntax"
+    assert [span.text for span in parts.excluded] == ["subsidies"]
+    assert [span.text for span in parts.alternatives] == ["solar power", "wind"]
+
+
+def test_the_reader_finds_what_the_default_model_finds():
+    import torch
+
+    from boolbert.retrieval.models import default_model, default_reader
+
+    whole, (reader, tokenizer) = default_model("cpu").bert, default_reader()
+    for query in ("countries that are not in Africa", "islands without a coast, or deserts", "Who did not vote?"):
+        ids = torch.tensor([tokenizer.encode(query).ids])
+        with torch.inference_mode():
+            assert torch.equal(reader.read(ids).scope, whole.read(ids).scope)
+    assert reader.num_parameters() < whole.num_parameters() / 1.5
+
+
+@pytest.mark.parametrize("query", ["", "  ", "a \ud800"])
+def test_what_is_no_query_is_refused(query):
+    with pytest.raises(RetrievalError, match="the query"):
+        read(query)
+
+
+def test_a_query_without_an_operator_is_embedded_as_it_is_in_one_call(words):
+    encoder = obey(words)
+    parts = encoder.encode_query_parts("quiet hotels")
+    assert words.calls == [["quiet hotels"]]
+    assert np.array_equal(encoder.encode_query("quiet hotels"), words(["quiet hotels"])[0])
+    assert (parts.wanted, parts.excluded, parts.alternatives, parts.kind) == ("quiet hotels", (), (), None)
+
+
+def test_all_parts_are_embedded_in_one_call(words):
+    encoder = obey(words, TEXTS)
+    words.calls.clear()
+    parts = encoder.encode_query_parts("hotels or hostels without a pool")
+    assert len(words.calls) == 1
+    assert set(words.calls[0]) >= {parts.wanted, *parts.excluded, *parts.alternatives}
+    assert parts.alternatives == ("hotels", "hostels")
+
+
+def slow_score(query, document):
+    """The formula for one document, from vectors of length 1."""
+
+    def unit(text):
+        vector = Words()([text])[0]
+        return vector / np.linalg.norm(vector)
+
+    texts, d = read(query), unit(document)
+    strength = STRENGTHS[texts.kind]
+    wanted = [unit(texts.wanted), *(unit(span.text) for span in texts.alternatives)]
+    wanted[0] = strength.whole * unit(query) + (1 - strength.whole) * wanted[0]
+    b = sum(unit(span.text) for span in texts.excluded)
+    a = max(float(v @ d) / float(np.linalg.norm(v)) for v in wanted)
+    near = near_cosine(Words()(TEXTS), NEAR)
+    return a - strength.penalty * max(0.0, float(b @ d) / float(np.linalg.norm(b)) - near)
+
+
+QUERIES = (
+    "a hotel without a pool",
+    "films or books but not about war",
+    "quiet hotels in the hills, excluding anything related to swimmers",
+)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_scores_are_those_of_the_formula(words, query):
+    encoder = obey(words, TEXTS)
+    found = encoder.encode_query_parts(query).scores(encoder.encode_document(TEXTS))
+    assert found == pytest.approx([slow_score(query, text) for text in TEXTS], abs=1e-5)
+
+
+def test_one_vector_excludes_too(words):
+    encoder = obey(words)
+    hills, pool = encoder.encode_document(["hotel in the hills", "hotel with a pool"])
+    before, after = words(["hotel"])[0], encoder.encode_query("hotel without a pool")
+    assert after @ pool < before @ pool
+    assert np.linalg.norm(after) == pytest.approx(np.linalg.norm(before), rel=1e-5)
+    assert after @ hills > after @ pool
+
+
+def test_a_negated_property_of_the_answer_changes_nothing(words):
+    query = "Which birds are found in Peru but are not able to fly?"
+    assert read(query).kind in (None, "property")
+    assert np.array_equal(obey(words).encode_query(query), words([query])[0])
+
+
+class LangChain:
+    """Methods as LangChain's Embeddings has them; queries have another prefix than documents."""
+
+    def embed_query(self, text):
+        return Words()([f"query {text}"])[0].tolist()
+
+    def embed_documents(self, texts):
+        return Words()([f"passage {text}" for text in texts]).tolist()
+
+
+class LlamaIndex:
+    def get_query_embedding(self, text):
+        return LangChain().embed_query(text)
+
+    def get_text_embedding_batch(self, texts):
+        return LangChain().embed_documents(texts)
+
+
+@pytest.mark.parametrize("embedder", [LangChain(), LlamaIndex()], ids=["LangChain", "LlamaIndex"])
+def test_embeddings_of_frameworks_keep_their_own_prefixes(embedder):
+    encoder = obey(embedder)
+    assert encoder.encode_document(TEXTS).tolist() == pytest.approx(np.array(LangChain().embed_documents(TEXTS)))
+    assert encoder.encode_query("hotels") == pytest.approx(np.array(LangChain().embed_query("hotels")))
+    parts = encoder.encode_query_parts("hotels without a pool")
+    unit = np.array(LangChain().embed_query("a pool"))
+    assert parts.vectors.excluded == pytest.approx(unit / np.linalg.norm(unit), abs=1e-5)
+
+
+@pytest.mark.parametrize("embedder", [None, 3, lambda texts: [[1.0]] * 7], ids=["nothing", "a number", "too many"])
+def test_what_is_no_embedder_is_refused_in_one_line(embedder):
+    with pytest.raises(RetrievalError, match="embedder"):
+        obey(embedder).encode_query("hotels")
+
+
+def test_what_near_means_is_told_by_unrelated_texts():
+    """Vectors with a large part in common, as e5's, have another threshold than vectors without."""
+    shifted = lambda texts: Words()(texts) + 20  # noqa: E731
+    assert obey(Words(), TEXTS).near < 0.6 < 0.9 < obey(shifted, TEXTS).near < 1
+
+
+def test_rerank_prefers_texts_that_deny_what_is_excluded(words):
+    texts = ["Hotel with pool.", "Hotel. There is no pool.", "Book about war."]
+    first, *others = obey(words).rerank("hotel without pool", texts)
+    assert (first.row, first.text) == (1, texts[1])
+    assert [(reason.says, reason.part) for reason in first.reasons] == [("for", "hotel"), ("denied", "pool")]
+    assert first.score > max(other.score for other in others)
+    assert [found.row for found in obey(words).rerank("hotel without pool", texts, k=1)] == [1]
+    assert obey(words).rerank("hotel", []) == []
+
+
+def test_a_model_that_obeys_by_itself_is_refused(lively, tiny_config, tokenizer, tmp_path):
+    from search_fixtures import write_run
+
+    from boolbert.search import load_model
+
+    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
+    with pytest.raises(RetrievalError, match="obeys already"):
+        obey(load_model(tmp_path / "model").encoder)
+
+
+def tiny(kind, folder):
+    """A random encoder of some family, as a folder of sentence-transformers."""
+    import transformers
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    from boolbert.retrieval.encoders import random_bert
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(random_bert())
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=514,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    getattr(transformers, f"{kind}Model")(config).save_pretrained(folder / "bare")
+    tokenizer.save_pretrained(folder / "bare")
+    first = Transformer(str(folder / "bare"), max_seq_length=64)
+    model = SentenceTransformer(modules=[first, Pooling(16)], device="cpu", prompts={"query": "query: "})
+    model.save(str(folder / "model"))
+    return model
+
+
+@pytest.mark.parametrize("kind", ["Bert", "MPNet", "ModernBert", "XLMRoberta"])
+def test_encoders_of_any_family_obey_in_python_and_on_the_command_line(kind, tmp_path, capsys):
+    model = tiny(kind, tmp_path)
+    encoder = obey(model)
+    assert np.array_equal(encoder.encode_query("films"), model.encode_query(["films"])[0])
+    assert len(encoder.encode_query_parts("films but not about war").scores(encoder.encode_document(TEXTS))) == 5
+
+    (tmp_path / "docs.jsonl").write_text("".join(json.dumps({"title": text, "text": text}) + "\n" for text in TEXTS))
+    index = ["--index", str(tmp_path / "index")]
+    main(
+        ["index", str(tmp_path / "docs.jsonl"), "--model", str(tmp_path / "model"), "--output", str(tmp_path / "index")]
+    )
+    assert "obey NOT and OR" in capsys.readouterr().err
+    for more in ([], ["--no-evidence"]):
+        main(["search", "films that are not about war", "--index", index, "--json", *more])
+        shown = capsys.readouterr()
+        assert "obey NOT and OR" in shown.err
+        found = json.loads(shown.out)
+        assert [span["text"] for span in found["excluded_words"]] == ["about war"]
+        assert all(hit["excluded"] is not None for hit in found["hits"])
+
+
+def test_search_ranks_as_the_parts_do(tmp_path):
+    from boolbert.search import BoolSearcher, build_index, load_model
+
+    tiny("MPNet", tmp_path)
+    (tmp_path / "docs.jsonl").write_text("".join(json.dumps({"title": "", "text": text}) + "\n" for text in TEXTS))
+    model = load_model(tmp_path / "model")
+    index = build_index(tmp_path / "docs.jsonl", tmp_path / "index", model, evidence=False, progress=False)
+    texts = [index[row].text for row in range(len(index))]
+    encoder = obey(model.encoder, texts)
+    for query in QUERIES:
+        scores = encoder.encode_query_parts(query).scores(encoder.encode_document(texts))
+        hits = BoolSearcher(model, index).search(query, k=5).hits
+        assert {hit.row: hit.score for hit in hits} == pytest.approx(dict(enumerate(scores)), abs=1e-4)
