@@ -42,8 +42,9 @@ class Strength(NamedTuple):
     penalty: float
 
 
-# By the kind of NOT (boolean/kinds.py): where a property of the answer is negated, nothing is taken away.
-STRENGTHS = {"topic": Strength(0.4, 0.6), "set": Strength(0.0, 0.7)}
+# By the kind of NOT (boolean/kinds.py), as swept in docs/results.md: where a property of the answer is negated, nothing
+# is taken away.
+STRENGTHS = {"topic": Strength(0.5, 0.85), "set": Strength(0.0, 0.7)}
 
 
 @dataclass(frozen=True)

@@ -233,7 +233,7 @@ def test_encoders_of_any_family_obey_in_python_and_on_the_command_line(kind, tmp
     assert len(encoder.encode_query_parts("films but not about war").scores(encoder.encode_document(TEXTS))) == 5
 
     (tmp_path / "docs.jsonl").write_text("".join(json.dumps({"title": text, "text": text}) + "\n" for text in TEXTS))
-    index = ["--index", str(tmp_path / "index")]
+    index = str(tmp_path / "index")
     main(
         ["index", str(tmp_path / "docs.jsonl"), "--model", str(tmp_path / "model"), "--output", str(tmp_path / "index")]
     )
