@@ -20,6 +20,7 @@ from boolbert.boolean import (
     from_multi_hot,
     kind_of_exclusion,
     multi_hot,
+    read_lacking,
     read_parts,
     read_search_box,
 )
@@ -68,9 +69,10 @@ def read(query: str) -> QueryTexts:
 def read_words(query: str) -> QueryReading:
     """What each word of a query is: a cue, excluded, or part of an alternative."""
     check_query(query)
-    typed = read_search_box(query)
-    if typed is not None:
+    if (typed := read_search_box(query)) is not None:
         return by_rules(typed, SEARCH_BOX)
+    if (lacking := read_lacking(query)) is not None:
+        return by_rules(lacking, PARSER)
     reader = _reader()
     return by_rules(read_parts(query), PARSER) if reader is None else _by_reader(query, *reader)
 

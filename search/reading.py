@@ -192,6 +192,7 @@ def with_roles(
 def with_cues(words: Sequence[Word], cues: Sequence[CueSpan]) -> list[Word]:
     """The words with cues that were read by rules, for what no model has learned.
 
+    >>> from boolbert.boolean import find_cues
     >>> [word.cue for word in with_cues(words_of("a but not b"), find_cues("a but not b"))]
     [None, 'not', 'not', None]
     """

@@ -44,6 +44,8 @@ def test_a_query_is_taken_apart_with_or_without_the_encoder_that_the_reader_need
     assert parts.reading.decided_by == reader
     assert (parts.wanted, [span.text for span in parts.excluded], parts.kind) == ("films", ["westerns"], "set")
     assert [parts.query[span.start : span.end] for span in parts.excluded] == ["westerns"]
+    parts = read("hotels with no pool")
+    assert (parts.wanted, [span.text for span in parts.excluded]) == ("hotels", ["pool"])
     parts = read("cats or dogs")
     assert (parts.wanted, [span.text for span in parts.alternatives]) == ("cats or dogs", ["cats", "dogs"])
     parts = read("old films")
