@@ -31,7 +31,7 @@ from .weighing import Reason, conditions_of, reasons
 Vectors = npt.NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Any]
 
-NEAR = 0.34  # where t lies between the cosine of unrelated texts, 0, and that of equal texts, 1
+NEAR = 0.2  # where t lies between the cosine of unrelated texts, 0, and that of equal texts, 1
 ONE_VECTOR = 0.3  # how much of b is taken from the one vector of `encode_query`
 
 
@@ -42,9 +42,9 @@ class Strength(NamedTuple):
     penalty: float
 
 
-# By the kind of NOT (boolean/kinds.py), as swept in docs/results.md: where a property of the answer is negated, nothing
-# is taken away.
-STRENGTHS = {"topic": Strength(0.5, 0.85), "set": Strength(0.0, 0.7)}
+# By the kind of NOT (boolean/kinds.py; the sweep is in docs/results.md): where a property of the answer is negated,
+# nothing is taken away.
+STRENGTHS = {"topic": Strength(0.3, 1.0), "set": Strength(0.0, 0.7)}
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def mixed(wanted: Vectors, whole: Vectors, share: float) -> Vectors:
     >>> mixed(np.array([2.0, 0.0]), np.array([0.0, 1.0]), 0.5).round(3).tolist()
     [1.414, 1.414]
     """
-    both = share * unit_length(whole) + (1 - share) * unit_length(wanted)
+    both: Vectors = share * unit_length(whole) + (1 - share) * unit_length(wanted)
     return (unit_length(both) * np.linalg.norm(wanted)).astype(wanted.dtype)
 
 
@@ -187,9 +187,10 @@ def less(wanted: Vectors, excluded: Vectors, weight: float) -> Vectors:
     [[2.785, -1.114]]
     """
     a, b = unit_length(wanted), unit_length(excluded)
-    foreign = b - (a @ b)[:, None] * a
+    foreign: Vectors = b - (a @ b)[:, None] * a
     length = np.linalg.norm(wanted, axis=1, keepdims=True)
-    return (unit_length(a - weight * foreign) * length).astype(wanted.dtype)
+    away: Vectors = a - weight * foreign
+    return (unit_length(away) * length).astype(wanted.dtype)
 
 
 def _functions(embedder: Any) -> tuple[Embed, Embed, bool]:
