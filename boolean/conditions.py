@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .decompose import parsed_parts
-from .lacking import read_lacking
+from .lacking import is_question, read_lacking
 from .parts import Part, Span, trim
 
 _RELATIVE = re.compile(
@@ -63,6 +63,7 @@ class Conditions(NamedTuple):
 
     wanted: tuple[tuple[Part, ...], ...]
     excluded: tuple[Part, ...] = ()
+    asks: bool = False  # it is a question, which a passage answers
 
 
 def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Sequence[Span] = ()) -> Conditions:
@@ -75,6 +76,7 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
     >>> [[part.text for part in group] for group in asked.wanted], [part.text for part in asked.excluded]
     ([['cats', 'dogs']], ['fleas'])
     """
+    asks = is_question(text)
     if not excluded and (lacking := read_lacking(text)) is not None:
         excluded, cues = lacking.scopes("not"), [(cue.start, cue.end) for cue in lacking.cues]
     if excluded is None:
@@ -92,7 +94,7 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
     unwanted = [_without_pronoun(part) for part in unwanted]
     if _ASKS_FOR_ONE.match(text) and not any(part.operator == "not" for part in parts):
         start, end = trim(text, 0, len(text))
-        return Conditions(((Part("", start, end, text[start:end]),),), tuple(unwanted))
+        return Conditions(((Part("", start, end, text[start:end]),),), tuple(unwanted), asks)
     groups: list[list[Part]] = []
     for part in parts:
         if part.operator == "or" and groups:
@@ -100,7 +102,7 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
         elif part.operator != "not":
             groups.append([part])
     wanted = tuple(tuple(group) for old in groups for group in _finer(text, old, len(groups)))
-    return Conditions(wanted, tuple(unwanted))
+    return Conditions(wanted, tuple(unwanted), asks)
 
 
 def _without_pronoun(part: Part) -> Part:

@@ -22,6 +22,14 @@ _LACKING = re.compile(
 )
 
 
+def is_question(text: str) -> bool:
+    """
+    >>> is_question("Which birds fly?"), is_question("who wrote Emma"), is_question("birds that fly")
+    (True, True, False)
+    """
+    return _ASKS.match(text) is not None
+
+
 def read_lacking(text: str) -> Reading | None:
     """The parts of a query for a collection without something; None for every other text.
 
@@ -31,7 +39,7 @@ def read_lacking(text: str) -> Reading | None:
     >>> read_lacking("Which birds do not fly?"), read_lacking("rooms with no more than two beds")
     (None, None)
     """
-    match = None if _ASKS.match(text) else _LACKING.fullmatch(text)
+    match = None if is_question(text) else _LACKING.fullmatch(text)
     if match is None:
         return None
     (start, end), first = match.span("wanted"), match.start("excluded")

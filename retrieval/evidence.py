@@ -34,12 +34,21 @@ from boolbert.retrieval.words import DENIED, WordCounts, WordIndex, words_of
 FOLDER, MANIFEST = "evidence", "evidence.json"
 FIELDS = {"documents": int, "corpus": str, "model": str}
 
-# The formula's constants, chosen on the countries' and BoolMovies' dev queries (docs/results.md).
-WHOLE = 1.5  # the whole query's score against the document's vector
+class Weights(NamedTuple):
+    """The formula's constants that depend on what is searched for."""
+
+    whole: float  # the whole query's score against the document's vector
+    penalty: float  # NOT: what the best clause for something excluded has above NEAR counts this much
+    words_penalty: float  # and its BM25
+
+
+# Chosen on the dev queries of the countries and BoolMovies, and of ExcluIR and BoolQuestions-NOT (docs/results.md). A
+# question is answered by one passage, which its whole vector finds; other queries ask for members of a collection.
+COLLECTION = Weights(whole=0.5, penalty=0.7, words_penalty=0.6)
+QUESTION = Weights(whole=3.0, penalty=0.5, words_penalty=0.3)
 WORDS = 0.8  # a part's BM25, beside its best clause
 MEAN = 0.8  # AND: the share of the mean of the conditions; the rest is the smallest
-PENALTY, NEAR = 0.7, 0.35  # NOT: what the best clause for something excluded has above NEAR counts this much
-WORDS_PENALTY = 0.6  # and its BM25
+NEAR = 0.35  # cosine above which a clause speaks for or against something excluded
 DENIAL = 0.3  # what a denying clause has above NEAR speaks for the document
 
 AT_ONCE = 8192  # clauses that are encoded, or compared, at once
@@ -82,13 +91,14 @@ class ConditionVectors:
 
     wanted: tuple[tuple[Asked, ...], ...]
     excluded: tuple[Asked, ...]
+    weights: Weights = COLLECTION
 
     @classmethod
     def of(cls, conditions: Conditions, encode: Encode) -> "ConditionVectors":
         parts = [*(part for group in conditions.wanted for part in group), *conditions.excluded]
         asked = iter([Asked.of(*pair) for pair in zip(parts, encode([part.text for part in parts]), strict=True)])
         wanted = tuple(tuple(next(asked) for _ in group) for group in conditions.wanted)
-        return cls(wanted, tuple(asked))
+        return cls(wanted, tuple(asked), QUESTION if conditions.asks else COLLECTION)
 
     def combined(self, leaf: Callable[[Asked], Array]) -> Array:
         """The scores of what is wanted from those of its parts: the best of each group, then mean and smallest."""
@@ -213,10 +223,12 @@ class Evidence:
             id(part): np.maximum(yes, no) if part.denies else yes
             for part, yes, no in zip(parts, affirming, denying, strict=True)
         }
-        score = WHOLE * whole + question.combined(lambda part: clauses[id(part)] + self._words(part)[rows])
+        weights = question.weights
+        score = weights.whole * whole + question.combined(lambda part: clauses[id(part)] + self._words(part)[rows])
         count = len(parts) - len(question.excluded)
         for part, yes, no in zip(question.excluded, affirming[count:], denying[count:], strict=True):
-            violation = PENALTY * np.maximum(0, yes - NEAR) + WORDS_PENALTY * self.words.scores(part.words)[rows]
+            violation = weights.penalty * np.maximum(0, yes - NEAR)
+            violation += weights.words_penalty * self.words.scores(part.words)[rows]
             score -= strength * (violation - DENIAL * np.where(no > yes, np.maximum(0, no - NEAR), 0))
         return score
 
@@ -224,7 +236,7 @@ class Evidence:
         """What words alone say of all documents: the same formula without vectors, which is computed at once."""
         score = question.combined(self._words)
         for part in question.excluded:
-            score = score - WORDS_PENALTY * self.words.scores(part.words)
+            score = score - question.weights.words_penalty * self.words.scores(part.words)
         return score
 
     def _words(self, part: Asked) -> Scores:

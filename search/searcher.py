@@ -16,7 +16,7 @@ import numpy.typing as npt
 from boolbert.boolean import OPERATORS, find_cues, from_multi_hot, multi_hot, read_lacking, read_search_box
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import spread_rows
-from boolbert.retrieval.evidence import PENALTY, ConditionVectors, Evidence
+from boolbert.retrieval.evidence import ConditionVectors, Evidence
 from boolbert.retrieval.index import STORE, Index, default_index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.ranking import check_k
@@ -388,7 +388,7 @@ class BoolSearcher:
             return self._documents.rows(index, vectors, depth, where)
 
         question = ConditionVectors.of(conditions_of(reading, self.model.trained), self._encode_parts)
-        strength = 1.0 if not_weight is None else not_weight / PENALTY
+        strength = 1.0 if not_weight is None else not_weight / question.weights.penalty
         ranked = weigh(
             index,
             evidence,

@@ -29,6 +29,7 @@ QUERIES = (
     "jackets that are warm but not jackets with pockets or a zip",
     "things from the 1990s",
     "hats without cheese",
+    "Which jackets have pockets, but not a hood?",
 )
 
 
@@ -83,11 +84,12 @@ def slow_score(query, row, words):
 
     asked = read_conditions(query)
     groups = [max(leaf(part.text) for part in group) for group in asked.wanted]
-    score = module.WHOLE * float(whole_scores(query)[row])
+    weights = module.QUESTION if query.endswith("?") else module.COLLECTION
+    score = weights.whole * float(whole_scores(query)[row])
     score += module.MEAN * sum(groups) / len(groups) + (1 - module.MEAN) * min(groups)
     for part in asked.excluded:
         yes, no = best(part.text, False), best(part.text, True)
-        score -= module.PENALTY * max(0.0, yes - module.NEAR) + module.WORDS_PENALTY * bm25(part.text)
+        score -= weights.penalty * max(0.0, yes - module.NEAR) + weights.words_penalty * bm25(part.text)
         if no > yes:
             score += module.DENIAL * max(0.0, no - module.NEAR)
     return score
