@@ -34,6 +34,7 @@ from boolbert.retrieval.words import DENIED, WordCounts, WordIndex, words_of
 FOLDER, MANIFEST = "evidence", "evidence.json"
 FIELDS = {"documents": int, "corpus": str, "model": str}
 
+
 class Weights(NamedTuple):
     """The formula's constants that depend on what is searched for."""
 
