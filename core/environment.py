@@ -40,3 +40,18 @@ def log_level(level: int, *names: str) -> Iterator[None]:
     finally:
         for logger, before in zip(loggers, levels, strict=True):
             logger.setLevel(before)
+
+
+@contextmanager
+def without_telemetry() -> Iterator[None]:
+    """Import ONNX Runtime in this block: it then writes no device id into the user's cache, and sends nothing."""
+    name = "ORT_DISABLE_TELEMETRY"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

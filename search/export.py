@@ -33,6 +33,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from boolbert.boolean import OPERATORS
+from boolbert.core.environment import without_telemetry
 from boolbert.core.errors import BoolBertError, RetrievalError, first_line, run_script
 from boolbert.core.files import write_bytes
 from boolbert.data import Quest
@@ -220,7 +221,9 @@ def _are_near(found: EncodedQuery, expected: EncodedQuery) -> bool:
 def quantize(file: str | Path, target: str | Path) -> None:
     """Write a copy with embeddings and matrix products in int8, the activations quantised on the way."""
     import onnx
-    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    with without_telemetry():
+        from onnxruntime.quantization import QuantType, quantize_dynamic
 
     logger = logging.getLogger()
     level = logger.level

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS
+from boolbert.core.environment import without_telemetry
 from boolbert.retrieval.evidence import unit_length
 
 from .reading import Word, word_at
@@ -146,7 +147,8 @@ def _encoded(row: Arrays) -> EncodedQuery:
 
 def open_graph(graph: bytes) -> Run:
     """An exported query encoder, run by ONNX Runtime on the CPU. A graph with weights in other files is refused."""
-    import onnxruntime
+    with without_telemetry():
+        import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0

@@ -61,7 +61,7 @@ def test_the_same_ten_results_as_from_an_index(tmp_path, place, opened, model, f
                 values = [[getattr(hit, number) for hit in answer] for answer in (found, expected)]
                 np.testing.assert_allclose(*values, atol=1e-5)
     for query, operators in QUERIES:
-        parts = stored._scaled_parts(stored._vectors(stored.read(query, operators), None))
+        parts = stored._scaled_parts(stored._read(query, operators, None)[1])
         assert (len(parts.vectors) > 1) == ("or" in operators)
         assert (parts.excluded is not None) == (parts.rows is not None) == ("not" in operators)
 
@@ -353,7 +353,9 @@ def test_an_approximate_index_of_faiss_is_remembered_and_extended(tmp_path, mode
     assert json.loads((tmp_path / "films.faiss" / "faiss.json").read_text())["factory"] == "HNSW8,Flat"
     made = []
     original = faiss_store.FaissIndex
-    monkeypatch.setattr(faiss_store, "FaissIndex", lambda *a, **k: made.append((a[1], k["file"])) or original(*a, **k))
+    monkeypatch.setattr(
+        faiss_store, "FaissIndex", lambda *a, **k: made.append((a[1], k.get("file"))) or original(*a, **k)
+    )
     again = open_store(tmp_path / "films.faiss")
     assert [[hit.record.id for hit in hits] for hits in again.search(queries, 5, "year > 1980")] == found
     assert made == [("HNSW8,Flat", tmp_path / "films.faiss" / "faiss.index")]

@@ -88,7 +88,7 @@ def test_without_a_cache_nothing_is_left_in_the_temporary_folder(commands, model
     assert list(commands.temporary.iterdir()) == []
     commands.cache.chmod(0o755)
     commands.good("boolbert", "search", "islands", "--model", model)
-    assert list(commands.temporary.iterdir()) == []
+    assert [str(path) for path in commands.temporary.rglob("*")] == []
     record("boolbert search", "a cache that cannot be written", 1, "a warning, the right answer, nothing left behind")
 
 
