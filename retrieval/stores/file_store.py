@@ -327,8 +327,7 @@ class FileStore(VectorStore):
 
     def _lock(self, wait: float) -> None:
         if self._filelock is None:
-            if not self.folder.is_dir():
-                self.folder.mkdir(parents=True)
+            self.folder.mkdir(parents=True, exist_ok=True)  # another process may be making it at this moment
             self._filelock = FileLock(self.folder / LOCK)
         try:
             self._filelock.acquire(timeout=wait)  # a process that has it may take it again

@@ -44,9 +44,7 @@ def killed_anywhere(commands, command, output, *, many, check, repeat=(), same=s
         check(commands.folder / output)
         again = commands.run(*command, *(repeat if (commands.folder / output).exists() else ()))
         assert again.status == 0, f"after a kill at change {place} of {total}: {again.err}"
-        left = same(commands.folder / output)
-        differing = [name for name in {*left, *whole} if left.get(name) != whole.get(name)]
-        assert not differing, f"after a kill at change {place} of {total}: {differing}"
+        assert same(commands.folder / output) == whole, f"after a kill at change {place} of {total}"
     return len(places)
 
 
