@@ -50,7 +50,7 @@ QUESTION = Weights(whole=3.0, penalty=0.5, words_penalty=0.3)
 WORDS = 0.8  # a part's BM25, beside its best clause
 MEAN = 0.8  # AND: the share of the mean of the conditions; the rest is the smallest
 NEAR = 0.35  # cosine above which a clause speaks for or against something excluded
-DENIAL = 0.3  # what a denying clause has above NEAR speaks for the document
+DENIAL = 1.0  # what a denying clause has above NEAR speaks for the document
 
 AT_ONCE = 8192  # clauses that are encoded, or compared, at once
 
