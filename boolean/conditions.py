@@ -102,6 +102,8 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
         elif part.operator != "not":
             groups.append([part])
     wanted = tuple(tuple(group) for old in groups for group in _finer(text, old, len(groups)))
+    if not wanted:  # signs without a word
+        wanted = ((Part("", 0, len(text), text),),)
     return Conditions(wanted, tuple(unwanted), asks)
 
 

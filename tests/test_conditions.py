@@ -65,3 +65,9 @@ def test_any_text_has_at_least_one_condition_or_is_empty(query):
     conditions = read_conditions(query)
     for group in conditions.wanted:
         assert group
+
+
+@pytest.mark.parametrize("query", ["<!--", "-", "not", "that", "or or", "(", "which", "countries that both", "with no"])
+def test_something_is_always_wanted(query):
+    assert all(read_conditions(query).wanted)
+    assert read_conditions(query, [], []).wanted
