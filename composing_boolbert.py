@@ -89,7 +89,7 @@ class QueryComposer(nn.Module):
         if self.has_penalty:
             (less,) = penalised
             weight = F.softplus(self.penalty.float()) * has_excluded
-            if isinstance(not_weight, Tensor):  # who gives a strength asks for one vector
+            if isinstance(not_weight, Tensor):  # a given strength is for one vector, without penalty
                 given = ~not_weight.to(weight.device).isnan().unsqueeze(1)
                 weight, less = weight * ~given, torch.where(given.unsqueeze(2), vectors, less)
             elif not_weight is not None:

@@ -64,7 +64,7 @@ _NUMBER_BEFORE = re.compile(
 )
 _NUMBER_AFTER = re.compile(r"\s+(?:[\d$€£%]|(?:one|two|three|four|signs?|infinity|degrees?|points?|the\s+Bear)\b)")
 _LIST = re.compile(r"\s*,\s*(?:(?:and|or)\s+)?|\s+(?:and|or)\s+", re.IGNORECASE)
-LONGEST = 1000  # characters of a query that somebody may have typed into a box
+LONGEST = 1000  # characters; a longer text was not typed into a search box
 _EDGES = " \t\r\n,;:.?!"
 
 
