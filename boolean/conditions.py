@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .decompose import parsed_parts
-from .lacking import is_question, read_lacking
+from .kinds import is_question, kind_of_exclusion
+from .lacking import read_lacking
 from .parts import Part, Span, trim
 
 _RELATIVE = re.compile(
@@ -64,6 +65,7 @@ class Conditions(NamedTuple):
     wanted: tuple[tuple[Part, ...], ...]
     excluded: tuple[Part, ...] = ()
     asks: bool = False  # it is a question, which a passage answers
+    kind: str = "set"  # of what is excluded: `kind_of_exclusion`
 
 
 def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Sequence[Span] = ()) -> Conditions:
@@ -76,7 +78,7 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
     >>> [[part.text for part in group] for group in asked.wanted], [part.text for part in asked.excluded]
     ([['cats', 'dogs']], ['fleas'])
     """
-    asks = is_question(text)
+    query, asks = text, is_question(text)
     if not excluded and (lacking := read_lacking(text)) is not None:
         excluded, cues = lacking.scopes("not"), [(cue.start, cue.end) for cue in lacking.cues]
     if excluded is None:
@@ -92,9 +94,10 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
         text = _blanked(text, [*excluded, *cues])
         parts = _wanted_only(text)
     unwanted = [_without_pronoun(part) for part in unwanted]
+    kind = kind_of_exclusion(query, [(part.start, part.end) for part in unwanted]) if unwanted else "set"
     if _ASKS_FOR_ONE.match(text) and not any(part.operator == "not" for part in parts):
         start, end = trim(text, 0, len(text))
-        return Conditions(((Part("", start, end, text[start:end]),),), tuple(unwanted), asks)
+        return Conditions(((Part("", start, end, text[start:end]),),), tuple(unwanted), asks, kind)
     groups: list[list[Part]] = []
     for part in parts:
         if part.operator == "or" and groups:
@@ -104,7 +107,7 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
     wanted = tuple(tuple(group) for old in groups for group in _finer(text, old, len(groups)))
     if not wanted:  # signs without a word
         wanted = ((Part("", 0, len(text), text),),)
-    return Conditions(wanted, tuple(unwanted), asks)
+    return Conditions(wanted, tuple(unwanted), asks, kind)
 
 
 def _without_pronoun(part: Part) -> Part:

@@ -17,7 +17,7 @@ from .parts import Span, read_parts
 
 _WH = r"(?:what|which|who|whom|whose|when|where|why|how)"
 _ASKS = re.compile(
-    rf"[\s\"“]*(?:{_WH}|do|does|did|is|are|was|were|can|could|has|have)\b|.*\?\s*\Z", re.IGNORECASE | re.DOTALL
+    rf"[\s\"“]*(?:{_WH}|is|are|was|were|do|does|did|can|could|should|has|have)\b|.*\?\s*\Z", re.IGNORECASE | re.DOTALL
 )
 # A question in whose answer the negated words stand: "Which actors ...", "What are the languages that ..."
 _WHICH = re.compile(rf"[\s\"“]*(?:(?:in|at|on|for|to|of|from|by)\s+)?{_WH}\b", re.IGNORECASE)
@@ -72,8 +72,16 @@ def kind_of_exclusion(query: str, spans: Sequence[Span] | None = None) -> str:
     return _kind(query, before[-1]) if before else "set"  # `-word` has no cue of the table
 
 
+def is_question(text: str) -> bool:
+    """
+    >>> is_question("Which birds fly?"), is_question("who wrote Emma"), is_question("birds that fly")
+    (True, True, False)
+    """
+    return _ASKS.match(text) is not None
+
+
 def _restricts(query: str, cue: CueSpan) -> bool:
-    return not _ASKS.match(query) and _PLURAL_CLAUSE.search(query[: cue.start]) is not None
+    return not is_question(query) and _PLURAL_CLAUSE.search(query[: cue.start]) is not None
 
 
 def _kind(query: str, cue: CueSpan) -> str:
@@ -88,11 +96,11 @@ def _kind(query: str, cue: CueSpan) -> str:
         and not _POLITE.search(query)
     ):
         rule = "negation"
-    elif normal(cue.text) == "except" and _PREDICATE_NEXT.match(after) and _ASKS.match(query):
+    elif normal(cue.text) == "except" and _PREDICATE_NEXT.match(after) and is_question(query):
         return "property"
     elif cue.kind == "topic":
         return "set" if rule == "always" and _is_collection(before, query) else "topic"
-    if not _ASKS.match(query) or not content(before) or _YES_OR_NO.match(query):
+    if not is_question(query) or not content(before) or _YES_OR_NO.match(query):
         return "set"  # in a question for yes or no, plain search finds the excluded text first
     if rule in ("negation", "relative", "neither", "none"):
         return _asked_negation(query, before, after)
@@ -112,4 +120,4 @@ def _asked_negation(query: str, before: str, after: str) -> str:
 
 def _is_collection(before: str, query: str) -> bool:
     """Whether no question stands before the cue: "trees of Korea excluding ...", not "Who was Bach, excluding ..."."""
-    return bool(before.strip()) and not _ASKS.match(query) and not _INFORMATION.match(before)
+    return bool(before.strip()) and not is_question(query) and not _INFORMATION.match(before)

@@ -7,12 +7,9 @@ After a plural noun and without a question, the same words take some members fro
 import re
 
 from .cues import CueSpan
+from .kinds import is_question
 from .parts import Part, Reading, read_parts
 
-_ASKS = re.compile(
-    r"\s*(?:what|which|who|whose|where|when|why|how|is|are|do|does|did|can|could|should|has|have)\b|.*\?\s*\Z",
-    re.IGNORECASE | re.DOTALL,
-)
 _LACKING = re.compile(
     r"\s*(?P<wanted>[^,;.:]*?\b\w*(?:[^\Wsu]s|men|people|children))\s+"
     r"(?P<cue>with\s+no|(?:that|which|who)\s+(?:do\s+not|don['’]t)"
@@ -20,14 +17,6 @@ _LACKING = re.compile(
     r"(?P<excluded>(?!only\b|just\b|more\b|less\b|fewer\b)\w[^,;.:]*?)\s*\Z",
     re.IGNORECASE,
 )
-
-
-def is_question(text: str) -> bool:
-    """
-    >>> is_question("Which birds fly?"), is_question("who wrote Emma"), is_question("birds that fly")
-    (True, True, False)
-    """
-    return _ASKS.match(text) is not None
 
 
 def read_lacking(text: str) -> Reading | None:

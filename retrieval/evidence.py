@@ -39,18 +39,22 @@ class Weights(NamedTuple):
     """The formula's constants that depend on what is searched for."""
 
     whole: float  # the whole query's score against the document's vector
+    clause: float  # a part's best clause
     penalty: float  # NOT: what the best clause for something excluded has above NEAR counts this much
     words_penalty: float  # and its BM25
+    denial: float  # what the best clause that denies it has above NEAR speaks for the document
 
 
-# Chosen on the dev queries of the countries and BoolMovies, and of ExcluIR and BoolQuestions-NOT (docs/results.md). A
-# question is answered by one passage, which its whole vector finds; other queries ask for members of a collection.
-COLLECTION = Weights(whole=0.5, penalty=0.7, words_penalty=0.6)
-QUESTION = Weights(whole=3.0, penalty=0.5, words_penalty=0.3)
+# Chosen on the dev queries of the countries, BoolMovies and the documents that deny, and of ExcluIR, BoolQuestions-NOT
+# and ComLQ (docs/results.md). A question is answered by one passage, which its whole vector finds; other queries ask
+# for members of a collection. Where a property is negated, the passage that answers speaks of it.
+COLLECTION = Weights(whole=0.5, clause=1.0, penalty=0.7, words_penalty=0.6, denial=1.5)
+QUESTION = Weights(whole=3.0, clause=1.5, penalty=0.7, words_penalty=0.3, denial=1.0)
+PROPERTY = Weights(whole=3.0, clause=1.5, penalty=0.0, words_penalty=0.0, denial=0.0)
 WORDS = 0.8  # a part's BM25, beside its best clause
+AFFIRMED = 0.7  # what an affirming clause counts for a part that asks for a denial: "hotels that do not allow pets"
 MEAN = 0.8  # AND: the share of the mean of the conditions; the rest is the smallest
 NEAR = 0.35  # cosine above which a clause speaks for or against something excluded
-DENIAL = 1.0  # what a denying clause has above NEAR speaks for the document
 
 AT_ONCE = 8192  # clauses that are encoded, or compared, at once
 
@@ -99,7 +103,8 @@ class ConditionVectors:
         parts = [*(part for group in conditions.wanted for part in group), *conditions.excluded]
         asked = iter([Asked.of(*pair) for pair in zip(parts, encode([part.text for part in parts]), strict=True)])
         wanted = tuple(tuple(next(asked) for _ in group) for group in conditions.wanted)
-        return cls(wanted, tuple(asked), QUESTION if conditions.asks else COLLECTION)
+        question = PROPERTY if conditions.kind == "property" else QUESTION
+        return cls(wanted, tuple(asked), question if conditions.asks else COLLECTION)
 
     def combined(self, leaf: Callable[[Asked], Array]) -> Array:
         """The scores of what is wanted from those of its parts: the best of each group, then mean and smallest."""
@@ -218,19 +223,18 @@ class Evidence:
         A leaf is a part's best clause and its BM25. OR takes the largest of its leaves, AND MEAN x the mean + (1 -
         MEAN) x the smallest; each exclusion subtracts what its best affirming clause has above NEAR, and its BM25.
         """
-        parts = question.parts
+        parts, weights = question.parts, question.weights
         affirming, denying = self.best(np.stack([part.vector for part in parts]), rows)
         clauses = {
-            id(part): np.maximum(yes, no) if part.denies else yes
+            id(part): weights.clause * (np.maximum(AFFIRMED * yes, no) if part.denies else yes)
             for part, yes, no in zip(parts, affirming, denying, strict=True)
         }
-        weights = question.weights
         score = weights.whole * whole + question.combined(lambda part: clauses[id(part)] + self._words(part)[rows])
         count = len(parts) - len(question.excluded)
         for part, yes, no in zip(question.excluded, affirming[count:], denying[count:], strict=True):
             violation = weights.penalty * np.maximum(0, yes - NEAR)
             violation += weights.words_penalty * self.words.scores(part.words)[rows]
-            score -= strength * (violation - DENIAL * np.where(no > yes, np.maximum(0, no - NEAR), 0))
+            score -= strength * (violation - weights.denial * np.where(no > yes, np.maximum(0, no - NEAR), 0))
         return score
 
     def word_score(self, question: ConditionVectors) -> Scores:

@@ -22,6 +22,10 @@ from boolbert.boolean.clauses import Clause
 from boolbert.retrieval.ranking import Scores
 
 K1, B = 1.5, 0.75  # of BM25, as Lucene has them
+FULL = (
+    0.35  # the share of BM25's bound above which a document has all that is asked for; a word that stands once has 0.4
+)
+FEW = 100  # in fewer documents than these, how many hold a word says little about how rare it is
 DENIED = "-"
 _WORD = re.compile(r"\w\w+")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
@@ -69,6 +73,12 @@ def singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") else word
 
 
+def rarity(held_by: npt.ArrayLike, documents: int) -> npt.NDArray[np.float64]:
+    """BM25's weight of a word that this many documents hold."""
+    held_by = np.asarray(held_by)
+    return np.log1p((max(documents, FEW) - held_by + 0.5) / (held_by + 0.5))
+
+
 class WordIndex:
     """BM25 over documents."""
 
@@ -82,14 +92,17 @@ class WordIndex:
         self._documents = documents
 
     def scores(self, words: Iterable[str]) -> Scores:
-        """The scores (N,) of all documents, 1 for the best; all 0 where none holds any of the words."""
-        scores = np.zeros(self._documents, np.float32)
+        """The scores (N,) of all documents: 0 for one with none of the words, 1 for one that is full of them.
+
+        A score does not depend on what other documents hold: where none has the words, none is near.
+        """
+        scores, most = np.zeros(self._documents, np.float32), 0.0
         for word in dict.fromkeys(words):
             number = self._numbers.get(word)
-            if number is not None:
-                inside = slice(self._starts[number], self._starts[number + 1])
-                scores[self._rows[inside]] += self._weights[inside]
-        return scores / max(float(scores.max(initial=0.0)), 1e-9)
+            inside = slice(0, 0) if number is None else slice(self._starts[number], self._starts[number + 1])
+            scores[self._rows[inside]] += self._weights[inside]
+            most += float(rarity(inside.stop - inside.start, self._documents))
+        return np.minimum(scores / max(FULL * most, 1e-9), 1.0, dtype=np.float32)
 
 
 class WordCounts:
@@ -115,9 +128,8 @@ class WordCounts:
         )
         order = np.argsort(words, kind="stable")
         held_by = np.bincount(words, minlength=len(self._numbers))  # documents
-        rarity = np.log1p((len(lengths) - held_by + 0.5) / (held_by + 0.5))
         relative = lengths / max(float(lengths.mean()), 1e-9)
-        weights = rarity[words] * counts / (counts + K1 * (1 - B + B * relative[rows]))
+        weights = rarity(held_by, len(lengths))[words] * counts / (counts + K1 * (1 - B + B * relative[rows]))
         starts: npt.NDArray[np.int64] = np.concatenate([[0], np.cumsum(held_by)])
         np.save(folder / "starts.npy", starts)
         np.save(folder / "rows.npy", rows[order])

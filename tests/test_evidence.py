@@ -1,6 +1,7 @@
 """Evidence: what documents say, clause by clause, and Boolean algebra over it."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ QUERIES = (
     "things from the 1990s",
     "hats without cheese",
     "Which jackets have pockets, but not a hood?",
+    "Which jackets have pockets, but do not have a hood?",
 )
 
 
@@ -79,19 +81,21 @@ def slow_score(query, row, words):
 
     def leaf(part):
         asks_for_denial = any(clause.denies for clause in split_clauses(part))
-        clause = max(best(part, False), best(part, True)) if asks_for_denial else best(part, False)
-        return clause + module.WORDS * bm25(part)
+        clause = max(module.AFFIRMED * best(part, False), best(part, True)) if asks_for_denial else best(part, False)
+        return weights.clause * clause + module.WORDS * bm25(part)
 
     asked = read_conditions(query)
-    groups = [max(leaf(part.text) for part in group) for group in asked.wanted]
     weights = module.QUESTION if query.endswith("?") else module.COLLECTION
+    if asked.kind == "property":
+        weights = module.PROPERTY
+    groups = [max(leaf(part.text) for part in group) for group in asked.wanted]
     score = weights.whole * float(whole_scores(query)[row])
     score += module.MEAN * sum(groups) / len(groups) + (1 - module.MEAN) * min(groups)
     for part in asked.excluded:
         yes, no = best(part.text, False), best(part.text, True)
         score -= weights.penalty * max(0.0, yes - module.NEAR) + weights.words_penalty * bm25(part.text)
         if no > yes:
-            score += module.DENIAL * max(0.0, no - module.NEAR)
+            score += weights.denial * max(0.0, no - module.NEAR)
     return score
 
 
@@ -134,6 +138,23 @@ def test_a_year_is_found_by_its_decade(evidence):
     scores = evidence.words.scores(words_of("the 1990s"))
     assert scores.argmax() == 2
     assert np.count_nonzero(scores) == 1
+
+
+@pytest.mark.parametrize("words", [["zip"], ["zip", "pocket"], ["warm", "cheese"], ["cheese"]])
+def test_words_are_scored_by_bm25_of_which_a_share_is_enough(evidence, words):
+    counted = [words_of(text, split_clauses(text), decades=True) for text in TEXTS]
+    mean = sum(map(len, counted)) / len(counted)
+    rare = {
+        word: math.log(1 + (100 - held + 0.5) / (held + 0.5))
+        for word in words
+        for held in [sum(word in own for own in counted)]
+    }
+    scores = [
+        sum(rare[word] * own.count(word) / (own.count(word) + 1.5 * (0.25 + 0.75 * len(own) / mean)) for word in words)
+        for own in counted
+    ]
+    slow = [min(1.0, score / (0.35 * sum(rare.values()))) for score in scores]
+    np.testing.assert_allclose(evidence.words.scores(words), slow, atol=2e-3)  # float16
 
 
 def test_a_denied_word_is_another_word(evidence):
