@@ -10,12 +10,26 @@ from .cues import CueSpan
 from .kinds import is_question
 from .parts import Part, Reading, read_parts
 
+LONGEST = 500  # characters: matching takes time that grows with the square of the length
+_HAVE = r"(?:ha(?:ve|s)|(?:contain|include|need|use|require|allow|offer|feature|serve|provide|accept)s?|comes?\s+with)"
+_HAVING = r"(?:having|containing|including|needing|using|requiring|allowing|offering|featuring|serving|providing)"
+_NOT = r"(?:do(?:es)?\s+not|do(?:es)?n['’]t|can\s*not|can['’]t|never)"
+_LACK = rf"""
+    with\s+(?:no|zero) | {_HAVING}\s+no | not\s+(?:with|{_HAVING}|equipped\s+with|made\s+with)
+    | free\s+(?:of|from) | sans | in\s+the\s+absence\s+of | (?:and\s+|but\s+)?no
+    | where\s+there\s+(?:(?:is|are)\s+(?:no|not\s+any)|(?:isn|aren)['’]t(?:\s+any)?)
+    | (?:that|which|who)\s+(?:
+        {_NOT}(?:\s+{_HAVE})? | {_HAVE}\s+no | (?:comes?|do|does)\s+without | avoids? | omits? | skips?
+        | (?:are|is)\s+(?:free\s+(?:of|from)|not\s+(?:equipped|made)\s+with))
+    | whose\s+\w+\s+(?:have|has)\s+no
+"""
 _LACKING = re.compile(
-    r"\s*(?P<wanted>[^,;.:]*?\b\w*(?:[^\Wsu]s|men|people|children))\s+"
-    r"(?P<cue>with\s+no|(?:that|which|who)\s+(?:do\s+not|don['’]t)"
-    r"(?:\s+(?:have|contain|include|need|use|require|allow|offer|come\s+with))?)\s+"
-    r"(?P<excluded>(?!only\b|just\b|more\b|less\b|fewer\b)\w[^,;.:]*?)\s*\Z",
-    re.IGNORECASE,
+    rf"""\s*(?:(?:i\s+(?:want|need)|i['’]m\s+looking\s+for|looking\s+for|(?:find|show|give)(?:\s+me)?|list)\s+)?
+    (?P<wanted>[^,;.:]*?\b\w*(?:[^\Wsu]s|men|people|children)|(?:an?|any|some)\s[^,;.:]+?),?\s+
+    (?P<cue>{_LACK})\s+
+    (?P<excluded>(?!(?:only|just|more|less|fewer|longer|later|earlier|better|other|matter|doubt|one|not|no|without)\b)
+    \w[^,;.:]*?)[\s.]*\Z""",
+    re.IGNORECASE | re.VERBOSE,
 )
 
 
@@ -28,7 +42,7 @@ def read_lacking(text: str) -> Reading | None:
     >>> read_lacking("Which birds do not fly?"), read_lacking("rooms with no more than two beds")
     (None, None)
     """
-    match = None if is_question(text) else _LACKING.fullmatch(text)
+    match = None if len(text) > LONGEST or is_question(text) else _LACKING.fullmatch(text)
     if match is None:
         return None
     (start, end), first = match.span("wanted"), match.start("excluded")

@@ -1,5 +1,7 @@
 """The conditions of a query: AND where no word says so."""
 
+import re
+
 import pytest
 
 from boolbert.boolean.conditions import read_conditions
@@ -71,3 +73,34 @@ def test_any_text_has_at_least_one_condition_or_is_empty(query):
 def test_something_is_always_wanted(query):
     assert all(read_conditions(query).wanted)
     assert read_conditions(query, [], []).wanted
+
+
+LACKING = """
+hotels without a pool | hotels with no pool | hotels that have no pool | a hotel that has no pool
+hotels which lack a pool | hotels lacking a pool | hotels that don't have a pool
+hotels that come without a pool | hotels that do without a pool | hotels, no pool | hotels, but no pool
+hotels and no pool | hotels not having a pool | hotels having no pool | hotels offering no pool
+hotels that never offer a pool | hotels where there is no pool | hotels where there isn't a pool
+hotels that are free of pools | hotels free from pools | a hotel with no pool | find me hotels that have no pool
+hotels sans pool | hotels with zero pools | hotels in the absence of a pool | hotels that avoid pools
+hotels not equipped with a pool | hotels whose gardens have no pool | I need a hotel that does not have a pool
+looking for hotels that don't include a pool | hotels except those with a pool
+hotels other than those with a pool | hotels with neither a pool nor a gym | hotels minus the pool
+hotels w/o a pool | any hotel without a pool
+"""
+
+
+@pytest.mark.parametrize("query", re.split(r" \| |\n", LACKING.strip()))
+def test_a_collection_without_something_in_many_words(query):
+    wanted, excluded = asked(query)
+    assert "hotel" in wanted[0][0]
+    assert "pool" not in wanted[0][0]
+    assert "pool" in excluded[0]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["rooms with no more than two beds", "hotels that have no other choice", "no country for old men", "a man with no"],
+)
+def test_no_that_takes_nothing_away(query):
+    assert not read_conditions(query).excluded
