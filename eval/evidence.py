@@ -6,7 +6,8 @@
 
 Of a part, documents are kept that answer its queries, and others at random. Conditions are read off the queries by
 `boolean/conditions.py`. "Excluded" is the share of the first R documents that a query excludes, R being how many
-answer it; in pools, that of its traps.
+answer it; in pools, that of its traps. "Pairs": of two questions whose right documents are each other's traps, both
+have the right one first.
 """
 
 import random
@@ -184,6 +185,7 @@ def figures(pool: Pool, found: dict[str, Scores]) -> dict[str, dict[str, dict[st
             "MRR@10": ranking.mrr_at_k(ranked, gold, 10),
             "R@100": ranking.recall_at_k(ranked, gold, min(100, len(pool.texts))),
             "excluded": ranking.violation_rate(ranked, excluded, gold),
+            "pairs": both_right(table, pool.queries),
         }
     kinds = np.array([query.kind for query in pool.queries])
     groups = {"all": kinds == kinds, **{kind: kinds == kind for kind in dict.fromkeys(kinds.tolist())}}
@@ -196,6 +198,22 @@ def figures(pool: Pool, found: dict[str, Scores]) -> dict[str, dict[str, dict[st
         }
         for kind, chosen in groups.items()
     }
+
+
+def both_right(table: Scores, queries: Sequence[Asked]) -> Scores:
+    """1 for a query of a pair whose two queries both have their document above the other's, 0 where one has not; NaN
+    for queries without a partner.
+
+    >>> asked = [Asked("hot?", [0], [1], "pair"), Asked("cold?", [1], [0], "pair"), Asked("wet?", [2], [], "all")]
+    >>> both_right(np.array([[2.0, 1, 0], [1, 2, 0], [0, 0, 1]]), asked).tolist()
+    [1.0, 1.0, nan]
+    """
+    right: dict[frozenset[int], list[bool]] = {}
+    pairs = [frozenset(query.gold + query.excluded) if query.excluded else frozenset() for query in queries]
+    for pair, query, scores in zip(pairs, queries, table, strict=True):
+        if pair:
+            right.setdefault(pair, []).append(max(scores[query.gold]) > max(scores[query.excluded]))
+    return np.array([all(right[pair]) if len(right.get(pair, ())) == 2 else np.nan for pair in pairs])
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -49,8 +49,8 @@ class Weights(NamedTuple):
 # and ComLQ (docs/results.md). A question is answered by one passage, which its whole vector finds; other queries ask
 # for members of a collection. Where a property is negated, the passage that answers speaks of it.
 COLLECTION = Weights(whole=0.5, clause=1.0, penalty=0.7, words_penalty=0.6, denial=1.5)
-QUESTION = Weights(whole=3.0, clause=1.5, penalty=0.7, words_penalty=0.3, denial=1.0)
-PROPERTY = Weights(whole=3.0, clause=1.5, penalty=0.0, words_penalty=0.0, denial=0.0)
+QUESTION = Weights(whole=3.0, clause=1.75, penalty=0.8, words_penalty=0.35, denial=1.0)
+PROPERTY = Weights(whole=3.0, clause=1.75, penalty=0.0, words_penalty=0.0, denial=0.0)
 WORDS = 0.8  # a part's BM25, beside its best clause
 AFFIRMED = 0.7  # what an affirming clause counts for a part that asks for a denial: "hotels that do not allow pets"
 MEAN = 0.8  # AND: the share of the mean of the conditions; the rest is the smallest
