@@ -267,7 +267,8 @@ def test_a_stage_of_fixed_shapes_has_the_gradients_of_the_same_batch(folder, acc
 
 def test_stage_1_comes_in_few_lengths(folder, accelerator):
     losses, gradients = helpers.gradients_of(helpers.pretraining_stage(folder, accelerator), accelerator, step=0)
-    stage = helpers.pretraining_stage(folder, accelerator, is_recorded=True)
+    stage = helpers.pretraining_stage(folder, accelerator)
+    stage.is_recorded = True
     lengths = {
         part["triplets"]["input_ids"].shape[1]
         for epoch, step in itertools.product(range(3), range(stage.steps_per_epoch))

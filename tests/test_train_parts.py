@@ -29,7 +29,7 @@ def test_the_paper_s_hyperparameters_are_the_defaults():
     args = parse("--data", "somewhere")
     assert (args.batch_size, args.epochs, args.learning_rate, args.weight_decay) == (32, 40, 5e-5, 0.01)
     assert (args.num_negatives, args.query_length, args.document_length, args.negatives) == (5, 64, 256, "random")
-    from boolbert.train.pretrain import PretrainArguments
+    from boolbert.train.pretraining import PretrainArguments
 
     assert (PretrainArguments().epochs, PretrainArguments().learning_rate) == (1, 1e-5)
 

@@ -334,7 +334,8 @@ def test_losses_are_shown_where_there_is_no_terminal(folder, tmp_path, capsys):
 def test_the_first_rows_of_each_operator_do_not_depend_on_the_order_of_a_set(tmp_path):
     from itertools import permutations
 
-    from boolbert.train.pretrain import PretrainArguments, read_data
+    from boolbert.train.pretrain import read_data
+    from boolbert.train.pretraining import PretrainArguments
 
     for order in permutations(("and", "or", "not")):
         rows = [{"G": f"{name} {i}", "P": ["p"], "N": ["n"], "operator": name} for name in order for i in range(20)]
