@@ -23,11 +23,12 @@ def pretrained(folder):
     from boolbert.train import pretrain
 
     flags = {
-        "epochs": 45,
-        "eval_every": 9,
+        "epochs": 30,
+        "eval_every": 10,
+        "schedule": "constant",
         "save_every": 1000,
         "batch_size": 8,
-        "learning_rate": 2e-3,
+        "learning_rate": 4e-3,
         "boolean_learning_rate": 2e-2,
         "triplet_share": 0.5,
     }
