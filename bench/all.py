@@ -15,6 +15,7 @@ import os
 import time
 import traceback
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -23,8 +24,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("MIMALLOC_PURGE_DELAY", "100000")
 
 import torch
-
-from speed.timing import find_package, machine, save
+import transformers
 
 PARTS = {
     "model": "speed.model",
@@ -43,10 +43,8 @@ def main() -> None:
     parser.add_argument("--documents", type=int, help="to encode; 32,768 on a GPU, 512 on a CPU")
     parser.add_argument("--sizes", type=int, nargs="+", help="of the searched indexes; up to 1,000,000 on a GPU")
     parser.add_argument("--threads", type=int, help="CPU threads of torch")
-    parser.add_argument("--seconds", type=float, default=240, help="the model part compiles nothing new after these")
     parser.add_argument("--json", metavar="FILE", help="write all figures there, as soon as they are known")
     options = parser.parse_args()
-    find_package()
     options.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     options.gpu = options.device.startswith("cuda")
     options.rounds = options.rounds or (15 if options.gpu else 7)
@@ -57,7 +55,6 @@ def main() -> None:
         torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     figures: dict[str, Any] = {"machine": machine(options)}
-    options.figures = figures  # a part that takes long saves its first figures
     print(json.dumps(figures["machine"]))
     for part in (part for part in PARTS if part in options.only):
         began = time.perf_counter()
@@ -67,7 +64,14 @@ def main() -> None:
             traceback.print_exc()
             figures[part] = {"error": f"{type(error).__name__}: {error}"}
         print(f"-- {part}: {time.perf_counter() - began:.0f} s\n", flush=True)
-        save(options)
+        if options.json:
+            Path(options.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+
+
+def machine(options: argparse.Namespace) -> dict[str, Any]:
+    name = torch.cuda.get_device_name() if options.gpu else f"CPU, {torch.get_num_threads()} threads"
+    versions = {"torch": torch.__version__, "transformers": transformers.__version__}
+    return {"device": name, "dtype": str(options.dtype).removeprefix("torch."), "cores": os.cpu_count(), **versions}
 
 
 if __name__ == "__main__":

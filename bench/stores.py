@@ -1,6 +1,5 @@
-"""How search scales: many threads at once, and approximate indexes against the exact one. The vectors are made up.
+"""How search scales: approximate indexes against the exact one, and the stores. The vectors are made up.
 
-python bench/stores.py threads                                # 1,000 searches of 16 threads over 100,000 documents
 python bench/stores.py curve --vectors 10000 100000 1000000   # time, size and recall of FAISS's indexes
 python bench/stores.py engines --vectors 10000 100000         # the stores as they are used: folder, FAISS, Milvus Lite
 """
@@ -10,7 +9,6 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +16,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from boolbert.data import Document, Quest
 from boolbert.retrieval.faiss_index import FaissIndex
-from boolbert.retrieval.fingerprints import model_fingerprint
-from boolbert.retrieval.index import write_index
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.stores import About, Record, open_store
-from boolbert.search import BoolSearcher, Index, load_model
 
 K = 10
 SIZE = 384
@@ -71,40 +65,9 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
-def threads(options: argparse.Namespace) -> None:
-    """The same answers from many threads as from one, and how long they take."""
-    model = load_model()
-    print(model.note)
-    vectors = World().documents(options.documents)
-    texts = [query.query for split in ("train", "dev", "test") for query in Quest(progress=False).queries(split)]
-    queries = [texts[number % len(texts)] for number in range(options.searches)]
-    with tempfile.TemporaryDirectory() as folder:
-        documents = [Document(f"Document {row}", f"The text of document {row}.") for row in range(len(vectors))]
-        made = {"document_encoder": model_fingerprint(model.encoder, "document"), "model": None, "source": "made"}
-        write_index(Path(folder), documents, [], vectors, made)
-        searcher = BoolSearcher(model, Index(folder))
-
-        def search(query: str) -> tuple[float, list[int], list[float]]:
-            start = time.perf_counter()
-            answer = searcher.search(query, K)
-            return time.perf_counter() - start, [hit.row for hit in answer], [hit.score for hit in answer]
-
-        search(queries[0])
-        alone = [search(query) for query in queries]
-        start = time.perf_counter()
-        with ThreadPoolExecutor(options.threads) as pool:
-            together = list(pool.map(search, queries))
-        seconds = time.perf_counter() - start
-    differ = sum(one[1:] != many[1:] for one, many in zip(alone, together, strict=True))
-    print(f"{len(queries):,} searches over {len(vectors):,} documents on {os.cpu_count()} cores, {load()}")
-    for name, found in (("1 thread", alone), (f"{options.threads} threads", together)):
-        print(f"| {name} | {percentiles([row[0] for row in found])} |")
-    print(f"{len(queries) / seconds:.0f} searches per second; {differ} answers differ from those of one thread")
-
-
 def curve(options: argparse.Namespace) -> None:
     """Time of a search, size, time of building, and the share of the exact ten that is found."""
-    print(f"{os.cpu_count()} cores, torch has {torch.get_num_threads()} threads, {load()}")
+    print(f"{os.cpu_count()} cores, torch has {torch.get_num_threads()} threads")
     print("| vectors | index | built in s | MB | ms per search: plain / NOT / OR | recall@10: plain / NOT / OR |")
     print("| --- | --- | --- | --- | --- | --- |")
     for count in options.vectors:
@@ -125,9 +88,8 @@ def curve(options: argparse.Namespace) -> None:
             ("HNSW32,Flat", "efSearch=64"),
             (f"IVF{cells},Flat", "nprobe=32"),
             (f"IVF{cells},SQ8", "nprobe=32"),
-            (f"IVF{cells},PQ96", "nprobe=32"),
         ):
-            if ("HNSW" in factory and count > options.most_hnsw) or ("PQ" in factory and not options.pq):
+            if "HNSW" in factory and count > options.most_hnsw:
                 continue
             start = time.perf_counter()
             index = FaissIndex(documents, factory)
@@ -149,7 +111,7 @@ def curve(options: argparse.Namespace) -> None:
 
 def engines(options: argparse.Namespace) -> None:
     """Stores as a user has them: documents, fields and vectors come back with every search."""
-    print(f"{os.cpu_count()} cores, {load()}")
+    print(f"{os.cpu_count()} cores")
     print(
         "| documents | store | added per s | ms per search: plain / NOT / OR | with a filter that one in ten passes |"
     )
@@ -196,32 +158,14 @@ def row_of(count: int, name: str, built: float, size: int, times: Sequence[float
     return f"| {count:,} | {name} | {built:.0f} | {size / 1e6:,.0f} | {shown} | {shares} |"
 
 
-def percentiles(seconds: Sequence[float]) -> str:
-    values = 1000 * np.percentile(seconds, [50, 95, 99])
-    return "p50 {:.0f} ms, p95 {:.0f} ms, p99 {:.0f} ms".format(*values)
-
-
-def load() -> str:
-    return f"load {os.getloadavg()[0]:.1f} from other work"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add = parser.add_subparsers(dest="what", required=True)
-    command = add.add_parser("threads")
-    command.add_argument("--documents", type=int, default=100_000)
-    command.add_argument("--searches", type=int, default=1000)
-    command.add_argument("--threads", type=int, default=16)
-    command.set_defaults(run=threads)
-    for name, run in (("curve", curve), ("engines", engines)):
-        command = add.add_parser(name)
-        command.add_argument("--vectors", type=int, nargs="+", default=[10_000])
-        command.add_argument("--queries", type=int, default=100)
-        command.add_argument("--most_hnsw", type=int, default=1_000_000, help="HNSW takes long to build")
-        command.add_argument("--pq", action="store_true", help="IVF-PQ too, which takes minutes to train")
-        command.set_defaults(run=run)
+    parser.add_argument("what", choices=("curve", "engines"))
+    parser.add_argument("--vectors", type=int, nargs="+", default=[10_000])
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--most_hnsw", type=int, default=1_000_000, help="HNSW takes long to build")
     options = parser.parse_args()
-    options.run(options)
+    (curve if options.what == "curve" else engines)(options)
 
 
 if __name__ == "__main__":

@@ -19,15 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from boolbert.core.errors import INTERRUPTED, BoolBertError
-from boolbert.core.files import read_json, write_json
+from boolbert.core.files import read_json, whole_folder
 from boolbert.core.runs import Run
 
 PACKAGE = Path(__file__).resolve().parent.parent
 OUTPUT, QUICK_OUTPUT = Path("runs/demo"), Path("runs/demo-quick")
 QUESTION = "landlocked countries in Africa that are not former British colonies"
-SHOWN = ("_ that are not _", "_ that are also _ but not _", "_ or _")  # templates of the three queries
 UPGRADED, PLAIN, BOOLEAN = "Upgraded encoder", "BERT", "Bool-BERT"
-SHORT_COLUMNS = [("r_precision", "R-prec"), ("violations", "Violations")]
 
 
 @dataclass
@@ -79,9 +77,12 @@ class Steps:
 
 
 def run_demo(output: Path | None = None, *, fresh: bool = False, quick: bool = False) -> None:
+    from boolbert.eval.compare import footnote
+    from boolbert.eval.tables import terminal
+
     settings = QUICK if quick else Settings()
     output = output or (QUICK_OUTPUT if quick else OUTPUT)
-    steps = Steps(8)
+    steps = Steps(7)
     steps.next("Pretrained weights")
     encoder = prepare_encoder(output / "encoder", random=settings.random_model)
     steps.next("Data")
@@ -96,9 +97,7 @@ def run_demo(output: Path | None = None, *, fresh: bool = False, quick: bool = F
     trained(output / "bert", "quest", flags, fresh)
     steps.next("Comparison on the test split")
     summaries = compare(output, encoder, settings.queries)
-    show_table(summaries)
-    steps.next("Three queries, side by side")
-    show_queries(output / "compare")
+    print(f"\n{terminal(summaries)}\n\n{footnote(summaries)}")
     steps.next("What Bool-BERT makes of a query")
     show_one(output)
     steps.done()
@@ -110,37 +109,17 @@ def prepare_encoder(folder: Path, *, random: bool) -> Path:
 
     torch's fast CPU kernel has none, and training takes half the time.
     """
-    from boolbert.retrieval.encoders import random_bert, resolve_encoder
+    from boolbert.retrieval.encoders import random_bert
+    from boolbert.retrieval.models import load_encoder, side_modules
 
     if random:
         print("A tiny random BERT, to show that everything works; its numbers mean nothing")
-        source = random_bert()
-    else:
-        encoder = resolve_encoder()
-        print(encoder.note)
-        source = Path(encoder.path)
-    if not (folder / "config.json").exists():  # it comes last
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(source, folder, ignore=lambda parent, names: _unwanted(Path(parent) == source, names))
-        settings = {"attention_probs_dropout_prob": 0.0}
-        write_json(folder / "config.json", {**read_json(source / "config.json"), **settings})
+    model = load_encoder(str(random_bert()) if random else None, quiet=random)
+    if not folder.exists():
+        side_modules(model, "query")[0].model.config.attention_probs_dropout_prob = 0.0
+        with whole_folder(folder) as aside:
+            model.save(str(aside), create_model_card=False)
     return folder
-
-
-def _unwanted(at_root: bool, names: Sequence[str]) -> set[str]:
-    """What is not copied: weights of other kinds, hidden files, and the configuration, which is written again.
-
-    >>> sorted(_unwanted(True, ["config.json", "model.safetensors", "pytorch_model.bin", ".git"]))
-    ['.git', 'config.json', 'pytorch_model.bin']
-    """
-    kept = (".json", ".txt", ".safetensors", ".model")
-    return {
-        name
-        for name in names
-        if name.startswith((".", "onnx", "openvino"))
-        or (at_root and name == "config.json")
-        or not (name.endswith(kept) or "." not in name)
-    }
 
 
 def show_data() -> None:
@@ -238,29 +217,6 @@ def systems(lineup: Any, output: Path, encoder: Path) -> Iterator[Any]:
     yield Decomposition("BERT, query taken apart", plain, parts_by_parser)
     boolean = lineup.load(str(output / "bool-bert"), quiet=True)
     yield Dense(BOOLEAN, boolean, lineup.vectors(boolean))
-
-
-def show_table(summaries: Sequence[dict[str, Any]]) -> None:
-    from boolbert.cli.show_comparison import show_templates
-    from boolbert.eval.compare import footnote
-    from boolbert.eval.tables import terminal
-
-    print(f"\n{terminal(summaries)}\n\n{footnote(summaries)}\n")
-    print(show_templates([_named(summaries, name) for name in (PLAIN, BOOLEAN)], SHORT_COLUMNS))
-
-
-def show_queries(folder: Path) -> None:
-    """The first test query of each of three templates that has 3 to 10 answers: not the ones that look best."""
-    from boolbert.cli.show_comparison import legend, show_side_by_side
-    from boolbert.eval.report import read_results
-
-    _, rows = read_results(folder)
-    print(legend())
-    for template in SHOWN:
-        fitting = (index for index, row in enumerate(rows[PLAIN]) if row["template"] == template)
-        index = next((index for index in fitting if 3 <= len(rows[PLAIN][index]["gold"]) <= 10), None)
-        if index is not None:
-            print(f"\n{show_side_by_side({name: rows[name][index] for name in (PLAIN, BOOLEAN)})}")
 
 
 def show_one(output: Path) -> None:

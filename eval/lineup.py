@@ -90,23 +90,17 @@ class Lineup:
         """A dual encoder, a Bool-BERT once for each way its gate can be set; through FAISS and fused, if asked for."""
         vectors = self.vectors(model)
         factory = self.settings.faiss
-        if bool_bert(model) is None:
-            yield from self._with_hybrid(Dense(name, model, vectors))
-            if factory is not None:
-                yield Faiss(f"{name}, FAISS {factory}", model, vectors, factory=factory)
-            return
-        for gate in OPERATOR_SOURCES:
-            title = f"{name}, gate {gate}"
+        gates: Sequence[str | None] = [None] if bool_bert(model) is None else OPERATOR_SOURCES
+        for gate in gates:
+            title = name if gate is None else f"{name}, gate {gate}"
             if gate == "given" and not self._all_known(title, "metadata.template", "operators"):
                 continue
-            yield from self._with_hybrid(Dense(title, model, vectors, gate))
+            dense = Dense(title, model, vectors, gate)
+            yield dense
+            if self.words is not None:
+                yield Hybrid(f"{title}, hybrid", dense, self.words)
             if factory is not None:
                 yield Faiss(f"{title}, FAISS {factory}", model, vectors, gate, factory=factory)
-
-    def _with_hybrid(self, dense: Dense) -> Iterator[System]:
-        yield dense
-        if self.words is not None:
-            yield Hybrid(f"{dense.name}, hybrid", dense, self.words)
 
     def decompositions(self, plain: Dense, on: str = "") -> Iterator[System]:
         """Queries split into their parts, on any plain encoder."""

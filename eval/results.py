@@ -6,7 +6,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,14 +121,12 @@ def merged(runs: Sequence[Result], name: str) -> Result:
     """Several seeds as one result: their mean on every query. The rankings are the first seed's."""
     first = runs[0]
     means = {metric: [float(np.nanmean(run.per_query[metric])) for run in runs] for metric in first.per_query}
-    return Result(
+    return replace(
+        first,
         name=name,
-        parameters=first.parameters,
         per_query={metric: np.mean([run.per_query[metric] for run in runs], axis=0) for metric in first.per_query},
         curve={k: np.mean([run.curve[k] for run in runs], axis=0) for k in first.curve},
         pairs=None if first.pairs is None else np.mean([run.pairs for run in runs if run.pairs is not None], axis=0),
-        scores=first.scores,
-        rows=first.rows,
         latency_ms=float(np.median([run.latency_ms for run in runs])),
         seeds=len(runs),
         spread={metric: float(np.std(values, ddof=1)) for metric, values in means.items()} if len(runs) > 1 else {},

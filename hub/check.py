@@ -6,12 +6,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..core.errors import HubError
 from ..core.runs import Run
+from .load_published import vectors_of
 from .publish import one_line
 
 Vectors = dict[str, npt.NDArray[np.float32]]
@@ -36,7 +38,7 @@ def check(run: Path, folder: Path) -> dict[str, float]:
     Differences are relative to the largest number in the run's own vectors.
     """
     expected = own_vectors(run)
-    found = published_vectors(folder, with_operators=Run(folder).is_bool_bert)
+    found = published_vectors(folder)
     differences = {}
     for way, vectors in expected.items():
         if found[way].shape != vectors.shape:
@@ -50,8 +52,6 @@ def check(run: Path, folder: Path) -> dict[str, float]:
 
 def own_vectors(run: Path) -> Vectors:
     """What the run gives, by this package's own classes."""
-    import torch
-
     from ..sentence_boolbert import load_dual_encoder
 
     try:
@@ -61,27 +61,18 @@ def own_vectors(run: Path) -> Vectors:
     query_encoder = model.transformers_model  # the first one: the query's
     if query_encoder is None:
         raise HubError(f"{run}: holds no transformers model")
-    batch = model.tokenizer(QUERIES, padding=True, truncation=True, return_tensors="pt")
-    with torch.no_grad():
-        output = query_encoder.eval()(**batch)
-    states, mask = output.last_hidden_state, batch["attention_mask"].unsqueeze(-1)
-    pooled = (states * mask).sum(1) / mask.sum(1)
-    vectors = {
-        "AutoModel": output.get("sentence_embedding", pooled).numpy(),
-        "encode_query": model.encode_query(QUERIES),
-        "encode_document": model.encode_document(DOCUMENTS),
-    }
-    if Run(run).is_bool_bert:
-        vectors["encode_query with operators"] = model.encode_query(QUERIES, operators=OPERATORS)
-    return vectors
+    return vectors_of(model, query_encoder, model.tokenizer, inputs_for(Run(run)))
 
 
-def published_vectors(folder: Path, *, with_operators: bool) -> Vectors:
+def inputs_for(run: Run) -> dict[str, Any]:
+    return {"queries": QUERIES, "documents": DOCUMENTS, "operators": OPERATORS if run.is_bool_bert else None}
+
+
+def published_vectors(folder: Path) -> Vectors:
     """The vectors that a user gets with the folder alone: no package, no network, no caches."""
     with tempfile.TemporaryDirectory() as scratch:
         texts, output = Path(scratch, "texts.json"), Path(scratch, "vectors.npz")
-        content = {"queries": QUERIES, "documents": DOCUMENTS, "operators": OPERATORS if with_operators else None}
-        texts.write_text(json.dumps(content), encoding="utf-8")
+        texts.write_text(json.dumps(inputs_for(Run(folder))), encoding="utf-8")
         # No token goes along, and none could be found: the code that runs is the folder's.
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
         environment |= {"HF_HUB_OFFLINE": "1", "HF_HOME": scratch, "HF_HUB_DISABLE_PROGRESS_BARS": "1"}

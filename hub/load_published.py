@@ -19,29 +19,35 @@ class NotInstalled:
             raise ModuleNotFoundError(f"No module named {name!r}")
 
 
-def main(folder: str, texts: str, output: str) -> None:
+def vectors_of(model, query_encoder, tokenizer, inputs):
+    """The vectors of the inputs by each way to call a model: {way: array}."""
     import torch
+
+    queries, operators = inputs["queries"], inputs["operators"]
+    batch = tokenizer(queries, padding=True, truncation=True, return_tensors="pt")
+    with torch.no_grad():
+        found = query_encoder.eval()(**batch)
+    states, mask = found.last_hidden_state, batch["attention_mask"].unsqueeze(-1)
+    pooled = (states * mask).sum(1) / mask.sum(1)
+    vectors = {
+        "AutoModel": found.get("sentence_embedding", pooled).numpy(),
+        "encode_query": model.encode_query(queries),
+        "encode_document": model.encode_document(inputs["documents"]),
+    }
+    if operators:
+        vectors["encode_query with operators"] = model.encode_query(queries, operators=operators)
+    return vectors
+
+
+def main(folder: str, texts: str, output: str) -> None:
     from sentence_transformers import SentenceTransformer
     from transformers import AutoModel, AutoTokenizer
 
     with open(texts, encoding="utf-8") as file:
         inputs = json.load(file)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    query_encoder = AutoModel.from_pretrained(folder, trust_remote_code=True).eval()
-    batch = tokenizer(inputs["queries"], padding=True, truncation=True, return_tensors="pt")
-    with torch.no_grad():
-        found = query_encoder(**batch)
-    states, mask = found.last_hidden_state, batch["attention_mask"].unsqueeze(-1)
-    pooled = (states * mask).sum(1) / mask.sum(1)
     model = SentenceTransformer(folder, trust_remote_code=True, device="cpu")
-    vectors = {
-        "AutoModel": found.get("sentence_embedding", pooled).numpy(),
-        "encode_query": model.encode_query(inputs["queries"]),
-        "encode_document": model.encode_document(inputs["documents"]),
-    }
-    if inputs["operators"]:
-        vectors["encode_query with operators"] = model.encode_query(inputs["queries"], operators=inputs["operators"])
-    np.savez(output, **vectors)
+    query_encoder = AutoModel.from_pretrained(folder, trust_remote_code=True)
+    np.savez(output, **vectors_of(model, query_encoder, AutoTokenizer.from_pretrained(folder), inputs))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The command line: fast help, one-line errors with exit code 2, JSON for machines, colour for terminals."""
 
-import gc
 import json
 import os
 import subprocess
@@ -11,7 +10,7 @@ from search_fixtures import QUERY, write_baseline, write_documents, write_run
 
 from boolbert.cli import main
 from boolbert.cli.colours import has_colour
-from boolbert.cli.main import SELDOM, TOOLS
+from boolbert.cli.main import TOOLS
 
 
 @pytest.fixture
@@ -63,23 +62,6 @@ def test_a_query_that_is_cut_says_so(tmp_path, index, kind, capsys, lively, tiny
             done = capsys.readouterr()
             assert done.err.count("note: The query is longer than the model reads") == is_cut
             assert json.loads(done.out)["truncated"] == is_cut
-
-
-def test_a_process_of_its_own_seldom_looks_for_cycles_and_not_at_its_end(monkeypatch, capsys):
-    """Who calls `main` from Python keeps the settings that he has."""
-    called = []
-    monkeypatch.setattr(gc, "set_threshold", lambda *numbers: called.append(numbers))
-    monkeypatch.setattr(gc, "freeze", lambda: called.append("freeze"))
-    assert main(["search", " "]) == 2
-    assert not called
-    monkeypatch.setattr(sys, "argv", ["boolbert", "search", " "])
-    assert main() == 2
-    assert called == [SELDOM, "freeze"]
-    called.clear()
-    monkeypatch.setattr(sys, "argv", ["boolbert", "explain", " "])  # it goes on for longer
-    main()
-    assert called == ["freeze"]
-    assert capsys.readouterr().err.count("boolbert: error:") >= 2
 
 
 @pytest.mark.parametrize("command", ["index", "search", "explain", "serve", "data", "demo"])
@@ -188,26 +170,6 @@ def test_errors_are_one_line_and_exit_code_2(arguments, message, model, tmp_path
     assert last.startswith("boolbert: error: ")
     assert message in last
     assert "Traceback" not in shown.err
-
-
-def test_data_summary(tmp_path, capsys):
-    write_documents(tmp_path / "documents.jsonl")
-    assert main(["data", "summary", str(tmp_path)]) == 0
-    assert "QUEST format" in capsys.readouterr().out
-    (tmp_path / "train.jsonl").write_text('{"query": "a", "docs": ["Doc 1 é"]}\n{"query": 3, "docs": []}\n')
-    assert main(["data", "summary", str(tmp_path), "--json"]) == 1
-    assert "train.jsonl:2" in json.loads(capsys.readouterr().out)[0]["problems"][0]
-
-
-def test_a_title_cannot_take_over_the_terminal(tmp_path, model, capsys):
-    docs = tmp_path / "evil.jsonl"
-    docs.write_text(json.dumps({"title": "\x1b[2Jgone\u202e", "text": "films\x07"}) + "\n")
-    assert main(["index", str(docs), "--output", str(tmp_path / "evil"), "--model", model]) == 0
-    for command in ("search", "explain"):
-        assert main([command, QUERY, "--index", str(tmp_path / "evil")]) == 0
-    shown = capsys.readouterr().out
-    assert "\\x1b[2Jgone" in shown
-    assert not {"\x1b", "\x07", "\u202e"} & set(shown)
 
 
 @pytest.mark.parametrize("words", TOOLS, ids=" ".join)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import signal
-import time
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -62,12 +62,6 @@ def test_the_fingerprint_of_an_old_index_is_the_same(corpus, monkeypatch, waitin
     assert fingerprints.corpus_fingerprint(corpus) == fingerprints.corpus_fingerprint(corpus) == expected
 
 
-def test_the_fingerprint_of_a_corpus_is_computed_once(corpus, monkeypatch):
-    expected = fingerprints.corpus_fingerprint(corpus)
-    monkeypatch.setattr(Corpus, "contents", None)  # calling it would fail
-    assert fingerprints.corpus_fingerprint(corpus) == expected
-
-
 def test_encoding_goes_without_cudnns_attention_and_leaves_it_on(model, corpus, tmp_path, monkeypatch):
     is_on = torch.backends.cuda.cudnn_sdp_enabled
     seen, forward, before = [], type(model).forward, is_on()
@@ -94,22 +88,20 @@ def test_the_same_vectors_as_sentence_transformers(model, corpus, tmp_path):
 
 def test_a_cpu_computes_two_batches_at_a_time(model, monkeypatch):
     texts = [f"a film about {'war and ' * (number % 9)}love" for number in range(80)]
-    alone, at_once, most = encode_inputs(model, texts, "document", 4), 0, 0
-    forward = type(model).forward
+    alone, forward = encode_inputs(model, texts, "document", 4), type(model).forward
+    meeting, met = threading.Barrier(2), []
 
     def watched(*given, **names):
-        nonlocal at_once, most
-        at_once += 1
-        most = max(most, at_once)
-        time.sleep(0.002)
-        at_once -= 1
+        if not met:  # the first two batches wait for one another
+            meeting.wait(timeout=60)
+            met.append(True)
         return forward(*given, **names)
 
     monkeypatch.setattr(type(model), "forward", watched)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     counts = []
     np.testing.assert_array_equal(encode_inputs(model, texts, "document", 4, on_batch=counts.append), alone)
-    assert (most, sum(counts)) == (2, len(texts))
+    assert (len(met), sum(counts)) == (2, len(texts))
 
     def fails(*given, **names):
         raise ValueError("no memory")
@@ -254,13 +246,3 @@ def test_a_model_that_does_more_than_to_tokenize_prepares_its_texts_itself(model
     shards = encode_corpus(model, corpus, tmp_path / "v", batch_size=4)
     wanted = model.encode_document([document.text for document in corpus])
     np.testing.assert_allclose(shards[0:60], wanted, atol=1e-6)
-
-
-def test_tokens_of_many_texts_are_kept(model, tmp_path, monkeypatch):
-    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path))
-    monkeypatch.setattr("boolbert.retrieval.tokens.WORTH_CACHING", 3)
-    preparation = Preparation.of(model, "document")
-    first = preparation.tokens(["films about war", "", "a b c"])
-    monkeypatch.setattr(type(preparation.reader), "_tokenize", None)  # it is not asked again
-    again = preparation.tokens(["films about war", "", "a b c"])
-    assert (first.ids.tolist(), first.offsets.tolist()) == (again.ids.tolist(), again.offsets.tolist())

@@ -148,14 +148,3 @@ def test_mteb_takes_the_task(model):
     assert 0 <= result["main_score"] <= 1
     assert "violations" in result
     assert boolquestions_retrieval_task().metadata.name == "BoolQuestionsMSMARCORetrieval"
-
-
-def test_without_mteb_one_line_says_what_to_install(monkeypatch):
-    import sys
-
-    from boolbert.core.errors import BoolBertError
-    from boolbert.eval.mteb_tasks import countries_task
-
-    monkeypatch.setitem(sys.modules, "mteb", None)
-    with pytest.raises(BoolBertError, match=r"pip install 'boolbert\[mteb\]'"):
-        countries_task()

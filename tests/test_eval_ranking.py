@@ -91,6 +91,7 @@ print(json.dumps({name: values.tolist() for name, values in found.items()}))
 """
 
 
+@pytest.mark.long
 def test_agrees_with_ranx_ties_included():
     pytest.importorskip("ranx")
     rng = np.random.default_rng(3)

@@ -11,7 +11,7 @@ from eval_fixtures import save_model, write_quest
 pytest.importorskip("matplotlib")
 pytest.importorskip("bm25s")
 
-from boolbert.core.errors import BoolBertError, EvaluationError, optional, run_script
+from boolbert.core.errors import BoolBertError, EvaluationError, optional
 from boolbert.eval import boolquestions, compare, quest, report
 
 
@@ -30,9 +30,12 @@ def model(tmp_path, tokenizer, tiny_config):
     return str(save_model(tmp_path / "boolean-seed0", tokenizer, tiny_config))
 
 
-def test_quest_writes_what_it_promises(data, model, tmp_path, capsys):
-    quest.main(["--model", model, "--data", data, "--split", "dev", "--output_dir", "out", "--device", "cpu"])
+def test_quest_writes_what_it_promises_and_the_same_the_second_time(data, model, tmp_path, capsys):
+    for folder in ("out", "again"):
+        quest.main(["--model", model, "--data", data, "--split", "dev", "--output_dir", folder, "--device", "cpu"])
     out = tmp_path / "out"
+    for name in ("per_query.jsonl", "run.trec", "pictures/violations.svg"):
+        assert (out / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
     metrics = json.loads((out / "metrics.json").read_text())
     assert metrics["queries"] == 6
     assert metrics["system"].endswith("gate learned")  # the model's own
@@ -51,13 +54,6 @@ def test_quest_writes_what_it_promises(data, model, tmp_path, capsys):
     assert len((out / "qrels.trec").read_text().splitlines()) == sum(len(row["gold"]) for row in rows)
     assert {path.suffix for path in (out / "pictures").iterdir()} == {".png", ".svg"}
     assert "R-prec" in capsys.readouterr().out
-
-
-def test_the_same_command_gives_the_same_numbers(data, model, tmp_path):
-    for out in ("one", "two"):
-        quest.main(["--model", model, "--data", data, "--output_dir", out, "--device", "cpu"])
-    for name in ("per_query.jsonl", "run.trec", "pictures/violations.svg"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
 def test_compare_joins_seeds_and_writes_tables_pictures_and_report(
@@ -132,16 +128,6 @@ def test_compare_refuses_what_is_not_there(data, tmp_path):
         compare.main(["--data", data, "--untrained", "false"])
     with pytest.raises(EvaluationError, match="no evaluation there"):
         report.main([str(tmp_path)])
-
-
-def test_scripts_end_with_one_line(capsys):
-    def fails():
-        raise EvaluationError("what, where, and what would be right")
-
-    with pytest.raises(SystemExit) as ended:
-        run_script(fails)
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == "error: what, where, and what would be right\n"
 
 
 def test_a_missing_package_is_named_with_its_extra():

@@ -11,9 +11,9 @@ import training_helpers as helpers
 from torch.testing import assert_close
 
 from boolbert.retrieval import recorded as graphs
-from boolbert.retrieval.recorded import MOST, WARM, RecordedStep
+from boolbert.retrieval.recorded import WARM, RecordedStep
 from boolbert.retrieval.tokens import Tokens
-from boolbert.train.shapes import LENGTH_MULTIPLE, FixedShapes, split_rows
+from boolbert.train.shapes import LENGTH_MULTIPLE, FixedShapes
 
 CPU = torch.device("cpu")
 
@@ -55,14 +55,6 @@ def test_a_shape_is_recorded_when_it_comes_again_and_its_results_are_its_own(rec
     results = [step(batch_of(2, 3, fill=fill))["loss"] for fill in range(1, WARM + 4)]
     assert len(recordings) == 1
     assert [float(value) for value in results] == [6.0 * fill for fill in range(1, WARM + 4)]
-
-
-def test_each_shape_has_its_own_recording_up_to_a_limit(recordings):
-    step = RecordedStep(total, CPU)
-    for _ in range(WARM + 2):
-        for rows in range(1, MOST + 4):
-            assert float(step(batch_of(rows, 2))["loss"]) == 2 * rows
-    assert len(recordings) == len(step.recorded) == MOST
 
 
 def test_types_and_numbers_beside_the_tensors_belong_to_the_shape():
@@ -220,17 +212,6 @@ def test_what_does_not_fit_the_fixed_shapes_has_others():
     )  # at most as long as the limit
 
 
-def test_parts_are_chosen_where_they_save_more_than_they_cost():
-    lengths = np.array([16] * 300 + [512] * 20)
-    tokens = Tokens(np.zeros(lengths.sum(), np.int32), np.concatenate([[0], np.cumsum(lengths)]))
-    both, alike = np.arange(320), np.arange(300)
-    assert FixedShapes.choose([both], tokens, limit=512) == FixedShapes((300, 20), (16, 512), 512)
-    assert FixedShapes.choose([alike], tokens, limit=512) == FixedShapes((300,), (16,), 512)
-    rows, lengths, _ = split_rows(both, tokens, 2)
-    assert [len(part) for part in rows] == [160, 160]
-    assert lengths == [16, 512]
-
-
 def test_parts_cost_the_least_of_all_ways_to_cut():
     from boolbert.train.shapes import PART_COST_RECORDED, rounded
 
@@ -267,7 +248,8 @@ def test_a_stage_of_fixed_shapes_has_the_gradients_of_the_same_batch(folder, acc
 
 def test_stage_1_comes_in_few_lengths(folder, accelerator):
     losses, gradients = helpers.gradients_of(helpers.pretraining_stage(folder, accelerator), accelerator, step=0)
-    stage = helpers.pretraining_stage(folder, accelerator, is_recorded=True)
+    stage = helpers.pretraining_stage(folder, accelerator)
+    stage.is_recorded = True
     lengths = {
         part["triplets"]["input_ids"].shape[1]
         for epoch, step in itertools.product(range(3), range(stage.steps_per_epoch))

@@ -204,7 +204,7 @@ def test_the_check_compares_every_way_to_load(run_dir, folder, monkeypatch):
     """With this process standing in for the fresh one: what differs is named."""
     own = checking.own_vectors(run_dir)
     assert set(own) == {"AutoModel", "encode_query", "encode_document", "encode_query with operators"}
-    monkeypatch.setattr(checking, "published_vectors", lambda path, with_operators: checking.own_vectors(path))
+    monkeypatch.setattr(checking, "published_vectors", checking.own_vectors)
     assert max(checking.check(run_dir, folder).values()) == 0
     weights = load_file(folder / "document_encoder/model.safetensors")
     weights["encoder.layer.1.output.dense.weight"] *= 1.5
@@ -213,7 +213,7 @@ def test_the_check_compares_every_way_to_load(run_dir, folder, monkeypatch):
         checking.check(run_dir, folder)
     for way in own:
         other = {**own, way: own[way] + np.float32(0.1)}
-        monkeypatch.setattr(checking, "published_vectors", lambda path, with_operators, other=other: other)
+        monkeypatch.setattr(checking, "published_vectors", lambda path, other=other: other)
         with pytest.raises(HubError, match=f"the check failed: {way} differs"):
             checking.check(run_dir, folder)
 
@@ -234,4 +234,4 @@ def test_a_folder_that_does_not_load(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     monkeypatch.setattr(checking.sys, "executable", str(stand_in))
     with pytest.raises(HubError, match=r"does not load in a fresh process: offline: 1, token:$"):
-        checking.published_vectors(folder, with_operators=True)
+        checking.published_vectors(folder)

@@ -13,7 +13,6 @@ from search_fixtures import QUERY, write_run
 
 from boolbert.cli import main
 from boolbert.cli.show import show_answer, show_explanation
-from boolbert.cli.show_comparison import show_side_by_side
 from boolbert.core.errors import BoolBertError
 from boolbert.core.tables import aligned
 from boolbert.core.terminal import print_json, printable
@@ -75,15 +74,8 @@ def _printed_json(value, capsys):
     return capsys.readouterr().out
 
 
-def test_tables_and_comparisons_cannot_either():
+def test_tables_cannot_either():
     assert is_safe(aligned([f"a{ESCAPES}", "b"], [[f"{ESCAPES}x", "1"]]))
-    row = {
-        "query": ESCAPES + "q",
-        "gold": [ESCAPES],
-        "operators": ["not"],
-        "top": [{"title": f"{ESCAPES}t", "mark": "hit"}],
-    }
-    assert is_safe(show_side_by_side({f"system{ESCAPES}": row}, colour=False))
 
 
 @pytest.mark.parametrize("name", ["templates", "field", "domain", "table"])

@@ -189,6 +189,15 @@ def test_an_unfinished_run_is_not_overwritten_by_accident_nor_resumed_with_other
         helpers.train_quest(folder, output, resume=True, seed=42, negatives="violating")
 
 
+def test_a_batch_that_is_smaller_than_the_group_gets_one_line():
+    from boolbert.core.errors import TrainingError
+    from boolbert.train.loop import check_batch
+
+    check_batch(2, 2)
+    with pytest.raises(TrainingError, match="a batch of 1 cannot be shared out among 2 processes; give a larger"):
+        check_batch(1, 2)
+
+
 def test_a_folder_that_cannot_be_written_is_named(folder, tmp_path):
     from boolbert.core.errors import TrainingError
 
@@ -213,9 +222,3 @@ def test_a_gate_without_labels_is_kept_in_the_model(folder, gate):
     output = folder / gate
     helpers.train_quest(folder, output, gate=gate, epochs=1, freeze_documents=True, gradient_checkpointing=True)
     assert AutoConfig.from_pretrained(output).gate == gate
-
-
-@pytest.mark.usefixtures("fresh_accelerate")
-def test_bf16_trains(folder):
-    helpers.train_quest(folder, folder / "bf16", mixed_precision="bf16", epochs=1)
-    assert (folder / "bf16" / "metrics.json").exists()

@@ -3,7 +3,6 @@
 import json
 import shutil
 import signal
-from pathlib import Path
 
 import pytest
 import training_helpers as helpers
@@ -60,13 +59,9 @@ def test_a_run_that_is_killed_anywhere_and_resumed_ends_with_the_same_weights(fo
     """And its log has every line once."""
     points = [
         ("step", 3),  # before there is any checkpoint
-        ("step", 8),
         ("evaluation", 2),
-        ("evaluation", 3),
-        ("writing", 3),  # the weights of the second checkpoint
-        ("writing", 4),  # its optimizer
+        ("writing", 4),  # the optimizer of the second checkpoint
         ("renaming", 1),  # the first best weights
-        ("renaming", 4),
         ("pruning", 3),  # the last checkpoint has its name, the old ones are still there
     ]
     outputs = [folder / f"killed-{point}-{number}" for point, number in points]
@@ -161,21 +156,7 @@ def test_a_group_that_is_killed_and_resumed_ends_with_the_same_weights(folder, s
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
 
 
-def test_another_number_of_processes_does_not_resume_a_run(folder, start):
-    output = folder / "group-of-one"
-    assert finish(start(helpers.train_quest, folder, output, kill=("step", 8))) == [-signal.SIGKILL]
-    assert in_group(start, folder, output, resume=True) == [2, 2]
-    assert "has processes=1, not 2; give the same flags" in Path(f"{output}.error-0").read_text()
-
-
-def test_a_batch_that_is_smaller_than_the_group_gets_one_line(folder, start):
-    assert in_group(start, folder, folder / "small", batch_size=1) == [2, 2]
-    told = (folder / "small.error-1").read_text()
-    assert told.startswith("a batch of 1 cannot be shared out among 2 processes; give a larger --batch_size")
-    assert not (folder / "small").exists()
-
-
-@pytest.mark.parametrize("size", [None, 4])
+@pytest.mark.parametrize("size", [None, pytest.param(4, marks=pytest.mark.long)])
 def test_two_processes_with_sharded_weights_give_the_loss_and_gradients_of_one(still, start, size):
     from accelerate import Accelerator
 

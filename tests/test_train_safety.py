@@ -9,7 +9,7 @@ import sys
 import pytest
 import training_helpers as helpers
 
-from boolbert.core.errors import BoolBertError, DataError, Interrupted, TrainingError
+from boolbert.core.errors import BoolBertError, Interrupted, TrainingError
 
 torch = pytest.importorskip("torch")
 
@@ -134,12 +134,9 @@ def test_weights_that_are_not_those_of_the_config_are_refused(folder, tmp_path, 
     encoder = shutil.copytree(folder / "encoder", tmp_path / "encoder")
     edit_config(encoder, **changes)
     for load in (lambda s: s.query_encoder(baseline=False), lambda s: s.document_encoder()):
-        with pytest.raises(TrainingError, match=problem):
+        with pytest.raises(TrainingError, match=f"{problem}.*--allow_random"):
             load(find_start(str(encoder)))
-    with pytest.raises(TrainingError, match="--allow_random"):
-        helpers.train_quest(folder, tmp_path / "run", encoder=str(encoder))
-    assert not (tmp_path / "run").exists()
-    helpers.train_quest(folder, tmp_path / "run", encoder=str(encoder), allow_random=True, max_steps=1)
+        assert load(find_start(str(encoder), allow_random=True))
 
 
 @pytest.mark.parametrize(
@@ -231,16 +228,17 @@ def test_what_a_run_left_that_was_killed_while_it_saved_is_gone_and_all_files_ha
     assert len({path.stat().st_mode for path in unfinished.rglob("*") if path.is_file()}) == 1
 
 
-def test_cut_weights_of_a_checkpoint_get_one_line(folder, unfinished):
-    (unfinished / "checkpoints" / "checkpoint-7" / "model.safetensors").write_bytes(b"torn")
-    with pytest.raises(TrainingError, match=r"checkpoint-7: the checkpoint is damaged"):
-        helpers.train_quest(folder, unfinished, resume=True)
-
-
-@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:500])])
-def test_damaged_best_weights_are_found_before_any_step(folder, unfinished, damage):
-    damage(unfinished / "checkpoints" / "best-5" / "model.safetensors")
-    with pytest.raises(TrainingError, match=r"best-5.*: the best weights cannot be read .*--overwrite"):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("checkpoint-7", "checkpoint-7: the checkpoint is damaged"),
+        ("best-5", "best-5.*: the best weights cannot be read .*--overwrite"),
+    ],
+)
+def test_cut_weights_get_one_line(folder, unfinished, name, message):
+    path = unfinished / "checkpoints" / name / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(TrainingError, match=message):
         helpers.train_quest(folder, unfinished, resume=True)
 
 
@@ -264,25 +262,6 @@ def test_a_full_disk_in_the_final_save_loses_nothing(folder, tmp_path, monkeypat
 def test_numbers_that_make_no_sense(folder, tmp_path, flags):
     with pytest.raises(TrainingError, match="must be at least 1"):
         helpers.quest_arguments(folder, tmp_path, **flags)
-
-
-def test_json_that_is_nested_too_deeply_gets_one_line(folder, tmp_path):
-    from boolbert.data import Quest
-    from boolbert.train.arguments import read_flags
-    from boolbert.train.quest import QuestArguments
-
-    deep = "[" * 100_000
-    (tmp_path / "flags.json").write_text(deep)
-    with pytest.raises(TrainingError, match=r"flags\.json: nested too deeply"):
-        read_flags(tmp_path / "flags.json", QuestArguments)
-    data = shutil.copytree(folder / "quest", tmp_path / "quest")
-    (data / "atoms.json").write_text('{"war": ' + deep)
-    with pytest.raises(DataError, match=r"atoms\.json:1: broken JSON: nested too deeply"):
-        _ = Quest(data).atoms
-    (data / "dev.json").write_text(deep)
-    (data / "dev.jsonl").unlink()
-    with pytest.raises(DataError, match=r"dev\.json:1: broken JSON: nested too deeply"):
-        Quest(data).queries("dev")
 
 
 def test_a_metric_of_mistakes_keeps_the_lowest_value(folder, tmp_path):
@@ -334,7 +313,8 @@ def test_losses_are_shown_where_there_is_no_terminal(folder, tmp_path, capsys):
 def test_the_first_rows_of_each_operator_do_not_depend_on_the_order_of_a_set(tmp_path):
     from itertools import permutations
 
-    from boolbert.train.pretrain import PretrainArguments, read_data
+    from boolbert.train.pretrain import read_data
+    from boolbert.train.pretraining import PretrainArguments
 
     for order in permutations(("and", "or", "not")):
         rows = [{"G": f"{name} {i}", "P": ["p"], "N": ["n"], "operator": name} for name in order for i in range(20)]

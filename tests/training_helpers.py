@@ -179,15 +179,16 @@ TRIPLETS = [
 
 def pretraining_stage(folder, accelerator, **changes):
     from boolbert.data import Triplet
-    from boolbert.train.pretrain import PretrainArguments, build_model
-    from boolbert.train.pretraining import PretrainingStage
+    from boolbert.train.pretrain import build_model
+    from boolbert.train.pretraining import PretrainArguments, PretrainingStage
     from boolbert.train.sentences import prepare_triplets
     from boolbert.train.start import find_start
 
     start = find_start(str(Path(folder) / "encoder"))
     triplets = [Triplet(g, tuple(p), tuple(n), operator) for operator, g, p, n in TRIPLETS * 3]
     train, dev = (prepare_triplets(triplets, start.tokenizer(), max_length=32, rate=rate) for rate in (0.5, 0.0))
-    stage = PretrainingStage(build_model(start, PretrainArguments()), train, dev, accelerator, **changes)
+    args = PretrainArguments(**changes)
+    stage = PretrainingStage(build_model(start, args), train, dev, accelerator, args)
     stage.model.train()
     still(stage.model)
     return stage

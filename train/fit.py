@@ -131,7 +131,6 @@ def fit(
         documents=side,
         original_weight=original_weight,
         vectors=torch.from_numpy(vectors) if side == "fixed" else None,
-        report=False,
         resume=begun,
         epochs=epochs,
         batch_size=BATCH,

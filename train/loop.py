@@ -142,7 +142,6 @@ class Trainer:
         )
         self._place_learning_rates()
         self.progress = Progress()
-        self.waited = 0.0
         self._pending: list[tuple[int, dict[str, Tensor]]] = []
         self._logged = 0.0
 
@@ -203,9 +202,7 @@ class Trainer:
 
     @sdpa_kernel(ATTENTION)
     def _step(self, batches: Iterator[Any]) -> None:
-        waiting = time.perf_counter()
         batch = next(batches)
-        self.waited += time.perf_counter() - waiting
         set_learning_rate(self.optimizer, self._share(self.progress.step))
         self.stage.reseed(self.progress.step)
         losses = self.compute(batch)

@@ -8,7 +8,7 @@ Only BoolAttn and the embedding layer learn. The output is an --encoder for ques
 """
 
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,9 @@ from boolbert.data.sentences import boolean_sentences
 from boolbert.data.split import keep_and_hold
 from boolbert.retrieval.models import no_warnings
 from boolbert.sentence_boolbert import save_dual_encoder
-from boolbert.train.arguments import RunArguments, flag, parse_arguments
+from boolbert.train.arguments import parse_arguments
 from boolbert.train.logs import print_pretraining
-from boolbert.train.loop import Progress, Trainer, can_record
+from boolbert.train.loop import Progress, Trainer
 from boolbert.train.outputs import (
     compile_options,
     fingerprint,
@@ -37,33 +37,11 @@ from boolbert.train.outputs import (
     open_run,
     save_model,
 )
-from boolbert.train.pretraining import PretrainingStage
+from boolbert.train.pretraining import PretrainArguments, PretrainingStage
 from boolbert.train.sentences import prepare_triplets
 from boolbert.train.start import Start, find_start
 
 EMBEDDED = "sentences"
-
-
-@dataclass
-class PretrainArguments(RunArguments):
-    """The paper's values are the defaults: one epoch, learning rate 1e-5."""
-
-    output_dir: str = flag("runs/pretrain", "folder for the model, its checkpoints and logs")
-    epochs: int = flag(1, "passes over the training data")
-    learning_rate: float = flag(1e-5, "of AdamW; linear warm-up, then linear decay to 0")
-    augment: float = flag(0.5, "share of cues that are replaced by a synonym in a sentence's second variant")
-    triplet_share: float = flag(1.0, "share of a batch's triplets that count in the triplet loss, the costly one")
-    max_rows: int | None = flag(None, "triplets to use of each operator; all if not given")
-    dev_rows: int = flag(100, "embedded data: held-out triplets of each operator, of words that training never sees")
-    dev_share: float = flag(0.05, "other data: share of the triplets that is held out")
-    skip_bad: bool = flag(False, "pass over broken rows, with a report; the published SetBERT data has some")
-    query_length: int = flag(64, "tokens of a sentence, longer ones are cut")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.require("baseline", not self.baseline, "left out: a plain BERT has nothing to learn in stage 1")
-        for name in ("augment", "triplet_share"):
-            self.require(name, 0 <= getattr(self, name) <= 1, "a share from 0 to 1")
 
 
 def main() -> None:
@@ -84,11 +62,7 @@ def main() -> None:
         prepare_triplets(train, tokenizer, max_length=args.query_length, rate=args.augment, seed=args.seed),
         prepare_triplets(dev, tokenizer, max_length=args.query_length),
         accelerator,
-        batch_size=args.batch_size,
-        mini_batch_size=args.mini_batch_size,
-        triplet_share=args.triplet_share,
-        seed=args.seed,
-        is_recorded=can_record(args, accelerator),
+        args,
     )
     trainer = Trainer(stage, args, accelerator, wanted, compile_options(args, accelerator))
     open_run("pretrain", args, accelerator, wanted, start.record())

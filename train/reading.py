@@ -5,6 +5,7 @@ No layer runs, so thousands of sentences take seconds on a CPU. `upgrade.py` tur
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,9 +52,13 @@ class LabelledTokens:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        return np.array([len(ids) for ids in self.ids])
+
     def batch(self, rows: Sequence[int] | np.ndarray, length: int | None = None) -> dict[str, Tensor]:
         """Inputs and labels, padded to this length, or to the longest; labels of padding do not count."""
-        longest = length or max(len(self.ids[row]) for row in rows)
+        longest = length or int(self.lengths[list(rows)].max())
         ids = np.full((len(rows), longest), self.pad)
         labels = np.full((2, len(rows), len(OPERATORS), longest), IGNORED_LABEL)
         for place, row in enumerate(rows):
@@ -160,36 +165,38 @@ def content_words(tokenizer: Any) -> np.ndarray:
 
 
 @torch.no_grad()
-def measure_reading(model: BoolBertModel, data: LabelledTokens, batch_size: int = 256) -> dict[str, dict[str, float]]:
-    """F1 of cues, scopes and gates for each operator, over tokens and over sentences.
+def measure_reading(model: BoolBertModel, data: LabelledTokens, batch_size: int = 256) -> dict[str, Any]:
+    """F1 of cues, scopes and gates for each operator, over tokens and over sentences; how often all gates are right.
 
-    Scopes count where the model would act on them: its own gate has to be on.
+    Scopes count where the model would act on them: its own gate has to be on. A model without a scope reader has none.
     """
     counts = {kind: np.zeros((3, len(OPERATORS))) for kind in ("cue", "scope", "gate")}
+    all_right = 0
     was_training = model.training
     model.eval()
     for start in range(0, len(data), batch_size):
         batch = data.batch(range(start, min(start + batch_size, len(data))))
-        reading = model.read(batch["input_ids"].to(model.device), batch["attention_mask"].to(model.device))
-        found: dict[str, Any] = {
-            "cue": reading.cue_logits > 0,  # type: ignore[operator]
-            "scope": reading.scope > 0,  # type: ignore[operator]
-            "gate": reading.operators > 0,  # type: ignore[operator]
-        }
-        for kind, values in found.items():
+        reading: Any = model.read(batch["input_ids"].to(model.device), batch["attention_mask"].to(model.device))
+        for kind, values in (("cue", reading.cue_logits), ("scope", reading.scope), ("gate", reading.operators)):
+            if values is None:
+                counts.pop(kind, None)
+                continue
             labels = batch[f"{kind}_labels"].numpy()
-            predicted, meant, known = values.cpu().numpy(), labels == 1, labels != IGNORED_LABEL
+            predicted, meant, known = (values > 0).cpu().numpy(), labels == 1, labels != IGNORED_LABEL
             axes = (0,) if kind == "gate" else (0, 2)
             counts[kind] += [
                 (predicted & meant).sum(axes),
                 (predicted & ~meant & known).sum(axes),
                 (~predicted & meant).sum(axes),
             ]
+            if kind == "gate":
+                all_right += int((predicted == meant).all(axis=1).sum())
     model.train(was_training)
-    return {
+    scores: dict[str, Any] = {
         kind: {name: f1(*column) for name, column in zip(OPERATORS, table.T, strict=True)}
         for kind, table in counts.items()
     }
+    return {**scores, "gates_right": all_right / len(data)}
 
 
 def _shuffled_batches(data: LabelledTokens, size: int, random: np.random.Generator) -> Iterator[np.ndarray]:
@@ -197,7 +204,7 @@ def _shuffled_batches(data: LabelledTokens, size: int, random: np.random.Generat
     batches = []
     for start in range(0, len(order), size * SORTED_TOGETHER):
         window = order[start : start + size * SORTED_TOGETHER]
-        window = window[np.argsort([len(data.ids[row]) for row in window], kind="stable")]
+        window = window[np.argsort(data.lengths[window], kind="stable")]
         batches += [window[first : first + size] for first in range(0, len(window), size)]
     for number in random.permutation(len(batches)):
         yield batches[number]

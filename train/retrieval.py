@@ -75,8 +75,6 @@ class RetrievalArguments(RunArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.gate == "label":  # the old name
-            self.gate = "given"
         for name, known in (("gate", OPERATOR_SOURCES), ("negatives", NEGATIVES)):
             self.require(name, getattr(self, name) in known, f"one of {', '.join(known)}")
         self.require("pooling", self.pooling in (None, "cls", "mean"), "cls or mean")

@@ -34,8 +34,6 @@ from boolbert.train.outputs import (
 from boolbert.train.retrieval import RetrievalArguments, RetrievalStage, with_known_gate
 from boolbert.train.start import Start, find_start
 
-# Whether the document side stays as it is, or learns too, in training on made queries.
-DOCUMENT_SIDES = ("fixed", "learned")
 # The share of the weights before training in the saved model's: it can still do what it could (docs/own_documents.md).
 ORIGINAL_WEIGHT = 0.7
 
@@ -156,46 +154,41 @@ def train_on_query_folder(
     output_dir: str | Path,
     start: str | Path,
     *,
-    documents: str = "learned",
+    documents: str,
+    epochs: int,
     vectors: torch.Tensor | None = None,
-    report: bool = True,
     original_weight: float | None = None,
-    **changes: Any,
+    **flags: Any,
 ) -> None:
     """Train a model on queries that were made from documents (`boolbert.data.own`).
 
     documents: "fixed" leaves the document side as it is, "learned" trains both sides. original_weight: the
-    share of the start's weights in the result. `changes` are flags of train/quest.py that replace those set here.
+    share of the start's weights in the result. `flags` are more of those of train/quest.py.
     """
-    if documents not in DOCUMENT_SIDES:
-        raise TrainingError(f"--documents must be one of {', '.join(DOCUMENT_SIDES)}, got {documents!r}")
-    settings: dict[str, Any] = {
-        "data": str(data),
-        "output_dir": str(output_dir),
-        "encoder": str(start),
-        "freeze_documents": documents == "fixed",
-        "epochs": 3,
-        "batch_size": 64,
-        "learning_rate": 5e-5,
-        "negatives": "violating",
-        "gate": "cue",  # users' queries come without labels
-        "branches": 4,
+    args = RetrievalArguments(
+        data=str(data),
+        output_dir=str(output_dir),
+        encoder=str(start),
+        freeze_documents=documents == "fixed",
+        epochs=epochs,
+        eval_every=epochs,  # the held-out queries are for measuring: none of the epochs is chosen by them
+        negatives="violating",
+        gate="cue",  # users' queries come without labels
+        branches=4,
         # Made queries need little exclusion: against fixed documents it would become too weak.
-        "learn_exclusion": documents == "learned",
-        "mixed_precision": "bf16" if torch.cuda.is_available() else "no",
-        "tracker": "none",
-        "keep_last": 1,
-        **changes,
-    }
-    # The held-out queries are for measuring: none of the epochs is chosen by them.
-    args = RetrievalArguments(**{"eval_every": settings["epochs"], **settings})
+        learn_exclusion=documents == "learned",
+        mixed_precision="bf16" if torch.cuda.is_available() else "no",
+        tracker="none",
+        keep_last=1,
+        **flags,
+    )
     run_retrieval(
         "fit",
         args,
         lambda: quest_splits(data),
         quest_metrics,
         vectors=vectors,
-        report=report,
+        report=False,
         original_weight=ORIGINAL_WEIGHT if original_weight is None else original_weight,
     )
 

@@ -21,6 +21,7 @@ from typing import Any
 from boolbert.core.errors import TrainingError, run_script
 from boolbert.core.files import write_json
 from boolbert.core.runs import Run
+from boolbert.core.tables import number
 
 SEEDS = (0, 42, 1234)
 
@@ -126,13 +127,10 @@ def seed_table(dev: dict[str, Any], seeds: list[int]) -> str:
     lines = [f"Mean and standard deviation over the seeds {', '.join(map(str, seeds))}", ""]
     lines += [f"| | {' | '.join(names)} |", f"| --- |{' --- |' * len(names)}"]
     for label, values in rows:
-        cells = [_cell(values[name]) if name in values else "-" for name in names]
+        found = [values.get(name) for name in names]
+        cells = [f"{number(value['mean'])} ± {number(value['sd'])}" if value else "-" for value in found]
         lines.append(f"| {label} | {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def _cell(value: dict[str, float]) -> str:
-    return f"{value['mean']:.3f} ± {value['sd']:.3f}".replace("0.", ".")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from transformers import BertConfig, BertModel, BertTokenizer
 
 SIZES: dict[str, dict[str, int]] = {
     "base": {},
-    "small": {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 512},
     "minilm": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
 }
 

@@ -9,23 +9,24 @@ import tempfile
 import time
 from typing import Any
 
+from speed.timing import Table
+
 QUERY = "landlocked countries in Africa that are not former British colonies"
 
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:
+def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     """`boolbert search` from the shell to the answer, the first call and later ones; and help, which imports little."""
-    result = {}
+    rows = []
     with tempfile.TemporaryDirectory() as scratch:
         environment = {**os.environ, "BOOLBERT_CACHE": scratch, "XDG_CACHE_HOME": scratch}
         search = ["search", QUERY, "--device", "cpu"]
         plan = {"--help": (["--help"], 3), "first search": (search, 1), "search": (search, 5)}
-        print(f"{'command':<16}{'seconds':>9}{'CPU s':>9}")
+        table = Table(command=-14, seconds=9, CPU_seconds=12)
         for name, (words, times) in plan.items():
             taken = [seconds_of(words, environment, scratch) for _ in range(times)]
-            wall, cpu = (statistics.median(values) for values in zip(*taken, strict=True))
-            result[name] = {"seconds": round(wall, 3), "cpu_seconds": round(cpu, 3)}
-            print(f"{name:<16}{wall:>9.2f}{cpu:>9.2f}", flush=True)
-    return result
+            wall, cpu = (round(statistics.median(values), 3) for values in zip(*taken, strict=True))
+            rows.append(table.add(command=name, seconds=wall, CPU_seconds=cpu))
+    return rows
 
 
 def seconds_of(words: list[str], environment: dict[str, str], folder: str) -> tuple[float, float]:

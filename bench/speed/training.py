@@ -4,19 +4,16 @@ import argparse
 import json
 import random
 import tempfile
-from contextlib import nullcontext
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.utils import send_to_device
 from sentence_transformers import SentenceTransformer, util
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-from torch.nn.attention import sdpa_kernel
 
 from boolbert.data.tasks import quest_splits
-from boolbert.retrieval.tokens import ATTENTION
 from boolbert.train.loop import Trainer
 from boolbert.train.outputs import compile_options, make_accelerator
 from boolbert.train.quest import QuestArguments
@@ -24,67 +21,37 @@ from boolbert.train.retrieval import RetrievalStage
 from boolbert.train.retrieval_run import build_model
 from boolbert.train.start import find_start
 from speed.made_up import cache_in, made_texts, sentences, write_encoder
-from speed.timing import busy_share, in_turn, timed
+from speed.timing import Table, in_turn
 
 THEIRS = "sentence-transformers, BERT"
-UNPLANNED = "the same without cuDNN's plans"
 
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:
+def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     """A step of stage 2 against what sentence-transformers' trainer does, on documents that do not repeat.
 
     Theirs, by hand, since their trainer needs `datasets`: texts tokenized in the loop, MultipleNegativesRankingLoss,
     AdamW, clipped gradients. Batch 32 and 5 negatives for each query: 192 documents.
     """
     batch, negatives, length, steps = (32, 5, 256, 10) if options.gpu else (8, 2, 64, 2)
-    result: dict[str, Any] = {"batch": batch, "negatives": negatives, "document_length": length}
-    print(f"{'size':<8}{'trainer':<32}{'steps/s':>9}{'ratio':>8}{'waiting':>9}{'GPU busy':>10}")
+    flags = {"batch_size": batch, "num_negatives": negatives, "document_length": length}
+    rows: list[dict[str, Any]] = []
+    table = Table(size=-8, trainer=-30, steps_per_second=18, ratio=8)
     with tempfile.TemporaryDirectory() as scratch, cache_in(Path(scratch, "cache")):
         data = quest_splits(str(write_data(Path(scratch, "data"), batch * 64, batch * 64 * (1 + negatives))))
-        flags = {"batch_size": batch, "num_negatives": negatives, "document_length": length}
-        # What is compiled comes last: compiling takes most of the time.
-        kinds: dict[str, dict[str, Any]] = {
-            "": {},
-            ", launch by launch": {"graphs": False},
-            ", compiled": {"compile": True},
-        }
-        sizes = ["minilm", "base"] if options.gpu else ["minilm"]
-        for kind, size in product(kinds if options.gpu else [""], sizes):
-            encoder = write_encoder(Path(scratch, f"{size}{kind}"), size)
-            folder = Path(scratch, f"run {size}{kind}")
+        for size in ["minilm", "base"] if options.gpu else ["minilm"]:
+            encoder, folder = write_encoder(Path(scratch, size), size), Path(scratch, f"run {size}")
             runs: dict[str, Any] = {
                 THEIRS: Theirs(encoder, data, steps, options, **flags),
-                **({UNPLANNED: Theirs(encoder, data, steps, options, unplanned=True, **flags)} if options.gpu else {}),
-                f"Bool-BERT{kind}": Ours(encoder, data, folder / "b", steps, options, **flags, **kinds[kind]),
-                f"BERT{kind}": Ours(encoder, data, folder / "p", steps, options, baseline=True, **flags, **kinds[kind]),
+                "Bool-BERT": Ours(encoder, data, folder / "b", steps, options, **flags),
+                "BERT": Ours(encoder, data, folder / "p", steps, options, baseline=True, **flags),
             }
-            compare(size, runs, result.setdefault(size, {}), options, steps)
+            times = {name: time["median"] for name, time in in_turn(runs, options, rounds=3, warm=1).items()}
+            for name, time in times.items():
+                speed = {"steps_per_second": round(1000 * steps / time, 3), "ratio": round(times[THEIRS] / time, 3)}
+                rows.append(table.add(size=size, trainer=name, **speed))
             for run in runs.values():
                 run.close()
-            del runs
-    return result
-
-
-def compare(size: str, runs: dict[str, Any], rows: dict[str, Any], options: argparse.Namespace, steps: int) -> None:
-    """Let them take turns, and print and keep a row for each that has none yet."""
-    times = in_turn(runs, options, rounds=3, warm=1)
-    for name, run in runs.items():
-        if name in rows:
-            continue
-        seconds = timed(run, options) / 1000
-        row = {
-            **times[name],
-            "steps_per_second": round(1000 * steps / times[name]["median"], 3),
-            "ratio": round(times[THEIRS]["median"] / times[name]["median"], 3),
-            "waiting": None if isinstance(run, Theirs) else round(run.trainer.waited / seconds, 3),
-            "gpu_busy": busy_share(run, options),
-        }
-        rows[name] = row
-        shown = ["-" if row[key] is None else f"{row[key]:.0%}" for key in ("waiting", "gpu_busy")]
-        print(
-            f"{size:<8}{name:<32}{row['steps_per_second']:>9.2f}{row['ratio']:>8.2f}{shown[0]:>9}{shown[1]:>10}",
-            flush=True,
-        )
+    return rows
 
 
 class Ours:
@@ -106,7 +73,6 @@ class Ours:
 
     def __call__(self) -> None:
         self.trainer.model.train()
-        self.trainer.waited = 0.0
         for _ in range(self.steps):
             self.trainer._step(self.batches)
 
@@ -145,17 +111,7 @@ def write_data(folder: Path, queries: int, documents: int) -> Path:
 class Theirs:
     """sentence-transformers' loss and tokenizing, a step at a time, as its trainer does them."""
 
-    def __init__(
-        self,
-        encoder: Path,
-        data: Any,
-        steps: int,
-        options: argparse.Namespace,
-        *,
-        unplanned: bool = False,
-        **flags: int,
-    ) -> None:
-        self.unplanned = unplanned
+    def __init__(self, encoder: Path, data: Any, steps: int, options: argparse.Namespace, **flags: int) -> None:
         first = Transformer(str(encoder))
         first.max_seq_length = flags["document_length"]
         pooling = Pooling(first.get_embedding_dimension(), pooling_mode="mean")
@@ -166,9 +122,8 @@ class Theirs:
         self.batch, self.negatives = flags["batch_size"], flags["num_negatives"]
 
     def __call__(self) -> None:
-        with sdpa_kernel(ATTENTION) if self.unplanned else nullcontext():
-            for _ in range(self.steps):
-                self.step()
+        for _ in range(self.steps):
+            self.step()
 
     def close(self) -> None: ...
 
@@ -179,15 +134,8 @@ class Theirs:
         columns += [
             [corpus.text(self.rng.randrange(len(corpus))) for _ in range(self.batch)] for _ in range(self.negatives)
         ]
-        features = [
-            {
-                name: value.to(self.options.device) if isinstance(value, torch.Tensor) else value
-                for name, value in self.model.preprocess(column).items()
-            }
-            for column in columns
-        ]
-        device = self.options.device.split(":")[0]
-        with torch.autocast(device, torch.bfloat16, enabled=self.options.gpu):
+        features = [send_to_device(self.model.preprocess(column), self.options.device) for column in columns]
+        with torch.autocast(self.options.device.split(":")[0], torch.bfloat16, enabled=self.options.gpu):
             loss = self.loss(features, torch.zeros(self.batch))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
