@@ -3,12 +3,11 @@
 The words stay and the operator, or its place, changes: what tells P from N is the Boolean structure, never the topic.
 """
 
-from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple, TypedDict
 
 from ...boolean import OPERATORS
-from .words import DOMAINS, Domain
+from .lists import DOMAINS, Domain
 from .writers import AtomWriter, TopicWriter
 
 SPLITS = ("train", "dev")
@@ -88,13 +87,6 @@ def boolean_sentences(operator: str, n: int, seed: int = 0, split: str = "train"
             f"the words give {len(triplets)} different {operator!r} sentences for {split!r}, asked for {n}"
         )
     return triplets
-
-
-def all_sentences(n: int, seed: int = 0, split: str = "train") -> Iterator[tuple[str, Triplet]]:
-    """`n` triplets of each operator, each with its operator."""
-    for operator in OPERATORS:
-        for triplet in boolean_sentences(operator, n, seed, split):
-            yield operator, triplet
 
 
 _LISTS = ("adjectives", "phrases", "kinds", "topics")
