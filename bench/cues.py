@@ -13,7 +13,7 @@ from transformers import AutoTokenizer, HfArgumentParser
 from transformers.utils import logging
 
 from boolbert import OPERATORS, BoolBertModel
-from boolbert.boolean import encode_with_cues
+from boolbert.boolean import cue_labels
 from boolbert.data.sentences import boolean_sentences
 from boolbert.retrieval.encoders import resolve_encoder
 
@@ -44,7 +44,8 @@ def labelled(tokenizer, split: str, count: int, device: str) -> tuple[torch.Tens
         for triplet in boolean_sentences(operator, count, seed=0, split=split)
         for text in (triplet["G"], *triplet["P"], *triplet["N"])
     ]
-    encoding, labels = encode_with_cues(tokenizer, texts, padding=True, truncation=True, max_length=64)
+    encoding = tokenizer(texts, padding=True, truncation=True, max_length=64, return_offsets_mapping=True)
+    labels = [cue_labels(text, offsets) for text, offsets in zip(texts, encoding["offset_mapping"], strict=True)]
     tensors = (encoding["input_ids"], encoding["attention_mask"], labels)
     ids, mask, cues = (torch.tensor(values, device=device) for values in tensors)
     return ids, mask, cues.float()
