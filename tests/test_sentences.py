@@ -11,8 +11,7 @@ import pytest
 from boolbert.boolean import OPERATORS, operators_of, read_parts
 from boolbert.boolean.measure_parts import compare, words_in
 from boolbert.data.sentences import boolean_sentences, labelled
-from boolbert.data.sentences.__main__ import main
-from boolbert.data.sentences.generate import PLANS, words_of
+from boolbert.data.sentences.generate import PLANS, main, words_of
 from boolbert.data.sentences.lists import DOMAINS, FRAMES, TOPIC_FRAMES
 from boolbert.data.sentences.writers import AtomWriter, TopicWriter
 
