@@ -6,7 +6,6 @@ from collections import Counter
 import pytest
 
 from boolbert.data.countries import country_atoms, country_documents, load_countries
-from boolbert.data.countries.describe import describe
 from boolbert.data.countries.sentences import organisations, peoples
 
 DOCUMENTS = country_documents()
@@ -105,7 +104,3 @@ def test_the_same_fact_is_said_in_many_ways():
         for country, text in zip(load_countries(), TEXTS, strict=True)
     )
     assert max(bare.values()) == 1
-
-
-def test_descriptions_are_deterministic():
-    assert [describe(country) for country in load_countries()] == TEXTS
