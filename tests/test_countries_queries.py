@@ -219,6 +219,22 @@ def test_original_query_is_the_literal_template():
         assert row["metadata"]["domain"] == "countries"
 
 
+def test_no_atom_is_idle():
+    """Each gold set differs from the one without any of its atoms, so that nothing is asked that another implies."""
+    for row in ROWS:
+        template, keys = row["metadata"]["template"], row["metadata"]["atoms"]
+        sets = [all_atoms()[key].members for key in keys]
+        for i, one in enumerate(sets):
+            for j, other in enumerate(sets):
+                negated = template.endswith("not _") and j == len(sets) - 1
+                if i != j and not negated and "or" not in TEMPLATES[template] and not template.endswith("not _"):
+                    assert not one <= other, row["query"]
+                if i != j and negated:
+                    assert one & other, row["query"]
+                if i != j and "or" in TEMPLATES[template]:
+                    assert not one <= other, row["query"]
+
+
 sets = st.frozensets(st.sampled_from("abcdefgh"))
 
 
