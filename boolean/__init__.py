@@ -4,7 +4,7 @@ from .augmentation import augment
 from .clauses import Clause, affirmed, split_clauses
 from .cues import CueSpan, find_cues, operators_of
 from .kinds import kind_of_exclusion
-from .labels import cue_labels, encode_with_cues, scope_labels
+from .labels import cue_labels, scope_labels
 from .lacking import read_lacking
 from .lexicon import Cue, cue_table
 from .marks import ParsedQuery, marked_scopes, parse_original_query, render_original_query
@@ -26,7 +26,6 @@ __all__ = [
     "augment",
     "cue_labels",
     "cue_table",
-    "encode_with_cues",
     "find_cues",
     "from_multi_hot",
     "is_english",

@@ -1,7 +1,6 @@
 """From spans to token labels: the targets of the cue predictor and of the scope predictor."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from .cues import CueSpan, find_cues
 from .operators import OPERATORS
@@ -57,19 +56,3 @@ def scope_labels(
         else:
             labels.append([int(any(start < right and end > left for left, right in spans)) for start, end in tokens])
     return labels
-
-
-def encode_with_cues(tokenizer: Any, texts: Sequence[str], **options: Any) -> tuple[Any, list[list[list[int]]]]:
-    """Tokenize texts and label their cues: the encoding, and labels of shape (batch, 3, length).
-
-    `options` go to the tokenizer as they are: `encode_with_cues(tokenizer, texts, truncation=True, max_length=64)`.
-    """
-    if isinstance(texts, str):
-        raise TypeError(f"encode_with_cues takes a list of texts, got the string {texts!r}")
-    if not getattr(tokenizer, "is_fast", False):
-        raise ValueError(f"{type(tokenizer).__name__} gives no character offsets; use a fast tokenizer (use_fast=True)")
-    encoding = tokenizer(list(texts), return_offsets_mapping=True, **options)
-    offsets = encoding.pop("offset_mapping")
-    if len(offsets) != len(texts):
-        raise ValueError(f"the tokenizer made {len(offsets)} rows of {len(texts)} texts; leave out overflowing tokens")
-    return encoding, [cue_labels(text, row) for text, row in zip(texts, offsets, strict=True)]

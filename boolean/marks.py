@@ -25,10 +25,6 @@ class ParsedQuery(NamedTuple):
     template: str
     atoms: tuple[str, ...]
 
-    @property
-    def operators(self) -> tuple[str, ...]:
-        return template_operators(self.template)
-
 
 def parse_original_query(text: str) -> ParsedQuery:
     """Take a marked query apart.

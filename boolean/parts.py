@@ -147,7 +147,6 @@ _TRAIL = re.compile(
     re.IGNORECASE,
 )
 _EDGES = " \t\r\n,，;:.?!？()–—-"
-_QUOTES = "\"“”'‘’"
 _CLOSING_AND = re.compile(r"\balso\b|\baddition\b|\bbut\b")
 _JOINED = re.compile(r"(?:[,;(]|\b(?:but|and|or))\s*(?:(?:is|are|was|were|do|does|has|have)\s+)?\Z", re.IGNORECASE)
 _WORD = re.compile(r"\w+(?:-\w+)*")

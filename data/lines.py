@@ -18,42 +18,53 @@ _TICK = 1000  # lines between two looks at the progress
 _DELAY = 2.0  # seconds until the progress bar comes up
 
 
-def is_gzip(path: Path) -> bool:
-    return path.suffix == ".gz"
-
-
 def read_lines(path: Path, *, progress: bool = True) -> Iterator[tuple[int, str]]:
-    """The file's lines with their numbers from 1, without their line ends.
+    """The file's rows, one per line, with their numbers from 1.
 
-    Strict: UTF-8 that does not decode, a blank line between rows, a damaged or cut gzip and a file without rows
-    are `DataError`s. Blank lines at the end are no rows. The progress bar comes up on a terminal after some seconds.
+    Strict: a blank line between rows and a file without rows are `DataError`s, as is all that `text_lines` refuses.
+    Blank lines at the end are no rows.
     """
-    number, blank = 0, 0
+    rows, blank = 0, 0
+    for number, line in text_lines(path, progress=progress):
+        if not line.strip():
+            blank = blank or number
+            continue
+        if blank:
+            raise DataError(f"{path}:{blank}: blank line between rows; every line must hold one row")
+        rows += 1
+        yield number, line
+    if not rows:
+        raise DataError(f"{path}: the file is empty; expected at least one row")
+
+
+def text_lines(path: Path, *, progress: bool = False) -> Iterator[tuple[int, str]]:
+    """All lines with their numbers from 1, without their line ends.
+
+    UTF-8 that does not decode, a line without an end, and a damaged or cut gzip are `DataError`s. The progress bar
+    comes up on a terminal after some seconds.
+    """
+    number = 0
     try:
         with ExitStack() as stack:
             raw = stack.enter_context(open(path, "rb"))
-            stream = cast(IO[bytes], stack.enter_context(gzip.open(raw)) if is_gzip(path) else raw)
+            stream = cast(IO[bytes], stack.enter_context(gzip.open(raw)) if path.suffix == ".gz" else raw)
             bar = stack.enter_context(_progress_bar(path, progress))
-            for number, line in enumerate(whole_lines(stream, path), start=1):
+            for number, line in enumerate(_whole_lines(stream, path), start=1):
                 if not bar.disable and number % _TICK == 0:
                     bar.update(raw.tell() - bar.n)
-                if not line.strip():
-                    blank = blank or number
-                    continue
-                if blank:
-                    raise DataError(f"{path}:{blank}: blank line between rows; every line must hold one row")
-                yield number, _decode(line, path, number)
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        problem = f"invalid UTF-8: byte 0x{error.object[error.start]:02x} at position {error.start} of the line"
+        raise DataError(f"{path}:{number}: {problem}; save the file with the encoding UTF-8") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
             f"{path}:{number + 1}: the gzip file is cut short or damaged after {number:,} whole lines ({error})"
         ) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
-    if number == 0 or blank == 1:
-        raise DataError(f"{path}: the file is empty; expected at least one row")
 
 
-def whole_lines(stream: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[bytes]:
+def _whole_lines(stream: IO[bytes], path: Path) -> Iterator[bytes]:
     """The lines of a stream. One that does not end is an error before it fills the memory: gzip packs gigabytes of
     one letter into a megabyte."""
     for number in count(1):
@@ -74,18 +85,6 @@ def read_text(path: Path) -> str:
             raise DataError(f"{path}:{number}: an array of more than {LARGEST_TEXT:,} letters; write a row per line")
         lines.append(line)
     return "\n".join(lines)
-
-
-def _decode(line: bytes, path: Path, number: int) -> str:
-    try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}:{number}: invalid UTF-8: byte 0x{line[error.start]:02x} at position {error.start} of the line"
-        ) from None
-    if number == 1:
-        text = text.removeprefix("\ufeff")
-    return text.rstrip("\r\n")
 
 
 def _progress_bar(path: Path, progress: bool) -> tqdm:

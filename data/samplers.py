@@ -124,9 +124,8 @@ class TrainingSampler:
             hard=np.arange(self.negatives) < hard[:, None],
         )
 
-    def batches(self, epoch: int, *, start_step: int = 0) -> Iterator[Batch]:
-        """The epoch's batches, from `start_step` on."""
-        return (self.batch(epoch, step) for step in range(start_step, self.steps_per_epoch))
+    def batches(self, epoch: int) -> Iterator[Batch]:
+        return (self.batch(epoch, step) for step in range(self.steps_per_epoch))
 
     def _draw_hard(self, random: np.random.Generator, query: int) -> Rows:
         pools = self.hard[query] if self.hard is not None and self.hard_negatives else ()

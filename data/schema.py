@@ -95,9 +95,6 @@ class BoolQuestion:
             where=row.where,
         )
 
-    def labels(self) -> list[int]:
-        return multi_hot([self.operator])
-
 
 @dataclass(frozen=True, slots=True)
 class Triplet:

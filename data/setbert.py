@@ -20,13 +20,9 @@ def triplet_tables(source: Source) -> list[str]:
 
 
 def read_triplets(
-    source: str | Path | Source = "sentences",
-    *,
-    table: str | None = None,
-    skip_bad: bool = False,
-    progress: bool = True,
+    source: str | Path | Source = "sentences", *, skip_bad: bool = False, progress: bool = True
 ) -> Iterator[Triplet]:
-    """Triplets of a file, a folder or a Hub data set (all its tables, or the one named); else the project's own.
+    """Triplets of a file, a folder or a Hub data set, all its tables; else the project's own.
 
     A triplet's operator is its `operator` field, or the name of its file (and.jsonl, or.jsonl, not.jsonl). The
     published sentences were written by a language model and hold broken rows: `skip_bad` passes over these and
@@ -34,7 +30,7 @@ def read_triplets(
     """
     bad: list[DataError] | None = [] if skip_bad else None
     opened: Source = open_source(source) if isinstance(source, str | Path) else source
-    tables = [table] if table else triplet_tables(opened)
+    tables = triplet_tables(opened)
     if not tables:
         raise DataError(f"{opened.name}: no table of triplets (fields G, P and N); found {', '.join(opened.tables())}")
     for name in tables:

@@ -24,20 +24,6 @@ def test_operators_have_one_order():
         assert operators == tuple(operator for operator in OPERATORS if operator in operators)
 
 
-@pytest.mark.parametrize(
-    ("template", "operators"),
-    [
-        ("_", ()),
-        ("_ or _ or _", ("or",)),
-        ("_ that are also both _ and _", ("and",)),
-        ("_ that are not _", ("not",)),
-        ("_ that are also _ but not _", ("and", "not")),
-    ],
-)
-def test_template_operators(template, operators):
-    assert template_operators(template) == operators
-
-
 def test_unknown_template_names_the_seven():
     with pytest.raises(ValueError, match="unknown template '_ xor _'") as error:
         template_operators("_ xor _")
@@ -72,10 +58,6 @@ def test_marks_round_trip(template, data):
     text = render_original_query(template, atoms)
     assert text.count("<mark>") == len(atoms)
     assert parse_original_query(text) == (template, atoms)
-
-
-def test_parsed_query_knows_its_operators():
-    assert parse_original_query("<mark>A</mark> that are not <mark>B</mark>").operators == ("not",)
 
 
 @pytest.mark.parametrize(

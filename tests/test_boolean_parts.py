@@ -107,30 +107,8 @@ def test_scope_labels_mark_excluded_words_only():
 
 _WORDS = st.sampled_from(
     [
-        "and",
-        "or",
-        "not",
-        "either",
-        "without",
-        "except",
-        "apart",
-        "from",
-        "cats",
-        "dogs",
-        "which",
-        "are",
-        "that",
-        "do",
-        "(",
-        ")",
-        ",",
-        ".",
-        "?",
-        '"',
-        "in",
-        "addition",
-        "to",
-        "other",
+        *("and", "or", "not", "either", "without", "except", "apart", "from", "in", "addition", "to", "other"),
+        *("cats", "dogs", "which", "are", "that", "do", "(", ")", ",", ".", "?", '"'),
     ]
 )
 

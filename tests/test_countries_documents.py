@@ -6,9 +6,7 @@ from collections import Counter
 import pytest
 
 from boolbert.data.countries import country_atoms, country_documents, load_countries
-from boolbert.data.countries.describe import describe
-from boolbert.data.countries.sentences import _PEOPLES
-from boolbert.data.countries.wording import MEMBERSHIPS
+from boolbert.data.countries.sentences import organisations, peoples
 
 DOCUMENTS = country_documents()
 TEXTS = [document["text"] for document in DOCUMENTS]
@@ -51,9 +49,9 @@ def evidence(key: str) -> str:
         case "sea":
             return rf"(?:coast|shore|lies in|[Ss]urrounded).*{value}|{value}, on which it has a shore"
         case "ruler":
-            return rf"ruled by.*{value}|{_PEOPLES[value]}\b.* (?:rule|colonial)"
+            return rf"ruled by.*{value}|{peoples()[value]}\b.* (?:rule|colonial)"
         case "membership":
-            name = MEMBERSHIPS[value][0].replace("the ", "[Tt]he ")
+            name = organisations()[value].replace("the ", "[Tt]he ")
             return rf"(?:belongs to|member of).*{name}\b|{name}\b.*counts? it among"
         case "border":
             before = r"(?:border|neighbour)(?:.*(?:, | and )|s |s with |s are | on land is |s only )"
@@ -106,7 +104,3 @@ def test_the_same_fact_is_said_in_many_ways():
         for country, text in zip(load_countries(), TEXTS, strict=True)
     )
     assert max(bare.values()) == 1
-
-
-def test_descriptions_are_deterministic():
-    assert [describe(country) for country in load_countries()] == TEXTS

@@ -24,7 +24,7 @@ def lines(path: Path) -> list[dict]:
 
 
 def run(*arguments: str, **environment: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "boolbert.data.countries", *arguments]
+    command = [sys.executable, "-m", "boolbert.cli", "data", "countries", *arguments]
     env = {**os.environ, **environment}
     return subprocess.Popen(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 

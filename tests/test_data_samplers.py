@@ -76,10 +76,8 @@ def test_another_process_draws_the_same(sampler):
 def test_an_epoch_resumes_at_any_step(sampler):
     again = TrainingSampler(GOLD, batch_size=6, random_negatives=3, hard=POOLS, hard_negatives=2, seed=7)
     whole = list(sampler.batches(2))
-    for start in range(sampler.steps_per_epoch + 1):
-        tail = list(again.batches(2, start_step=start))
-        assert [batch.step for batch in tail] == list(range(start, sampler.steps_per_epoch))
-        assert all(same(*pair) for pair in zip(tail, whole[start:], strict=True))
+    for step in reversed(range(sampler.steps_per_epoch)):
+        assert same(again.batch(2, step), whole[step])
 
 
 def test_seeds_and_epochs_differ(sampler):

@@ -115,13 +115,6 @@ def test_setbert_and_msmarco_folders(tmp_path):
     assert summary["splits"]["queries.dev"]["words"]["max"] == 2
 
 
-def test_the_embedded_data(capsys):
-    assert main([]) == 0
-    text = capsys.readouterr().out
-    assert "countries (embedded): QUEST format" in text
-    assert "sentences (embedded): SetBERT format" in text
-
-
 def test_documents_are_read_in_less_than_twice_their_size():
     command = [sys.executable, str(ROOT / "bench" / "memory.py"), "read", "--documents", "8000"]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout

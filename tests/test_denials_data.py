@@ -8,7 +8,7 @@ import pytest
 
 from boolbert.boolean import split_clauses
 from boolbert.data.denials import denial_atoms, denial_queries, denials_folder, descriptions
-from boolbert.data.denials.__main__ import main
+from boolbert.data.denials.folder import main
 from boolbert.data.quest import Quest
 from boolbert.eval.denials import count_wrong, denial_task, measure, table
 

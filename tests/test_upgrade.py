@@ -1,13 +1,15 @@
 """An upgraded encoder reads, obeys, and leaves everything else as it was."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
+import boolbert
 from boolbert.boolean import read_parts
 from boolbert.configuration_boolbert import LITE
 from boolbert.core.errors import BoolBertError
-from boolbert.data.negated import FOLDER
 from boolbert.data.sentences import labelled_sentences
 from boolbert.eval import exclusion
 from boolbert.retrieval.batches import encode_inputs
@@ -86,7 +88,7 @@ def test_the_default_model_obeys_on_the_countries(default):
 
 def test_questions_that_negate_a_predicate_lose_nothing(default):
     """With the plain encoder's vectors for documents, which the default model shares."""
-    traps = exclusion.read_trap_set(FOLDER)
+    traps = exclusion.read_trap_set(Path(boolbert.__file__).parent / "data" / "negated_predicates")
     texts = [query.text for query in traps.queries]
     documents = encode_inputs(default.encoder, traps.texts, "document", 64)
     off = [{"text": text, "operators": exclusion.OFF} for text in texts]

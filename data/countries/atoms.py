@@ -1,32 +1,19 @@
 """The atomic sets: what a query can ask about, who belongs to it, and how it is said.
 
-Every wording here is free of Boolean cues, so that a query's operators come from its connectives alone.
+`atoms.csv` names the sets and `wording.txt` says them; the sets of neighbours ("border:France") are added to these.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
+from ...boolean.word_lists import read_lists
 from .grammar import negated
-from .rules import SIMPLE
-from .table import Country, load_countries, load_groups
-from .wording import (
-    ADJECTIVES,
-    BORDER_MINIMUM,
-    CURRENCIES,
-    GROUP_WORDING,
-    LANGUAGES,
-    MEMBERSHIPS,
-    RULERS,
-    SEAS,
-    Wording,
-    border_wording,
-    language_wording,
-    membership_wording,
-    place_wording,
-    ruler_wording,
-    sea_wording,
-)
+from .table import Country, groups_of, load_atom_rows, load_countries
+
+# A neighbour makes an atom where at least this many countries border it.
+BORDER_MINIMUM = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +36,43 @@ class Atom:
         return tuple(negated(predicate) for predicate in self.predicates)
 
 
+def _has_government(country: Country, name: str) -> bool:
+    if name == "Commonwealth realm":
+        return country.head == "King Charles III"
+    return country.government.startswith(name)
+
+
+def _uses_currency(country: Country, currency: str) -> bool:
+    """By full name ("euro", "West African CFA franc") or by what the unit is called ("dollar")."""
+    names = [name.removesuffix(" sterling") for _, name in country.currencies]
+    return any(name == currency or name.split()[-1] == currency for name in names)
+
+
+# Who belongs to the set of a name, by the set's family.
+_BELONGS: dict[str, Callable[[Country, str], bool]] = {
+    "landlocked": lambda country, name: country.landlocked,
+    "island": lambda country, name: country.island,
+    "government": _has_government,
+    "drives": lambda country, name: country.drives == name,
+    "hemisphere": lambda country, name: country.hemisphere == name,
+    "area": lambda country, name: country.area_class == name,
+    "population": lambda country, name: country.population_class == name,
+    "independence": lambda country, name: f"{country.independence}"[:3] == name[:3],  # a decade: "1960s"
+    "continent": lambda country, name: country.continent == name,
+    "region": lambda country, name: country.region == name,
+    "language": lambda country, name: name in country.languages,
+    "currency": _uses_currency,
+    "sea": lambda country, name: name in country.coasts,
+    "ruler": lambda country, name: name in country.former_rulers,
+}
+
+
+def _belongs(country: Country, family: str, name: str) -> bool:
+    """A family without a rule of its own is a kind of groups."""
+    rule = _BELONGS.get(family)
+    return rule(country, name) if rule else name in groups_of(country.code, family)
+
+
 @cache
 def all_atoms() -> dict[str, Atom]:
     """Every atom by its key, in a fixed order.
@@ -58,44 +82,28 @@ def all_atoms() -> dict[str, Atom]:
     """
     atoms: dict[str, Atom] = {}
     countries = load_countries()
+    wordings = read_lists(Path(__file__).with_name("wording.txt"))
 
-    def add(key: str, members: Iterable[Country], wording: Wording) -> None:
+    def add(key: str, members: Iterable[Country], wording: str, **words: str) -> None:
         codes = frozenset(country.code for country in members)
         if not codes:
             raise ValueError(f"atom {key!r} has no members; check its spelling against countries.csv and groups.csv")
-        atoms[key] = Atom(key, codes, *wording)
+        said: dict[str, list[str]] = {"noun": [], "predicate": [], "adjective": [], "after": []}
+        for line in wordings[wording]:
+            role, _, text = line.partition(": ")
+            said[role].append(text.format(**words))
+        nouns, predicates = tuple(said["noun"]), tuple(said["predicate"])
+        atoms[key] = Atom(key, codes, nouns, predicates, "".join(said["adjective"]), "".join(said["after"]))
 
-    for key, (belongs, wording) in SIMPLE.items():
-        add(key, filter(belongs, countries), wording)
-    for place in ADJECTIVES:
-        kind = "continent" if any(country.continent == place for country in countries) else "region"
-        add(f"{kind}:{place}", [c for c in countries if place in (c.continent, c.region)], place_wording(place))
-    for language in LANGUAGES:
-        add(f"language:{language}", [c for c in countries if language in c.languages], language_wording(language))
-    for currency, wording in CURRENCIES.items():
-        add(f"currency:{currency}", [c for c in countries if _uses(c, currency)], wording)
-    for sea in SEAS:
-        add(f"sea:{sea}", [c for c in countries if sea in c.coasts], sea_wording(sea))
-    for ruler in RULERS:
-        name = ruler.removeprefix("the ")
-        add(f"ruler:{name}", [c for c in countries if name in c.former_rulers], ruler_wording(ruler))
-    for group in load_groups():
-        members = [c for c in countries if c.code in group.members]
-        if group.kind == "membership" and group.name in MEMBERSHIPS:
-            add(f"membership:{group.name}", members, membership_wording(group.name))
-        elif group.name in GROUP_WORDING:
-            add(f"{group.kind}:{group.name}", members, GROUP_WORDING[group.name])
+    for row in load_atom_rows():
+        family, name = row["family"], row["name"]
+        members = [country for country in countries if _belongs(country, family, name)]
+        add(f"{family}:{name}" if name else family, members, **row)
     for country in countries:
         if len(country.borders) >= BORDER_MINIMUM and " and " not in country.name:
-            neighbours = [c for c in countries if country.code in c.borders]
-            add(f"border:{country.name}", neighbours, border_wording(country.full_name))
+            neighbours = [other for other in countries if country.code in other.borders]
+            add(f"border:{country.name}", neighbours, "border", full=country.full_name)
     return atoms
-
-
-def _uses(country: Country, currency: str) -> bool:
-    """By full name ("euro", "West African CFA franc") or by what the unit is called ("dollar")."""
-    names = [name.removesuffix(" sterling") for _, name in country.currencies]
-    return any(name == currency or name.split()[-1] == currency for name in names)
 
 
 def country_atoms() -> dict[str, list[int]]:

@@ -1,5 +1,9 @@
-"""The countries as a data folder in QUEST's format, made on first use and kept in the user's cache."""
+"""The countries as a data folder in QUEST's format, made on first use and kept in the user's cache.
 
+boolbert data countries --output my_folder
+"""
+
+import argparse
 import os
 from pathlib import Path
 
@@ -25,3 +29,15 @@ def write_countries(folder: str | os.PathLike[str]) -> Path:
         write_rows(folder / f"{split}.jsonl", country_queries(split))
     write_atoms(folder / "atoms.json", country_atoms())
     return folder
+
+
+def main(words: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="boolbert data countries", description="Write the countries data set.")
+    parser.add_argument("--output", metavar="DIR", help="the folder to write; without it, one in the cache")
+    arguments = parser.parse_args(words)
+    try:
+        folder = write_countries(arguments.output) if arguments.output else countries_folder()
+    except OSError as error:
+        parser.exit(2, f"{parser.prog}: error: {error}\n")
+    queries = ", ".join(f"{len(country_queries(split)):,} {split}" for split in SIZES)
+    print(f"{folder}: {len(country_documents())} documents, {queries} queries, {len(country_atoms())} atomic sets")

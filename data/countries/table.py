@@ -1,4 +1,4 @@
-"""The table of facts: one row a country in `countries.csv`, one row a group of countries in `groups.csv`.
+"""The tables: a row per country in `countries.csv`, per group of countries in `groups.csv`, per set in `atoms.csv`.
 
 Lists inside a cell are separated by `|`. What the columns mean and how disputed cases are decided: docs/countries.md.
 """
@@ -7,9 +7,11 @@ import csv
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 COUNTRIES_FILE = Path(__file__).with_name("countries.csv")
 GROUPS_FILE = Path(__file__).with_name("groups.csv")
+ATOMS_FILE = Path(__file__).with_name("atoms.csv")
 AS_OF = "1 May 2026"
 
 LARGE_AREA, TINY_AREA = 1_000_000, 1_000  # km2
@@ -110,6 +112,23 @@ def load_groups() -> tuple[Group, ...]:
     return tuple(groups)
 
 
+@cache
+def groups_of(code: str, kind: str) -> tuple[str, ...]:
+    """The groups of one kind that a country is in.
+
+    >>> groups_of("CHE", "river")
+    ('Rhine',)
+    """
+    return tuple(group.name for group in load_groups() if group.kind == kind and code in group.members)
+
+
+@cache
+def load_atom_rows() -> tuple[dict[str, str], ...]:
+    """The sets that queries ask for: `family`, `name`, `wording`, and the words that fill the wording."""
+    with ATOMS_FILE.open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(file))
+
+
 def _country(row: dict[str, str], where: str) -> Country:
     for field, allowed in _ALLOWED.items():
         if row[field] not in allowed:
@@ -117,27 +136,14 @@ def _country(row: dict[str, str], where: str) -> Country:
     for field in ("area_km2", "population_m"):
         if not row[field].replace(".", "", 1).isdigit():
             raise ValueError(f"{where}, {field}: must be a number, got {row[field]!r}")
-    return Country(
-        code=row["code"],
-        name=row["name"],
-        the=row["the"],
-        capital=row["capital"],
-        continent=row["continent"],
-        region=row["region"],
-        island=row["island"] == "yes",
-        government=row["government"],
-        head=row["head"],
-        currencies=tuple((currency[:3], currency[4:]) for currency in _cells(row["currency"])),
-        languages=_cells(row["languages"]),
-        coasts=_cells(row["coasts"]),
-        borders=_cells(row["borders"]),
-        hemisphere=row["hemisphere"],
-        drives=row["drives"],
-        area_km2=float(row["area_km2"]),
-        population_m=float(row["population_m"]),
-        former_rulers=_cells(row["former_rulers"]),
-        independence=int(row["independence"]) if row["independence"] else None,
-    )
+    facts: dict[str, Any] = {**row, "island": row["island"] == "yes"}
+    facts["currencies"] = tuple((currency[:3], currency[4:]) for currency in _cells(facts.pop("currency")))
+    for field in ("languages", "coasts", "borders", "former_rulers"):
+        facts[field] = _cells(row[field])
+    for field in ("area_km2", "population_m"):
+        facts[field] = float(row[field])
+    facts["independence"] = int(row["independence"]) if row["independence"] else None
+    return Country(**facts)
 
 
 def _cells(cell: str) -> tuple[str, ...]:

@@ -1,5 +1,9 @@
-"""Each split as a data folder in QUEST's format: its own documents, its queries, its atomic sets."""
+"""Each split as a data folder in QUEST's format: its own documents, its queries, its atomic sets.
 
+boolbert data denials --output my_folder
+"""
+
+import argparse
 import os
 from pathlib import Path
 
@@ -23,3 +27,16 @@ def write_denials(folder: str | os.PathLike[str]) -> Path:
         write_rows(folder / split / f"{split}.jsonl", denial_queries(split))
         write_atoms(folder / split / "atoms.json", denial_atoms(split))
     return folder
+
+
+def main(words: list[str] | None = None) -> None:
+    description = "Write the documents that deny, with their queries."
+    parser = argparse.ArgumentParser(prog="boolbert data denials", description=description)
+    parser.add_argument("--output", metavar="DIR", help="the folder to write; without it, one in the cache")
+    arguments = parser.parse_args(words)
+    try:
+        folder = write_denials(arguments.output) if arguments.output else denials_folder(SPLITS[0]).parent
+    except OSError as error:
+        parser.exit(2, f"{parser.prog}: error: {error}\n")
+    for split in SPLITS:
+        print(f"{folder / split}: {len(denial_documents(split))} documents, {len(denial_queries(split))} queries")

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...core.errors import DataError
 from ...core.files import read_object, whole_folder, write_json
+from ..embedded import write_rows
 from .atoms import Sizes, choose_atoms
 from .counting import Text, count_texts
 from .documents import OwnDocument, OwnDocuments
@@ -158,20 +159,18 @@ def _read_texts(path: Path, stride: int) -> Iterator[Text]:
 
 
 def _write_queries(path: Path, queries: Sequence[MadeQuery], sets: AtomSets, names: Sequence[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for query in queries:
-            atoms = [sets.atoms[index] for index in query.atoms]
-            row = {
-                "query": query.text,
-                "docs": [names[document] for document in query.gold],
-                "original_query": query.original,
-                "metadata": {
-                    "template": query.template,
-                    "domain": atoms[0].head or "documents",
-                    "atoms": [atom.key for atom in atoms],
-                },
-            }
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    rows = []
+    for query in queries:
+        atoms = [sets.atoms[index] for index in query.atoms]
+        domain, keys = atoms[0].head or "documents", [atom.key for atom in atoms]
+        row = {
+            "query": query.text,
+            "docs": [names[document] for document in query.gold],
+            "original_query": query.original,
+            "metadata": {"template": query.template, "domain": domain, "atoms": keys},
+        }
+        rows.append(row)
+    write_rows(path, rows)
 
 
 def _write_atoms(path: Path, made: dict[str, list[MadeQuery]], sets: AtomSets) -> None:

@@ -1,9 +1,7 @@
 """Rows out of the files people have: JSONL, CSV, TSV, parquet, a folder of texts, or a Hub data set."""
 
 import csv
-import gzip
 import re
-import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -12,7 +10,7 @@ from pathlib import Path
 
 from ...core.errors import DataError
 from ...core.files import user_path
-from ..lines import LONGEST_LINE, is_gzip, whole_lines
+from ..lines import LONGEST_LINE, text_lines
 from ..rows import Row, json_rows
 from ..sources import open_source
 from .fields import ID, TEXT, TITLE
@@ -206,17 +204,5 @@ def _hub_rows(name: str, progress: bool) -> Iterator[Row]:
 
 
 def _text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers, blank ones too; a byte that is no UTF-8 is named with its line."""
-    number = 0
-    try:
-        with gzip.open(path) if is_gzip(path) else open(path, "rb") as stream:
-            for number, line in enumerate(whole_lines(stream, path), start=1):
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                yield number, text.rstrip("\r\n").replace("\0", "")
-    except UnicodeDecodeError as error:
-        shown = f"byte 0x{error.object[error.start]:02x}"
-        raise DataError(f"{path}:{number}: {shown} is not UTF-8; save the file with the encoding UTF-8") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path}:{number + 1}: the gzip file is cut short or damaged ({error})") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    """Lines with their numbers, blank ones too, without the zero bytes that no CSV may hold."""
+    return ((number, line.replace("\0", "")) for number, line in text_lines(path))

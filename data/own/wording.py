@@ -1,11 +1,13 @@
 """From atoms and a template to an English query, in the wordings of the project's Boolean sentences."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 from ...boolean import operators_of, template_operators
-from ..sentences.frames import BEING_FRAMES, FRAMES, TOPIC_FRAMES, WITH_FRAMES
+from ...boolean.word_lists import lists_under, read_lists
+from ..sentences.lists import BEING_FRAMES, FRAMES, TOPIC_FRAMES, WITH_FRAMES
 from .atoms import Atom
 from .words import DECADE, YEAR, plural
 
@@ -22,26 +24,11 @@ MEANINGS = {
 IMPLICIT = 0.3  # share of the AND queries that leave it unsaid: "silent films directed by John Ford"
 SHARED = 0.5  # share of the queries about like atoms that name their relation once: "films about chess but not war"
 BARE = 0.2  # share of the queries about topics that name no head: "chess but not war"
-_BARE_FRAMES = {
-    "a": ("{x}",),
-    "a or b": ("{x} or {y}", "either {x} or {y}"),
-    "a or b or c": ("{x}, {y} or {z}", "{x} or {y} or {z}"),
-    "a and b": ("{x} and {y}", "both {x} and {y}", "{x} as well as {y}", "{x} together with {y}"),
-    "a and b and c": ("{x}, {y} and {z}", "{x} and {y} and also {z}"),
-    "a not b": ("{x} but not {y}", "{x}, not {y}", "{x} without {y}", "{x} excluding {y}", "{x} except {y}"),
-    "a and b not c": ("{x} and {y} but not {z}", "{x} and {y}, without {z}", "{x} as well as {y}, excluding {z}"),
-}
-_THREE_FRAMES = {  # what TOPIC_FRAMES lacks
-    "a or b or c": ("{h} {r} {x}, {y} or {z}", "{h} {r} {x} or {y} or {z}", "{h} {r} either {x}, {y} or {z}"),
-    "a and b and c": (
-        "{h} {r} {x}, {y} and {z}",
-        "{h} {r} {x} and {y} as well as {z}",
-        "{h} {r} both {x}, {y} and {z}",
-    ),
-    "a and b not c": ("{h} {r} {x} and {y} but not {z}", "{h} {r} both {x} and {y}, excluding those {r} {z}"),
-}
-_WRAPPERS = ("{}",) * 12 + ("find {}", "list {}", "show me {}", "what are some {}?", "I am looking for {}", "which {}?")
-_CLOSED = ("all ", "any ", "either ", "neither ", "only ", "just ", "nothing ", "both ", "every ")
+_LISTS = read_lists(Path(__file__).with_name("frames.txt"))
+_BARE_FRAMES = lists_under(_LISTS, "bare")
+_THREE_FRAMES = lists_under(_LISTS, "three")  # what TOPIC_FRAMES lacks
+_WRAPPERS = ("{}",) * 12 + _LISTS["wrappers"]
+_CLOSED = tuple(f"{word} " for word in _LISTS["closed"])
 # Heads that people use for one another.
 _SYNONYMS = {
     "film": ("films", "films", "movies"),

@@ -12,12 +12,10 @@ from typing import NamedTuple
 
 from ...boolean import CueSpan, cue_table, read_parts
 from .generate import SPLITS, words_of
-from .lists import read_lists
+from .lists import DOMAINS, TYPED
 from .names import Names
-from .words import DOMAINS
 
 Span = tuple[int, int]
-_TYPED = read_lists("typed.txt")
 # What stands between what is wanted and what is excluded behind it, and which of these may stand without a comma.
 _END_CUES, _COMMA_FREE = cue_table().written("end"), cue_table().written("no_comma")
 # What opens a question whose excluded part stands in front; the others only where it asks for more than that part.
@@ -77,12 +75,12 @@ class _Writer:
         self.kinds: dict[str, Callable[[], list[tuple[str, bool]]]] = {
             "end": self._end,
             "front": self._front,
-            "middle": lambda: self._fill(self._choice(_TYPED["middles"])),
+            "middle": lambda: self._fill(self._choice(TYPED["middles"])),
             "own sentence": self._own_sentence,
-            "relative": lambda: self._fill(self._choice(_TYPED["relatives"])),
-            "or": lambda: self._maybe_asked(_TYPED["alternatives"]),
-            "and": lambda: self._maybe_asked(_TYPED["joined"]),
-            "no exclusion": lambda: self._fill(self._choice(_TYPED["nothing excluded"])),
+            "relative": lambda: self._fill(self._choice(TYPED["relatives"])),
+            "or": lambda: self._maybe_asked(TYPED["alternatives"]),
+            "and": lambda: self._maybe_asked(TYPED["joined"]),
+            "no exclusion": lambda: self._fill(self._choice(TYPED["nothing excluded"])),
             "plain": self._plain,
         }
 
@@ -90,7 +88,7 @@ class _Writer:
         kind = self.rng.choices(list(SHARES), list(SHARES.values()))[0]
         pieces = self.kinds[kind]()
         if self.rng.random() < 0.15:
-            pieces = [*self._fill(self._choice(_TYPED["openings"])), (" ", False), *pieces]
+            pieces = [*self._fill(self._choice(TYPED["openings"])), (" ", False), *pieces]
         if self.rng.random() < 0.3:
             pieces = [(text.lower(), inside) for text, inside in pieces]
         if self.rng.random() < 0.2 and pieces[-1][0].endswith(("?", ".")) and not pieces[-1][1]:
@@ -103,14 +101,14 @@ class _Writer:
         comma = ", " if cue not in _COMMA_FREE or self.rng.random() < 0.5 else " "
         pieces = [*wanted, (f"{comma}{cue} ", False), *self._excluded()]
         if mark == "?" and self.rng.random() < 0.15:
-            pieces += self._fill(self._choice(_TYPED["after"]))
+            pieces += self._fill(self._choice(TYPED["after"]))
         return [*pieces, (mark, False)]
 
     def _front(self) -> list[tuple[str, bool]]:
         if self.rng.random() < 0.4:
             cue, wanted, mark = (
                 self._choice((*_FRONT_CUES, *_BEYOND_CUES)),
-                self._fill(self._choice(_TYPED["others"])),
+                self._fill(self._choice(TYPED["others"])),
                 "?",
             )
         else:
@@ -121,19 +119,19 @@ class _Writer:
 
     def _own_sentence(self) -> list[tuple[str, bool]]:
         wanted, mark = self._wanted(asked=True)
-        before, _, after = self._choice(_TYPED["own"]).partition("{B}")
+        before, _, after = self._choice(TYPED["own"]).partition("{B}")
         pieces = [*wanted, (f"{mark or '.'} {before}", False), *self._excluded(), (after, False)]
         if self.rng.random() < 0.2:
-            pieces += [(" ", False), *self._fill(self._choice(_TYPED["plain"]))]
+            pieces += [(" ", False), *self._fill(self._choice(TYPED["plain"]))]
         return pieces
 
     def _plain(self) -> list[tuple[str, bool]]:
         if self.rng.random() < 0.5:
-            return self._fill(self._choice(_TYPED["plain"]))
+            return self._fill(self._choice(TYPED["plain"]))
         wanted, mark = self._wanted()
         pieces = [*wanted, (mark, False)]
         if self.rng.random() < 0.3:
-            pieces += [(" ", False), *self._fill(self._choice(_TYPED["plain"]))]
+            pieces += [(" ", False), *self._fill(self._choice(TYPED["plain"]))]
         return pieces
 
     def _maybe_asked(self, frames: Sequence[str]) -> list[tuple[str, bool]]:
@@ -146,7 +144,7 @@ class _Writer:
 
     def _wanted(self, asked: bool = False) -> tuple[list[tuple[str, bool]], str]:
         group = self.rng.choices(("question", "request", "bare"), (5, 2, 0 if asked else 3))[0]
-        frames = {"question": _TYPED["questions"], "request": _TYPED["requests"], "bare": _TYPED["bare"]}[group]
+        frames = {"question": TYPED["questions"], "request": TYPED["requests"], "bare": TYPED["bare"]}[group]
         mark = {"question": "?", "request": self._choice((".", "?", "")), "bare": ""}[group]
         pieces = self._fill(self._choice(frames))
         if group == "question" and self.rng.random() < 0.15:
@@ -159,11 +157,11 @@ class _Writer:
         items = [self._thing() for _ in range(count)]
         joiner = self._choice((" and ", " or "))
         text = items[0] if count == 1 else ", ".join(items[:-1]) + joiner + items[-1]
-        filler = self._choice(_TYPED["fillers"]) + " " if self.rng.random() < FILLED else ""
+        filler = self._choice(TYPED["fillers"]) + " " if self.rng.random() < FILLED else ""
         return [(filler, False), (text, True)]
 
     def _thing(self) -> str:
-        return "".join(text for text, _ in self._fill(self._choice(_TYPED["things"])))
+        return "".join(text for text, _ in self._fill(self._choice(TYPED["things"])))
 
     def _fill(self, frame: str) -> list[tuple[str, bool]]:
         """The frame with its slots filled; a slot {B_...} is excluded."""

@@ -1,36 +1,41 @@
-"""Lists of words and wordings in text files: a name in brackets, then one entry per line; # begins a comment."""
+"""The wordings of each Boolean meaning and the vocabulary of each subject; `frames.txt` and `words.txt` hold them."""
 
-import re
 from pathlib import Path
+from typing import NamedTuple
 
-from ...boolean import cue_table
+from ...boolean.word_lists import Lists, lists_under, read_lists
 
-_CUES = re.compile(r"<(\w+)>")
-
-
-def read_lists(name: str) -> dict[str, tuple[str, ...]]:
-    """The lists of a file in this folder. An entry with <frame> in it stands for one entry per cue of that list.
-
-    >>> read_lists("frames.txt")["clauses"]
-    ('which {core}?', 'these {core}.', 'the {core}.')
-    """
-    lists: dict[str, list[str]] = {}
-    title = ""
-    for line in (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            title = line.strip("[]")
-            lists[title] = []
-        elif line and not line.startswith("#"):
-            cues = _CUES.search(line)
-            lists[title] += [line.replace(cues[0], cue) for cue in cue_table().written(cues[1])] if cues else [line]
-    return {title: tuple(entries) for title, entries in lists.items()}
+_FOLDER = Path(__file__).parent
+_FRAMES = read_lists(_FOLDER / "frames.txt")
+FRAMES = lists_under(_FRAMES, "atoms")
+TOPIC_FRAMES = lists_under(_FRAMES, "topics")
+BEING_FRAMES = lists_under(_FRAMES, "being")
+WITH_FRAMES = lists_under(_FRAMES, "with")
+WRAPPERS = _FRAMES["wrappers"]
+CLOSED = tuple(f"{word} " for word in _FRAMES["closed"])
+CLAUSES = _FRAMES["clauses"]
+NAMES = read_lists(_FOLDER / "names.txt")
+TYPED = read_lists(_FOLDER / "typed.txt")
 
 
-def lists_under(lists: dict[str, tuple[str, ...]], prefix: str) -> dict[str, tuple[str, ...]]:
-    """The lists whose names begin with a prefix and a colon, by the rest of their names.
+class Domain(NamedTuple):
+    """The vocabulary of one subject."""
 
-    >>> lists_under({"films: heads": ("movies",), "food: heads": ("meals",)}, "food")
-    {'heads': ('meals',)}
-    """
-    start = f"{prefix}: "
-    return {title.removeprefix(start): entries for title, entries in lists.items() if title.startswith(start)}
+    name: str
+    heads: tuple[str, ...]
+    adjectives: tuple[str, ...]
+    phrases: tuple[str, ...]
+    kinds: tuple[str, ...]
+    relation: str
+    group: str
+    topics: tuple[str, ...]
+
+
+def _domain(lists: Lists, name: str) -> Domain:
+    words = lists_under(lists, name)
+    relation, group = words.pop("relation")[0], words.pop("group")[0]
+    return Domain(name=name, relation=relation, group=group, **words)
+
+
+_WORDS = read_lists(_FOLDER / "words.txt")
+DOMAINS = tuple(_domain(_WORDS, name) for name in dict.fromkeys(title.partition(":")[0] for title in _WORDS))

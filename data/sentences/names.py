@@ -1,27 +1,14 @@
 """Names, works, places, facts and other things that the labelled sentences talk about; `names.txt` lists them."""
 
+import re
 from random import Random
 
-from .lists import read_lists
-from .words import Domain
+from .lists import NAMES, Domain
 
-_LISTS = read_lists("names.txt")
+_SLOT = re.compile(r"\{(\w+?)[23]?\}")
 _CODAS = ("", "", "n", "r", "l", "s", "m", "nd", "rt", "ck", "th", "x")
-# Slots that are filled from one list.
-_SLOTS: dict[str, str] = {
-    "nationality": "nationalities",
-    "profession": "professions",
-    "device": "devices",
-    "nation": "nations",
-    "need": "needs",
-    "pastpart": "done",
-    "treated": "treated",
-    "products": "products",
-    "feature": "features",
-    "noun": "nouns",
-    "nouns": "plurals",
-    "thing": "things",
-}
+# Lists that training and held-out sentences share.
+_SHARED = ("setting", "facts")
 
 
 class Names:
@@ -41,17 +28,20 @@ class Names:
         if name in simple:
             return self.rng.choice(simple[name])
         key = name.lower()
-        text = self._pick(_SLOTS[key]) if key in _SLOTS else getattr(self, f"_{key}")(domain)
+        text = self._expand(self._pick(key), domain) if key in NAMES else getattr(self, f"_{key}")(domain)
         return text[0].upper() + text[1:] if name[0].isupper() else text
 
     def _pick(self, name: str) -> str:
         """An entry of a list; every fourth is for dev."""
-        return self.rng.choice([entry for place, entry in enumerate(_LISTS[name]) if (place % 4 == 3) == self.is_dev])
+        entries = NAMES[name]
+        if name not in _SHARED:
+            entries = tuple(entry for place, entry in enumerate(entries) if (place % 4 == 3) == self.is_dev)
+        return self.rng.choice(entries)
 
     def _made_up(self) -> str:
         count = self.rng.choice((1, 2, 2, 3))
         letters = "".join(
-            self.rng.choice(_LISTS["onsets"]) + self.rng.choice(_LISTS["vowels"]) + self.rng.choice(_CODAS)
+            self.rng.choice(NAMES["onsets"]) + self.rng.choice(NAMES["vowels"]) + self.rng.choice(_CODAS)
             for _ in range(count)
         )
         return letters.capitalize()
@@ -65,7 +55,7 @@ class Names:
         words = self.rng.choice(
             (
                 f"The {self._made_up()}",
-                f"{self._pick('nouns')} of {self._made_up()}".title(),
+                f"{self._pick('noun')} of {self._made_up()}".title(),
                 self._topic(domain).title(),
             )
         )
@@ -83,20 +73,6 @@ class Names:
             return self.rng.choice(domain.topics)
         return self._pick("subjects")
 
-    def _fact(self, domain: Domain) -> str:
-        return self._expand(self._pick("facts"), domain)
-
-    def _facts(self, domain: Domain) -> str:
-        return self._expand(
-            self.rng.choice(
-                ("the effects of {topic}", "the works of {name}", "the laws of {place}", "the symptoms of {topic}")
-            ),
-            domain,
-        )
-
-    def _event(self, domain: Domain) -> str:
-        return self._expand(self._pick("events"), domain)
-
     def _award(self, domain: Domain) -> str:
         return f"the {self._made_up()} Prize"
 
@@ -104,17 +80,17 @@ class Names:
         return str(self.rng.randrange(1780, 2026))
 
     def _verb(self, domain: Domain) -> str:
-        return self.rng.choice(_LISTS["verbs"]).partition("/")[0]
+        return self.rng.choice(NAMES["verbs"]).partition("/")[0]
 
     def _verbed(self, domain: Domain) -> str:
-        return self.rng.choice(_LISTS["verbs"]).partition("/")[2]
+        return self.rng.choice(NAMES["verbs"]).partition("/")[2]
 
     def _verbing(self, domain: Domain) -> str:
         verb = self._verb(domain)
         return {"win": "winning"}.get(verb, verb.removesuffix("e") + "ing")
 
     def _act(self, domain: Domain) -> str:
-        return f"{self._verb(domain)} {self._pick('things')}" + self.rng.choice(
+        return f"{self._verb(domain)} {self._pick('thing')}" + self.rng.choice(
             ("", f" in {self._year(domain)}", f" in {self._place(domain)}")
         )
 
@@ -122,7 +98,7 @@ class Names:
         return self.rng.choice((self.rng.choice(domain.adjectives), self.rng.choice(domain.phrases)))
 
     def _professions(self, domain: Domain) -> str:
-        word = self._pick("professions")
+        word = self._pick("profession")
         return {"businessman": "businessmen", "actress": "actresses"}.get(
             word, word[:-1] + "ies" if word.endswith("y") else word + "s"
         )
@@ -131,19 +107,11 @@ class Names:
         month, day, year = self._pick("months"), self.rng.randrange(1, 29), self._year(domain)
         return self.rng.choice((f"{month} {day}, {year}", f"{day} {month} {year}", f"{month} {year}"))
 
-    def _apposition(self, domain: Domain) -> str:
-        """What stands behind a name between commas."""
-        return self._expand(self._pick("appositions"), domain)
-
-    def _setting(self, domain: Domain) -> str:
-        """Where a thing belongs, behind "not"."""
-        return self._expand(self.rng.choice(_LISTS["settings"]), domain)
-
     def _beings(self, domain: Domain) -> str:
-        return self._pick("beings") if self.rng.random() < 0.8 else self.rng.choice(domain.heads)
+        return self._pick("all beings") if self.rng.random() < 0.8 else self.rng.choice(domain.heads)
 
     def _nations(self, domain: Domain) -> str:
-        word = self._pick("nations")
+        word = self._pick("nation")
         return word[:-1] + "ies" if word.endswith("ry") else word + "s"
 
     def _do(self, domain: Domain) -> str:
@@ -153,9 +121,4 @@ class Names:
         return self._pick("doings").partition("/")[2]
 
     def _expand(self, frame: str, domain: Domain) -> str:
-        text = frame
-        while "{" in text:
-            before, _, rest = text.partition("{")
-            slot, _, after = rest.partition("}")
-            text = before + self.slot(slot.rstrip("23"), domain) + after
-        return text
+        return _SLOT.sub(lambda slot: self.slot(slot[1], domain), frame)

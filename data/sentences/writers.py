@@ -4,8 +4,7 @@ from random import Random
 from typing import NamedTuple
 
 from ...boolean import augment
-from .frames import BEING_FRAMES, CLAUSES, CLOSED, FRAMES, TOPIC_FRAMES, WITH_FRAMES, WRAPPERS
-from .words import Domain
+from .lists import BEING_FRAMES, CLAUSES, CLOSED, FRAMES, TOPIC_FRAMES, WITH_FRAMES, WRAPPERS, Domain
 
 AUGMENTED = 0.1  # the share of sentences whose cues are replaced once more
 

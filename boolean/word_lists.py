@@ -1,0 +1,38 @@
+"""Lists of words and wordings in text files: a name in brackets, then one entry per line; # begins a comment."""
+
+import re
+from pathlib import Path
+
+from .lexicon import cue_table
+
+_CUES = re.compile(r"<(\w+)>")
+Lists = dict[str, tuple[str, ...]]
+
+
+def read_lists(path: Path) -> Lists:
+    """The lists of a file. An entry with <frame> in it stands for one entry per cue of that list of the cue table."""
+    lists: dict[str, list[str]] = {}
+    title = ""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            title = line.strip("[]")
+            lists[title] = []
+        elif line and not line.startswith("#"):
+            cues = _CUES.search(line)
+            lists[title] += [line.replace(cues[0], cue) for cue in cue_table().written(cues[1])] if cues else [line]
+    return {title: tuple(entries) for title, entries in lists.items()}
+
+
+def read_word_sets(path: Path) -> dict[str, frozenset[str]]:
+    """The lists of a file as sets of words, several of which may stand on a line."""
+    return {title: frozenset(" ".join(lines).split()) for title, lines in read_lists(path).items()}
+
+
+def lists_under(lists: Lists, prefix: str) -> Lists:
+    """The lists whose names begin with a prefix and a colon, by the rest of their names.
+
+    >>> lists_under({"films: heads": ("movies",), "food: heads": ("meals",)}, "food")
+    {'heads': ('meals',)}
+    """
+    start = f"{prefix}: "
+    return {title.removeprefix(start): entries for title, entries in lists.items() if title.startswith(start)}
