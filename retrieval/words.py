@@ -93,8 +93,9 @@ class WordIndex:
             np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("starts", "rows", "weights")
         )
         self._documents = documents
+        # An index of before has none.
         self._counts, self.lengths = (
-            np.load(path, mmap_mode="r") if (path := folder / f"{name}.npy").exists() else None
+            np.load(path, mmap_mode="r") if (path := folder / f"{name}.npy").exists() else np.empty(0, np.int32)
             for name in ("counts", "lengths")
         )
 
@@ -113,6 +114,11 @@ class WordIndex:
                 sums[self._rows[inside]] += self._weights[inside]
         return sums
 
+    @property
+    def can_join(self) -> bool:
+        """Whether it can be scored as one with others."""
+        return len(self.lengths) == self._documents and len(self._counts) == len(self._rows)
+
     def holding(self, word: str) -> tuple[Integers, Integers]:
         """The documents that hold a word, and how often it stands in each."""
         number = self._numbers.get(word)
@@ -126,7 +132,8 @@ class WordIndex:
         found = places[self._rows]
         inside = np.flatnonzero(found >= 0)
         numbers = np.searchsorted(self._starts, inside, side="right") - 1
-        names, words = list(self._numbers), [{} for _ in rows]
+        names = list(self._numbers)
+        words: list[dict[str, int]] = [{} for _ in rows]
         for place, number, count in zip(found[inside], numbers, self._counts[inside].tolist(), strict=True):
             words[place][names[number]] = count
         return words

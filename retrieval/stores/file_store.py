@@ -78,10 +78,10 @@ class Segment:
     def evidence(self) -> Evidence:
         """What its documents say; a RetrievalError where that is missing or damaged."""
         try:
-            evidence, problem = self.index.evidence, f"{self.index.folder / EVIDENCE}: is missing"
+            evidence, problem = self.index.evidence, f"{self.index.folder / EVIDENCE}: is missing or not whole"
         except RetrievalError as error:
             evidence, problem = None, str(error).partition(";")[0]
-        if evidence is None or evidence.words.lengths is None:
+        if evidence is None or not evidence.words.can_join:
             raise RetrievalError(f"{problem}; delete the store and index again, or search with --no-evidence")
         return evidence
 

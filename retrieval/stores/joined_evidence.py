@@ -16,6 +16,7 @@ from boolbert.retrieval.words import WordIndex, word_weights
 from .where import Mask
 
 Rows = npt.NDArray[np.int64]
+NONE: Rows = np.empty(0, np.int64)
 
 
 class JoinedWords(WordIndex):
@@ -31,9 +32,8 @@ class JoinedWords(WordIndex):
         sums = np.zeros(self._documents, np.float32)
         for word in words:
             held = [part.holding(word) for part in self._parts]
-            rows = np.concatenate([start + rows for start, (rows, _) in zip(self._places, held, strict=False)] or [[]])
-            counts = np.concatenate([counts for _, counts in held] or [[]])
-            rows, counts = rows.astype(np.int64), counts.astype(np.int32)
+            rows = np.concatenate([NONE, *(start + rows for start, (rows, _) in zip(self._places, held, strict=False))])
+            counts = np.concatenate([NONE, *(counts for _, counts in held)])
             is_live = self._live[rows]
             rows, counts = rows[is_live], counts[is_live]
             sums[rows] += word_weights(counts, self._relative[rows], len(rows), self._live_count)

@@ -274,13 +274,7 @@ class MilvusStore(VectorStore):
                 place = Path(self._uri).resolve() if self.is_local else self._uri
                 known = json.dumps([str(place), self.collection, about.encoder])
                 folder = cache_root() / "stores" / hashlib.sha256(known.encode()).hexdigest()[:16]
-                try:
-                    copy = self._fetched(FileStore(folder), about)
-                    _ = copy.snapshot().evidence
-                except RetrievalError:  # a damaged copy: all of it is here
-                    shutil.rmtree(folder, ignore_errors=True)
-                    copy = self._fetched(FileStore(folder), about)
-                self._copied = (change, copy)
+                self._copied = (change, self._fetched(_whole_or_new(folder), about))
             return self._copied[1]
 
     def _fetched(self, copy: FileStore, about: About) -> FileStore:
@@ -353,6 +347,18 @@ def _store_hit(hit: Any) -> StoreHit:
 def _record(row: Any) -> Record:
     fields = {name: tuple(value) if isinstance(value, list) else float(value) for name, value in row["fields"].items()}
     return Record(row["id"], row["title"], row["text"], fields, row["document"], row["digest"])
+
+
+def _whole_or_new(folder: Path) -> FileStore:
+    """The copy in a folder; one that is damaged is deleted, since all of it is in Milvus."""
+    copy = FileStore(folder)
+    try:
+        if copy.exists():
+            _ = copy.snapshot().evidence, copy.snapshot().row_of
+    except RetrievalError:
+        shutil.rmtree(folder, ignore_errors=True)
+        return FileStore(folder)
+    return copy
 
 
 def _in_texts(evidence: DocumentEvidence) -> list[str]:
