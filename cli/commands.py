@@ -11,7 +11,8 @@ from boolbert.core.errors import BoolBertError, optional
 from boolbert.core.terminal import print_json, printable
 
 NO_EVIDENCE = (
-    "note: ranked by the documents' vectors alone; for what they say, clause by clause, index them again into a folder"
+    "note: ranked by the documents' vectors alone; for what they say, clause by clause, index them again into a new "
+    "folder or store"
 )
 
 
@@ -56,8 +57,7 @@ def index(options: Namespace) -> None:
         if built.evidence is None
         else {"clauses": built.evidence.manifest["clauses"], "bytes": built.evidence.size}
     )
-    says = f" with evidence ({evidence['clauses']:,} clauses, {evidence['bytes'] / 1e6:,.1f} MB)" if evidence else ""
-    ready = f"{len(built):,} documents{says}, ready for: boolbert search QUERY --index {built.folder}"
+    ready = f"{len(built):,} documents{_size_line(evidence)}, ready for: boolbert search QUERY --index {built.folder}"
     _done(options, {"folder": str(built.folder), **built.manifest, "evidence": evidence}, f"{built.folder}: {ready}")
 
 
@@ -73,14 +73,22 @@ def _check_index(options: Namespace) -> None:
 def _index_into(store: Any, documents: Any, model: Any, options: Namespace) -> None:
     from boolbert.retrieval.stores import index_documents
 
-    written = index_documents(documents, store, model)
+    written = index_documents(documents, store, model, evidence=not options.no_evidence)
     _say_notes(documents)
+    if not (options.no_evidence or store.about().evidence):
+        _say(f"note: {store.name} was made without evidence; index all its documents into a new store to have it")
     if written.repeated:
         _say(f"note: {written.repeated:,} ids come more than once; the last document of each counts")
     count = store.count()
     flags = f"--store {options.store}{f' --collection {options.collection}' if options.collection else ''}"
-    ready = f"{count:,} documents ({written.encoded:,} encoded now), ready for: boolbert search QUERY {flags}"
-    _done(options, {**store.describe(), "encoded": written.encoded}, f"{store.name}: {ready}")
+    evidence = {"clauses": written.clauses, "bytes": written.evidence_bytes} if store.about().evidence else None
+    encoded = f"{count:,} documents ({written.encoded:,} encoded now){_size_line(evidence)}"
+    ready = f"{encoded}, ready for: boolbert search QUERY {flags}"
+    _done(options, {**store.describe(), "encoded": written.encoded, "evidence": evidence}, f"{store.name}: {ready}")
+
+
+def _size_line(evidence: dict[str, int] | None) -> str:
+    return f" with evidence ({evidence['clauses']:,} clauses, {evidence['bytes'] / 1e6:,.1f} MB)" if evidence else ""
 
 
 def _is_index(name: str) -> bool:
@@ -92,7 +100,7 @@ def _is_index(name: str) -> bool:
 def _copy_into(store: Any, options: Namespace) -> None:
     from boolbert.retrieval.stores import FileStore, copy_documents
 
-    copied = copy_documents(FileStore(options.documents), store).documents
+    copied = copy_documents(FileStore(options.documents), store, evidence=not options.no_evidence).documents
     line = f"{store.name}: {store.count():,} documents, {copied:,} of them as {options.documents} has encoded them"
     _done(options, {**store.describe(), "copied": copied}, line)
 

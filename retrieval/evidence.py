@@ -13,10 +13,11 @@ starts.npy     where the clauses of each document begin
 words/         BM25 over the same documents: `retrieval/words.py`
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,7 @@ MEAN = 0.8  # AND: the share of the mean of the conditions; the rest is the smal
 NEAR = 0.35  # cosine above which a clause speaks for or against something excluded
 
 AT_ONCE = 8192  # clauses that are encoded, or compared, at once
+NO_CLAUSES = np.empty((0, 3), np.int32)
 
 Array = npt.NDArray[np.float32]
 Encode = Callable[[Sequence[str]], Array]  # texts -> vectors of length 1
@@ -116,6 +118,23 @@ class ConditionVectors:
         return (*(part for group in self.wanted for part in group), *self.excluded)
 
 
+class DocumentEvidence(NamedTuple):
+    """What one document says: its words with their counts, and its clauses with their vectors, as the files have them.
+
+    clauses: (C, 3), vectors: (C, D), scales: (C,)
+    """
+
+    words: Mapping[str, int]
+    clauses: npt.NDArray[np.int32]
+    vectors: npt.NDArray[np.int8]
+    scales: npt.NDArray[np.float16]
+
+    @property
+    def size(self) -> int:
+        """Its bytes on disk, less the share of the list of all words: a word has its document, count and weight."""
+        return self.clauses.nbytes + self.vectors.nbytes + self.scales.nbytes + 8 + 4 + 7 * len(self.words)
+
+
 class Evidence:
     """The clauses of an index's documents. Nothing is read before it is asked for."""
 
@@ -141,37 +160,39 @@ class Evidence:
         cls, folder: Path, texts: Iterable[str], encode: Encode, *, corpus: str, model: str, progress: bool = True
     ) -> None:
         """Write the evidence of documents into a folder, which is whole or not there."""
-        counts, starts, clauses = WordCounts(), [0], []
-        texts = list(texts)
-        for text in texts:
-            found = split_clauses(text)
-            counts.add(words_of(text, found, decades=True))
-            clauses += [(clause.start, clause.end, clause.denies) for clause in found]
-            starts.append(len(clauses))
-        rows = np.repeat(np.arange(len(texts)), np.diff(starts))
-        with whole_folder(folder) as aside:
-            scales, vectors = np.empty(len(clauses), np.float16), None
-            with tqdm(total=len(clauses), desc="clauses", unit_scale=True, disable=None if progress else True) as bar:
-                for first in range(0, len(clauses), AT_ONCE):
-                    spans = zip(rows[first : first + AT_ONCE], clauses[first : first + AT_ONCE], strict=True)
-                    encoded = encode([texts[row][start:end] for row, (start, end, _) in spans])
-                    if vectors is None:
-                        shape = (len(clauses), encoded.shape[1])
-                        vectors = np.lib.format.open_memmap(aside / "vectors.npy", "w+", np.int8, shape)
-                    inside = slice(first, first + len(encoded))
-                    vectors[inside], scales[inside] = in_bytes(encoded)
-                    bar.update(len(encoded))
-            if vectors is None:
-                np.save(aside / "vectors.npy", np.empty((0, 1), np.int8))
-            else:
-                vectors.flush()
-            np.save(aside / "scales.npy", scales)
-            np.save(aside / "clauses.npy", np.array(clauses, np.int32).reshape(-1, 3))
+        shown = tqdm(texts, desc="clauses", unit="doc", unit_scale=True, disable=None if progress else True)
+        cls.write(folder, evidence_of(shown, encode), corpus=corpus, model=model)
+
+    @classmethod
+    def write(cls, folder: Path, documents: Iterable[DocumentEvidence], *, corpus: str, model: str) -> None:
+        counts, starts, clauses, scales, size = WordCounts(), [0], [NO_CLAUSES], [np.empty(0, np.float16)], 1
+        with whole_folder(folder) as aside, (aside / "vectors.npy").open("wb") as file:
+            for document in documents:
+                counts.add(document.words)
+                starts.append(starts[-1] + len(document.clauses))
+                if not len(document.clauses):
+                    continue
+                if len(clauses) == 1:
+                    size = document.vectors.shape[1]
+                    write_header(file, (0, size))
+                clauses.append(document.clauses)
+                scales.append(document.scales)
+                file.write(document.vectors.tobytes())
+            file.seek(0)
+            write_header(file, (starts[-1], size))  # as long as the first one: numpy leaves room for any number of rows
+            np.save(aside / "scales.npy", np.concatenate(scales))
+            np.save(aside / "clauses.npy", np.concatenate(clauses))
             np.save(aside / "starts.npy", np.array(starts, np.int64))
             (aside / "words").mkdir()
             counts.write(aside / "words")
-            numbers = {"documents": len(texts), "clauses": len(clauses)}
+            numbers = {"documents": len(starts) - 1, "clauses": starts[-1]}
             write_json(aside / MANIFEST, {**numbers, "corpus": corpus, "model": model})
+
+    def documents(self, rows: npt.NDArray[np.int64]) -> Iterator[DocumentEvidence]:
+        """What some documents say, as `write` takes it."""
+        for row, words in zip(rows, self.words.of_documents(rows), strict=True):
+            inside = slice(self._starts[row], self._starts[row + 1])
+            yield DocumentEvidence(words, self._clauses[inside], self._vectors[inside], self._scales[inside])
 
     @property
     def size(self) -> int:
@@ -246,6 +267,36 @@ class Evidence:
 
     def _words(self, part: Asked) -> Scores:
         return WORDS * self.words.scores(part.words)
+
+
+def evidence_of(texts: Iterable[str], encode: Encode) -> Iterator[DocumentEvidence]:
+    """What each document says. The clauses of many are encoded at once."""
+    read: list[tuple[Counter[str], npt.NDArray[np.int32]]] = []
+    clauses: list[str] = []
+    for text in texts:
+        found = split_clauses(text)
+        spans = np.array([(clause.start, clause.end, clause.denies) for clause in found], np.int32)
+        read.append((Counter(words_of(text, found, decades=True)), spans.reshape(-1, 3)))
+        clauses += [text[clause.start : clause.end] for clause in found]
+        if len(clauses) >= AT_ONCE:
+            yield from _with_vectors(read, clauses, encode)
+            read, clauses = [], []
+    yield from _with_vectors(read, clauses, encode)
+
+
+def _with_vectors(
+    read: Sequence[tuple[Counter[str], npt.NDArray[np.int32]]], clauses: Sequence[str], encode: Encode
+) -> Iterator[DocumentEvidence]:
+    vectors, scales = in_bytes(encode(clauses)) if clauses else (np.empty((0, 1), np.int8), np.empty(0, np.float16))
+    end = 0
+    for words, spans in read:
+        start, end = end, end + len(spans)
+        yield DocumentEvidence(words, spans, vectors[start:end], scales[start:end])
+
+
+def write_header(file: BinaryIO, shape: tuple[int, int]) -> None:
+    """The header of a .npy file of bytes."""
+    np.lib.format.write_array_header_1_0(file, {"descr": "|i1", "fortran_order": False, "shape": shape})
 
 
 def unit_length(vectors: Array) -> Array:

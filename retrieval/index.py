@@ -24,7 +24,7 @@ from boolbert.core.files import read_object, whole_file, write_json
 from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.own import OwnDocument, OwnDocuments
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
-from boolbert.retrieval.evidence import Evidence, unit_length
+from boolbert.retrieval.evidence import DocumentEvidence, Encode, Evidence, unit_length
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
 from boolbert.retrieval.models import is_cosine
 from boolbert.retrieval.records import Record
@@ -192,9 +192,6 @@ def add_evidence(
     folder: Path, corpus: Corpus, model: "SearchModel", document_encoder: str, *, progress: bool = True
 ) -> None:
     """Write what the documents of an index say; what is there of them already stays."""
-    from boolbert.retrieval.batches import encode_inputs
-    from boolbert.retrieval.encode import default_batch_size
-
     known = corpus_fingerprint(corpus), document_encoder
     if (folder / EVIDENCE).is_dir():
         try:
@@ -202,13 +199,19 @@ def add_evidence(
             return
         except RetrievalError:
             shutil.rmtree(folder / EVIDENCE)
-
-    def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        return unit_length(encode_inputs(model.encoder, texts, "document", 4 * default_batch_size(model.encoder)))
-
+    encode = clause_encoder(model)
     Evidence.build(
         folder / EVIDENCE, corpus.texts(), encode, corpus=known[0], model=document_encoder, progress=progress
     )
+
+
+def clause_encoder(model: "SearchModel") -> Encode:
+    """What encodes the clauses of documents."""
+    from boolbert.retrieval.batches import encode_inputs
+    from boolbert.retrieval.encode import default_batch_size
+
+    size = 4 * default_batch_size(model.encoder)
+    return lambda texts: unit_length(encode_inputs(model.encoder, texts, "document", size))
 
 
 def write_index(
@@ -217,6 +220,7 @@ def write_index(
     records: Iterable[dict[str, Any]],
     vectors: npt.NDArray[np.float32],
     manifest: dict[str, Any],
+    evidence: Iterable[DocumentEvidence] | None = None,
 ) -> None:
     """Write documents whose vectors are at hand. `manifest` says which model and document encoder made them."""
     fingerprint = corpus_fingerprint(documents)
@@ -235,6 +239,8 @@ def write_index(
         write_shard(folder / VECTORS, number, vectors[rows.start : rows.stop], shards)
     _write_documents(folder, documents)
     write_records(folder, records)
+    if evidence is not None:
+        Evidence.write(folder / EVIDENCE, evidence, corpus=fingerprint, model=manifest["document_encoder"])
     size = (folder / DOCUMENTS).stat().st_size
     write_json(folder / MANIFEST, {**manifest, "corpus": fingerprint, "documents": len(documents), "bytes": size})
 

@@ -7,13 +7,15 @@ words.txt      every word, in the order of their numbers
 starts.npy     where the documents of each word begin in the two other files
 rows.npy       the documents that hold a word
 weights.npy    what the word adds to the score of each
+counts.npy     how often it stands in each, and
+lengths.npy    how many words each document has: with these, the documents of several folders are scored as one
 """
 
 import re
 from array import array
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +29,8 @@ FULL = (
 )
 FEW = 100  # in fewer documents than these, how many hold a word says little about how rare it is
 DENIED = "-"
+
+Integers = npt.NDArray[np.integer[Any]]
 _WORD = re.compile(r"\w\w+")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _STOP_WORDS = frozenset(
@@ -73,10 +77,18 @@ def singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") else word
 
 
-def rarity(held_by: npt.ArrayLike, documents: int) -> npt.NDArray[np.float64]:
+def rarity(held_by: Any, documents: int) -> npt.NDArray[np.float64]:
     """BM25's weight of a word that this many documents hold."""
     held_by = np.asarray(held_by)
     return np.log1p((max(documents, FEW) - held_by + 0.5) / (held_by + 0.5))
+
+
+def word_weights(counts: Any, relative: Any, held_by: Any, documents: int) -> npt.NDArray[np.float16]:
+    """What words add to the scores of documents that hold them so often.
+
+    relative: the documents' lengths by their mean. held_by: how many of all documents hold the word.
+    """
+    return np.asarray(rarity(held_by, documents) * counts / (counts + K1 * (1 - B + B * relative)), np.float16)
 
 
 class WordIndex:
@@ -90,6 +102,11 @@ class WordIndex:
             np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("starts", "rows", "weights")
         )
         self._documents = documents
+        # An index of before has none.
+        self._counts, self.lengths = (
+            np.load(path, mmap_mode="r") if (path := folder / f"{name}.npy").exists() else np.empty(0, np.int32)
+            for name in ("counts", "lengths")
+        )
 
     def scores(self, words: Iterable[str]) -> Scores:
         """The scores (N,) of all documents: 0 for one with none of the words, 1 for one that is full of them.
@@ -98,11 +115,47 @@ class WordIndex:
         """
         scores, most = np.zeros(self._documents, np.float32), 0.0
         for word in dict.fromkeys(words):
-            number = self._numbers.get(word)
-            inside = slice(0, 0) if number is None else slice(self._starts[number], self._starts[number + 1])
-            scores[self._rows[inside]] += self._weights[inside]
-            most += float(rarity(inside.stop - inside.start, self._documents))
+            rows, weights = self.weights(word)
+            scores[rows] += weights
+            most += float(rarity(len(rows), self.documents))
         return np.minimum(scores / max(FULL * most, 1e-9), 1.0, dtype=np.float32)
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are, without those that were deleted."""
+        return self._documents
+
+    def weights(self, word: str) -> tuple[Integers, npt.NDArray[np.float16]]:
+        """The documents that hold a word, and what it adds to the score of each."""
+        inside = self._inside(word)
+        return self._rows[inside], self._weights[inside]
+
+    def _inside(self, word: str) -> slice:
+        number = self._numbers.get(word)
+        return slice(0) if number is None else slice(self._starts[number], self._starts[number + 1])
+
+    @property
+    def can_join(self) -> bool:
+        """Whether it can be scored as one with others."""
+        return len(self.lengths) == self._documents and len(self._counts) == len(self._rows)
+
+    def holding(self, word: str) -> tuple[Integers, Integers]:
+        """The documents that hold a word, and how often it stands in each."""
+        inside = self._inside(word)
+        return self._rows[inside], self._counts[inside]
+
+    def of_documents(self, rows: Integers) -> list[dict[str, int]]:
+        """The words of some documents, with their counts."""
+        places = np.full(self._documents, -1)
+        places[rows] = np.arange(len(rows))
+        found = places[self._rows]
+        inside = np.flatnonzero(found >= 0)
+        numbers = np.searchsorted(self._starts, inside, side="right") - 1
+        names = list(self._numbers)
+        words: list[dict[str, int]] = [{} for _ in rows]
+        for place, number, count in zip(found[inside], numbers, self._counts[inside].tolist(), strict=True):
+            words[place][names[number]] = count
+        return words
 
 
 class WordCounts:
@@ -113,13 +166,12 @@ class WordCounts:
         self._words, self._rows, self._counts = array("i"), array("i"), array("i")
         self._lengths = array("i")
 
-    def add(self, words: Sequence[str]) -> None:
-        """The words of the next document."""
-        counts = Counter(self._numbers.setdefault(word, len(self._numbers)) for word in words)
-        self._words.extend(counts)
-        self._counts.extend(counts.values())
-        self._rows.extend([len(self._lengths)] * len(counts))
-        self._lengths.append(len(words))
+    def add(self, words: Mapping[str, int]) -> None:
+        """The words of the next document, with their counts."""
+        self._words.extend(self._numbers.setdefault(word, len(self._numbers)) for word in words)
+        self._counts.extend(words.values())
+        self._rows.extend([len(self._lengths)] * len(words))
+        self._lengths.append(sum(words.values()))
 
     def write(self, folder: Path) -> None:
         words, rows, counts, lengths = (
@@ -129,9 +181,11 @@ class WordCounts:
         order = np.argsort(words, kind="stable")
         held_by = np.bincount(words, minlength=len(self._numbers))  # documents
         relative = lengths / max(float(lengths.mean()), 1e-9)
-        weights = rarity(held_by, len(lengths))[words] * counts / (counts + K1 * (1 - B + B * relative[rows]))
+        weights = word_weights(counts, relative[rows], held_by[words], len(lengths))
         starts: npt.NDArray[np.int64] = np.concatenate([[0], np.cumsum(held_by)])
         np.save(folder / "starts.npy", starts)
         np.save(folder / "rows.npy", rows[order])
-        np.save(folder / "weights.npy", weights[order].astype(np.float16))
+        np.save(folder / "weights.npy", weights[order])
+        np.save(folder / "counts.npy", counts[order].astype(np.min_scalar_type(counts.max(initial=0))))
+        np.save(folder / "lengths.npy", lengths)
         (folder / "words.txt").write_text("\n".join(self._numbers), encoding="utf-8")

@@ -1,19 +1,20 @@
 """The documents of an index or a vector store that are best for a query's vectors, or for its words as well."""
 
 import math
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.evidence import Evidence
 from boolbert.retrieval.index import Index
 
 from .query_encoder import QueryVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from boolbert.retrieval.hybrid import WordSearch
     from boolbert.retrieval.stores import FileStore, StoreHit, VectorStore
@@ -34,6 +35,20 @@ class Candidate(NamedTuple):
     text: str
     vector: npt.NDArray[np.float32]
     reasons: tuple[Any, ...] = ()  # `weighing.Reason`s, where the index has evidence
+
+
+class WeighedDocuments(NamedTuple):
+    """Documents that are ranked by what they say: search/weighing.py.
+
+    vectors: of all rows, with `rows(numbers)` for some of them. allowed: the rows that pass a filter; None: all.
+    best: vectors, k -> the rows of the k best of these. candidates: scores, rows -> the documents.
+    """
+
+    evidence: Evidence
+    vectors: Any
+    allowed: npt.NDArray[np.bool_] | None
+    best: "Callable[[QueryVectors, int], Sequence[int]]"
+    candidates: "Callable[[list[float], list[int]], list[Candidate]]"
 
 
 class DocumentSearch:
@@ -70,10 +85,7 @@ class DocumentSearch:
             if words is None
             else self._fused(index, parts, k, exclude_above, words)
         )
-        return [
-            Candidate(score, row, None, document.title, document.text, _vector(index.vectors, row))
-            for score, row, document in zip(*ranked, index.at(ranked[1]), strict=True)
-        ]
+        return _candidates(index, *ranked)
 
     def rank(
         self, index: Index, parts: QueryVectors, k: int, exclude_above: float | None = None
@@ -103,19 +115,38 @@ class DocumentSearch:
         kept = np.isfinite(scores[0])
         return scores[0][kept].tolist(), rows[0][kept].tolist()
 
-    def allowed(self, where: str) -> npt.NDArray[np.bool_]:
-        """Which documents of the index pass a filter."""
-        from boolbert.retrieval.stores.where import fitted_filter
+    @property
+    def has_evidence(self) -> bool:
+        if isinstance(self.index, Index):
+            return self.index.evidence is not None
+        return self.index.about().evidence
 
-        now = self._filterable.snapshot()
-        return now.allowed(fitted_filter(where, now.about.fields))
+    @property
+    def vectors(self) -> tuple[Any, npt.NDArray[np.int64]]:
+        """The documents' vectors, and the rows that count; none where they are not on this machine."""
+        if isinstance(self.index, Index):
+            return self.index.vectors, np.arange(len(self.index))
+        if not self.index.about().evidence:
+            return None, np.empty(0, np.int64)
+        now = self.index.local().snapshot()
+        return now, np.flatnonzero(now.live)
 
-    def rows(self, index: Index, parts: QueryVectors, k: int, where: str | None) -> list[int]:
-        """The rows of the k best documents that pass the filter."""
+    def weighed(self, where: str | None, rank: "Callable[[WeighedDocuments], list[Candidate]]") -> list[Candidate]:
+        """What `rank` makes of the documents that pass the filter, where there is evidence."""
+        index = self.index
+        if not isinstance(index, Index):
+            store = index
+            return store.local().read(lambda now: rank(_weighed_in_store(store, now, where, now.evidence)))
+        assert index.evidence is not None
+        candidates = partial(_candidates, index)
         if where is None:
-            return self.rank(index, parts, k)[1]
-        now = self._filterable.snapshot()
-        return [now.rows[hit.record.id] for _, hit in best_in_store(self._filterable, parts, k, None, where)]
+
+            def best(parts: QueryVectors, k: int) -> "Sequence[int]":
+                return self.rank(index, parts, k)[1]
+
+            return rank(WeighedDocuments(index.evidence, index.vectors, None, best, candidates))
+        filtered = _weighed_in_store(self._filterable, self._filterable.snapshot(), where, index.evidence)
+        return rank(filtered._replace(candidates=candidates))
 
     @cached_property
     def _filterable(self) -> "FileStore":
@@ -167,15 +198,37 @@ class DocumentSearch:
         allowed = now.allowed(fitted_filter(where, now.about.fields))
         depth = min(max(k, DEPTH), len(now))
         found = best_in_store(store, parts, depth, exclude_above, where)
-        close = [now.rows[hit.record.id] for _, hit in found if hit.record.id in now.rows]
+        close = [now.row_of[hit.record.id] for _, hit in found if hit.record.id in now.row_of]
         ranked = self._words_of_store[1].top_k([words], len(now))[0].tolist()
         holding = far_enough([row for row in ranked if row >= 0 and allowed[row]][:depth], now, parts, exclude_above)
-        candidates = []
-        for score, row in zip(*_fused_rows(close, holding, k), strict=True):
-            segment, inside = now.at(row)
-            record = segment.record(inside)
-            candidates.append(Candidate(score, None, record.id, record.title, record.text, _vector(now, row)))
-        return candidates
+        return _candidates_in_store(now, *_fused_rows(close, holding, k))
+
+
+def _candidates(index: Index, scores: list[float], rows: list[int]) -> list[Candidate]:
+    return [
+        Candidate(score, row, None, document.title, document.text, _vector(index.vectors, row))
+        for score, row, document in zip(scores, rows, index.at(rows), strict=True)
+    ]
+
+
+def _candidates_in_store(now: "Snapshot", scores: list[float], rows: list[int]) -> list[Candidate]:
+    candidates = []
+    for score, row in zip(scores, rows, strict=True):
+        record = now.full_record(row)
+        candidates.append(Candidate(score, None, record.id, record.title, record.text, _vector(now, row)))
+    return candidates
+
+
+def _weighed_in_store(store: "VectorStore", now: "Snapshot", where: str | None, evidence: Evidence) -> WeighedDocuments:
+    """The documents of a store that pass the filter. Its own search finds the best of them by vectors."""
+    from boolbert.retrieval.stores.where import fitted_filter
+
+    def best(parts: QueryVectors, k: int) -> list[int]:
+        ids = (hit.record.id for _, hit in best_in_store(store, parts, k, None, where))
+        return [now.row_of[id] for id in ids if id in now.row_of]
+
+    allowed = now.allowed(fitted_filter(where, now.about.fields))
+    return WeighedDocuments(evidence, now, allowed, best, partial(_candidates_in_store, now))
 
 
 def best_in_store(

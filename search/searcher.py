@@ -16,14 +16,14 @@ import numpy.typing as npt
 from boolbert.boolean import OPERATORS, find_cues, from_multi_hot, multi_hot, read_lacking, read_search_box
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import spread_rows
-from boolbert.retrieval.evidence import ConditionVectors, Evidence
+from boolbert.retrieval.evidence import ConditionVectors
 from boolbert.retrieval.index import STORE, Index, default_index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.ranking import check_k
 
 from .cached_model import CachedModel, cached_model
 from .country_facts import named_rows
-from .document_search import Candidate, DocumentSearch
+from .document_search import Candidate, DocumentSearch, WeighedDocuments
 from .query_encoder import QueryEncoder, QueryVectors
 from .query_reader import SEARCH_BOX, QueryTexts, check_query, read
 from .reading import QueryReading, Span, Word, with_cues, with_roles, words_in, words_of
@@ -192,9 +192,8 @@ class BoolSearcher:
         self._check_limits(not_weight, exclude_above)
         reading, vectors = self._read(query, operators, excluded, not_weight)
         parts = self._scaled_parts(vectors)
-        known = self._evidence if evidence and operators != [] else None
-        if known is not None:
-            found = self._weighed(known, reading, parts, k, not_weight, exclude_above, where)
+        if evidence and operators != [] and self.has_evidence:
+            found = self._weighed(reading, parts, k, not_weight, exclude_above, where)
         else:
             found = self._documents.find(parts, k, exclude_above, where, reading.wanted_words if hybrid else None)
         violating = self.violating(reading)
@@ -288,9 +287,8 @@ class BoolSearcher:
         def embed(task: str) -> Callable[[Sequence[str]], npt.NDArray[np.float32]]:
             return lambda texts: encode_inputs(self.model.encoder, texts, task, QUERY_BATCH)
 
-        index, sample = self.index, None
-        if isinstance(index, Index) and len(index) > 1:
-            sample = index.vectors.rows(spread_rows(len(index))).astype(np.float32)
+        vectors, rows = self._documents.vectors
+        sample = vectors.rows(rows[spread_rows(len(rows))]).astype(np.float32) if len(rows) > 1 else None
         return ObeyingEncoder(embed("query"), embed("document"), is_cosine=self._is_cosine, sample=sample)
 
     def _not_scope(
@@ -350,12 +348,7 @@ class BoolSearcher:
     @property
     def has_evidence(self) -> bool:
         """Whether it can tell what documents say, clause by clause."""
-        return self._evidence is not None
-
-    @property
-    def _evidence(self) -> Evidence | None:
-        """What the index's documents say, where it is known."""
-        return self.index.evidence if isinstance(self.index, Index) else None
+        return self._documents.has_evidence
 
     def _encode_parts(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """The vectors of a query's parts, of length 1: those of a plain encoder."""
@@ -370,7 +363,6 @@ class BoolSearcher:
 
     def _weighed(
         self,
-        evidence: Evidence,
         reading: QueryReading,
         parts: QueryVectors,
         k: int,
@@ -379,33 +371,17 @@ class BoolSearcher:
         where: str | None,
     ) -> list[Candidate]:
         """The k best documents by what they say, each with its reasons."""
-        assert isinstance(self.index, Index)
-        index, allowed = self.index, None
-        if where is not None:
-            allowed = self._documents.allowed(where)
-
-        def best(vectors: QueryVectors, depth: int) -> list[int]:
-            return self._documents.rows(index, vectors, depth, where)
-
         question = ConditionVectors.of(conditions_of(reading, self.model.trained), self._encode_parts)
         strength = 1.0 if not_weight is None else not_weight / question.weights.penalty
-        ranked = weigh(
-            index,
-            evidence,
-            question,
-            parts,
-            best,
-            k,
-            allowed=allowed,
-            exclude_above=exclude_above,
-            strength=strength,
-        )
-        found = []
-        for score, row, document in zip(*ranked, index.at(ranked[1]), strict=True):
-            vector = index.vectors[row : row + 1][0].astype(np.float32)
-            why = reasons(evidence, question, row, document.text)
-            found.append(Candidate(score, row, None, document.title, document.text, vector, why))
-        return found
+
+        def rank(documents: WeighedDocuments) -> list[Candidate]:
+            ranked = weigh(documents, question, parts, k, exclude_above=exclude_above, strength=strength)
+            return [
+                found._replace(reasons=reasons(documents.evidence, question, row, found.text))
+                for row, found in zip(ranked[1], documents.candidates(*ranked), strict=True)
+            ]
+
+        return self._documents.weighed(where, rank)
 
     def _scaled_parts(self, parts: QueryVectors) -> QueryVectors:
         """The query's vectors, what it wants and what it excludes, all of one length."""

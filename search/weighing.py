@@ -1,6 +1,5 @@
 """Rank an index's documents by what they say: candidates, their scores, and the clauses that decide."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,9 +7,8 @@ import numpy.typing as npt
 
 from boolbert.boolean.conditions import Conditions, read_conditions
 from boolbert.retrieval.evidence import NEAR, Asked, ConditionVectors, Evidence
-from boolbert.retrieval.index import Index
 
-from .document_search import far_enough
+from .document_search import WeighedDocuments, far_enough
 from .query_encoder import QueryVectors
 from .reading import QueryReading
 
@@ -19,8 +17,6 @@ DEPTH = 1000  # documents that the whole query finds otherwise by its vector, an
 PART_DEPTH = 300  # documents that each part finds by its vector
 
 Rows = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-Best = Callable[[QueryVectors, int], Sequence[int]]  # vectors, k -> the rows of the k best documents
 
 
 @dataclass(frozen=True)
@@ -48,46 +44,34 @@ def conditions_of(reading: QueryReading, reads: bool) -> Conditions:
 
 
 def weigh(
-    index: Index,
-    evidence: Evidence,
+    documents: WeighedDocuments,
     question: ConditionVectors,
     parts: QueryVectors,
-    best: Best,
     k: int,
     *,
-    allowed: Mask | None = None,
     exclude_above: float | None = None,
     strength: float = 1.0,
 ) -> tuple[list[float], list[int]]:
-    """The scores and rows of the k best documents.
-
-    best: what vectors find, of the documents that pass the filter. allowed: which ones these are. strength: of NOT.
-    """
-    rows = _candidates(index, evidence, question, parts, best, allowed)
+    """The scores and rows of the k best documents. strength: of NOT."""
+    rows = _candidates(documents, question, parts)
     if exclude_above is not None:
-        rows = np.array(far_enough(rows.tolist(), index.vectors, parts, exclude_above), np.int64)
+        rows = np.array(far_enough(rows.tolist(), documents.vectors, parts, exclude_above), np.int64)
     if not len(rows):
         return [], []
-    vectors = index.vectors.rows(rows).astype(np.float32)
+    vectors = documents.vectors.rows(rows).astype(np.float32)
     whole = parts.scores(vectors)
-    scores = evidence.score(question, rows, whole, strength=strength)
+    scores = documents.evidence.score(question, rows, whole, strength=strength)
     order = np.lexsort((rows, -scores))[:k]
     return scores[order].tolist(), rows[order].tolist()
 
 
-def _candidates(
-    index: Index,
-    evidence: Evidence,
-    question: ConditionVectors,
-    parts: QueryVectors,
-    best: Best,
-    allowed: Mask | None,
-) -> Rows:
+def _candidates(documents: WeighedDocuments, question: ConditionVectors, parts: QueryVectors) -> Rows:
     """The documents that are worth a look, in the order of their rows: all, or what the query or a part of it finds."""
-    count = len(index) if allowed is None else int(allowed.sum())
+    allowed, best = documents.allowed, documents.best
+    count = len(documents.vectors) if allowed is None else int(allowed.sum())
     if count <= ALL:
-        return np.arange(len(index)) if allowed is None else np.flatnonzero(allowed)
-    words = evidence.word_score(question)
+        return np.arange(count) if allowed is None else np.flatnonzero(allowed)
+    words = documents.evidence.word_score(question)
     if allowed is not None:
         words = np.where(allowed, words, -np.inf)
     depth = min(DEPTH, count)

@@ -49,7 +49,7 @@ def content(store):
 def test_the_same_ten_results_as_from_an_index(tmp_path, place, opened, model, films):
     """With NOT, with OR (several vectors), with both, with filters, and with a hard line."""
     store = opened(place)
-    index_documents(films, store, model, batch=25, progress=False)
+    index_documents(films, store, model, batch=25, progress=False, evidence=False)
     built = build_index(films, tmp_path / "index", model, progress=False, evidence=False)
     direct, stored = BoolSearcher(model, built), BoolSearcher(model, store)
     for (query, operators), where, line in itertools.product(QUERIES, FILTERS, (None, 0.1)):

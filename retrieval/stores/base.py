@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.evidence import DocumentEvidence
 from boolbert.retrieval.fingerprints import model_fingerprint
 from boolbert.retrieval.ranking import check_k
 from boolbert.retrieval.records import Record
@@ -23,6 +24,8 @@ from .where import Filter, fitted_filter
 
 if TYPE_CHECKING:
     from boolbert.retrieval.models import SearchModel
+
+    from .file_store import FileStore
 
 WAIT = 10.0  # seconds that a writer waits for another one
 Array = npt.NDArray[np.float32]
@@ -38,16 +41,17 @@ class About:
     fields: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
     complete: bool = True  # False while documents are being added, and after that was cut off
+    evidence: bool = False  # whether it knows what its documents say, clause by clause: retrieval/evidence.py
 
     @classmethod
-    def of(cls, model: "SearchModel", fields: Mapping[str, str], source: str) -> "About":
+    def of(cls, model: "SearchModel", fields: Mapping[str, str], source: str, *, evidence: bool = False) -> "About":
         size = model.encoder.get_embedding_dimension()
         if size is None:
             raise RetrievalError(f"{model.name}: the model does not tell the size of its vectors")
         name = model.name
         if name is not None and Path(name).is_dir():
             name = str(Path(name).resolve())
-        return cls(model_fingerprint(model.encoder, "document"), size, name, dict(fields), source)
+        return cls(model_fingerprint(model.encoder, "document"), size, name, dict(fields), source, evidence=evidence)
 
 
 class StoreHit(NamedTuple):
@@ -78,8 +82,10 @@ class VectorStore(ABC):
         """Write down what has changed: new fields, or that it is complete."""
 
     @abstractmethod
-    def add(self, records: Sequence[Record], vectors: Array) -> None:
-        """Add documents. One whose id is there already takes its place."""
+    def _add(
+        self, records: Sequence[Record], vectors: Array, evidence: Sequence[DocumentEvidence] | None = None
+    ) -> None:
+        """Add documents, no two of one id."""
 
     @abstractmethod
     def delete(self, ids: Collection[str]) -> int:
@@ -103,6 +109,10 @@ class VectorStore(ABC):
     @abstractmethod
     def _unlock(self) -> None: ...
 
+    @abstractmethod
+    def local(self) -> "FileStore":
+        """The documents, their vectors and their evidence on this machine, as they are now."""
+
     def close(self) -> None:  # noqa: B027
         """Let go of files and connections."""
 
@@ -118,7 +128,32 @@ class VectorStore(ABC):
                 raise RetrievalError(
                     f"{self.name}: field {name!r} holds {old.fields[name]}s there, and {kind}s here; rename the column"
                 )
+        if old.evidence and not about.evidence:
+            raise RetrievalError(
+                f"{self.name}: has evidence, and the new documents have none; leave --no-evidence out, or index them "
+                "into a new store"
+            )
         self.note(replace(old, fields={**old.fields, **about.fields}, complete=False))
+
+    def add(
+        self, records: Sequence[Record], vectors: Array, evidence: Sequence[DocumentEvidence] | None = None
+    ) -> None:
+        """Add documents. One whose id is there already takes its place. evidence: what each says, where a store has it.
+
+        Killed at any moment, each document is there with its vector and its evidence, or not there.
+        """
+        about = self.about()
+        if len(records) != len(vectors):
+            raise RetrievalError(f"there are {len(records):,} documents and {len(vectors):,} vectors")
+        if vectors.ndim != 2 or vectors.shape[1] != about.size:
+            raise RetrievalError(f"{self.name}: vectors must be of size {about.size}, got {vectors.shape}")
+        if about.evidence != (evidence is not None) or (evidence is not None and len(evidence) != len(records)):
+            needs = "the evidence of each document" if about.evidence else "no evidence, since it was made without"
+            raise RetrievalError(f"{self.name}: needs {needs}")
+        rows = sorted({record.id: row for row, record in enumerate(records)}.values())  # of an id the last one counts
+        if rows:
+            own = None if evidence is None else [evidence[row] for row in rows]
+            self._add([records[row] for row in rows], vectors[rows].astype(np.float32, copy=False), own)
 
     @property
     def model(self) -> str | None:

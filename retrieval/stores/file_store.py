@@ -25,6 +25,8 @@ from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import read_object, write_json
 from boolbert.data import Document
 from boolbert.data.own.columns import TEXT, Value
+from boolbert.retrieval.evidence import FOLDER as EVIDENCE
+from boolbert.retrieval.evidence import DocumentEvidence, Evidence
 from boolbert.retrieval.index import MANIFEST as INDEX_MANIFEST
 from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, write_index
 from boolbert.retrieval.index import STORE as MANIFEST
@@ -33,11 +35,13 @@ from boolbert.retrieval.records import Record, id_of
 from boolbert.retrieval.shards import SHARD_SIZE
 
 from .base import About, Array, StoreHit, VectorStore
+from .joined_evidence import JoinedEvidence
 from .where import Filter, Mask, NumberColumn, TextColumn, fitted_filter, matching
 
 LOCK = ".lock"
 _TRIES = 50  # to read what a writer replaces meanwhile
 T = TypeVar("T")
+Part = tuple[Sequence[Record], Array, Sequence[DocumentEvidence] | None]
 
 
 class Segment:
@@ -70,6 +74,22 @@ class Segment:
         fields = {name: _value(value) for name, value in known["fields"].items()}
         return Record(known["id"], content.title, content.text, fields, known["document"], known["digest"])
 
+    @property
+    def evidence(self) -> Evidence:
+        """What its documents say; a RetrievalError where that is missing or damaged."""
+        try:
+            evidence, problem = self.index.evidence, f"{self.index.folder / EVIDENCE}: is missing or not whole"
+        except RetrievalError as error:
+            evidence, problem = None, str(error).partition(";")[0]
+        if evidence is None or not evidence.words.can_join:
+            raise RetrievalError(f"{problem}; delete the store and index again, or search with --no-evidence")
+        return evidence
+
+    def part(self, rows: npt.NDArray[np.int64], has_evidence: bool) -> Part:
+        """Some of its documents, their vectors, and what they say."""
+        evidence = list(self.evidence.documents(rows)) if has_evidence else None
+        return [self.record(int(row)) for row in rows], self.index.vectors.rows(rows).astype(np.float32), evidence
+
 
 class Snapshot:
     """The store as it was at one moment. Rows count through all of its segments."""
@@ -98,6 +118,20 @@ class Snapshot:
             pieces.append(self.segments[number].index.vectors[max(start - offset, 0) : end - offset])
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
+    def rows(self, rows: npt.NDArray[np.int64]) -> Array:
+        """The vectors of some rows, copied."""
+        found = np.empty((len(rows), self.shape[1]), np.float32)
+        numbers = np.searchsorted(self.starts, rows, side="right") - 1
+        for number in np.unique(numbers):
+            is_there = numbers == number
+            found[is_there] = self.segments[number].index.vectors.rows(rows[is_there] - self.starts[number])
+        return found
+
+    @cached_property
+    def evidence(self) -> JoinedEvidence:
+        """What its documents say."""
+        return JoinedEvidence([segment.evidence for segment in self.segments], self.live)
+
     @cached_property
     def live(self) -> Mask:
         """The rows that were not deleted."""
@@ -107,7 +141,7 @@ class Snapshot:
         return mask
 
     @cached_property
-    def rows(self) -> dict[str, int]:
+    def row_of(self) -> dict[str, int]:
         """The row of each id."""
         return {record["id"]: row for row, record in self._live_records()}
 
@@ -124,7 +158,7 @@ class Snapshot:
         """The ids of the records of these documents, and of those that are named themselves."""
         for name in documents:
             yield from self.passages.get(name, [])
-            if name in self.rows:
+            if name in self.row_of:
                 yield name
 
     def at(self, row: int) -> tuple[Segment, int]:
@@ -167,7 +201,7 @@ class FileStore(VectorStore):
         return (self.folder / MANIFEST).exists() or (self.folder / INDEX_MANIFEST).exists()
 
     def about(self) -> About:
-        return self._read(lambda now: now.about)
+        return self.read(lambda now: now.about)
 
     def _create(self, about: About) -> None:
         if self.folder.exists() and any(path.name != LOCK for path in self.folder.iterdir()):
@@ -181,44 +215,39 @@ class FileStore(VectorStore):
             self._write(about, now.segments, now.deleted, now.next)
 
     def count(self, where: str | Filter | None = None) -> int:
-        return self._read(lambda now: int(now.allowed(fitted_filter(where, now.about.fields)).sum()))
+        return self.read(lambda now: int(now.allowed(fitted_filter(where, now.about.fields)).sum()))
 
     def digests(self, documents: Collection[str]) -> dict[str, str]:
-        return self._read(lambda now: {id: now.record(now.rows[id])["digest"] for id in now.ids_of(documents)})
+        return self.read(lambda now: {id: now.record(now.row_of[id])["digest"] for id in now.ids_of(documents)})
 
-    def add(self, records: Sequence[Record], vectors: Array) -> None:
-        if len(records) != len(vectors):
-            raise RetrievalError(f"there are {len(records):,} documents and {len(vectors):,} vectors")
-        if not records:
-            return
+    def _add(
+        self, records: Sequence[Record], vectors: Array, evidence: Sequence[DocumentEvidence] | None = None
+    ) -> None:
         with self.writing():
             now = self.snapshot()
-            if vectors.ndim != 2 or vectors.shape[1] != now.about.size:
-                raise RetrievalError(f"{self.name}: vectors must be of size {now.about.size}, got {vectors.shape}")
-            last = {record.id: row for row, record in enumerate(records)}  # an id that comes twice: the last one counts
-            gone = _with(now, [now.rows[id] for id in last if id in now.rows])
-            rows = sorted(last.values())
-            kept, joined = _small_tail(now.segments, gone, len(rows))
+            gone = _with(now, [now.row_of[record.id] for record in records if record.id in now.row_of])
+            kept, joined = _small_tail(now.segments, gone, len(records))
             parts = [
-                *(_live_part(segment, gone) for segment in joined),
-                ([records[row] for row in rows], vectors[rows]),
+                *(segment.part(_live_rows(segment, gone), evidence is not None) for segment in joined),
+                (records, vectors, evidence),
             ]
             name = f"{now.next:05d}"
             shutil.rmtree(self.folder / name, ignore_errors=True)  # of a writer that was killed
-            all_records = [record for part, _ in parts for record in part]
+            all_records = [record for part, _, _ in parts for record in part]
             write_index(
                 self.folder / name,
                 [Document(record.title, record.text) for record in all_records],
                 (record.beside_text() for record in all_records),
-                np.concatenate([part for _, part in parts]).astype(np.float32, copy=False),
+                np.concatenate([part for _, part, _ in parts]),
                 {"document_encoder": now.about.encoder, "model": now.about.model, "source": now.about.source},
+                None if evidence is None else (document for _, _, part in parts for document in part or ()),
             )
             self._write(now.about, [*kept, Segment(self.folder, name)], gone, now.next + 1)
 
     def delete(self, ids: Collection[str]) -> int:
         with self.writing():
             now = self.snapshot()
-            rows = {now.rows[id] for id in now.ids_of(ids)}
+            rows = {now.row_of[id] for id in now.ids_of(ids)}
             if rows:
                 gone = _with(now, rows)
                 kept = [segment for segment in now.segments if len(gone.get(segment.name, [])) < len(segment)]
@@ -226,7 +255,10 @@ class FileStore(VectorStore):
             return len(rows)
 
     def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
-        return self._read(lambda now: self._search(now, vectors, k, where))
+        return self.read(lambda now: self._search(now, vectors, k, where))
+
+    def local(self) -> "FileStore":
+        return self
 
     def _search(self, now: Snapshot, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
         if not len(now):
@@ -259,7 +291,7 @@ class FileStore(VectorStore):
                 found.append(StoreHit(score, segment.record(inside), vector))
         return found
 
-    def _read(self, read: Callable[[Snapshot], T]) -> T:
+    def read(self, read: Callable[[Snapshot], T]) -> T:
         """What a function reads; once more where a writer has joined segments meanwhile, so that files are gone."""
         for attempt in range(_TRIES):
             stamp = self._stamp()
@@ -301,6 +333,7 @@ class FileStore(VectorStore):
                 model=segment.index.model,
                 fields=manifest.get("fields", {}),
                 source=str(manifest.get("source", "")),
+                evidence=(self.folder / EVIDENCE / "words" / "lengths.npy").exists(),
             )
             return Snapshot(about, [segment], {})
         try:
@@ -383,6 +416,5 @@ def _small_tail(
     return [segment for segment in kept if len(deleted.get(segment.name, [])) < len(segment)], joined
 
 
-def _live_part(segment: Segment, deleted: dict[str, list[int]]) -> tuple[list[Record], Array]:
-    rows = sorted(set(range(len(segment))) - set(deleted.get(segment.name, [])))
-    return [segment.record(row) for row in rows], np.asarray(segment.index.vectors[:], np.float32)[rows]
+def _live_rows(segment: Segment, deleted: dict[str, list[int]]) -> npt.NDArray[np.int64]:
+    return np.setdiff1d(np.arange(len(segment)), deleted.get(segment.name, []))

@@ -2,15 +2,24 @@
 
 A record has a vector, its document and its fields as JSON. Fields of numbers also have a column of their own, which
 filters much faster. What the vectors are, and of which encoder, stands in the collection's properties.
+
+What a document says (retrieval/evidence.py) is a column of the same collection, so that both are written at once. To
+rank by it, all documents have to be at hand: each machine that searches keeps a copy, a `FileStore` in the user's
+cache, and before a search it fetches what has changed.
 """
 
+import base64
+import hashlib
 import json
 import logging
 import re
+import shutil
+import threading
 import time
+import uuid
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +27,26 @@ import numpy as np
 
 from boolbert.core.environment import log_level
 from boolbert.core.errors import BoolBertError, RetrievalError, optional
+from boolbert.core.files import cache_root
 from boolbert.data.own.columns import TEXT
+from boolbert.retrieval.evidence import DocumentEvidence
 from boolbert.retrieval.records import LONGEST_ID, Record, is_id
 
 from .base import WAIT, About, Array, StoreHit, VectorStore
+from .file_store import FileStore
 from .where import Filter, fitted_filter, milvus_expression
 
 PROPERTY, COLUMNS, COUNT = "boolbert.about", "boolbert.columns", "boolbert.documents"
+CHANGE = "boolbert.change"  # another text after each change
 COLLECTION = "documents"
 LONGEST_TEXT = 65_535  # bytes, Milvus's limit; what an encoder reads is far shorter
 MOST_COLUMNS = 48  # of 64 that Milvus allows
 MOST_FOUND = 16_384  # Milvus's limit, of a search and of a query
 _ROWS = 1000  # of one call: what is sent must stay below 64 MB
+_EVIDENCE_ROWS = 100  # the same, with the documents' evidence
+_COPY_WAIT = 600.0  # seconds, for another process that fetches the same documents
+_COPIED_ROWS = 8192  # that are added to the copy at once
+_PIECE = 60_000  # letters of a text in an array; Milvus's limit is 65,535
 _FIELDS = ["id", "document", "digest", "title", "text", "fields", "vector"]
 _LOGGERS = ("pymilvus", "milvus_lite", "grpc._server")  # they print a traceback for an error that is one line here
 _NAME = re.compile(r"[A-Za-z_]\w{0,254}", re.ASCII)
@@ -61,6 +78,8 @@ class MilvusStore(VectorStore):
         self._uri = uri
         self._index = index or {"index_type": "FLAT" if self.is_local else "AUTOINDEX"}
         self._about: About | None = None
+        self._copied: tuple[str, FileStore] | None = None  # at which change, and the copy
+        self._copying = threading.Lock()
         self._columns: dict[str, str] = {}  # of the fields of numbers that were known when the collection was made
         if self.is_local and not Path(uri).absolute().parent.is_dir():
             raise RetrievalError(f"{uri}: its folder does not exist; make it first")
@@ -139,6 +158,9 @@ class MilvusStore(VectorStore):
         columns = {name: f"number_{place}" for place, name in enumerate(numbers)}
         for column in columns.values():
             schema.add_field(column, kind.DOUBLE, nullable=True)
+        if about.evidence:
+            texts = {"element_type": kind.VARCHAR, "max_capacity": 4096, "max_length": LONGEST_TEXT}
+            schema.add_field("evidence", kind.ARRAY, **texts)
         schema.add_field("vector", kind.FLOAT_VECTOR, dim=about.size)
         index = self._client.prepare_index_params()
         index.add_index("vector", metric_type="IP", **self._index)
@@ -155,18 +177,20 @@ class MilvusStore(VectorStore):
         with self._one_line_errors():
             if about.complete:  # what was added last is searched much faster once it is written out
                 self._client.flush(self.collection)
-            properties = {PROPERTY: json.dumps(asdict(about)), COUNT: str(self.count())}
-            self._client.alter_collection_properties(self.collection, properties)
+            self._set(**{PROPERTY: json.dumps(asdict(about)), COUNT: str(self.count())})
         self._about = None
 
-    def add(self, records: Sequence[Record], vectors: Array) -> None:
-        if len(records) != len(vectors):
-            raise RetrievalError(f"there are {len(records):,} documents and {len(vectors):,} vectors")
+    def _set(self, **properties: str) -> None:
+        with self._one_line_errors():
+            self._client.alter_collection_properties(self.collection, {**properties, CHANGE: uuid.uuid4().hex})
+
+    def _add(
+        self, records: Sequence[Record], vectors: Array, evidence: Sequence[DocumentEvidence] | None = None
+    ) -> None:
         if not np.isfinite(vectors).all():
             raise RetrievalError(f"{self.name}: a document's vector holds NaN or infinity: the model is broken")
-        self.about()
-        last = sorted({record.id: row for row, record in enumerate(records)}.values())
-        for start in range(0, len(last), _ROWS):
+        at_once = _ROWS if evidence is None else _EVIDENCE_ROWS
+        for start in range(0, len(records), at_once):
             rows = [
                 {
                     **{name: getattr(records[row], name) for name in ("id", "document", "digest")},
@@ -174,21 +198,23 @@ class MilvusStore(VectorStore):
                     "text": _cut(records[row].text),
                     "fields": {name: _json(value) for name, value in records[row].fields.items()},
                     **{column: records[row].fields.get(name) for name, column in self._columns.items()},
-                    "vector": vectors[row].astype(np.float32),
+                    **({} if evidence is None else {"evidence": _in_texts(evidence[row])}),
+                    "vector": vectors[row],
                 }
-                for row in last[start : start + _ROWS]
+                for row in range(start, min(start + at_once, len(records)))
             ]
             with self._one_line_errors():
                 self._client.upsert(self.collection, rows)
+        self._set()
 
     def delete(self, ids: Collection[str]) -> int:
         found = list(self.digests(ids))
         if found:  # before they are gone: who dies in between leaves more than are counted, not less
-            with self._one_line_errors():
-                self._client.alter_collection_properties(self.collection, {COUNT: str(self.count() - len(found))})
+            self._set(**{COUNT: str(self.count() - len(found))})
         for start in range(0, len(found), _ROWS):
             with self._one_line_errors():  # a filter, since pymilvus does not escape the quotes of `ids`
                 self._client.delete(self.collection, filter=f"id in {_listed(found[start : start + _ROWS])}")
+        self._set()
         return len(found)
 
     def digests(self, documents: Collection[str]) -> dict[str, str]:
@@ -237,6 +263,58 @@ class MilvusStore(VectorStore):
             )
         return [[_store_hit(hit) for hit in hits] for hits in found]
 
+    def local(self) -> FileStore:
+        with self._copying:
+            with self._one_line_errors():
+                properties = self._client.describe_collection(self.collection).get("properties") or {}
+            change = str(properties.get(CHANGE))
+            if self._copied is None or self._copied[0] != change:
+                self._about = None  # it may have new fields
+                about = replace(self.about(), complete=True)
+                place = Path(self._uri).resolve() if self.is_local else self._uri
+                known = json.dumps([str(place), self.collection, about.encoder])
+                folder = cache_root() / "stores" / hashlib.sha256(known.encode()).hexdigest()[:16]
+                self._copied = (change, self._fetched(_whole_or_new(folder), about))
+            return self._copied[1]
+
+    def _fetched(self, copy: FileStore, about: About) -> FileStore:
+        """The copy, with what has changed since it was last looked at."""
+        with copy.writing(_COPY_WAIT):
+            if copy.exists():
+                copy.note(about)
+            else:
+                copy.create(about)
+            digests = self._all_digests()
+            copy.delete([id for id in copy.snapshot().row_of if id not in digests])
+            known = copy.digests(digests)
+            missing = [id for id, digest in digests.items() if known.get(id) != digest]
+            for start in range(0, len(missing), _COPIED_ROWS):
+                rows = list(self._rows(missing[start : start + _COPIED_ROWS]))
+                vectors = np.array([row["vector"] for row in rows], np.float32).reshape(len(rows), about.size)
+                copy.add([_record(row) for row in rows], vectors, [_from_texts(row["evidence"]) for row in rows])
+        return copy
+
+    def _all_digests(self) -> dict[str, str]:
+        """The digests of all records, by their ids."""
+        found: dict[str, str] = {}
+        with self._one_line_errors():
+            pages = self._client.query_iterator(
+                self.collection, batch_size=MOST_FOUND, filter="", output_fields=["id", "digest"]
+            )
+            while rows := pages.next():
+                found |= {row["id"]: row["digest"] for row in rows}
+            pages.close()
+        return found
+
+    def _rows(self, ids: Sequence[str]) -> Iterator[Any]:
+        """The records of these ids, with their evidence."""
+        for start in range(0, len(ids), _EVIDENCE_ROWS):
+            listed = _listed(ids[start : start + _EVIDENCE_ROWS])
+            with self._one_line_errors():
+                fields = [*_FIELDS, "evidence"]
+                rows = self._client.query(self.collection, filter=f"id in {listed}", output_fields=fields)
+            yield from rows
+
     def _lock(self, wait: float) -> None:
         """A file belongs to the process that has opened it. A server takes writers one after another by itself."""
 
@@ -263,9 +341,47 @@ class MilvusStore(VectorStore):
 
 def _store_hit(hit: Any) -> StoreHit:
     row = hit["entity"]
+    return StoreHit(float(hit["distance"]), _record({**row, "id": hit["id"]}), np.asarray(row["vector"], np.float32))
+
+
+def _record(row: Any) -> Record:
     fields = {name: tuple(value) if isinstance(value, list) else float(value) for name, value in row["fields"].items()}
-    record = Record(hit["id"], row["title"], row["text"], fields, row["document"], row["digest"])
-    return StoreHit(float(hit["distance"]), record, np.asarray(row["vector"], np.float32))
+    return Record(row["id"], row["title"], row["text"], fields, row["document"], row["digest"])
+
+
+def _whole_or_new(folder: Path) -> FileStore:
+    """The copy in a folder; one that is damaged is deleted, since all of it is in Milvus."""
+    copy = FileStore(folder)
+    try:
+        if copy.exists():
+            _ = copy.snapshot().evidence, copy.snapshot().row_of
+    except RetrievalError:
+        shutil.rmtree(folder, ignore_errors=True)
+        return FileStore(folder)
+    return copy
+
+
+def _in_texts(evidence: DocumentEvidence) -> list[str]:
+    """What a document says, as an array of texts: one line of JSON, then the bytes of its arrays."""
+    line = json.dumps({"words": dict(evidence.words), "shape": evidence.vectors.shape}).encode()
+    arrays = (evidence.clauses.tobytes(), evidence.scales.tobytes(), evidence.vectors.tobytes())
+    text = base64.b64encode(b"".join([line, b"\n", *arrays])).decode()
+    return [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
+
+
+def _from_texts(texts: Sequence[str]) -> DocumentEvidence:
+    """
+    >>> made = DocumentEvidence({"nut": 2}, np.ones((2, 3), np.int32), np.ones((2, 4), np.int8), np.ones(2, np.float16))
+    >>> [np.array_equal(*pair) for pair in zip(made, _from_texts(_in_texts(made)))]
+    [True, True, True, True]
+    """
+    line, _, content = base64.b64decode("".join(texts)).partition(b"\n")
+    known = json.loads(line)
+    count, size = known["shape"]
+    clauses = np.frombuffer(content, np.int32, 3 * count).reshape(-1, 3)
+    scales = np.frombuffer(content, np.float16, count, clauses.nbytes)
+    vectors = np.frombuffer(content, np.int8, count * size, clauses.nbytes + scales.nbytes)
+    return DocumentEvidence(known["words"], clauses, vectors.reshape(count, size), scales)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -15,6 +15,9 @@ from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocument, OwnDocuments
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.encode import default_batch_size
+from boolbert.retrieval.evidence import evidence_of
+from boolbert.retrieval.index import clause_encoder
+from boolbert.retrieval.models import is_cosine
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.shards import SHARD_SIZE
 
@@ -33,6 +36,8 @@ class Written:
     encoded: int = 0
     deleted: int = 0  # passages that their document no longer has
     repeated: int = 0  # ids that came before in the same source; the last one counts
+    clauses: int = 0  # of the documents that were encoded, where the store has evidence
+    evidence_bytes: int = 0
 
 
 def index_documents(
@@ -42,13 +47,20 @@ def index_documents(
     *,
     batch: int = SHARD_SIZE,
     progress: bool = True,
+    evidence: bool = True,
 ) -> Written:
-    """Add documents to a store, or go on where an earlier call was cut off. Documents of the same id are replaced."""
+    """Add documents to a store, or go on where an earlier call was cut off. Documents of the same id are replaced.
+
+    evidence: of a new store, whether it keeps what documents say, clause by clause, where the model compares vectors by
+    their cosine. One that is there keeps it if it was made with it.
+    """
     written = Written()
     seen: set[str] = set()
     size = default_batch_size(model.encoder)
     with store.writing():
-        store.create(About.of(model, documents.columns, documents.name))
+        evidence = evidence and is_cosine(model.encoder)
+        store.create(About.of(model, documents.columns, documents.name, evidence=evidence))
+        encode = clause_encoder(model) if store.about().evidence else None
         is_new = store.count() == 0
         with tqdm(desc="index", unit="doc", unit_scale=True, disable=None if progress else True) as bar:
             for part in _batches(documents, batch):
@@ -64,7 +76,11 @@ def index_documents(
                 new = [record for record in records.values() if stored.get(record.id) != record.digest]
                 if new:
                     texts = [record.text for record in new]
-                    store.add(new, encode_inputs(model.encoder, texts, "document", size))
+                    vectors = encode_inputs(model.encoder, texts, "document", size)
+                    said = None if encode is None else list(evidence_of(texts, encode))
+                    store.add(new, vectors, said)
+                    written.clauses += sum(len(one.clauses) for one in said or ())
+                    written.evidence_bytes += sum(one.size for one in said or ())
                 written.deleted += store.delete(stale) if stale else 0
                 written.encoded += len(new)
                 bar.update(len(part))
@@ -72,8 +88,10 @@ def index_documents(
     return written
 
 
-def copy_documents(source: FileStore, store: VectorStore, *, batch: int = SHARD_SIZE, progress: bool = True) -> Written:
-    """Add what a folder holds to another store. The vectors are taken as they are: nothing is encoded.
+def copy_documents(
+    source: FileStore, store: VectorStore, *, batch: int = SHARD_SIZE, progress: bool = True, evidence: bool = True
+) -> Written:
+    """Add what a folder holds to another store. Vectors and evidence are taken as they are: nothing is encoded.
 
     So documents are encoded once, on as many GPUs as there are, and served by any engine.
     """
@@ -81,7 +99,8 @@ def copy_documents(source: FileStore, store: VectorStore, *, batch: int = SHARD_
     now = source.snapshot()
     rows = np.flatnonzero(now.live)
     with store.writing():
-        store.create(now.about)
+        store.create(replace(now.about, evidence=now.about.evidence and evidence))
+        has_evidence = store.about().evidence
         is_new = store.count() == 0
         with tqdm(total=len(rows), desc="copy", unit="doc", unit_scale=True, disable=None if progress else True) as bar:
             for start in range(0, len(rows), batch):
@@ -90,8 +109,8 @@ def copy_documents(source: FileStore, store: VectorStore, *, batch: int = SHARD_
                 stored = {} if is_new else store.digests({record.document for record in records})
                 new = [place for place, record in enumerate(records) if stored.get(record.id) != record.digest]
                 if new:
-                    vectors = np.asarray(now[int(part[0]) : int(part[-1]) + 1], np.float32)[part - part[0]]
-                    store.add([records[place] for place in new], vectors[new])
+                    said = list(now.evidence.documents(part[new])) if has_evidence else None
+                    store.add([records[place] for place in new], now.rows(part[new]), said)
                 written.documents += len(part)
                 bar.update(len(part))
         _finish(store, len(rows), is_new)

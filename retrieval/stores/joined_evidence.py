@@ -1,0 +1,76 @@
+"""What the documents of a store say: the evidence of its segments as if it were one folder's, less what was deleted.
+
+BM25's weights depend on all documents. They are computed when a query asks for a word, so that scores are those of an
+index that was freshly made from the documents that are left.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.retrieval.evidence import Array, Asked, DocumentEvidence, Evidence, Statement
+from boolbert.retrieval.words import WordIndex, word_weights
+
+from .where import Mask
+
+Rows = npt.NDArray[np.int64]
+NONE: Rows = np.empty(0, np.int64)
+
+
+class JoinedWords(WordIndex):
+    """BM25 over the documents of several folders."""
+
+    def __init__(self, parts: Sequence[WordIndex], starts: Rows, live: Mask):
+        self._parts, self._places, self._live, self._documents = parts, starts, live, len(live)
+        lengths = np.concatenate([np.empty(0, np.int32), *(part.lengths for part in parts)])
+        self._live_count = int(live.sum())
+        self._relative = lengths / max(float(lengths[live].sum() / max(self._live_count, 1)), 1e-9)
+
+    @property
+    def documents(self) -> int:
+        return self._live_count
+
+    def weights(self, word: str) -> tuple[Rows, npt.NDArray[np.float16]]:
+        held = [part.holding(word) for part in self._parts]
+        rows = np.concatenate([NONE, *(start + rows for start, (rows, _) in zip(self._places, held, strict=False))])
+        counts = np.concatenate([NONE, *(counts for _, counts in held)])
+        is_live = self._live[rows]
+        rows, counts = rows[is_live], counts[is_live]
+        return rows, word_weights(counts, self._relative[rows], len(rows), self._live_count)
+
+
+class JoinedEvidence(Evidence):
+    """The evidence of a store's segments; rows count through all of them. live: the rows that were not deleted."""
+
+    def __init__(self, parts: Sequence[Evidence], live: Mask):
+        self._parts = parts
+        self._places = np.cumsum([0, *(part.manifest["documents"] for part in parts)])
+        self.words = JoinedWords([part.words for part in parts], self._places, live)
+
+    @property
+    def size(self) -> int:
+        return sum(part.size for part in self._parts)
+
+    def best(self, vectors: Array, rows: Rows) -> tuple[Array, Array]:
+        affirming = np.zeros((len(vectors), len(rows)), np.float32)
+        denying = np.zeros_like(affirming)
+        for part, inside, places in self._by_part(rows):
+            affirming[:, places], denying[:, places] = part.best(vectors, inside)
+        return affirming, denying
+
+    def nearest(self, asked: Asked, row: int, denies: bool) -> Statement | None:
+        ((part, inside, _),) = self._by_part(np.array([row]))
+        return part.nearest(asked, int(inside[0]), denies)
+
+    def documents(self, rows: Rows) -> Iterator[DocumentEvidence]:
+        """What some documents say; their rows have to be in order."""
+        for part, inside, _ in self._by_part(rows):
+            yield from part.documents(inside)
+
+    def _by_part(self, rows: Rows) -> Iterator[tuple[Evidence, Rows, Mask]]:
+        """Each folder that has some of the rows: the folder, these rows inside of it, and which of all they are."""
+        numbers = np.searchsorted(self._places, rows, side="right") - 1
+        for number in np.unique(numbers):
+            is_there = numbers == number
+            yield self._parts[number], rows[is_there] - self._places[number], is_there
