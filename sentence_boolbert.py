@@ -65,7 +65,7 @@ class QueryParts(NamedTuple):
         documents, size = np.asarray(documents, dtype=np.float32), self.vectors.shape[-1]
         if documents.size and documents.shape[-1] != size:
             found = documents.shape[-1]
-            raise ValueError(f"the documents' vectors have {found} numbers and the query's {size}; one model gives both")
+            raise ValueError(f"the documents' vectors have {found} numbers, the query's {size}; one model gives both")
         documents, vectors = documents.reshape(-1, size), self.search_vectors
         if self.cosine:
             documents, vectors = _unit(documents), _unit(vectors)

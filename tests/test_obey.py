@@ -233,7 +233,7 @@ def test_documents_of_another_model_are_not_scored(words):
     parts = obey(words).encode_query_parts("hotels without a pool")
     assert parts.scores([]).shape == (0,)
     assert parts.scores(words(["hotels"])[0]).shape == (1,)
-    with pytest.raises(ValueError, match="have 32 numbers and the query's 64"):
+    with pytest.raises(ValueError, match="have 32 numbers, the query's 64"):
         parts.scores(np.ones((6, 32)))
 
 
