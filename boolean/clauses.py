@@ -76,7 +76,7 @@ def split_clauses(text: str) -> list[Clause]:
     clauses: list[Clause] = []
     small = small_letters(text)
     denies = may_deny(small)
-    start, weak = 0, []
+    start, weak = 0, list[Span]()
     for match in chain(_BREAK.finditer(small), [None]):
         end = match.start() if match else len(text)
         while end - start > LONGEST:
