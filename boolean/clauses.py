@@ -7,10 +7,12 @@ without sugar" affirms almonds and denies sugar.
 
 import re
 from dataclasses import dataclass
+from itertools import chain
 
 from .denials import Denial, Span, find_denials, may_deny, small_letters
 
 SHORTEST = 3  # words of a clause, unless the words beside it do not deny as it does
+LONGEST = 1000  # characters of a sentence; a longer one is cut, since reading it takes time that grows with its square
 CONTENT = 2  # words with a meaning that what stands beside a denial needs to be a clause of its own
 
 # A full stop behind these ends no sentence: behind a title or an initial in no case, behind the others unless a capital
@@ -36,10 +38,10 @@ _SHORTENED = (
 )
 _ABBREVIATION = re.compile(rf"(?<![\w'’])(?:(?P<title>[^\W\d_]|{'|'.join(_TITLES)})|{'|'.join(_SHORTENED)})\Z")
 # Every alternative begins with a character of its own, which makes the search fast.
-_CLOSING = r"[\"'”’)\]]*"
+_CLOSING = r"[\"'”’)\]]*+"
 _BREAK = re.compile(
     rf"(?P<stop>\.){_CLOSING}(?=\s|\Z)"
-    rf"|(?P<strong>[!?…]+{_CLOSING}(?=\s|\Z)|;|:(?=\s)|[–\-](?<=\s.)(?=\s)|—|[()\[\]|•·])"
+    rf"|(?P<strong>[!?…](?<![!?…]{{2}})[!?…]*+{_CLOSING}(?=\s|\Z)|;|:(?=\s)|[–\-](?<=\s.)(?=\s)|—|[()\[\]|•·])"
     rf"|(?P<line>\n\s*)"
     rf"|(?P<weak>,(?=\s)(?:\s+(?:and|but|while|whereas|yet)\b)?"
     rf"|a(?<=\sa)nd(?=\s)|b(?<=\sb)ut(?=\s)|w(?<=\sw)h(?:ile|ereas)(?=\s))"
@@ -74,8 +76,15 @@ def split_clauses(text: str) -> list[Clause]:
     clauses: list[Clause] = []
     small = small_letters(text)
     denies = may_deny(small)
-    start, weak = 0, []
-    for match in _BREAK.finditer(small):
+    start, weak = 0, list[Span]()
+    for match in chain(_BREAK.finditer(small), [None]):
+        end = match.start() if match else len(text)
+        while end - start > LONGEST:
+            left, right = weak[-1] if weak else _last_space(small, start, start + LONGEST)
+            clauses += _sentence(text, small, start, left, weak, denies)
+            start, weak = right, []
+        if match is None:
+            break
         if match["weak"]:
             weak.append(match.span())
             continue
@@ -85,8 +94,7 @@ def split_clauses(text: str) -> list[Clause]:
             continue  # a line that is full, in the midst of a sentence
         clauses += _sentence(text, small, start, match.start(), weak, denies)
         start, weak = match.end(), []
-    clauses += _sentence(text, small, start, len(text), weak, denies)
-    return clauses
+    return clauses + _sentence(text, small, start, len(text), weak, denies)
 
 
 def affirmed(text: str) -> str:
@@ -106,6 +114,12 @@ def affirmed(text: str) -> str:
             pieces += [text[left:start], "–"]
             left = end
     return "".join([*pieces, text[left:]])
+
+
+def _last_space(small: str, start: int, end: int) -> Span:
+    """The last space between two places; the second place where there is none."""
+    space = small.rfind(" ", start + 1, end)
+    return (space, space + 1) if space >= 0 else (end, end)
 
 
 def _goes_on(text: str, small: str, start: int, end: int) -> bool:

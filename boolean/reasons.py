@@ -5,6 +5,7 @@ import re
 from .cues import find_cues
 from .kinds import kind_of_exclusion
 from .parts import read_parts
+from .search_box import LONGEST, is_too_long
 
 # Frequent words that are no English ones, and among them those that say NOT.
 _FOREIGN = frozenset(
@@ -70,6 +71,8 @@ def why_nothing_excluded(query: str) -> str | None:
     """
     if not is_english(query):
         return "the query does not look English, the only language in which NOT is understood; -word works in any"
+    if is_too_long(query):
+        return f"nothing is excluded: -word and NOT are read in queries of up to {LONGEST} characters; shorten it"
     cues = [cue for cue in find_cues(query) if cue.operator == "not"]
     counting = [cue for cue in cues if not cue.weak]
     if not counting:

@@ -94,6 +94,15 @@ def read_search_box(text: str) -> Reading | None:
     return _Reader(text, tokens).read()
 
 
+def is_too_long(text: str) -> bool:
+    """Whether a text that is too long for a search box excludes something in its syntax.
+
+    >>> is_too_long("cats " + "-dogs " * 500), is_too_long("cats -dogs")
+    (True, False)
+    """
+    return len(text) > LONGEST and any(_OPERATORS.get(token.kind) == "not" for token in _tokens(text[:LONGEST]))
+
+
 _OPERATORS = {"sign": "not", "no": "not", "without": "not", "not": "not", "and": "and", "or": "or"}
 
 
@@ -192,7 +201,8 @@ class _Reader:
             start, number = token.end, number + 1
         self._want(start, len(self.text))
         if not any(content(part.text) for part in self.parts if part.operator != "not"):
-            raise BoolBertError(f"the query {self.text!r} only says what to leave out; say what to look for as well")
+            only = "what to leave out" if any(cue.operator == "not" for cue in self.cues) else "AND and OR"
+            raise BoolBertError(f"the query {self.text!r} only says {only}; say what to look for as well")
         return Reading(self.text, tuple(self.cues), tuple(sorted(self.parts, key=lambda part: part.start)))
 
     def _is_group(self, number: int) -> bool:

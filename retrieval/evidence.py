@@ -146,6 +146,9 @@ class Evidence:
             vectors, scales, clauses, self._starts = (
                 np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("vectors", "scales", "clauses", "starts")
             )
+            counts = {len(vectors), len(scales), len(clauses), int(self._starts[-1])}
+            if len(counts) > 1 or len(self._starts) != self.manifest["documents"] + 1:
+                raise ValueError("its files do not belong together")
             self.words = WordIndex(folder / "words", self.manifest["documents"])
         except RetrievalError:
             raise

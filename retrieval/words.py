@@ -52,13 +52,15 @@ def words_of(text: str, clauses: Sequence[Clause] = (), *, decades: bool = False
     >>> words_of(text, split_clauses(text), decades=True)
     ['bar', '1998', '1990s', 'honey', '-nut']
     """
-    denied = [span for clause in clauses for span in clause.denied]
+    denied = bytearray(len(text))  # for each character, whether it is
+    for start, end in (span for clause in clauses for span in clause.denied):
+        denied[start:end] = b"\1" * (end - start)
     found = []
     for match in _WORD.finditer(text):
         word = match.group().lower()
         if word in _STOP_WORDS:
             continue
-        is_denied = any(start <= match.start() < end for start, end in denied)
+        is_denied = denied[match.start()]
         found.append(DENIED * is_denied + singular(word))
         if decades and _YEAR.fullmatch(word):
             found.append(f"{DENIED * is_denied}{word[:3]}0s")
@@ -107,6 +109,9 @@ class WordIndex:
             np.load(path, mmap_mode="r") if (path := folder / f"{name}.npy").exists() else np.empty(0, np.int32)
             for name in ("counts", "lengths")
         )
+        words = max(1, len(self._starts) - 1)  # no word at all is an empty file, which holds one empty line
+        if len(self._numbers) != words or not self._starts[-1] == len(self._rows) == len(self._weights):
+            raise ValueError("its files do not belong together")
 
     def scores(self, words: Iterable[str]) -> Scores:
         """The scores (N,) of all documents: 0 for one with none of the words, 1 for one that is full of them.

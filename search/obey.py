@@ -32,6 +32,7 @@ Vectors = npt.NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Any]
 
 NEAR = 0.2  # where t lies between the cosine of unrelated texts, 0, and that of equal texts, 1
+LARGEST = 1e15  # number in a vector, whose square is a float32
 ONE_VECTOR = 0.3  # how much of b is taken from the one vector of `encode_query`
 
 
@@ -90,6 +91,7 @@ def obey(embedder: Any, documents: Sequence[str] | None = None) -> "ObeyingEncod
     vectors. documents: a sample of yours, by which is told what "near" means to it; made sentences if not given."""
     embed_queries, embed_documents, is_cosine = _functions(embedder)
     sample = None
+    _check_texts(documents or [])
     if documents is not None and len(documents) > 1:
         sample = _vectors(embed_documents, [documents[row] for row in spread_rows(len(documents))])
     return ObeyingEncoder(embed_queries, embed_documents, is_cosine=is_cosine, sample=sample)
@@ -150,6 +152,7 @@ class ObeyingEncoder:
         if not texts:
             return []
         encoded, rows = self.encode_query_parts(query), np.arange(len(texts))
+        whole = encoded.scores(self.encode_document(texts))
         parts = ConditionVectors.of(
             conditions_of(encoded.texts.reading, reads=True), lambda parts: self._unit(self._embed_queries, parts)
         )
@@ -157,7 +160,7 @@ class ObeyingEncoder:
             place = Path(folder, "evidence")
             Evidence.build(place, texts, self._clauses, corpus="", model="", progress=False)
             evidence = Evidence(place, "", "")
-            scores = evidence.score(parts, rows, encoded.scores(self.encode_document(texts)))
+            scores = evidence.score(parts, rows, whole)
             best = np.argsort(-scores, kind="stable")[:k].tolist()
             return [
                 Reranked(row, float(scores[row]), texts[row], reasons(evidence, parts, row, texts[row])) for row in best
@@ -213,11 +216,25 @@ def _functions(embedder: Any) -> tuple[Embed, Embed, bool]:
     )
 
 
+def _check_texts(texts: Sequence[str]) -> None:
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise RetrievalError("the texts must be a list of strings")
+
+
 def _vectors(embed: Embed, texts: Sequence[str]) -> Vectors:
-    found = embed(list(texts))
-    found = np.array(found.detach().cpu() if hasattr(found, "detach") else found, dtype=np.float32)
-    if found.ndim != 2 or len(found) != len(texts):
+    _check_texts(texts)
+    given = embed(list(texts))
+    try:
+        numbers = np.array(given.detach().cpu().float().numpy() if hasattr(given, "detach") else given)
+        if numbers.dtype.kind in "cOSU":  # complex numbers, objects, texts
+            raise TypeError
+    except (TypeError, ValueError):
+        kind = type(given).__name__
+        raise RetrievalError(f"the embedder must give a vector of numbers for each text; it gave a {kind}") from None
+    if numbers.ndim != 2 or len(numbers) != len(texts) or not numbers.shape[1]:
         raise RetrievalError(
-            f"the embedder must give a vector for each text: {len(texts)} texts gave an array of shape {found.shape}"
+            f"the embedder must give a vector for each text: {len(texts)} texts gave an array of shape {numbers.shape}"
         )
-    return found
+    if not (np.abs(numbers) < LARGEST).all():  # NaN is not either
+        raise RetrievalError("the embedder gave NaN, or numbers too large to compare, for one of the texts")
+    return numbers.astype(np.float32)

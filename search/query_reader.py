@@ -78,7 +78,9 @@ def read_words(query: str) -> QueryReading:
 
 
 def check_query(query: str) -> None:
-    """Raise for a query without a word, or with letters that no tokenizer takes."""
+    """Raise for what is no text, for a query without a word, or with letters that no tokenizer takes."""
+    if not isinstance(query, str):
+        raise RetrievalError(f"the query must be a text, got {type(query).__name__}")
     if not query.strip():
         raise RetrievalError("the query is empty; give some words to search for")
     if any("\ud800" <= letter <= "\udfff" for letter in query):

@@ -1,6 +1,8 @@
 """What a document says, clause by clause, and what it denies."""
 
+import re
 import time
+from itertools import pairwise
 
 import pytest
 from denial_scores import denial_scores, sentences
@@ -8,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boolbert.boolean import split_clauses
+from boolbert.boolean.clauses import LONGEST
+from boolbert.retrieval.words import words_of
 
 
 def clauses(text):
@@ -111,3 +115,25 @@ def test_a_document_of_sixty_words_is_split_in_a_fraction_of_its_encoding():
     for _ in range(500):
         split_clauses(text)
     assert time.process_time() - begin < 1.0
+
+
+@pytest.mark.parametrize(
+    "piece", ["no hood and no zip ", "without a hood ", "no hood, ", "not ", "no hood\n", "!", "It has no hood. "]
+)
+def test_a_text_of_one_long_line_is_read_in_time(piece):
+    """Twice as long takes twice as long: reading a sentence takes time that grows with its square, so it is cut."""
+    text = piece * (60_000 // len(piece)) + "x"
+    begin = time.process_time()
+    clauses = split_clauses(text)
+    words = words_of(text, clauses)
+    assert time.process_time() - begin < 6  # it was 20 to 100 seconds
+    assert all(left.end <= right.start for left, right in pairwise(clauses))
+    assert ("-hood" in words) == ("hood" in piece)
+
+
+@pytest.mark.parametrize("text", ["word " * 1000, "w" * 5000, "It is red, " * 400, "no nuts, " + "word " * 1000])
+def test_no_word_of_a_long_sentence_is_lost(text):
+    clauses = split_clauses(text)
+    assert max(clause.end - clause.start for clause in clauses) <= LONGEST
+    read = "".join(text[clause.start : clause.end] for clause in clauses)
+    assert sorted(re.findall(r"\w", read)) == sorted(re.findall(r"\w", text))

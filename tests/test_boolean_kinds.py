@@ -83,6 +83,7 @@ def test_the_command_counts_what_is_right(tmp_path, capsys):
         ("países que no son islas", "does not look English"),
         ("Länder ohne Küste", "does not look English"),
         ("海のない国", "does not look English"),
+        ("hotels " + "-pool " * 300, "read in queries of up to 1000 characters"),
     ],
 )
 def test_why_nothing_is_excluded(query, reason):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -177,14 +178,26 @@ def test_evidence_of_other_documents_or_another_model_is_refused(folder):
             Evidence(folder, *known)
 
 
-@pytest.mark.parametrize("name", ["evidence.json", "vectors.npy", "scales.npy", "starts.npy", "words/rows.npy"])
-def test_damage_is_one_line(folder, tmp_path, name):
-    import shutil
+OTHERS = ["Red car. It has no roof. Fast.", "Blue boat without sails."]
+FILES = ("evidence.json", "vectors.npy", "scales.npy", "clauses.npy", "starts.npy")
+FILES = (*FILES, *(f"words/{name}" for name in ("words.txt", "starts.npy", "rows.npy", "weights.npy")))
+DAMAGE = {
+    "empty": lambda path, others: path.write_bytes(b""),
+    "cut": lambda path, others: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "garbage": lambda path, others: path.write_bytes(b"\xff\x00" * path.stat().st_size),
+    "gone": lambda path, others: path.unlink(),
+    "of another index": lambda path, others: shutil.copy(others, path),
+}
 
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("name", FILES)
+def test_damage_is_one_line(folder, tmp_path, name, damage):
+    Evidence.build(tmp_path / "others", OTHERS, encode, corpus="others", model="bag", progress=False)
     damaged = tmp_path / "evidence"
     shutil.copytree(folder, damaged)
-    (damaged / name).write_bytes(b"")
-    with pytest.raises(RetrievalError) as error:
+    DAMAGE[damage](damaged / name, tmp_path / "others" / name)
+    with pytest.raises(RetrievalError, match="evidence") as error:
         Evidence(damaged, "these", "bag")
     assert "\n" not in str(error.value)
 

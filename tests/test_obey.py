@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 from boolbert import obey, read
 from boolbert.cli.main import main
@@ -72,7 +73,7 @@ def test_the_reader_finds_what_the_default_model_finds():
     assert reader.num_parameters() < whole.num_parameters() / 1.5
 
 
-@pytest.mark.parametrize("query", ["", "  ", "a \ud800"])
+@pytest.mark.parametrize("query", ["", "  ", "a \ud800", None, 3, b"hotels", ["hotels"]])
 def test_what_is_no_query_is_refused(query):
     with pytest.raises(RetrievalError, match="the query"):
         read(query)
@@ -167,6 +168,73 @@ def test_embeddings_of_frameworks_keep_their_own_prefixes(embedder):
     parts = encoder.encode_query_parts("hotels without a pool")
     unit = np.array(LangChain().embed_query("a pool"))
     assert parts.vectors.excluded == pytest.approx(unit / np.linalg.norm(unit), abs=1e-5)
+
+
+GIVES = {
+    "lists": lambda vectors: vectors.tolist(),
+    "tuples": lambda vectors: tuple(map(tuple, vectors)),
+    "float64": lambda vectors: vectors.astype(np.float64),
+    "rows by themselves": list,
+    "tensors that learn": lambda vectors: torch.tensor(vectors, requires_grad=True),
+    "read-only": lambda vectors: np.broadcast_to(vectors, vectors.shape),
+}
+
+
+@pytest.mark.parametrize("kind", GIVES)
+def test_embedders_may_give_any_kind_of_numbers(words, kind):
+    query = "hotels or hostels without a pool"
+    plain, found = obey(words, TEXTS), obey(lambda texts: GIVES[kind](words(texts)), TEXTS)
+    scores = [one.encode_query_parts(query).scores(one.encode_document(TEXTS)) for one in (plain, found)]
+    np.testing.assert_allclose(*scores, atol=1e-6)
+    assert [hit.row for hit in found.rerank(query, TEXTS)] == [hit.row for hit in plain.rerank(query, TEXTS)]
+
+
+BAD = {
+    "nothing": lambda vectors: None,
+    "a text": lambda vectors: "abc",
+    "texts": lambda vectors: [["1", "2"]] * len(vectors),
+    "a generator": iter,
+    "lengths that differ": lambda vectors: [[1.0] * (row + 1) for row in range(len(vectors))],
+    "complex numbers": lambda vectors: vectors + 1j,
+    "one vector": lambda vectors: vectors[0],
+    "a batch of batches": lambda vectors: vectors[None],
+    "too few": lambda vectors: vectors[1:],
+    "no numbers": lambda vectors: vectors[:, :0],
+    "NaN": lambda vectors: np.where(np.arange(64) == 3, np.nan, vectors),
+    "infinity": lambda vectors: vectors * np.inf,
+    "too large to square": lambda vectors: vectors * 1e30,
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_vectors_that_cannot_be_compared_are_one_line(words, kind):
+    encoder = obey(lambda texts: BAD[kind](words(texts)))
+    for call in (lambda: encoder.encode_query("hotels without a pool"), lambda: encoder.rerank("hotels", TEXTS)):
+        with pytest.raises(RetrievalError, match=r"\Athe embedder .*\Z"):
+            call()
+
+
+def test_an_embedders_own_error_is_not_hidden():
+    def broken(texts):
+        raise TimeoutError("the service does not answer")
+
+    with pytest.raises(TimeoutError, match="the service"):
+        obey(broken).encode_query("hotels")
+
+
+@pytest.mark.parametrize("texts", ["a text", [None, "b"], [1, 2], [b"a", b"b"]])
+def test_texts_are_a_list_of_strings(words, texts):
+    for call in (obey(words).encode_document, lambda t: obey(words).rerank("hotels", t), lambda t: obey(words, t)):
+        with pytest.raises(RetrievalError, match="list of strings"):
+            call(texts)
+
+
+def test_documents_of_another_model_are_not_scored(words):
+    parts = obey(words).encode_query_parts("hotels without a pool")
+    assert parts.scores([]).shape == (0,)
+    assert parts.scores(words(["hotels"])[0]).shape == (1,)
+    with pytest.raises(ValueError, match="have 32 numbers, the query's 64"):
+        parts.scores(np.ones((6, 32)))
 
 
 @pytest.mark.parametrize("embedder", [None, 3, lambda texts: [[1.0]] * 7], ids=["nothing", "a number", "too many"])
