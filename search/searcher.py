@@ -372,7 +372,7 @@ class BoolSearcher:
     ) -> list[Candidate]:
         """The k best documents by what they say, each with its reasons."""
         question = ConditionVectors.of(conditions_of(reading, self.model.trained), self._encode_parts)
-        strength = 1.0 if not_weight is None else not_weight / question.weights.penalty
+        strength = 1.0 if not_weight is None else not_weight / (question.weights.penalty or 1.0)
 
         def rank(documents: WeighedDocuments) -> list[Candidate]:
             ranked = weigh(documents, question, parts, k, exclude_above=exclude_above, strength=strength)

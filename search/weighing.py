@@ -13,8 +13,10 @@ from .query_encoder import QueryVectors
 from .reading import QueryReading
 
 ALL = 4096  # documents of an index that is looked through as a whole
-DEPTH = 1000  # documents that the whole query finds otherwise by its vector, and by the words of its parts
-PART_DEPTH = 300  # documents that each part finds by its vector
+DEPTH = (
+    300  # of more: what the whole query finds by its vector and its parts by their words, or twice what is asked for
+)
+PART_DEPTH = 100  # and what each of several parts finds by its vector
 
 Rows = npt.NDArray[np.int64]
 
@@ -53,7 +55,7 @@ def weigh(
     strength: float = 1.0,
 ) -> tuple[list[float], list[int]]:
     """The scores and rows of the k best documents. strength: of NOT."""
-    rows = _candidates(documents, question, parts)
+    rows = _candidates(documents, question, parts, k)
     if exclude_above is not None:
         rows = np.array(far_enough(rows.tolist(), documents.vectors, parts, exclude_above), np.int64)
     if not len(rows):
@@ -65,7 +67,7 @@ def weigh(
     return scores[order].tolist(), rows[order].tolist()
 
 
-def _candidates(documents: WeighedDocuments, question: ConditionVectors, parts: QueryVectors) -> Rows:
+def _candidates(documents: WeighedDocuments, question: ConditionVectors, parts: QueryVectors, k: int) -> Rows:
     """The documents that are worth a look, in the order of their rows: all, or what the query or a part of it finds."""
     allowed, best = documents.allowed, documents.best
     count = len(documents.vectors) if allowed is None else int(allowed.sum())
@@ -74,9 +76,10 @@ def _candidates(documents: WeighedDocuments, question: ConditionVectors, parts: 
     words = documents.evidence.word_score(question)
     if allowed is not None:
         words = np.where(allowed, words, -np.inf)
-    depth = min(DEPTH, count)
+    depth = min(max(DEPTH, 2 * k), count)
     found = [np.argpartition(-words, depth - 1)[:depth], best(parts, depth)]
-    for asked in (asked for group in question.wanted for asked in group):
+    wanted = [asked for group in question.wanted for asked in group]
+    for asked in wanted if len(wanted) > 1 else ():
         found.append(best(QueryVectors(asked.vector[None], asked.vector, None), min(PART_DEPTH, count)))
     return np.unique(np.concatenate([np.asarray(rows, np.int64) for rows in found]))
 
