@@ -52,10 +52,10 @@ def _show_reason(reason: Reason, indent: str, width: int, colour: bool) -> str:
     >>> _show_reason(reason, "  ", 60, colour=False)
     '  + not nuts: contains no nuts'
     """
-    sign, codes = ("-", (foreground("not"),)) if reason.says == "against" else ("+", (foreground("or"),))
-    part = fitted(f"{'' if reason.says == 'for' else 'not '}{reason.part}", TITLE)
+    sign, operator = ("+", "or") if reason.speaks_for else ("-", "not")
+    part = fitted(reason.label, TITLE)
     clause = fitted(reason.clause, max(20, width - len(indent) - len(part) - 4))
-    return f"{indent}{paint(sign, *codes, colour=colour)} {part}: {paint(clause, '2', colour=colour)}"
+    return f"{indent}{paint(sign, foreground(operator), colour=colour)} {part}: {paint(clause, '2', colour=colour)}"
 
 
 def show_reading(reading: QueryReading, colour: bool) -> str:

@@ -105,7 +105,11 @@ class Explanation:
         elif "not" in self.operators and not self.reading.excluded and self.trained:
             notes.append("NOT is on, but the model finds nothing that it excludes.")
         if self.penalty is not None:
-            notes.append(f"Documents similar to {quoted(self.reading.excluded_text)} rank lower.")
+            what = quoted(self.reading.excluded_text)
+            if any(change.hit.reasons for change in self.after):
+                notes.append(f"Documents that have {what} rank lower, documents that say that they do not rank higher.")
+            else:
+                notes.append(f"Documents similar to {what} rank lower.")
         if self.reading.alternatives:
             how = "each has a vector of its own" if self.vectors > 1 else "this model asks for all with one vector"
             notes.append(f"OR offers {listed(self.reading.alternatives, 'or')}; {how}.")

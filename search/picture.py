@@ -1,4 +1,5 @@
-"""An explanation as a picture: the query with its excluded words struck through, and the results before and after."""
+"""An explanation as a picture: the query with its excluded words struck through, the results before and
+after, and under each the clause that decides."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ LONGEST = 40  # letters of a word, or of a title; what is longer is cut
 ROWS = 30  # results of each ranking
 BELOW = 200  # the rank that a document is drawn at where it was not found
 WIDTH, MARGIN, ROW, DPI = 10.4, 0.4, 0.3, 160  # inches
+REASON = 0.17  # what a line under each result adds: the clause that decides
 LEFT, RIGHT = 0.37 * WIDTH, 0.61 * WIDTH  # where the two rankings face each other
 LARGEST, LARGE, MEDIUM, SMALL = 22, 17, 11.5, 9.5  # points; the query shrinks from the first to the second
 MOST = 300  # letters of a note
@@ -50,6 +52,7 @@ class Canvas:
         from matplotlib.figure import Figure
 
         self.explanation = explanation
+        self.row = ROW + REASON * any(change.hit.reasons for change in explanation.after)
         self.figure = Figure(figsize=(WIDTH, 1), dpi=DPI)
         self.figure.set_layout_engine("none")
         self.renderer = FigureCanvasAgg(self.figure).get_renderer()
@@ -165,7 +168,7 @@ class Canvas:
             self.text(LEFT, y, counts[0], SMALL, TINTS["not"], ha="right")
             self.text(RIGHT, y, counts[1], SMALL, TINTS["not"])
         top = y + 0.36
-        bottom = top + ROW * max(len(before), len(after), 1)
+        bottom = top + self.row * max(len(before), len(after), 1)
         for change in before:
             self.draw_result(change, top, LEFT, right=False)
             self.link(change, change.rank, change.other or BELOW, top, bottom)
@@ -176,7 +179,7 @@ class Canvas:
         return bottom
 
     def draw_result(self, change: Change, top: float, x: float, *, right: bool) -> None:
-        y = top + ROW * (change.rank - 1)
+        y = top + self.row * (change.rank - 1)
         title = fitted(change.hit.title, 30)
         colour = TINTS["not"] if change.hit.violates else INK
         shown = f"✗ {title}" if change.hit.violates else title
@@ -186,13 +189,18 @@ class Canvas:
             self.text(x + 0.38, y, shown, MEDIUM, colour)
             after_title = x + 0.5 + self.width(shown, MEDIUM)
             self.text(after_title, y, change.moved, 8.5, SOFT)
+            if reason := change.hit.deciding:
+                sign, colour = ("+", TINTS["or"]) if reason.speaks_for else ("−", TINTS["not"])
+                self.text(x + 0.38, y + REASON, f"{sign} {fitted(reason.label, 20)}:", 8, colour)
+                behind = x + 0.45 + self.width(f"{sign} {fitted(reason.label, 20)}:", 8)
+                self.text(behind, y + REASON, fitted(reason.clause, int((WIDTH - behind) / 0.067)), 8, SOFT)
         else:
             self.text(x, y, rank, SMALL, SOFT, ha="right")
             self.text(x - 0.38, y, shown, MEDIUM, colour, ha="right")
 
     def link(self, change: Change, left: int, right: int, top: float, bottom: float) -> None:
         """A line from a rank on the left to one on the right; it ends at the bottom where one of them is not shown."""
-        start, end = (top + ROW * (rank - 1) for rank in (left, right))
+        start, end = (top + self.row * (rank - 1) for rank in (left, right))
         x0, x1 = LEFT + 0.12, RIGHT - 0.02
         if max(start, end) > bottom:  # cut at the bottom
             share = (bottom - min(start, end)) / abs(end - start)

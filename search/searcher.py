@@ -59,6 +59,11 @@ class Hit:
     reasons: tuple[Reason, ...] = ()
 
     @property
+    def deciding(self) -> Reason | None:
+        """The reason that is about what is excluded; the first where there is none."""
+        return next((reason for reason in self.reasons if reason.says != "for"), next(iter(self.reasons), None))
+
+    @property
     def key(self) -> int | str | None:
         """Identifies the document in its collection: its row, or in a store its id."""
         return self.id if self.row is None else self.row

@@ -36,6 +36,16 @@ class Reason:
     end: int
     cosine: float
 
+    @property
+    def speaks_for(self) -> bool:
+        """Whether it speaks for the document."""
+        return self.says != "against"
+
+    @property
+    def label(self) -> str:
+        """What it says: "snack bars", "nuts", "not nuts"."""
+        return f"not {self.part}" if self.says == "denied" else self.part
+
 
 def conditions_of(reading: QueryReading, reads: bool) -> Conditions:
     """What a query asks for; `reads`: what it excludes was found by a model, and not by the cue parser."""

@@ -7,7 +7,9 @@ from search_fixtures import write_run
 
 from boolbert.cli.main import main
 from boolbert.retrieval.index import Index, build_index
-from boolbert.search import BoolSearcher, load_model, weighing
+from boolbert.search import BoolSearcher, explain, load_model, weighing
+from boolbert.search.page import explanation_page
+from boolbert.search.picture import write_picture
 
 DOCUMENTS = [
     {"title": "films", "text": "It tells about war. There are books.", "year": 1990},
@@ -45,6 +47,17 @@ def test_a_result_says_why(searcher):
             assert hit.text[reason.start : reason.end] == reason.clause
             assert reason.part in QUERY
     assert answer.as_json()["hits"][0]["reasons"][0]["clause"] == answer[0].reasons[0].clause
+
+
+def test_the_page_and_the_picture_show_the_clause_that_decides(searcher, tmp_path):
+    explanation = explain(searcher, QUERY, operators=["not"])
+    page = explanation_page(explanation)
+    picture = write_picture(explanation, tmp_path / "picture.svg").read_text()
+    decided = [change.hit.deciding for change in explanation.after if change.hit.deciding]
+    assert decided
+    for reason in decided:
+        assert f"{reason.label}: <q>{reason.clause}</q>" in page
+        assert f"<!-- {reason.clause} -->" in picture
 
 
 def test_words_that_are_denied_do_not_find_a_document(searcher):
