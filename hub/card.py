@@ -30,7 +30,7 @@ LIMITS = """\
 - Scope and strength follow from the cues that the model finds. A cue that is missed or only implied ("renewables over
   fossil fuels") is not acted upon: check results in sensitive domains such as law, medicine and finance.
 - Attention that turns away from a negated phrase does not by itself exclude the documents that the phrase describes.
-- There is no ground truth for scopes; they are learned from what retrieval rewards, on small Boolean data sets.
+- Scopes are learned from made sentences whose scopes are known; on small Boolean data sets retrieval may move them.
 - Boolean-aware attention adds about a tenth to BERT's parameters, and takes longer on every query."""
 
 
