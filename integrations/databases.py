@@ -99,7 +99,8 @@ def elasticsearch_query(
     column = f"doc['{_name(field)}']" if opensearch else f"'{_name(field)}'"
     # Each vector needs a call of its own: Elasticsearch binds a call to the first vector it gets.
     terms = [f"cosineSimilarity(params.wanted_{row}, {column})" for row in range(len(query.wanted))]
-    source, params = terms[0], {f"wanted_{row}": vector for row, vector in enumerate(query.wanted)}
+    source = terms[0]
+    params: dict[str, Any] = {f"wanted_{row}": vector for row, vector in enumerate(query.wanted)}
     for term in terms[1:]:
         source = f"Math.max({source}, {term})"
     if query.excluded is not None:
@@ -153,8 +154,8 @@ def milvus_search(
     """Arguments for `client.search(collection, **...)`. It finds candidates; rank them with `best`, since Milvus
     cannot subtract what is excluded."""
     fields = [field, *(name for name in output_fields if name != field)]
-    return {"data": formula(parts).wanted, "anns_field": field, "limit": fetch, "filter": filter,
-            "output_fields": fields}  # fmt: skip
+    wanted = formula(parts).wanted
+    return {"data": wanted, "anns_field": field, "limit": fetch, "filter": filter, "output_fields": fields}
 
 
 def best(parts: Parts, rows: Iterable[Any], k: int = 10, *, id: str = "id", vector: str = "vector") -> list[Any]:
