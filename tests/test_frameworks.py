@@ -17,12 +17,6 @@ POOLS = ["Hotel with pool.", "Hotel. There is no pool.", "Book about war."]
 AT_SEA = [text for text in HOTELS if "sea" in text]
 
 
-@pytest.fixture(autouse=True)
-def _no_reports(monkeypatch):
-    monkeypatch.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")
-    monkeypatch.setenv("LANGSMITH_TRACING", "false")
-
-
 @pytest.fixture(scope="module")
 def encoder():
     return obey(bag_of_words, HOTELS)
