@@ -134,7 +134,7 @@ def pgvector_sql(
     params: dict[str, Any] = {f"wanted_{row}": _literal(one) for row, one in enumerate(query.wanted)}
     distances = [f"{vector} {sign} %({name})s::vector" for name in params]
     candidates = " UNION ".join(
-        f"SELECT * FROM (SELECT {id} FROM {table} WHERE {where} ORDER BY {distance} LIMIT %(fetch)s) AS near_{row}"
+        f"SELECT * FROM (SELECT {id} FROM {table} WHERE {where} ORDER BY {distance} LIMIT %(fetch)s) AS near_{row}"  # nosec B608
         for row, distance in enumerate(distances)
     )
     score = f"GREATEST({', '.join(f'{similarity}{distance})' for distance in distances)})"
@@ -142,7 +142,7 @@ def pgvector_sql(
         score += f" - %(weight)s * GREATEST(0, 1 - ({vector} <=> %(excluded)s::vector) - %(above)s)"
         params |= {"excluded": _literal(query.excluded), "weight": query.weight, "above": query.above}
     sql = (
-        f"SELECT {table}.*, {score} AS score FROM {table} WHERE {id} IN ({candidates}) "
+        f"SELECT {table}.*, {score} AS score FROM {table} WHERE {id} IN ({candidates}) "  # nosec B608
         "ORDER BY score DESC LIMIT %(limit)s"
     )
     return sql, {**params, "fetch": max(fetch, limit), "limit": limit}

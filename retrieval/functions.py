@@ -37,10 +37,10 @@ class EmbeddingFunction(InputModule):
         super().__init__()
         self.embed, self.embed_queries, self.name = embed, embed_queries, name
 
-    def preprocess(self, inputs: Sequence[str], prompt: str | None = None, **options: Any) -> dict[str, Any]:
+    def preprocess(self, inputs: Any, prompt: str | None = None, **options: Any) -> dict[str, Any]:
         return {"texts": list(inputs), "task": options.get("task")}
 
-    def forward(self, features: dict[str, Any]) -> dict[str, Any]:
+    def forward(self, features: dict[str, Any], **options: Any) -> dict[str, Any]:
         texts = features["texts"]
         vectors = np.array((self.embed_queries if features["task"] == "query" else self.embed)(texts), np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts):
