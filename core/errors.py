@@ -4,7 +4,8 @@
 import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -77,8 +78,15 @@ def run_script(main: Callable[[], Any]) -> None:
 
 def optional(module: str, package: str, extra: str) -> Any:
     """Import a package that only some users need; where it is missing, say in one line how to get it."""
-    try:
+    with needed(package, extra):
         return import_module(module)
+
+
+@contextmanager
+def needed(package: str, extra: str) -> Iterator[None]:
+    """Around imports from a package that only some users need: the same line where it is missing."""
+    try:
+        yield
     except ImportError:
         raise BoolBertError(f"{package} is not installed: pip install 'boolbert[{extra}]'") from None
 

@@ -200,7 +200,7 @@ def figures(pool: Pool, found: dict[str, Scores]) -> dict[str, dict[str, dict[st
     }
 
 
-def both_right(table: Scores, queries: Sequence[Asked]) -> Scores:
+def both_right(table: Scores, queries: Sequence[Asked]) -> npt.NDArray[np.float64]:
     """1 for a query of a pair whose two queries both have their document above the other's, 0 where one has not; NaN
     for queries without a partner.
 
@@ -209,7 +209,7 @@ def both_right(table: Scores, queries: Sequence[Asked]) -> Scores:
     [1.0, 1.0, nan]
     """
     right: dict[frozenset[int], list[bool]] = {}
-    pairs = [frozenset(query.gold + query.excluded) if query.excluded else frozenset() for query in queries]
+    pairs = [frozenset(query.gold + query.excluded) if query.kind == "pair" else frozenset() for query in queries]
     for pair, query, scores in zip(pairs, queries, table, strict=True):
         if pair:
             right.setdefault(pair, []).append(max(scores[query.gold]) > max(scores[query.excluded]))

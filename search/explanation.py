@@ -182,20 +182,9 @@ def explain(
             f"{searcher.model.name}: is a plain encoder, so there is nothing to explain; give a Bool-BERT with --model"
         )
     check_k(k)
-    depth = max(k, DEPTH)
-    answer = searcher.search(
-        query, depth, operators, not_weight=not_weight, exclude_above=exclude_above, excluded=excluded
-    )
+    asked = {"operators": operators, "not_weight": not_weight, "exclude_above": exclude_above, "excluded": excluded}
+    answer, plain, plain_name = _both_rankings(searcher, query, max(k, DEPTH), baseline, asked)
     reading = answer.reading
-    if not reading.words:
-        problem = "begins with a word that is too long for the model" if reading.truncated else "holds no word"
-        raise RetrievalError(f"the query {query[:60]!r} {problem}")
-    if baseline is None:
-        plain, plain_name = searcher.search(query, depth, operators=[]), "plain encoder"
-    else:
-        plain, plain_name = baseline.search(query, depth, evidence=False), str(baseline.model.name)
-    plain = _with_marks(plain, searcher, reading)
-
     output = _layers(searcher, reading)
     return Explanation(
         reading=reading,
@@ -208,6 +197,50 @@ def explain(
         after=_compared(answer, plain, k),
         plain_name=plain_name,
     )
+
+
+def compare(
+    searcher: BoolSearcher,
+    query: str,
+    k: int = 10,
+    *,
+    not_weight: float | None = None,
+    excluded: Collection[int] | None = None,
+    baseline: BoolSearcher | None = None,
+) -> Explanation:
+    """What `explain` says, for a plain encoder too, which has no attention to explain."""
+    if searcher.is_boolean:
+        return explain(searcher, query, k, not_weight=not_weight, excluded=excluded, baseline=baseline)
+    check_k(k)
+    asked = {"not_weight": not_weight, "excluded": excluded}
+    answer, plain, plain_name = _both_rankings(searcher, query, max(k, DEPTH), baseline, asked)
+    return Explanation(
+        reading=answer.reading,
+        trained=True,
+        not_weight=None,
+        penalty=searcher.penalty(query),
+        vectors=1 + len(answer.alternatives),
+        attention=[],
+        before=_compared(plain, answer, k),
+        after=_compared(answer, plain, k),
+        plain_name=plain_name,
+    )
+
+
+def _both_rankings(
+    searcher: BoolSearcher, query: str, depth: int, baseline: BoolSearcher | None, asked: dict[str, Any]
+) -> tuple[Answer, Answer, str]:
+    """The answer with a query's operators, the one without them or by another model, and that one's name."""
+    answer = searcher.search(query, depth, **asked)
+    reading = answer.reading
+    if not reading.words:
+        problem = "begins with a word that is too long for the model" if reading.truncated else "holds no word"
+        raise RetrievalError(f"the query {query[:60]!r} {problem}")
+    if baseline is None:
+        plain, plain_name = searcher.search(query, depth, operators=[]), "plain encoder"
+    else:
+        plain, plain_name = baseline.search(query, depth, evidence=False), str(baseline.model.name)
+    return answer, _with_marks(plain, searcher, reading), plain_name
 
 
 def _layers(searcher: BoolSearcher, reading: QueryReading) -> Any:

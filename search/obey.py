@@ -198,7 +198,9 @@ def less(wanted: Vectors, excluded: Vectors, weight: float) -> Vectors:
 
 def _functions(embedder: Any) -> tuple[Embed, Embed, bool]:
     """How an embedder embeds queries and documents, and whether its vectors are compared by their cosine."""
-    if hasattr(embedder, "encode_query_parts") and bool_bert(embedder) is not None:
+    if isinstance(embedder, ObeyingEncoder) or (
+        hasattr(embedder, "encode_query_parts") and bool_bert(embedder) is not None
+    ):
         raise RetrievalError(f"a {type(embedder).__name__} obeys already: call its own encode_query_parts")
     if hasattr(embedder, "encode_query") and hasattr(embedder, "encode_document"):  # sentence-transformers
         is_cosine = str(getattr(embedder, "similarity_fn_name", "cosine")) != "dot"

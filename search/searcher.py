@@ -225,6 +225,10 @@ class BoolSearcher:
         """How a query is read: its cues, which operators are on and who says so, what is excluded or alternative."""
         return self._read(query, operators, excluded)[0]
 
+    def penalty(self, query: str) -> tuple[float, float] | None:
+        """How strongly documents lose that are near to what a query excludes, and from which cosine on."""
+        return self._read(query, None, None)[1].penalty
+
     def _read(
         self,
         query: str,

@@ -12,7 +12,8 @@ from typing import Any
 
 from boolbert.core.errors import BoolBertError
 from boolbert.core.terminal import fitted, printable
-from boolbert.search import BoolSearcher, Explanation, explain
+from boolbert.search import BoolSearcher, Explanation
+from boolbert.search.explanation import compare
 
 LONGEST = 500  # letters of a query
 MOST = 50  # results
@@ -73,7 +74,7 @@ class Engine:
 
         def answer() -> Explanation:
             searcher, baseline = self.open()
-            found = explain(searcher, text, k, not_weight=strength, excluded=excluded, baseline=baseline)
+            found = compare(searcher, text, k, not_weight=strength, excluded=excluded, baseline=baseline)
             return replace(found, plain_name=os.path.basename(found.plain_name))  # without the folders of this machine
 
         try:

@@ -11,6 +11,7 @@ if "BOOLBERT_CACHE" not in os.environ:  # nothing of a test is left in its user'
     os.environ["BOOLBERT_CACHE"] = tempfile.mkdtemp(prefix="boolbert-tests-")
     atexit.register(shutil.rmtree, os.environ["BOOLBERT_CACHE"], ignore_errors=True)
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # The suite has a process per core: more threads would wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

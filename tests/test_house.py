@@ -38,6 +38,7 @@ ALLOWED |= {
     "train": ENGINE,
     "hub": ENGINE,
     "serve": {*ENGINE, "search"},
+    "integrations": {*ENGINE, "search"},
     "app": {*ENGINE, "search", "serve"},
     "cli": {*ENGINE, "search", "serve", "eval", "train", "hub"},
 }

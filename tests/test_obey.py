@@ -11,8 +11,12 @@ from boolbert import obey, read
 from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import near_cosine
-from boolbert.search import query_reader
+from boolbert.retrieval.evidence import unit_length
+from boolbert.retrieval.functions import function_model
+from boolbert.search import BoolSearcher, build_index, load_model, query_reader
 from boolbert.search.obey import NEAR, STRENGTHS
+from boolbert.serve.engine import Engine
+from boolbert.serve.view import reading_html, results_html
 
 TEXTS = ["a hotel with a pool", "a quiet hotel in the hills", "a pool for swimmers", "films about war", "books"]
 
@@ -262,8 +266,6 @@ def test_rerank_prefers_texts_that_deny_what_is_excluded(words):
 def test_a_model_that_obeys_by_itself_is_refused(lively, tiny_config, tokenizer, tmp_path):
     from search_fixtures import write_run
 
-    from boolbert.search import load_model
-
     write_run(tmp_path / "model", lively, tiny_config, tokenizer)
     with pytest.raises(RetrievalError, match="obeys already"):
         obey(load_model(tmp_path / "model").encoder)
@@ -315,11 +317,56 @@ def test_encoders_of_any_family_obey_in_python_and_on_the_command_line(kind, tmp
         found = json.loads(shown.out)
         assert [span["text"] for span in found["excluded_words"]] == ["about war"]
         assert all(hit["excluded"] is not None for hit in found["hits"])
+    check_page(lambda: BoolSearcher(None, index))
+
+
+def check_page(open_searcher):
+    """What `boolbert serve` shows of a plain encoder: its reading and two rankings, and no traceback."""
+    engine = Engine(lambda: (open_searcher(), None))
+    found = engine.search("films that are not about war", k=5)
+    assert found.reading.excluded_text == "about war"
+    assert sorted(change.hit.text for change in found.after) == sorted(change.hit.text for change in found.before)
+    assert "about" in reading_html(found)
+    assert all(change.hit.text in results_html(found) for change in found.after)
+    assert "Documents similar to “about war” rank lower." in found.notes
+    json.dumps(found.as_json())
+    assert engine.search("old films").notes == ["No operator is on: this is plain BERT."]
+    for wrong in ({"strength": 0.5}, {"excluded": [0]}):
+        with pytest.raises(RetrievalError, match="is no Bool-BERT"):
+            engine.search("films that are not about war", **wrong)
+
+
+def test_a_function_is_indexed_searched_and_served(words, tmp_path):
+    (tmp_path / "docs.jsonl").write_text("".join(json.dumps({"title": "", "text": text}) + "\n" for text in TEXTS))
+    model = function_model(words, "words")
+    index = build_index(tmp_path / "docs.jsonl", tmp_path / "index", model, evidence=False, progress=False)
+    assert index.vectors.rows(np.arange(5)) == pytest.approx(unit_length(words(TEXTS)), abs=1e-3)
+    encoder = obey(words, TEXTS)
+    for query in QUERIES:
+        scores = encoder.encode_query_parts(query).scores(encoder.encode_document(TEXTS))
+        hits = BoolSearcher(model, index).search(query, k=5).hits
+        assert {hit.row: hit.score for hit in hits} == pytest.approx(dict(enumerate(scores)), abs=1e-3)
+    check_page(lambda: BoolSearcher(model, tmp_path / "index"))
+    with pytest.raises(RetrievalError, match="another document encoder"):
+        BoolSearcher(function_model(words, "other words"), index)
+    with pytest.raises(RetrievalError, match="cannot be saved"):
+        model.encoder.save(str(tmp_path / "model"))
+
+
+def test_a_function_may_embed_queries_in_another_way_and_has_to_give_vectors(words):
+    model = function_model(words, "words", embed_queries=lambda texts: words([f"query {text}" for text in texts]))
+    assert model.encoder.encode_query("films") == pytest.approx(words(["query films"])[0])
+    assert model.encoder.encode_document("films") == pytest.approx(words(["films"])[0])
+    with pytest.raises(RetrievalError, match="must give a vector for each text"):
+        function_model(lambda texts: [1.0], "one").encoder.encode_document(["films", "books"])
+
+
+def test_what_obeys_is_not_made_to_obey_again(words):
+    with pytest.raises(RetrievalError, match="obeys already"):
+        obey(obey(words))
 
 
 def test_search_ranks_as_the_parts_do(tmp_path):
-    from boolbert.search import BoolSearcher, build_index, load_model
-
     tiny("MPNet", tmp_path)
     (tmp_path / "docs.jsonl").write_text("".join(json.dumps({"title": "", "text": text}) + "\n" for text in TEXTS))
     model = load_model(tmp_path / "model")

@@ -1,6 +1,7 @@
 """The README's code runs as it stands. The published model's name is read as a folder with a small model in it."""
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 import boolbert
 
 README = Path(boolbert.__file__).parent / "README.md"
-PUBLISHED = "org/bool-bert-base"
+PUBLISHED, ENCODER = "org/bool-bert-base", "sentence-transformers/all-MiniLM-L6-v2"
+FRAMEWORKS = ("langchain_core", "llama_index", "haystack")
 
 
 def code_blocks(language):
@@ -31,11 +33,23 @@ def published(tmp_path, pretrained_bert):
 
 
 @pytest.mark.parametrize("number", range(len(code_blocks("python"))))
-def test_code_block(number, published, tmp_path, monkeypatch, capsys):
+def test_code_block(number, published, pretrained_bert, tmp_path, monkeypatch, capsys):
+    """The blocks of the frameworks go on where the one with their encoder ends, and find the same hotel."""
+    blocks = code_blocks("python")
+    code = blocks[number]
+    if missing := [name for name in FRAMEWORKS if f"from {name}" in code and find_spec(name) is None]:
+        pytest.skip(f"NOT TESTED: README.md, block {number + 1}: {missing[0]} is missing; make test-frameworks")
     monkeypatch.chdir(tmp_path)
-    code = code_blocks("python")[number].replace(PUBLISHED, published)
+    is_framework = any(f"from {name}" in code for name in FRAMEWORKS)
+    if is_framework:
+        code = next(block for block in blocks if "encoder = obey(" in block) + code
+    code = code.replace(PUBLISHED, published).replace(ENCODER, pretrained_bert)
     exec(compile(code, f"README.md, block {number + 1}", "exec"), {})
-    assert capsys.readouterr().out.strip()
+    shown = capsys.readouterr().out.strip().splitlines()
+    assert shown
+    if is_framework:
+        assert "There is no pool" in shown[-1]
+        assert "large pool" not in shown[-1]
 
 
 def test_links_lead_to_files():

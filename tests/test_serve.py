@@ -91,11 +91,12 @@ def test_a_path_is_known_wherever_it_stands():
         assert error_line(BoolBertError(text)) == text
 
 
-def test_a_plain_encoder_says_that_it_reads_nothing(engine, tmp_path, lively, tiny_config, tokenizer):
+def test_a_plain_encoder_is_shown_alone_and_as_a_baseline(engine, tmp_path, lively, tiny_config, tokenizer):
     boolean, _ = engine.open()
     plain = BoolSearcher(write_baseline(tmp_path / "plain", lively, tiny_config, tokenizer), boolean.index)
-    with pytest.raises(BoolBertError, match="is a plain encoder"):
-        Engine(lambda: (plain, None)).search(QUERY)
+    found = Engine(lambda: (plain, None)).search(QUERY)
+    assert [change.hit for change in found.after] == list(plain.search(QUERY, 10))
+    assert found.composition == ""
     found = Engine(lambda: (boolean, plain)).search(QUERY)
     assert ">plain<" in results_html(found)
     assert str(tmp_path) not in results_html(found) + str(found.as_json())

@@ -1,0 +1,51 @@
+"""Haystack: a text embedder whose vectors obey NOT and OR, and a ranker.
+
+pipeline.add_component("embedder", BoolTextEmbedder(encoder))
+pipeline.add_component("ranker", BoolRanker(encoder, top_k=10))
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from boolbert.core.errors import needed
+
+from .ranking import rank
+
+with needed("haystack-ai", "haystack"):
+    from haystack import Document, component
+
+
+@component
+class BoolTextEmbedder:
+    """A query as one vector that obeys, for any embedding retriever. Alternatives of OR share the vector."""
+
+    def __init__(self, encoder: Any):
+        self.encoder = encoder
+
+    @component.output_types(embedding=list[float])
+    def run(self, text: str) -> dict[str, Any]:
+        return {"embedding": self.encoder.encode_query(text).tolist()}
+
+
+@component
+class BoolRanker:
+    """The best of the documents that any retriever has found, by what they say.
+
+    A document's meta gets "reasons": the clauses that speak for and against it.
+    """
+
+    def __init__(self, encoder: Any, top_k: int = 10):
+        self.encoder, self.top_k = encoder, top_k
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
+        best = rank(
+            self.encoder, query, [one.content or "" for one in documents], self.top_k if top_k is None else top_k
+        )
+        found = ((documents[one.row], one) for one in best)
+        return {
+            "documents": [
+                replace(document, score=one.score, meta={**document.meta, "reasons": one.reasons})
+                for document, one in found
+            ]
+        }

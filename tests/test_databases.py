@@ -1,0 +1,201 @@
+"""A query as the request of a database gives the scores of `encode_query_parts`, computed by the database."""
+
+import platform
+import sqlite3
+from importlib.util import find_spec
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from framework_fixtures import HOTELS, QUERIES, bag_of_words
+
+from boolbert import obey
+from boolbert.core.errors import RetrievalError
+from boolbert.integrations.databases import best, elasticsearch_query, milvus_search, pgvector_sql, qdrant_query
+from boolbert.retrieval.evidence import unit_length
+from boolbert.sentence_boolbert import QueryParts
+
+ALL = range(len(HOTELS))
+SEA = [row for row, text in enumerate(HOTELS) if "sea" in text]
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return obey(bag_of_words, HOTELS)
+
+
+@pytest.fixture(scope="module")
+def vectors(encoder):
+    return encoder.encode_document(HOTELS)
+
+
+def check(found, parts, vectors, allowed=ALL):
+    """found: {row: score}, best first."""
+    expected = parts.scores(vectors)
+    ranked = sorted(allowed, key=lambda row: -expected[row])[: len(found)]
+    assert [expected[row] for row in found] == pytest.approx([expected[row] for row in ranked], abs=1e-5)
+    assert list(found.values()) == pytest.approx([expected[row] for row in found], abs=1e-4)
+    assert set(found) <= set(allowed)
+
+
+@pytest.fixture(scope="module")
+def qdrant(vectors):
+    client_module = pytest.importorskip("qdrant_client", reason="NOT TESTED: Qdrant, qdrant-client is missing")
+    models, client = client_module.models, client_module.QdrantClient(":memory:")
+    client.create_collection(
+        "hotels", vectors_config=models.VectorParams(size=vectors.shape[1], distance=models.Distance.COSINE)
+    )
+    points = enumerate(zip(vectors.tolist(), HOTELS, strict=True))
+    client.upsert(
+        "hotels",
+        [models.PointStruct(id=row, vector=one, payload={"sea": "sea" in text}) for row, (one, text) in points],
+    )
+    return client
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_qdrant_computes_the_formula(qdrant, encoder, vectors, query):
+    from qdrant_client import models
+
+    parts = encoder.encode_query_parts(query)
+    found = qdrant.query_points("hotels", **qdrant_query(parts)).points
+    assert len(found) == 10
+    check({point.id: point.score for point in found}, parts, vectors)
+    at_sea = models.Filter(must=[models.FieldCondition(key="sea", match=models.MatchValue(value=True))])
+    found = qdrant.query_points("hotels", **qdrant_query(parts, limit=5, query_filter=at_sea)).points
+    check({point.id: point.score for point in found}, parts, vectors, SEA)
+
+
+def test_qdrant_takes_what_an_excluded_vector_alone_has_found_for_the_worst(qdrant, encoder, vectors):
+    """With few candidates, documents that only what is excluded has found stand below all that is wanted."""
+    parts = encoder.encode_query_parts("hotels without a pool")
+    found = qdrant.query_points("hotels", **qdrant_query(parts, limit=12, fetch=12)).points
+    wanted = set(np.argsort(-(unit_length(vectors) @ unit_length(parts.vectors.search_vectors[0])))[:12].tolist())
+    assert {point.id for point in found} == wanted
+
+
+def elasticsearch_scores(body, vectors, field):
+    """What Elasticsearch's script gives for each document; Painless and Python read the expression alike."""
+    script = body["query"]["script_score"]["script"]
+    found = []
+    for vector in unit_length(vectors):
+
+        def cosine(query, name, vector=vector):
+            assert name == field
+            return float(unit_length(np.array(query)) @ vector)
+
+        names = {"Math": SimpleNamespace(max=max), "params": SimpleNamespace(**script["params"]), "doc": {"v": "v"}}
+        found.append(eval(script["source"], {"cosineSimilarity": cosine, **names}))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("opensearch", [False, True])
+@pytest.mark.parametrize("query", QUERIES)
+def test_elasticsearch_computes_the_formula_above_zero(encoder, vectors, query, opensearch):
+    parts = encoder.encode_query_parts(query)
+    scores = elasticsearch_scores(elasticsearch_query(parts, "v", opensearch=opensearch), vectors, "v")
+    assert scores - scores[0] == pytest.approx(parts.scores(vectors) - parts.scores(vectors)[0], abs=1e-5)
+    worst = elasticsearch_scores(elasticsearch_query(parts, "v"), -vectors, "v")
+    assert min(*scores, *worst) >= 0
+    source = elasticsearch_query(parts, "v", opensearch=opensearch)["query"]["script_score"]["script"]["source"]
+    assert ("doc['v']" in source) == opensearch
+
+
+def test_elasticsearch_filters_and_leaves_out_words(encoder):
+    parts = encoder.encode_query_parts("hotels without a pool")
+    year = {"range": {"year": {"gt": 1960}}}
+    body = elasticsearch_query(parts, "v", size=3, filters=[year], text_field="text")
+    assert body["size"] == 3
+    assert body["query"]["script_score"]["query"]["bool"] == {
+        "filter": [year, {"exists": {"field": "v"}}],
+        "must_not": [{"match_phrase": {"text": "a pool"}}],
+    }
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_pgvector_sql_computes_the_formula(encoder, vectors, query):
+    """SQLite runs the statement, with a function for pgvector's operator; the server's own run is below."""
+    parts = encoder.encode_query_parts(query)
+    sql, params = pgvector_sql(parts, "hotels", limit=5, where="sea = %(sea)s")
+    for name in ("excluded", *(f"wanted_{row}" for row in range(len(parts.vectors.search_vectors)))):
+        sql = sql.replace(f"embedding <=> %({name})s::vector", f"distance(embedding, :{name})")
+    for name in {**params, "sea": True}:
+        sql = sql.replace(f"%({name})s", f":{name}")
+    database = sqlite3.connect(":memory:")
+
+    def distance(one, other):
+        one, other = (
+            unit_length(np.array([float(number) for number in text[1:-1].split(",")])) for text in (one, other)
+        )
+        return 1 - float(one @ other)
+
+    database.create_function("distance", 2, distance)
+    database.create_function("GREATEST", -1, lambda *numbers: max(numbers))
+    database.execute("CREATE TABLE hotels (id INTEGER, embedding TEXT, sea INTEGER)")
+    rows = [(row, str(one.tolist()), row in SEA) for row, one in enumerate(vectors)]
+    database.executemany("INSERT INTO hotels VALUES (?, ?, ?)", rows)
+    found = database.execute(sql, {**params, "sea": True}).fetchall()
+    assert len(found) == 5
+    check({row[0]: row[-1] for row in found}, parts, vectors, SEA)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_pgvector_runs_it(encoder, vectors, query, tmp_path):
+    missing = [name for name in ("pgserver", "psycopg") if find_spec(name) is None]
+    if missing:
+        pytest.skip(
+            f"NOT TESTED: pgvector on a real Postgres, because {', '.join(missing)} is not installed; "
+            f"pgserver exists for x86-64 alone, this is {platform.machine()}"
+        )
+    import pgserver
+    import psycopg
+
+    server = pgserver.get_server(tmp_path / "data", cleanup_mode="delete")
+    parts = encoder.encode_query_parts(query)
+    with server, psycopg.connect(server.get_uri()) as connection:
+        connection.execute("CREATE EXTENSION vector")
+        connection.execute(f"CREATE TABLE hotels (id int, embedding vector({vectors.shape[1]}), sea bool)")
+        for row, one in enumerate(vectors):
+            values = (row, str(one.tolist()), row in SEA)
+            connection.execute("INSERT INTO hotels VALUES (%s, %s::vector, %s)", values)
+        sql, params = pgvector_sql(parts, "hotels", limit=5, where="sea = %(sea)s")
+        found = connection.execute(sql, {**params, "sea": True}).fetchall()
+    check({row[0]: row[-1] for row in found}, parts, vectors, SEA)
+
+
+def test_milvus_finds_candidates_and_best_ranks_them(encoder, vectors, tmp_path):
+    pymilvus = pytest.importorskip("pymilvus", reason="NOT TESTED: Milvus, pymilvus is missing")
+    pytest.importorskip("milvus_lite", reason="NOT TESTED: Milvus, milvus-lite is missing")
+    client = pymilvus.MilvusClient(str(tmp_path / "hotels.db"))
+    client.create_collection("hotels", dimension=vectors.shape[1], metric_type="COSINE")
+    rows = [{"id": row, "vector": one, "sea": row in SEA} for row, one in enumerate(vectors.tolist())]
+    client.insert("hotels", rows)
+    for query in QUERIES:
+        parts = encoder.encode_query_parts(query)
+        answers = client.search("hotels", **milvus_search(parts, filter="sea == true", output_fields=["sea"]))
+        found = best(parts, (hit for answer in answers for hit in answer), k=5)
+        scores = parts.scores(vectors)
+        check({hit["id"]: scores[hit["id"]] for hit in found}, parts, vectors, SEA)
+        assert len(found) == 5
+    client.close()
+
+
+def test_parts_of_a_bool_bert_have_no_texts_and_dot_products_no_threshold(vectors):
+    bool_bert = QueryParts(vectors[:2], vectors[0], vectors[2], vectors[:2], (0.5, 0.3), cosine=True)
+    scores = elasticsearch_scores(elasticsearch_query(bool_bert, "v"), vectors, "v")
+    assert scores - scores[0] == pytest.approx(bool_bert.scores(vectors) - bool_bert.scores(vectors)[0], abs=1e-5)
+    with pytest.raises(RetrievalError, match="excluded words"):
+        elasticsearch_query(bool_bert, text_field="text")
+    dot = QueryParts(vectors[:1], vectors[0], vectors[2], vectors[:1])
+    assert "embedding <#> %(wanted_0)s::vector" in pgvector_sql(dot, "hotels")[0]
+    with pytest.raises(RetrievalError, match="below 0"):
+        elasticsearch_query(dot)
+
+
+@pytest.mark.parametrize("name", ["hotels; DROP TABLE hotels", "a b", "", "1a", "a'"])
+def test_names_that_are_none_are_refused(encoder, name):
+    parts = encoder.encode_query_parts("hotels")
+    with pytest.raises(RetrievalError, match="the name"):
+        pgvector_sql(parts, name)
+    with pytest.raises(RetrievalError, match="the name"):
+        elasticsearch_query(parts, name)
