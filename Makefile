@@ -80,7 +80,8 @@ $(NEWEST)/.installed: setup.cfg constraints.txt
 	@touch $@
 
 # Packages that a contributor seldom needs, and gradio, which wants an older pillow than constraints.txt has: an environment
-# of their own on top of .venv, so that nothing is installed twice. The page is opened if chromium is there.
+# of their own on top of .venv, so that nothing is installed twice. The page is opened if chromium is there, and a real
+# Postgres asked if pgserver (x86-64) and psycopg are.
 test-frameworks: $(FRAMEWORKS)/.installed
 	OMP_NUM_THREADS=1 $(FRAMEWORKS)/bin/python -m pytest -n auto --dist worksteal -m "not nightly" tests/test_frameworks.py \
 		tests/test_databases.py tests/test_engines_docs.py tests/test_readme.py tests/test_serve_page.py
@@ -91,7 +92,6 @@ $(FRAMEWORKS)/.installed: $(STAMP)
 	$(BIN)/python $(PACKAGES) > `$(FRAMEWORKS)/bin/python $(PACKAGES)`/on_top_of.pth
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[frameworks]"
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[serve]" playwright
-	@[ `uname -m` != x86_64 ] || $(FRAMEWORKS)/bin/python -m pip install --quiet pgserver "psycopg[binary]"
 	@touch $@
 
 check: $(STAMP)
