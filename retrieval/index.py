@@ -24,7 +24,7 @@ from boolbert.core.files import read_object, whole_file, write_json
 from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.own import OwnDocument, OwnDocuments
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
-from boolbert.retrieval.evidence import Evidence, unit_length
+from boolbert.retrieval.evidence import Encode, Evidence, unit_length
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
 from boolbert.retrieval.models import is_cosine
 from boolbert.retrieval.records import Record
@@ -192,9 +192,6 @@ def add_evidence(
     folder: Path, corpus: Corpus, model: "SearchModel", document_encoder: str, *, progress: bool = True
 ) -> None:
     """Write what the documents of an index say; what is there of them already stays."""
-    from boolbert.retrieval.batches import encode_inputs
-    from boolbert.retrieval.encode import default_batch_size
-
     known = corpus_fingerprint(corpus), document_encoder
     if (folder / EVIDENCE).is_dir():
         try:
@@ -202,13 +199,19 @@ def add_evidence(
             return
         except RetrievalError:
             shutil.rmtree(folder / EVIDENCE)
-
-    def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        return unit_length(encode_inputs(model.encoder, texts, "document", 4 * default_batch_size(model.encoder)))
-
+    encode = clause_encoder(model)
     Evidence.build(
         folder / EVIDENCE, corpus.texts(), encode, corpus=known[0], model=document_encoder, progress=progress
     )
+
+
+def clause_encoder(model: "SearchModel") -> Encode:
+    """Vectors of length 1 for texts of a few words."""
+    from boolbert.retrieval.batches import encode_inputs
+    from boolbert.retrieval.encode import default_batch_size
+
+    batch_size = 4 * default_batch_size(model.encoder)
+    return lambda texts: unit_length(encode_inputs(model.encoder, texts, "document", batch_size))
 
 
 def write_index(
@@ -220,23 +223,28 @@ def write_index(
 ) -> None:
     """Write documents whose vectors are at hand. `manifest` says which model and document encoder made them."""
     fingerprint = corpus_fingerprint(documents)
-    shards = {
-        "documents": len(documents),
-        "size": vectors.shape[1],
-        "shard_size": SHARD_SIZE,
-        "batch_size": SHARD_SIZE,
-        "storage": str(vectors.dtype),
-        "corpus": fingerprint,
-        "model": manifest["document_encoder"],
-    }
-    begin(folder / VECTORS, shards)
-    for number in range(shard_count(shards)):
-        rows = shard_rows(number, shards)
-        write_shard(folder / VECTORS, number, vectors[rows.start : rows.stop], shards)
+    write_vectors(folder / VECTORS, vectors, fingerprint, manifest["document_encoder"])
     _write_documents(folder, documents)
     write_records(folder, records)
     size = (folder / DOCUMENTS).stat().st_size
     write_json(folder / MANIFEST, {**manifest, "corpus": fingerprint, "documents": len(documents), "bytes": size})
+
+
+def write_vectors(folder: Path, vectors: npt.NDArray[np.float32], corpus: str, document_encoder: str) -> None:
+    """Write vectors that are at hand as shards. corpus and document_encoder: the hashes of what they were made from."""
+    shards = {
+        "documents": len(vectors),
+        "size": vectors.shape[1],
+        "shard_size": SHARD_SIZE,
+        "batch_size": SHARD_SIZE,
+        "storage": str(vectors.dtype),
+        "corpus": corpus,
+        "model": document_encoder,
+    }
+    begin(folder, shards)
+    for number in range(shard_count(shards)):
+        rows = shard_rows(number, shards)
+        write_shard(folder, number, vectors[rows.start : rows.stop], shards)
 
 
 def _remembered(own: OwnDocument, records: list[dict[str, Any]]) -> Document:
@@ -261,29 +269,10 @@ def write_records(folder: Path, records: Iterable[dict[str, Any]]) -> None:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
-    """The embedded countries, encoded once for each document encoder and kept in the user's cache."""
-    from boolbert.data.countries import countries_folder
-
-    folder = default_index_folder(model)
-    if is_index(folder):
-        return Index(folder)
-    return build_index(Quest(countries_folder(), progress=False).corpus, folder, model, progress=progress)
-
-
 def document_encoder_of(model: Any) -> str:
     """The hash by which an index knows its model; a model that is not opened (search/cached_model.py) has it stored."""
     stored: str | None = getattr(model, "document_encoder", None)
     return stored or model_fingerprint(model.encoder, "document")
-
-
-def default_index_folder(model: Any) -> Path:
-    from boolbert.data.countries import countries_folder
-
-    countries = countries_folder()
-    # Beside the countries: where the cache cannot be written, that is a temporary folder. Indexes of older versions,
-    # which have no evidence, have another name.
-    return countries.parent / "indexes" / f"{countries.name}-{document_encoder_of(model)}-evidence"
 
 
 def is_index(folder: Path) -> bool:
