@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from boolbert.boolean.clauses import split_clauses
 from boolbert.boolean.conditions import Conditions
 from boolbert.boolean.parts import Part
 from boolbert.core.errors import RetrievalError
 from boolbert.core.files import read_object, whole_folder, write_json
+from boolbert.core.progress import shown_progress
 from boolbert.retrieval.ranking import Scores
 from boolbert.retrieval.shards import check_fields
 from boolbert.retrieval.words import DENIED, WordCounts, WordIndex, words_of
@@ -151,7 +151,7 @@ class Evidence:
         rows = np.repeat(np.arange(len(texts)), np.diff(starts))
         with whole_folder(folder) as aside:
             scales, vectors = np.empty(len(clauses), np.float16), None
-            with tqdm(total=len(clauses), desc="clauses", unit_scale=True, disable=None if progress else True) as bar:
+            with shown_progress("evidence", len(clauses), "clause", shown=progress) as advance:
                 for first in range(0, len(clauses), AT_ONCE):
                     spans = zip(rows[first : first + AT_ONCE], clauses[first : first + AT_ONCE], strict=True)
                     encoded = encode([texts[row][start:end] for row, (start, end, _) in spans])
@@ -160,7 +160,7 @@ class Evidence:
                         vectors = np.lib.format.open_memmap(aside / "vectors.npy", "w+", np.int8, shape)
                     inside = slice(first, first + len(encoded))
                     vectors[inside], scales[inside] = in_bytes(encoded)
-                    bar.update(len(encoded))
+                    advance(len(encoded))
             if vectors is None:
                 np.save(aside / "vectors.npy", np.empty((0, 1), np.int8))
             else:
