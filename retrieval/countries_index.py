@@ -80,7 +80,7 @@ def write_stored(folder: Path, corpus: Corpus, document_encoder: str, encode: En
         found = np.array([rows.get(text_hash(text), -1) for text in texts])
         vectors = clauses[found].astype(np.float32) * scales[found, None].astype(np.float32)
         if (missing := np.flatnonzero(found < 0)).size:
-            vectors[missing] = encode([texts[row] for row in missing])
+            vectors[missing] = encode([texts[row] for row in missing.tolist()])
         return vectors
 
     write_vectors(folder / VECTORS, documents.astype(np.float32), fingerprint, document_encoder)
@@ -110,7 +110,7 @@ def store(model: "SearchModel", path: Path = STORED) -> None:
     clauses, scales = in_bytes(clause_encoder(model)(spoken))
     documents = encode_inputs(model.encoder, texts, "document", BATCH).astype(np.float16)
     hashes = np.array([text_hash(text) for text in spoken])
-    tensors = {"documents": documents, "clauses": clauses, "scales": scales, "hashes": hashes}
+    tensors: dict[str, Any] = {"documents": documents, "clauses": clauses, "scales": scales, "hashes": hashes}
     known = {"corpus": corpus_fingerprint(corpus), "document_encoder": document_encoder_of(model)}
     save_file(tensors, path, metadata=known)
 
