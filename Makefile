@@ -1,4 +1,4 @@
-# The whole contributor story: make demo, make test, make test-long, make check, make bench; and for the night, make nightly.
+# The whole contributor story: make demo, make test, make test-long, make check, make bench, make waits; and for the night, make nightly.
 # Each sets up .venv by itself on the first call and reuses it afterwards.
 PYTHON ?= python3
 VENV := .venv
@@ -15,7 +15,7 @@ FRAMEWORKS := $(VENV)/frameworks
 
 .DEFAULT_GOAL := help
 FUZZ_EXAMPLES ?= 10000
-.PHONY: help demo serve test test-long test-floors test-newest test-frameworks check format bench fuzz nightly audit clean
+.PHONY: help demo serve test test-long test-floors test-newest test-frameworks check format bench waits fuzz nightly audit clean
 
 help:
 	@echo "make demo       build a Bool-BERT and ask it three queries"
@@ -28,6 +28,7 @@ help:
 	@echo "make check      ruff, ruff format, mypy and bandit"
 	@echo "make format     apply ruff's fixes and format"
 	@echo "make bench      measure every speed: model, encoding, training, search, start"
+	@echo "make waits      how long a new user waits for each command, beside its goal"
 	@echo "make fuzz       feed 10,000 made-up inputs to every reader, parser and page"
 	@echo "make nightly    make test-floors, every fault at every place, then make fuzz; one to three hours"
 	@echo "make audit      look the pinned packages up in the list of known vulnerabilities"
@@ -106,6 +107,9 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python bench/all.py
+
+waits: $(STAMP)
+	$(BIN)/python bench/waits.py
 
 # The examples of `make test-long` are always the same; these are new ones each time.
 fuzz: $(STAMP)

@@ -1,4 +1,4 @@
-"""The whole of Bool-BERT in a few minutes on two CPU cores: upgrade, train, compare, answer, explain.
+"""The whole of Bool-BERT in minutes on two CPU cores: train, compare, answer, explain.
 
 make demo                                 # or: boolbert demo
 boolbert demo --fresh                     # train again, although there are finished runs
@@ -9,37 +9,42 @@ split (docs/results.md); what is printed is the test split.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boolbert.core.errors import INTERRUPTED, BoolBertError
 from boolbert.core.files import read_json, whole_folder
 from boolbert.core.runs import Run
 
+if TYPE_CHECKING:
+    from boolbert.data.tasks import Task
+    from boolbert.eval.systems import System
+
 PACKAGE = Path(__file__).resolve().parent.parent
 OUTPUT, QUICK_OUTPUT = Path("runs/demo"), Path("runs/demo-quick")
 QUESTION = "landlocked countries in Africa that are not former British colonies"
 UPGRADED, PLAIN, BOOLEAN = "Upgraded encoder", "BERT", "Bool-BERT"
+WITH_EVIDENCE = ", with evidence"
+# The folders of the two models that training starts from, and of the two that it makes.
+ENCODER, READER, BERT, BOOL_BERT = "encoder", "upgraded", "bert", "bool-bert"
 
 
 @dataclass
 class Settings:
     """How much is trained and asked."""
 
-    upgrade: dict[str, Any] = field(default_factory=lambda: {"sentences": 16_000})
     train: dict[str, Any] = field(
         default_factory=lambda: {
-            "epochs": 4,
+            "epochs": 2,
             "batch_size": 16,
             "learning_rate": 5e-4,
             "boolean_learning_rate": 5e-5,
-            "eval_every": 4,
+            "eval_every": 2,
             "freeze_documents": True,
         }
     )
@@ -49,7 +54,6 @@ class Settings:
 
 
 QUICK = Settings(
-    upgrade={"sentences": 200},
     train={"epochs": 1, "batch_size": 128, "learning_rate": 1e-3, "freeze_documents": True},
     queries=35,
     random_model=True,
@@ -82,21 +86,15 @@ def run_demo(output: Path | None = None, *, fresh: bool = False, quick: bool = F
 
     settings = QUICK if quick else Settings()
     output = output or (QUICK_OUTPUT if quick else OUTPUT)
-    steps = Steps(7)
-    steps.next("Pretrained weights")
-    encoder = prepare_encoder(output / "encoder", random=settings.random_model)
+    steps = Steps(5)
+    steps.next("Pretrained weights, and the reading of AND, OR and NOT that comes with the package")
+    prepare_encoders(output, random=settings.random_model)
     steps.next("Data")
     show_data()
-    steps.next("Upgrade: the encoder learns to read cues and scopes, from made sentences alone")
-    is_new = upgraded(output / "upgraded", encoder, settings.upgrade, fresh)
-    steps.next("Stage 2: Bool-BERT learns to answer")
-    flags = {"encoder": output / "upgraded", "gate": "cue", **settings.exclusion, **settings.train}
-    trained(output / "bool-bert", "quest", flags, fresh or is_new)
-    steps.next("The baseline: a plain BERT, everything else the same")
-    flags = {"encoder": encoder, "baseline": True, **settings.train}
-    trained(output / "bert", "quest", flags, fresh)
+    steps.next("Training: Bool-BERT learns to answer; beside it a plain BERT, everything else the same")
+    train_both(output, settings, fresh)
     steps.next("Comparison on the test split")
-    summaries = compare(output, encoder, settings.queries)
+    summaries = compare(output, settings.queries)
     print(f"\n{terminal(summaries)}\n\n{footnote(summaries)}")
     steps.next("What Bool-BERT makes of a query")
     show_one(output)
@@ -104,22 +102,27 @@ def run_demo(output: Path | None = None, *, fresh: bool = False, quick: bool = F
     print(f"\n{verdict(summaries)}\n\n{closing(output, time.perf_counter() - steps.began)}")
 
 
-def prepare_encoder(folder: Path, *, random: bool) -> Path:
-    """A copy of the default encoder without dropout in attention.
+def prepare_encoders(output: Path, *, random: bool) -> None:
+    """The default encoder, plain and upgraded, each in a folder and without dropout in attention.
 
     torch's fast CPU kernel has none, and training takes half the time.
     """
+    from boolbert.configuration_boolbert import UPGRADED as SETTINGS
     from boolbert.retrieval.encoders import random_bert
-    from boolbert.retrieval.models import load_encoder, side_modules
+    from boolbert.retrieval.models import default_model, load_encoder, side_modules, with_fresh_attention
 
+    plain = load_encoder(str(random_bert()) if random else None, quiet=random)
     if random:
         print("A tiny random BERT, to show that everything works; its numbers mean nothing")
-    model = load_encoder(str(random_bert()) if random else None, quiet=random)
-    if not folder.exists():
-        side_modules(model, "query")[0].model.config.attention_probs_dropout_prob = 0.0
-        with whole_folder(folder) as aside:
-            model.save(str(aside), create_model_card=False)
-    return folder
+        upgraded = with_fresh_attention(plain, share=True, query_length=None, **SETTINGS)
+    else:
+        upgraded = default_model().encoder
+    print("To have it learned again: boolbert upgrade --output_dir runs/upgraded")
+    for name, model in ((ENCODER, plain), (READER, upgraded)):
+        if not (output / name).exists():
+            side_modules(model, "query")[0].model.config.attention_probs_dropout_prob = 0.0
+            with whole_folder(output / name) as aside:
+                model.save(str(aside), create_model_card=False)
 
 
 def show_data() -> None:
@@ -133,53 +136,59 @@ def show_data() -> None:
         print(f"  a query:    {query.query}")
 
 
-def upgraded(folder: Path, encoder: Path, settings: dict[str, Any], fresh: bool) -> bool:
-    """Upgrade the encoder, unless that is done already. True where it was done now."""
-    from boolbert.train.upgrade import UpgradeSettings, table, upgrade
+def train_both(output: Path, settings: Settings, fresh: bool) -> None:
+    """Train Bool-BERT and BERT at the same time, each with its share of the processor's cores."""
+    boolean = {"encoder": output / READER, "gate": "cue", **settings.exclusion, **settings.train}
+    plain = {"encoder": output / ENCODER, "baseline": True, **settings.train}
+    both = (training(output / BOOL_BERT, boolean, fresh), training(output / BERT, plain, fresh))
+    commands = [command for command in both if command is not None]
+    for command, status in zip(commands, run_together(commands, output / "training.log"), strict=True):
+        if status == INTERRUPTED:
+            raise KeyboardInterrupt
+        if status:
+            raise BoolBertError(f"training ended with {status}; run it by itself to see why: {' '.join(command)}")
 
-    run = Run(folder)
-    if not fresh and run.finished and all(run.arguments.get(name) == value for name, value in settings.items()):
-        print(f"{folder} is finished, and used again; --fresh makes it again")
-        return False
-    shutil.rmtree(folder, ignore_errors=True)
-    print(table(upgrade(encoder, folder, settings=UpgradeSettings(**settings)).metrics))
-    return True
 
-
-def trained(folder: Path, script: str, flags: dict[str, Any], fresh: bool) -> bool:
-    """Train, unless a finished run with these flags is there; continue one that was cut off. True where it trained."""
+def training(folder: Path, flags: dict[str, Any], fresh: bool) -> list[str] | None:
+    """The command that trains, or continues a run that was cut off; None where a finished one has these flags."""
     flags = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
     run = Run(folder)
     same = not fresh and all(run.arguments.get(name) == value for name, value in flags.items())
     if same and run.finished:
         print(f"{folder} is finished, and used again; --fresh trains it again")
-        return False
+        return None
     words = [f"--{name}={value}" for name, value in flags.items()]
     words += [f"--output_dir={folder}", "--tracker=none", "--keep_last=1", "--resume" if same else "--overwrite"]
-    command = [sys.executable, str(PACKAGE / "train" / f"{script}.py"), *words]
+    return [sys.executable, str(PACKAGE / "train" / "quest.py"), *words]
+
+
+def run_together(commands: Sequence[Sequence[str]], log: Path) -> list[int]:
+    """Run commands at the same time, and return their exit statuses. The first is shown, others write into a file."""
+    threads = max(1, (os.cpu_count() or 1) // max(1, len(commands)))
     environment = {**os.environ, "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    status = run_and_wait(command, environment)
-    if status == INTERRUPTED:
-        raise KeyboardInterrupt
-    if status:
-        raise BoolBertError(f"train/{script}.py ended with {status}; run it by itself to see why: {' '.join(command)}")
-    return True
+    environment["OMP_NUM_THREADS"] = str(threads)
+    with log.open("w", encoding="utf-8") as file:
+        outputs = [None, *[file] * (len(commands) - 1)]
+        processes = [
+            subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+            for command, output in zip(commands, outputs, strict=False)
+        ]
+        return [wait_for(process) for process in processes]
 
 
-def run_and_wait(command: Sequence[str], environment: dict[str, str]) -> int:
-    """Run a command to its end. On Ctrl-C it saves a checkpoint and stops by itself; wait for that."""
-    with subprocess.Popen(command, env=environment) as process:
-        while True:
-            try:
-                return process.wait()
-            except KeyboardInterrupt:
-                continue
+def wait_for(process: "subprocess.Popen[bytes]") -> int:
+    """Wait for a process's end. On Ctrl-C a training saves a checkpoint and stops by itself; wait for that."""
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
 
 
-def compare(output: Path, encoder: Path, limit: int | None) -> list[dict[str, Any]]:
+def compare(output: Path, limit: int | None) -> list[dict[str, Any]]:
     """Measure the systems on the test split, and write tables, pictures and the report."""
     table = output / "compare" / "table.json"
-    runs = [Run(output / name) for name in ("bool-bert", "bert")]
+    runs = [Run(output / name) for name in (BOOL_BERT, BERT)]
     if table.exists() and all(table.stat().st_mtime > run.finished_at for run in runs):
         print(f"{table.parent} is up to date, and used again")
         return read_json(table)
@@ -187,36 +196,42 @@ def compare(output: Path, encoder: Path, limit: int | None) -> list[dict[str, An
 
     from boolbert.data.tasks import quest_task
     from boolbert.eval.compare import write_all
-    from boolbert.eval.lineup import Lineup
     from boolbert.eval.results import measure
     from boolbert.retrieval.metrics import quest_metrics
 
     task = quest_task(None, "test", limit, progress=False)
-    lineup = Lineup(task, output / "vectors")
     results = []
-    with tqdm(systems(lineup, output, encoder), total=6, unit="system") as bar:
+    with tqdm(systems(output, task), total=8, unit="system") as bar:
         for system in bar:
             bar.set_postfix_str(system.name)
             results.append(measure(system, task, quest_metrics))
     return write_all(output / "compare", results, task, PLAIN)
 
 
-def systems(lineup: Any, output: Path, encoder: Path) -> Iterator[Any]:
-    """The encoder as it came and upgraded, BM25, BERT, BERT on queries split into parts, and Bool-BERT."""
-    from boolbert.eval.lineup import UNTRAINED
-    from boolbert.eval.systems import Decomposition, Dense, parts_by_parser
+def systems(output: Path, task: "Task") -> "Iterator[System]":
+    """The encoder as it came and upgraded, BM25, BERT, BERT on queries split into parts, and Bool-BERT; then both
+    with what documents say, clause by clause.
 
-    untrained = lineup.load(str(encoder), quiet=True)
-    yield Dense(UNTRAINED, untrained, lineup.vectors(untrained))
-    obedient = lineup.load(str(output / "upgraded"), quiet=True)
-    yield Dense(UPGRADED, obedient, lineup.vectors(obedient))
-    yield from lineup.bm25()
-    bert = lineup.load(str(output / "bert"), quiet=True)
-    plain = Dense(PLAIN, bert, lineup.vectors(bert))
-    yield plain
-    yield Decomposition("BERT, query taken apart", plain, parts_by_parser)
-    boolean = lineup.load(str(output / "bool-bert"), quiet=True)
-    yield Dense(BOOLEAN, boolean, lineup.vectors(boolean))
+    All have the same document side, so that the countries and their clauses are encoded once.
+    """
+    from boolbert.eval.evidence import WithEvidence
+    from boolbert.eval.lineup import UNTRAINED, Lineup
+    from boolbert.eval.systems import Decomposition, Dense, parts_by_parser
+    from boolbert.retrieval.countries_index import default_index
+    from boolbert.retrieval.models import load_model
+
+    folders = {UNTRAINED: ENCODER, UPGRADED: READER, PLAIN: BERT, BOOLEAN: BOOL_BERT}
+    models = {name: load_model(output / folder) for name, folder in folders.items()}
+    indexes = {name: default_index(model) for name, model in models.items()}
+    dense = {name: Dense(name, model.encoder, indexes[name].vectors) for name, model in models.items()}
+    yield from (dense[UNTRAINED], dense[UPGRADED])
+    yield from Lineup(task, output / "vectors").bm25()
+    yield dense[PLAIN]
+    yield Decomposition("BERT, query taken apart", dense[PLAIN], parts_by_parser)
+    yield dense[BOOLEAN]
+    for name in (PLAIN, BOOLEAN):
+        if (evidence := indexes[name].evidence) is not None:
+            yield WithEvidence(f"{name}{WITH_EVIDENCE}", dense[name], evidence)
 
 
 def show_one(output: Path) -> None:
@@ -225,7 +240,7 @@ def show_one(output: Path) -> None:
     from boolbert.search.page import write_page
     from boolbert.search.picture import write_picture
 
-    searcher, baseline = (BoolSearcher(output / name, progress=False) for name in ("bool-bert", "bert"))
+    searcher, baseline = (BoolSearcher(output / name, progress=False) for name in (BOOL_BERT, BERT))
     explanation = explain(searcher, QUESTION, baseline=baseline)
     print(show_explanation(explanation))
     write_page(explanation, output / "explain.html")
@@ -234,21 +249,29 @@ def show_one(output: Path) -> None:
 
 def verdict(summaries: Sequence[dict[str, Any]]) -> str:
     """The result in words."""
-    plain, boolean = _named(summaries, PLAIN), _named(summaries, BOOLEAN)
-    start, bert, bool_bert = (
-        system["metrics"]["all"]["r_precision"]["mean"] for system in (summaries[0], plain, boolean)
-    )
-    p_value = boolean["p_value"]
-    better = ("Bool-BERT" if bool_bert > bert else "BERT") + " is better in this one pair of runs"
+    by_name = {summary["system"]: summary for summary in summaries}
+
+    def mean(name: str, metric: str = "r_precision") -> float:
+        return by_name[name]["metrics"]["all"][metric]["mean"]
+
+    p_value = by_name[BOOLEAN]["p_value"]
+    better = (BOOLEAN if mean(BOOLEAN) > mean(PLAIN) else PLAIN) + " is better in this one pair of runs"
     finding = better if p_value < 0.05 else "no difference that these queries could show"
-    excluded = [system["metrics"]["all"]["negated"]["mean"] for system in (plain, boolean)]
-    return (
-        f"Training took R-precision from {start:.3f} to {bert:.3f} (BERT) and {bool_bert:.3f} (Bool-BERT): "
-        f"{finding} (p = {p_value:.3f} over the queries).\n"
-        "Another seed moves either by up to .04 (docs/results.md): one pair of runs is no proof.\n"
-        f"Of the top results of a NOT query, {excluded[0]:.1%} (BERT) and {excluded[1]:.1%} (Bool-BERT) are what it "
-        "excludes."
-    )
+    lines = [
+        f"Training took R-precision from {mean(summaries[0]['system']):.3f} to {mean(PLAIN):.3f} (BERT) and "
+        f"{mean(BOOLEAN):.3f} (Bool-BERT): {finding} (p = {p_value:.3f} over the queries).",
+        "Another seed moves either by up to .04 (docs/results.md): one pair of runs is no proof.",
+        f"Of the top results of a NOT query, {mean(PLAIN, 'negated'):.1%} (BERT) and {mean(BOOLEAN, 'negated'):.1%} "
+        "(Bool-BERT) are what it excludes.",
+    ]
+    plain, boolean = (f"{name}{WITH_EVIDENCE}" for name in (PLAIN, BOOLEAN))
+    if boolean in by_name:  # vectors that are not compared by their cosine have none
+        lines.append(
+            f"With evidence, which is what documents say clause by clause, R-precision is {mean(plain):.3f} (BERT) and "
+            f"{mean(boolean):.3f} (Bool-BERT), and {mean(plain, 'negated'):.1%} and {mean(boolean, 'negated'):.1%} "
+            "are excluded."
+        )
+    return "\n".join(lines)
 
 
 def closing(output: Path, seconds: float) -> str:
@@ -260,7 +283,3 @@ def closing(output: Path, seconds: float) -> str:
         "      make serve, or boolbert serve: a page to try it, on http://127.0.0.1:7860\n"
         f"{seconds / 60:.1f} minutes in all"
     )
-
-
-def _named(summaries: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
-    return next(summary for summary in summaries if summary["system"] == name)

@@ -26,8 +26,8 @@ training and comparison with labels are scripts of the repository: train/*.py fo
 """
 MODEL = "folder or Hub id; without it the newest run under ./runs, else the default encoder upgraded to obey NOT"
 
-# When Python looks for cycles in a search. Imports make hundreds of thousands of objects that stay: by its own rule it
-# searches them many times, a tenth of the time until torch is there, and once more at the end, a fifth.
+# When Python looks for cycles in the commands that people wait for. Imports make hundreds of thousands of objects that
+# stay: by its own rule it searches them many times, a tenth of the time until torch is there, and once more at the end.
 SELDOM = (100_000, 50, 100)
 
 # Commands that are programs of their own: the module whose `main(words)` runs, and what it does.
@@ -263,7 +263,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     use_any_encoding()
     if is_process:
         prepare_training() if words[:1] in (["fit"], ["upgrade"]) else keep_freed_memory()
-    if is_process and words[:1] == ["search"]:
+    if is_process and words[:1] in (["search"], ["explain"], ["index"]):
         gc.set_threshold(*SELDOM)
     try:
         status = _run(words)

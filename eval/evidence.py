@@ -139,11 +139,18 @@ class WithEvidence(System):
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
         whole = self.dense.scorer(questions)(0, self.documents).cpu().numpy()
-        asked = [ConditionVectors.of(read_conditions(question.text), self._encode_parts) for question in questions]
+        asked = self._conditions(questions)
         rows = np.arange(self.documents)
         scores = [self.evidence.score(one, rows, own) for one, own in zip(asked, whole, strict=True)]
         table = torch.from_numpy(np.stack(scores))
         return lambda start, end: table[:, start:end]
+
+    def _conditions(self, questions: Sequence[Question]) -> list[ConditionVectors]:
+        """The conditions of all questions; their parts are encoded together, each once."""
+        read = [read_conditions(question.text) for question in questions]
+        texts = sorted({part.text for one in read for group in (*one.wanted, one.excluded) for part in group})
+        vectors = dict(zip(texts, self._encode_parts(texts), strict=True))
+        return [ConditionVectors.of(one, lambda wanted: np.stack([vectors[text] for text in wanted])) for one in read]
 
     def _encode_clauses(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         return unit_length(encode_inputs(self.dense.model, texts, "document", BATCH))
@@ -176,7 +183,7 @@ def scores(model: Any, pool: Pool) -> dict[str, Scores]:
 def figures(pool: Pool, found: dict[str, Scores]) -> dict[str, dict[str, dict[str, float]]]:
     """{kind: {system: {metric: mean}}}, all kinds together first."""
     gold, excluded = ([getattr(query, name) for query in pool.queries] for name in ("gold", "excluded"))
-    values = {}
+    values: dict[str, dict[str, Any]] = {}
     for system, table in found.items():
         ranked = np.argsort(-table, axis=1, kind="stable")
         values[system] = {

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from boolbert.core.errors import RetrievalError
+from boolbert.core.progress import shown_progress
 from boolbert.data import Corpus
 from boolbert.retrieval.batches import Preparation, encode_inputs, prepared_batches, start_batches
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
@@ -78,15 +78,18 @@ def encode_corpus(
     counts = {number: len(shard_rows(number, manifest)) for number in own}
     total = sum(counts.values())
     done = total - sum(counts[number] for number in missing)
-    disable = None if progress and state.is_local_main_process else True
-    bar = tqdm(total=total, initial=done, desc="encode", unit="doc", unit_scale=True, disable=disable)
+    shown = progress and state.is_local_main_process
+    bar = shown_progress("encode", total, "document", done=done, shown=shown)
 
     def write(number: int, vectors: Callable[[], npt.NDArray[np.float32]]) -> None:
         write_shard(folder, number, vectors(), manifest)
 
     ready: Callable[[], object] = lambda: None  # noqa: E731
-    with bar, ThreadPoolExecutor(max_workers=1) as writer:  # a shard is written while the next one is encoded
-        for number, vectors in _vectors(model, corpus, missing, manifest, bar.update):
+    with (
+        bar as advance,
+        ThreadPoolExecutor(max_workers=1) as writer,
+    ):  # a shard is written while the next one is encoded
+        for number, vectors in _vectors(model, corpus, missing, manifest, advance):
             ready()
             ready = writer.submit(write, number, vectors).result
         ready()

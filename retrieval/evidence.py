@@ -21,13 +21,13 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from boolbert.boolean.clauses import split_clauses
 from boolbert.boolean.conditions import Conditions
 from boolbert.boolean.parts import Part
 from boolbert.core.errors import RetrievalError
 from boolbert.core.files import read_object, whole_folder, write_json
+from boolbert.core.progress import shown_progress
 from boolbert.retrieval.ranking import Scores
 from boolbert.retrieval.shards import check_fields
 from boolbert.retrieval.words import DENIED, WordCounts, WordIndex, words_of
@@ -160,11 +160,11 @@ class Evidence:
 
     @classmethod
     def build(
-        cls, folder: Path, texts: Iterable[str], encode: Encode, *, corpus: str, model: str, progress: bool = True
+        cls, folder: Path, texts: Sequence[str], encode: Encode, *, corpus: str, model: str, progress: bool = True
     ) -> None:
         """Write the evidence of documents into a folder, which is whole or not there."""
-        shown = tqdm(texts, desc="clauses", unit="doc", unit_scale=True, disable=None if progress else True)
-        cls.write(folder, evidence_of(shown, encode), corpus=corpus, model=model)
+        with shown_progress("evidence", len(texts), "document", shown=progress) as advance:
+            cls.write(folder, evidence_of(texts, encode, advance), corpus=corpus, model=model)
 
     @classmethod
     def write(cls, folder: Path, documents: Iterable[DocumentEvidence], *, corpus: str, model: str) -> None:
@@ -272,8 +272,10 @@ class Evidence:
         return WORDS * self.words.scores(part.words)
 
 
-def evidence_of(texts: Iterable[str], encode: Encode) -> Iterator[DocumentEvidence]:
-    """What each document says. The clauses of many are encoded at once."""
+def evidence_of(
+    texts: Iterable[str], encode: Encode, advance: Callable[[int], object] = lambda count: None
+) -> Iterator[DocumentEvidence]:
+    """What each document says. The clauses of many are encoded at once. advance: called with how many are done."""
     read: list[tuple[Counter[str], npt.NDArray[np.int32]]] = []
     clauses: list[str] = []
     for text in texts:
@@ -283,8 +285,10 @@ def evidence_of(texts: Iterable[str], encode: Encode) -> Iterator[DocumentEviden
         clauses += [text[clause.start : clause.end] for clause in found]
         if len(clauses) >= AT_ONCE:
             yield from _with_vectors(read, clauses, encode)
+            advance(len(read))
             read, clauses = [], []
     yield from _with_vectors(read, clauses, encode)
+    advance(len(read))
 
 
 def _with_vectors(

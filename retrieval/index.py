@@ -224,25 +224,30 @@ def write_index(
 ) -> None:
     """Write documents whose vectors are at hand. `manifest` says which model and document encoder made them."""
     fingerprint = corpus_fingerprint(documents)
-    shards = {
-        "documents": len(documents),
-        "size": vectors.shape[1],
-        "shard_size": SHARD_SIZE,
-        "batch_size": SHARD_SIZE,
-        "storage": str(vectors.dtype),
-        "corpus": fingerprint,
-        "model": manifest["document_encoder"],
-    }
-    begin(folder / VECTORS, shards)
-    for number in range(shard_count(shards)):
-        rows = shard_rows(number, shards)
-        write_shard(folder / VECTORS, number, vectors[rows.start : rows.stop], shards)
+    write_vectors(folder / VECTORS, vectors, fingerprint, manifest["document_encoder"])
     _write_documents(folder, documents)
     write_records(folder, records)
     if evidence is not None:
         Evidence.write(folder / EVIDENCE, evidence, corpus=fingerprint, model=manifest["document_encoder"])
     size = (folder / DOCUMENTS).stat().st_size
     write_json(folder / MANIFEST, {**manifest, "corpus": fingerprint, "documents": len(documents), "bytes": size})
+
+
+def write_vectors(folder: Path, vectors: npt.NDArray[np.float32], corpus: str, document_encoder: str) -> None:
+    """Write vectors that are at hand as shards. corpus and document_encoder: the hashes of what they were made from."""
+    shards = {
+        "documents": len(vectors),
+        "size": vectors.shape[1],
+        "shard_size": SHARD_SIZE,
+        "batch_size": SHARD_SIZE,
+        "storage": str(vectors.dtype),
+        "corpus": corpus,
+        "model": document_encoder,
+    }
+    begin(folder, shards)
+    for number in range(shard_count(shards)):
+        rows = shard_rows(number, shards)
+        write_shard(folder, number, vectors[rows.start : rows.stop], shards)
 
 
 def _remembered(own: OwnDocument, records: list[dict[str, Any]]) -> Document:
@@ -267,29 +272,10 @@ def write_records(folder: Path, records: Iterable[dict[str, Any]]) -> None:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
-    """The embedded countries, encoded once for each document encoder and kept in the user's cache."""
-    from boolbert.data.countries import countries_folder
-
-    folder = default_index_folder(model)
-    if is_index(folder):
-        return Index(folder)
-    return build_index(Quest(countries_folder(), progress=False).corpus, folder, model, progress=progress)
-
-
 def document_encoder_of(model: Any) -> str:
     """The hash by which an index knows its model; a model that is not opened (search/cached_model.py) has it stored."""
     stored: str | None = getattr(model, "document_encoder", None)
     return stored or model_fingerprint(model.encoder, "document")
-
-
-def default_index_folder(model: Any) -> Path:
-    from boolbert.data.countries import countries_folder
-
-    countries = countries_folder()
-    # Beside the countries: where the cache cannot be written, that is a temporary folder. Indexes of older versions,
-    # which have no evidence, have another name.
-    return countries.parent / "indexes" / f"{countries.name}-{document_encoder_of(model)}-evidence"
 
 
 def is_index(folder: Path) -> bool:

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from boolbert.boolean import OPERATORS, find_cues, from_multi_hot, multi_hot, read_lacking, read_search_box
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import spread_rows
+from boolbert.retrieval.countries_index import default_index
 from boolbert.retrieval.evidence import ConditionVectors
-from boolbert.retrieval.index import STORE, Index, default_index
+from boolbert.retrieval.index import STORE, Index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.ranking import check_k
 

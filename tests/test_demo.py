@@ -1,7 +1,6 @@
 """The demo from end to end with a tiny model; what is finished is used again."""
 
 import json
-import os
 import runpy
 import sys
 from pathlib import Path
@@ -9,15 +8,13 @@ from pathlib import Path
 import pytest
 
 from boolbert.cli import demo, main
-from boolbert.train import upgrade
-from boolbert.train.upgrade import training_sentences
 
 
 @pytest.fixture
 def scripts_in_this_process(monkeypatch):
     """The demo's training scripts run as they are launched, but without importing everything anew."""
 
-    def run(command, environment):
+    def run(command):
         python, script, *words = command
         assert python == sys.executable
         monkeypatch.setattr(sys, "argv", [script, *words])
@@ -27,7 +24,7 @@ def scripts_in_this_process(monkeypatch):
             return end.code or 0
         return 0
 
-    monkeypatch.setattr(demo, "run_and_wait", run)
+    monkeypatch.setattr(demo, "run_together", lambda commands, log: [run(command) for command in commands])
 
 
 @pytest.mark.long
@@ -35,21 +32,18 @@ def scripts_in_this_process(monkeypatch):
 def test_demo_runs_and_is_used_again(tmp_path, monkeypatch, capsys):
     output = tmp_path / "demo"
     monkeypatch.chdir(tmp_path)
-    # How well it learns to read is the upgrade's test; an eighth of the sentences is enough to show something.
-    monkeypatch.setattr(upgrade, "training_sentences", lambda *given: training_sentences(*given)[::8])
     assert main(["demo", "--quick", "--output", str(output)]) == 0
     shown = capsys.readouterr().out
-    for number in range(1, 8):
-        assert f"== {number}/7" in shown
+    for number in range(1, 6):
+        assert f"== {number}/5" in shown
     for name in ("Untrained encoder", "BM25", "Upgraded encoder", "Violations"):
         assert name in shown
     for name in ("bool-bert/modules.json", "bert/modules.json", "explain.html", "explain.png", "compare/report.html"):
         assert (output / name).stat().st_size > 100
     assert "are what it excludes" in shown
     # What a second call does before it shows the results: nothing.
-    assert not demo.upgraded(output / "upgraded", output / "encoder", demo.QUICK.upgrade, fresh=False)
-    assert not demo.trained(output / "bool-bert", "quest", demo.QUICK.train, fresh=False)
-    assert len(demo.compare(output, output / "encoder", None)) == 6
+    assert demo.training(output / "bool-bert", demo.QUICK.train, fresh=False) is None
+    assert len(demo.compare(output, None)) == 6  # the tiny model has no cosine, so no evidence
 
 
 def summary(name, r_precision, violations, p_value):
@@ -60,9 +54,15 @@ def summary(name, r_precision, violations, p_value):
     }
 
 
-def test_a_script_is_a_process_with_its_own_environment():
-    environment = {**os.environ, "ENDS_WITH": "7"}
-    assert demo.run_and_wait([sys.executable, "-c", "import os; exit(int(os.environ['ENDS_WITH']))"], environment) == 7
+def test_commands_run_at_the_same_time_and_the_second_writes_into_a_file(tmp_path, capfd):
+    # Each waits for the other's file: one after the other they would never end.
+    meet = "import sys, pathlib, time; pathlib.Path(sys.argv[1]).touch(); print('hello from', sys.argv[1])\n"
+    meet += "while not pathlib.Path(sys.argv[2]).exists(): time.sleep(0.01)\nsys.exit(int(sys.argv[3]))"
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    commands = [[sys.executable, "-c", meet, one, two, "0"], [sys.executable, "-c", meet, two, one, "7"]]
+    assert demo.run_together(commands, tmp_path / "log") == [0, 7]
+    assert capfd.readouterr().out == f"hello from {one}\n"
+    assert (tmp_path / "log").read_text() == f"hello from {two}\n"
 
 
 def test_verdict_follows_from_the_numbers():
@@ -70,32 +70,32 @@ def test_verdict_follows_from_the_numbers():
     same = demo.verdict([*summaries, summary(demo.BOOLEAN, 0.51, 0.2, 0.4)])
     assert "from 0.300 to 0.500 (BERT) and 0.510 (Bool-BERT): no difference" in same
     assert "25.0% (BERT) and 20.0% (Bool-BERT)" in same
+    assert "With evidence" not in same
     better = demo.verdict([*summaries, summary(demo.BOOLEAN, 0.6, 0.2, 0.001)])
     assert "Bool-BERT is better" in better
+    evidence = [summary("BERT, with evidence", 0.7, 0.1, 0.0), summary("Bool-BERT, with evidence", 0.8, 0.05, 0.0)]
+    both = demo.verdict([*summaries, summary(demo.BOOLEAN, 0.6, 0.2, 0.001), *evidence])
+    assert "R-precision is 0.700 (BERT) and 0.800 (Bool-BERT), and 10.0% and 5.0% are excluded" in both
     assert "BERT is better" in demo.verdict([*summaries, summary(demo.BOOLEAN, 0.4, 0.2, 0.001)])
 
 
-def test_a_run_of_other_flags_is_trained_again(tmp_path, monkeypatch):
-    calls = []
-    monkeypatch.setattr(demo, "run_and_wait", lambda command, environment: calls.append(command) or 0)
+def test_a_run_of_other_flags_is_trained_again(tmp_path):
     (tmp_path / "args.json").write_text(json.dumps({"arguments": {"epochs": 2, "encoder": "e"}}))
     (tmp_path / "metrics.json").write_text("{}")
-    assert not demo.trained(tmp_path, "quest", {"epochs": 2, "encoder": Path("e")}, fresh=False)
-    assert demo.trained(tmp_path, "quest", {"epochs": 3, "encoder": "e"}, fresh=False)
-    assert "--overwrite" in calls[-1]
-    assert demo.trained(tmp_path, "quest", {"epochs": 2}, fresh=True)
+    assert demo.training(tmp_path, {"epochs": 2, "encoder": Path("e")}, fresh=False) is None
+    assert "--overwrite" in demo.training(tmp_path, {"epochs": 3, "encoder": "e"}, fresh=False)
+    assert "--overwrite" in demo.training(tmp_path, {"epochs": 2}, fresh=True)
     (tmp_path / "metrics.json").unlink()  # cut off
-    assert demo.trained(tmp_path, "quest", {"epochs": 2}, fresh=False)
-    assert "--resume" in calls[-1]
-    assert len(calls) == 3
+    assert "--resume" in demo.training(tmp_path, {"epochs": 2}, fresh=False)
 
 
-def test_the_encoder_is_copied_without_attention_dropout(tmp_path):
+def test_encoders_are_copied_without_attention_dropout(tmp_path):
     from boolbert.retrieval.encoders import random_bert
     from boolbert.retrieval.models import load_encoder
 
-    copy = demo.prepare_encoder(tmp_path / "copy", random=True)
-    assert json.loads((copy / "config.json").read_text())["attention_probs_dropout_prob"] == 0
+    demo.prepare_encoders(tmp_path, random=True)
     texts = ["islands that are not monarchies"]
-    before, after = (load_encoder(str(path), quiet=True).encode(texts) for path in (random_bert(), copy))
-    assert before.tolist() == after.tolist()
+    plain = load_encoder(str(random_bert()), quiet=True).encode(texts)
+    for name in (demo.ENCODER, demo.READER):
+        assert json.loads((tmp_path / name / "config.json").read_text())["attention_probs_dropout_prob"] == 0
+        assert load_encoder(str(tmp_path / name), quiet=True).encode_document(texts).tolist() == plain.tolist()

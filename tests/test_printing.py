@@ -13,6 +13,7 @@ from search_fixtures import QUERY, write_run
 
 from boolbert.cli import main
 from boolbert.cli.show import show_answer, show_explanation
+from boolbert.core import progress
 from boolbert.core.errors import BoolBertError
 from boolbert.core.tables import aligned
 from boolbert.core.terminal import print_json, printable
@@ -220,3 +221,18 @@ def test_rows_with_strange_line_ends(tmp_path):
 def test_a_limit_below_one(limit):
     with pytest.raises(BoolBertError, match=f"the limit must be at least 1 query, got {limit}"):
         quest_task(None, "dev", limit, progress=False)
+
+
+def test_without_a_terminal_progress_is_a_line_every_30_seconds(monkeypatch, capsys):
+    seconds = iter([0.0, 10.0, 40.0, 50.0, 80.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(seconds))
+    with progress.shown_progress("encode", 2000, "document", done=1000) as advance:
+        for _ in range(4):
+            advance(200)
+    assert capsys.readouterr().err.splitlines() == [
+        "encode: 1,400 of 2,000 documents, 60 s left",
+        "encode: 1,800 of 2,000 documents, 20 s left",
+    ]
+    with progress.shown_progress("encode", 2000, "document", shown=False) as advance:
+        advance(1)
+    assert capsys.readouterr().err == ""

@@ -199,23 +199,6 @@ def test_help_says_how_it_is_called(capsys):
     assert "[MODEL]" in shown.partition("\n\n")[0]
 
 
-def test_without_a_terminal_a_line_is_printed_at_the_start_and_every_30_seconds(monkeypatch, capsys):
-    seconds = iter([0.0, 10.0, 31.0, 31.0, 40.0, 62.0, 62.0])
-    monkeypatch.setattr(upgrading.time, "monotonic", lambda: next(seconds))
-    with upgrading.shown_steps(1000, shown=True) as step:
-        for _ in range(4):
-            step()
-    lines = capsys.readouterr().err.splitlines()
-    assert [line.partition(": ")[2] for line in lines] == [
-        "1,000 steps, some minutes on a CPU",
-        "step 2 of 1,000",
-        "step 4 of 1,000",
-    ]
-    with upgrading.shown_steps(1000, shown=False) as step:
-        step()
-    assert capsys.readouterr().err == ""
-
-
 def test_learning_to_read_changes_the_reading_parts_only(lively, tokenizer):
     model = lively()
     before = {name: value.detach().clone() for name, value in model.named_parameters()}

@@ -10,8 +10,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from tqdm import tqdm
 
 from boolbert.configuration_boolbert import LITE, POOLINGS, UPGRADED
 from boolbert.core.errors import TrainingError, run_script
 from boolbert.core.files import named_if_full, whole_file, whole_folder
+from boolbert.core.progress import shown_progress
 from boolbert.data import Quest
 from boolbert.data.sentences import Sentence, labelled_sentences
 from boolbert.data.tasks import Task, quest_task
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
 
 TUNED_ORIGINAL_WEIGHT = 0.5  # the share of the weights before tuning in those after it
 NEAR = 0.392  # where the penalty's threshold lies between unrelated texts, 0, and equal ones, 1
-LEARNING = "Learning to read"
-LINE_EVERY = 30.0  # seconds
 
 
 @dataclass
@@ -139,26 +136,6 @@ def check_can_be_upgraded(model: "SentenceTransformer", name: str) -> None:
         )
 
 
-@contextmanager
-def shown_steps(total: int, shown: bool) -> Iterator[Callable[..., object]]:
-    """A function to call after each step: a bar in a terminal, elsewhere a line at the start and every 30 seconds."""
-    if not shown or sys.stderr.isatty():
-        with tqdm(total=total, desc=LEARNING, unit="step", disable=not shown) as bar:
-            yield lambda *_: bar.update()
-        return
-    done, last = 0, time.monotonic()
-    print(f"{LEARNING}: {total:,} steps, some minutes on a CPU", file=sys.stderr, flush=True)
-
-    def step(*_: object) -> None:
-        nonlocal done, last
-        done += 1
-        if time.monotonic() - last >= LINE_EVERY:
-            last = time.monotonic()
-            print(f"{LEARNING}: step {done:,} of {total:,}", file=sys.stderr, flush=True)
-
-    yield step
-
-
 def train_reading(model: "SentenceTransformer", settings: UpgradeSettings, *, progress: bool = True) -> dict[str, Any]:
     """Teach the model's Bool-BERT to read; what it reaches on held-out sentences of other words."""
     bert: Any = bool_bert(model)
@@ -167,8 +144,11 @@ def train_reading(model: "SentenceTransformer", settings: UpgradeSettings, *, pr
     train = training_sentences(settings.sentences, settings.seed)
     data = label_sentences(tokenizer, train, reading.max_length)
     steps = reading.epochs * -(-len(data) // reading.batch_size)
-    with shown_steps(steps, progress) as on_step:
-        learn_to_read(bert, data, reading, word_ids=content_words(tokenizer), on_step=on_step)
+    if progress:
+        print(f"Learning to read: {steps:,} steps, some minutes on a CPU", file=sys.stderr, flush=True)
+    with shown_progress("Learning to read", steps, "step", shown=progress) as advance:
+        words = content_words(tokenizer)
+        learn_to_read(bert, data, reading, word_ids=words, on_step=lambda losses: advance(1))
     held_out = labelled_sentences(max(200, settings.sentences // 10), seed=settings.seed, split="dev")
     return measure_reading(bert, label_sentences(tokenizer, held_out, reading.max_length))
 

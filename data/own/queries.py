@@ -21,6 +21,7 @@ LEAST_GOLD = 2
 _intersect = partial(np.intersect1d, assume_unique=True)
 _COMPOSED = 4000  # attempts at kinds of two words: "1930s comedy films"
 _TRIES = 40  # for each query that is wanted
+_VAIN = 2000  # attempts in a row without a new query: few documents have no more to give
 _NEIGHBOURS = 4  # documents of A that are asked which other sets they belong to
 
 
@@ -110,10 +111,11 @@ class QueryMaker:
     def _of_template(self, template: str, wanted: int) -> Iterator[MadeQuery]:
         rng = Random(f"{self.seed} {self.side} {template}")
         seen: set[frozenset[int]] = set()
-        made = 0
+        made = vain = 0
         for _ in range(_TRIES * wanted if self.by_sort else 0):
-            if made == wanted:
+            if made == wanted or vain == _VAIN:
                 return
+            vain += 1
             atoms = self._atoms(template, rng)
             if atoms is None or frozenset(atoms) in seen or (gold := self._gold(template, atoms)) is None:
                 continue
@@ -123,7 +125,7 @@ class QueryMaker:
                 continue
             text, nouns = written
             self.used.update(atoms)
-            made += 1
+            made, vain = made + 1, 0
             yield MadeQuery(text, render_original_query(template, nouns), template, atoms, gold)
 
     def _atoms(self, template: str, rng: Random) -> tuple[int, ...] | None:

@@ -1,0 +1,121 @@
+"""The index that is searched where none is named: the embedded countries, kept in the user's cache.
+
+python -m boolbert.retrieval.countries_index       # writes countries_vectors.safetensors, after texts or clauses change
+
+For the default encoder the vectors come with the package, since encoding the countries would be most of the wait for a
+first answer: those of the documents in float16, those of their clauses in int8, as evidence keeps them.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.boolean.clauses import split_clauses
+from boolbert.core.errors import run_script
+from boolbert.data import Corpus, Quest
+from boolbert.retrieval.evidence import FOLDER as EVIDENCE
+from boolbert.retrieval.evidence import Encode, Evidence, in_bytes
+from boolbert.retrieval.fingerprints import corpus_fingerprint
+from boolbert.retrieval.index import (
+    VECTORS,
+    Index,
+    build_index,
+    clause_encoder,
+    document_encoder_of,
+    is_index,
+    write_vectors,
+)
+
+if TYPE_CHECKING:
+    from boolbert.retrieval.models import SearchModel
+
+BATCH = 32
+STORED = Path(__file__).parent / "countries_vectors.safetensors"
+
+
+def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
+    """The embedded countries, encoded once for each document encoder and kept in the user's cache."""
+    folder = default_index_folder(model)
+    if is_index(folder):
+        return Index(folder)
+    corpus = countries()
+    if not folder.exists():
+        write_stored(folder, corpus, document_encoder_of(model), clause_encoder(model))
+    return build_index(corpus, folder, model, progress=progress)
+
+
+def default_index_folder(model: Any) -> Path:
+    from boolbert.data.countries import countries_folder
+
+    folder = countries_folder()
+    # Beside the countries: where the cache cannot be written, that is a temporary folder. Indexes of older versions,
+    # which have no evidence, have another name.
+    return folder.parent / "indexes" / f"{folder.name}-{document_encoder_of(model)}-evidence"
+
+
+def countries() -> Corpus:
+    from boolbert.data.countries import countries_folder
+
+    return Quest(countries_folder(), progress=False).corpus
+
+
+def write_stored(folder: Path, corpus: Corpus, document_encoder: str, encode: Encode, stored: Path = STORED) -> bool:
+    """Write the vectors that come with the package where an index looks for those of an earlier call. False, and
+    nothing written, where they are of other documents or of another encoder. encode: for clauses that are not stored.
+    """
+    from safetensors import safe_open
+
+    fingerprint = corpus_fingerprint(corpus)
+    with safe_open(stored, framework="np") as file:
+        if file.metadata() != {"corpus": fingerprint, "document_encoder": document_encoder}:
+            return False
+        documents, clauses, scales, hashes = map(file.get_tensor, ("documents", "clauses", "scales", "hashes"))
+    rows = {number: row for row, number in enumerate(hashes.tolist())}
+
+    def look_up(texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        found = np.array([rows.get(text_hash(text), -1) for text in texts])
+        vectors = clauses[found].astype(np.float32) * scales[found, None].astype(np.float32)
+        if (missing := np.flatnonzero(found < 0)).size:
+            vectors[missing] = encode([texts[row] for row in missing.tolist()])
+        return vectors
+
+    write_vectors(folder / VECTORS, documents.astype(np.float32), fingerprint, document_encoder)
+    known = {"corpus": fingerprint, "model": document_encoder}
+    Evidence.build(folder / EVIDENCE, corpus.texts(), look_up, **known, progress=False)
+    return True
+
+
+def text_hash(text: str) -> int:
+    """64 bits of a text's hash.
+
+    >>> text_hash("It borders Kenya.") == text_hash("It borders Chad.")
+    False
+    """
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
+
+
+def store(model: "SearchModel", path: Path = STORED) -> None:
+    """Write the vectors that come with the package."""
+    from safetensors.numpy import save_file
+
+    from boolbert.retrieval.batches import encode_inputs
+
+    corpus = countries()
+    texts = corpus.texts()
+    spoken = sorted({text[clause.start : clause.end] for text in texts for clause in split_clauses(text)})
+    clauses, scales = in_bytes(clause_encoder(model)(spoken))
+    documents = encode_inputs(model.encoder, texts, "document", BATCH).astype(np.float16)
+    hashes = np.array([text_hash(text) for text in spoken])
+    tensors: dict[str, Any] = {"documents": documents, "clauses": clauses, "scales": scales, "hashes": hashes}
+    known = {"corpus": corpus_fingerprint(corpus), "document_encoder": document_encoder_of(model)}
+    save_file(tensors, path, metadata=known)
+
+
+if __name__ == "__main__":
+    from boolbert.retrieval.models import default_model
+
+    run_script(lambda: store(default_model()))

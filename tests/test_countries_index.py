@@ -1,0 +1,58 @@
+"""The countries' vectors that come with the package: whose they are, and what happens where they do not fit."""
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.countries_index import STORED, countries, text_hash, write_stored
+from boolbert.retrieval.evidence import Evidence
+from boolbert.retrieval.index import EVIDENCE, VECTORS, clause_encoder, document_encoder_of
+from boolbert.retrieval.models import default_model
+from boolbert.retrieval.shards import Shards
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return countries()
+
+
+@pytest.fixture(scope="module")
+def metadata():
+    with safe_open(STORED, framework="np") as file:
+        return file.metadata()
+
+
+def test_they_are_those_of_the_default_encoder(tmp_path, corpus):
+    """If this fails, write them again: python -m boolbert.retrieval.countries_index."""
+    model = default_model("cpu")
+    assert write_stored(tmp_path, corpus, document_encoder_of(model), encode=None)  # every clause is stored
+    few = corpus.texts()[:2]
+    np.testing.assert_allclose(
+        Shards(tmp_path / VECTORS)[:2], encode_inputs(model.encoder, few, "document", 2), atol=1e-3
+    )
+    index = Evidence(tmp_path / EVIDENCE, *(Shards(tmp_path / VECTORS).manifest[name] for name in ("corpus", "model")))
+    start, end, _ = index._clauses[1]
+    best, denied = index.best(clause_encoder(model)([few[0][start:end]]), np.array([0]))
+    assert max(best.max(), denied.max()) > 0.999
+
+
+def test_those_of_another_encoder_are_not_taken(tmp_path, corpus):
+    assert not write_stored(tmp_path / "index", corpus, "another", encode=None)
+    assert not (tmp_path / "index").exists()
+
+
+def test_clauses_that_are_not_stored_are_encoded(tmp_path, corpus, metadata):
+    tensors = load_file(STORED)
+    fewer = {name: tensor if name == "documents" else tensor[10:] for name, tensor in tensors.items()}
+    save_file(fewer, tmp_path / "fewer.safetensors", metadata=metadata)
+    asked = []
+
+    def encode(texts):
+        asked.extend(texts)
+        return np.ones((len(texts), 384), np.float32)
+
+    encoder = metadata["document_encoder"]
+    assert write_stored(tmp_path / "index", corpus, encoder, encode, tmp_path / "fewer.safetensors")
+    assert set(map(text_hash, asked)) == set(tensors["hashes"][:10].tolist())
