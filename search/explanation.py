@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, multi_hot
+from boolbert.boolean import OPERATORS, WHOLE_WEIGHTS, multi_hot
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.ranking import check_k
 
@@ -17,6 +17,12 @@ from .searcher import Answer, BoolSearcher, Hit
 if TYPE_CHECKING:
     import torch
 
+# What NOT does, by what it excludes.
+KINDS = {
+    "topic": "NOT excludes a topic: some of the whole query stays in what is wanted.",
+    "set": "NOT excludes a set: its members are taken away.",
+    "property": "NOT negates a property: nothing is taken away, as a text that answers speaks of it.",
+}
 DEPTH = 100  # how far down the other ranking a document is looked for
 
 
@@ -104,6 +110,8 @@ class Explanation:
             notes.append("No operator is on: this is plain BERT.")
         elif "not" in self.operators and not self.reading.excluded and self.trained:
             notes.append("NOT is on, but the model finds nothing that it excludes.")
+        if self.reading.excluded and self.reading.kind is not None:
+            notes.append(KINDS[self.reading.kind])
         if self.penalty is not None:
             notes.append(f"Documents similar to {quoted(self.reading.excluded_text)} rank lower.")
         if self.reading.alternatives:
@@ -169,6 +177,7 @@ def explain(
     not_weight: float | None = None,
     exclude_above: float | None = None,
     excluded: Collection[int] | None = None,
+    not_kind: str | None = None,
     baseline: BoolSearcher | None = None,
 ) -> Explanation:
     """Read a query and search twice: with its operators, and without (or with another model)."""
@@ -180,7 +189,13 @@ def explain(
     check_k(k)
     depth = max(k, DEPTH)
     answer = searcher.search(
-        query, depth, operators, not_weight=not_weight, exclude_above=exclude_above, excluded=excluded
+        query,
+        depth,
+        operators,
+        not_weight=not_weight,
+        exclude_above=exclude_above,
+        excluded=excluded,
+        not_kind=not_kind,
     )
     reading = answer.reading
     if not reading.words:
@@ -215,6 +230,8 @@ def _layers(searcher: BoolSearcher, reading: QueryReading) -> Any:
     given: dict[str, Any] = {"input_ids": queries.tokens(reading.query).ids, "operators": multi_hot(reading.operators)}
     if reading.not_scope is not None:
         given["not_scope"] = reading.not_scope
+    if reading.kind is not None:
+        given["whole_weight"] = WHOLE_WEIGHTS[reading.kind]
     tensors = {name: torch.tensor([values], device=bert.device) for name, values in given.items()}
     with torch.inference_mode():
         return bert(**tensors, output_scopes=True, output_biases=True)

@@ -56,7 +56,8 @@ class Run(NamedTuple):
 class QueryReading:
     """A query, word by word as far as the model reads; which operators are on, and who says so.
 
-    not_scope: for each token whether it is excluded, where the caller has said so instead of the model.
+    not_scope: for each token whether it is excluded, where the caller has said so instead of the model. kind: what NOT
+    excludes is a "topic", a "set" or a "property" (boolean/kinds.py); None where it excludes nothing.
     """
 
     query: str
@@ -65,6 +66,7 @@ class QueryReading:
     words: tuple[Word, ...] = ()
     truncated: bool = False
     not_scope: tuple[int, ...] | None = None
+    kind: str | None = None
 
     @property
     def excluded(self) -> tuple[Span, ...]:
@@ -117,6 +119,7 @@ class QueryReading:
             "operators": list(self.operators),
             "decided_by": self.decided_by,
             "truncated": self.truncated,
+            "not_kind": self.kind,
             "cues": [span._asdict() for span in self.cues],
             "excluded_words": [span._asdict() for span in self.excluded],
             "alternatives": [span._asdict() for span in self.alternatives],

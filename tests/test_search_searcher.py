@@ -120,6 +120,25 @@ def test_the_strength_of_not(searcher):
     assert searcher.search(QUERY, 10, [], not_weight=5.0).hits == searcher.search(QUERY, 10, []).hits
 
 
+def test_the_kind_of_not_is_the_callers_or_told_by_the_words(searcher):
+    plain = searcher.search(QUERY, 10, [])
+    found = {kind: searcher.search(QUERY, 10, ["not"], not_kind=kind) for kind in (None, "set", "topic", "property")}
+    assert found[None] == found["set"]
+    assert found[None].reading.kind == "set"
+    assert [hit.score for hit in found["property"]] == pytest.approx([hit.score for hit in plain], abs=1e-6)
+    assert found["property"].excluded_words == found["set"].excluded_words  # it is read, and nothing is taken away
+    parts = [searcher.model.encoder.encode_query_parts(QUERY, operators=["not"], whole_weight=k) for k in (0.5, 0.0)]
+    for kind, one in zip(("topic", "set"), parts, strict=True):
+        by_row = {hit.row: hit.score for hit in found[kind]}
+        expected = one.scores(searcher.index.vectors[: len(TEXTS)])
+        np.testing.assert_allclose([by_row[row] for row in range(len(TEXTS))], expected, atol=1e-5)
+    assert [hit.score for hit in found["topic"]] != [hit.score for hit in found["set"]]
+    question = "Which films are about war but are not made in books?"
+    assert searcher.search(question, 10, ["not"], excluded=[9]).reading.kind == "property"
+    assert searcher.search(question, 10, ["not"], excluded=[9], not_kind="set").reading.kind == "set"
+    assert searcher.search(question, 10, ["not"], excluded=[9], not_weight=0.3).reading.kind == "set"
+
+
 def test_a_query_is_read_as_it_is_searched(searcher):
     assert searcher.read(QUERY) == searcher.search(QUERY).reading
 
@@ -154,6 +173,10 @@ def test_more_results_than_documents(searcher):
         ((QUERY, "3"), "k must be a whole number of at least 1, got '3'"),
         ((QUERY, 3, ["xor"]), "must be among and, or, not"),
         ((QUERY, 3, None, {"not_weight": -0.1}), "not_weight must be a number of at least 0, got -0.1"),
+        (
+            (QUERY, 3, None, {"not_kind": "subject"}),
+            "not_kind must be one of topic, set, property, got 'subject'",
+        ),
         ((QUERY, 3, None, {"not_weight": float("nan")}), "not_weight must be a number of at least 0, got nan"),
         ((QUERY, 3, None, {"exclude_above": float("inf")}), "exclude_above must be a number, got inf"),
     ],
