@@ -115,7 +115,7 @@ class Explanation:
         if self.penalty is not None:
             notes.append(f"Documents similar to {quoted(self.reading.excluded_text)} rank lower.")
         if self.reading.alternatives:
-            how = "each has a vector of its own" if self.vectors > 1 else "this model asks for all with one vector"
+            how = "each has a vector of its own" if self.vectors > 1 else "the one that a document speaks for counts"
             notes.append(f"OR offers {listed(self.reading.alternatives, 'or')}; {how}.")
         return notes
 

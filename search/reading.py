@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -77,6 +77,10 @@ class QueryReading:
     def alternatives(self) -> tuple[Span, ...]:
         """What OR offers, none or at least two."""
         return tuple(self._span("or", words) for key, words in self._grouped(lambda w: w.alternative) if key)
+
+    def without_alternatives(self) -> "QueryReading":
+        """As it is read by what has one vector for all of them."""
+        return replace(self, words=tuple(word._replace(alternative=None) for word in self.words))
 
     @property
     def cues(self) -> tuple[Span, ...]:

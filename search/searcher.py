@@ -206,6 +206,7 @@ class BoolSearcher:
         reading, vectors = self._read(query, operators, excluded, not_weight, not_kind)
         parts = self._scaled_parts(vectors)
         known = self._evidence if evidence and operators != [] else None
+        reading = _as_asked(reading, vectors, known)
         if known is not None:
             found = self._weighed(known, reading, parts, k, not_weight, exclude_above, where)
         else:
@@ -232,7 +233,7 @@ class BoolSearcher:
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
     ) -> QueryReading:
         """How a query is read: its cues, which operators are on and who says so, what is excluded or alternative."""
-        return self._read(query, operators, excluded)[0]
+        return _as_asked(*self._read(query, operators, excluded), self._evidence)
 
     def _read(
         self,
@@ -449,6 +450,11 @@ def _query_encoder(model: SearchModel | CachedModel) -> QueryEncoder | None:
     from .export import torch_encoder
 
     return None if model.bert is None else torch_encoder(model.encoder)
+
+
+def _as_asked(reading: QueryReading, vectors: QueryVectors, evidence: Evidence | None) -> QueryReading:
+    """A reading without its alternatives where neither evidence nor a vector of its own asks for each."""
+    return reading if evidence is not None or len(vectors.vectors) > 1 else reading.without_alternatives()
 
 
 def open_index(name: str | Path) -> "Index | VectorStore":

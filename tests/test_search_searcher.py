@@ -12,6 +12,8 @@ from sentence_helpers import embed
 from boolbert.core.errors import BoolBertError
 from boolbert.retrieval.models import newest_run
 from boolbert.search import BoolSearcher, build_index, load_model
+from boolbert.search.query_encoder import QueryVectors
+from boolbert.search.reading import QueryReading, words_of
 
 
 @pytest.fixture
@@ -141,6 +143,20 @@ def test_the_kind_of_not_is_the_callers_or_told_by_the_words(searcher):
 
 def test_a_query_is_read_as_it_is_searched(searcher):
     assert searcher.read(QUERY) == searcher.search(QUERY).reading
+
+
+def test_alternatives_are_drawn_where_each_is_asked_for(searcher, monkeypatch):
+    """With a vector for each, or with evidence; one vector asks for all of them alike."""
+    words = words_of("films or books")
+    words = tuple(word._replace(alternative=number) for word, number in zip(words, (1, None, 2), strict=True))
+    found = QueryReading("films or books", ("or",), "the model", words)
+    vectors = np.eye(3, searcher.index.vectors.shape[1], dtype=np.float32)
+    for count, drawn in ((1, []), (3, ["films", "books"])):
+        asked = QueryVectors(vectors[:count], vectors[0], None)
+        monkeypatch.setattr(searcher, "_read", lambda *_, asked=asked: (found, asked))
+        for reading in (searcher.read(found.query), searcher.search(found.query, 3).reading):
+            assert [span.text for span in reading.alternatives] == drawn
+            assert reading.operators == ("or",)
 
 
 def test_what_the_countries_know(monkeypatch):
