@@ -330,6 +330,8 @@ def test_queries_of_each_kind_find_their_answers(default, kind, rows, right):
 
 def test_sets_lose_what_is_excluded(default):
     assert [kind_of_exclusion(query) for query in SETS] == ["set"] * len(SETS)
+    from boolbert.search import BoolSearcher
+
     searcher = BoolSearcher(default, progress=False)
     for query in SETS:
         own = searcher.search(query, evidence=False)
