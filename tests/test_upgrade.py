@@ -333,9 +333,11 @@ def test_sets_lose_what_is_excluded(default):
     from boolbert.search import BoolSearcher
 
     searcher = BoolSearcher(default, progress=False)
+    counts = {"own": 0, "plain": 0}
     for query in SETS:
-        own = searcher.search(query, evidence=False)
+        own, plain = searcher.search(query, evidence=False), searcher.search(query, operators=[])
         marked = searcher.violating(own.reading)
-        plain = searcher.search(query, operators=[])
-        if marked is not None:
-            assert sum(hit.row in marked for hit in own) <= sum(hit.row in marked for hit in plain)
+        assert marked is not None
+        for name, found in (("own", own), ("plain", plain)):
+            counts[name] += sum(hit.row in marked for hit in found)
+    assert counts["own"] < counts["plain"] / 3  # 18 and 79 of 100
