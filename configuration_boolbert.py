@@ -33,8 +33,8 @@ UPGRADED: dict[str, Any] = {
     "not_reach": "outside",
     "exclusion": "scalar",
     "exclusion_weight": 0.3,
-    "penalty": 0.7,
-    "penalty_above": 0.4,
+    "penalty": 0.35,
+    "penalty_above": 0.45,
 }
 # At most 1.5% more parameters than BERT: a bias of rank 8, a narrow reader, and layers that correct it token by token.
 # `BoolBertConfig(**LITE)`, or `boolbert upgrade --lite`; docs/results.md has what it costs in quality.

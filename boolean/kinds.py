@@ -17,7 +17,7 @@ from .parts import Span, read_parts
 
 # How much of the whole query stays in what is wanted; docs/results.md has the sweep. Where a property is negated all of
 # it does, and nothing is taken away.
-WHOLE_WEIGHTS = {"topic": 0.7, "set": 0.0, "property": 1.0}
+WHOLE_WEIGHTS = {"topic": 0.3, "set": 0.0, "property": 1.0}
 
 _WH = r"(?:what|which|who|whom|whose|when|where|why|how)"
 _ASKS = re.compile(
@@ -80,7 +80,7 @@ def whole_weight(query: str) -> float:
     """How much of the whole query stays in what is wanted, by the kind of its NOT; 0 where the parser finds none.
 
     >>> whole_weight("Who was Bach, excluding anything about his family?"), whole_weight("films, not westerns")
-    (0.7, 0.0)
+    (0.3, 0.0)
     """
     spans = read_parts(query).scopes("not")
     return WHOLE_WEIGHTS[kind_of_exclusion(query, spans)] if spans else 0.0

@@ -178,7 +178,7 @@ def rewritten_queries(model: Any, traps: TrapSet) -> Any:
     wanted = torch.stack([vectors[text] for text, _ in parts])
     excluded = torch.stack([sum((vectors[text] for text in texts), nothing) for _, texts in parts])
     composer: Any = bool_bert(model).composer  # type: ignore[union-attr]
-    weight, above = float(torch.nn.functional.softplus(composer.penalty)), float(composer.penalty_above)
+    weight, above = (value.item() for value in (torch.nn.functional.softplus(composer.penalty), composer.penalty_above))
     penalty = torch.tensor([[weight * bool(texts), above] for _, texts in parts])
     return penalised_query(wanted.unsqueeze(1), excluded, penalty)
 

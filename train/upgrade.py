@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 TUNED_ORIGINAL_WEIGHT = 0.5  # the share of the weights before tuning in those after it
-NEAR = 0.337  # where the penalty's threshold lies between unrelated texts, 0, and equal ones, 1
+NEAR = 0.392  # where the penalty's threshold lies between unrelated texts, 0, and equal ones, 1
 LEARNING = "Learning to read"
 LINE_EVERY = 30.0  # seconds
 
