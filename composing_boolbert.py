@@ -25,12 +25,20 @@ def masked_mean(hidden_states: Tensor, token_mask: Tensor) -> Tensor:
     return (hidden_states * weights).sum(1) / weights.sum(1).clamp_min(1.0)
 
 
+def mixed(wanted: Tensor, whole: Tensor, share: Tensor) -> Tensor:
+    """What is wanted with a share (B, 1) of the whole query, as long as it was; to the bit where the share is 0."""
+    a, w = F.normalize(wanted.float(), dim=-1), F.normalize(whole.float(), dim=-1)
+    both = F.normalize((1 - share) * a + share * w, dim=-1) * wanted.float().norm(dim=-1, keepdim=True)
+    return torch.where(share > 0, both.to(wanted.dtype), wanted)
+
+
 class QueryComposer(nn.Module):
     """One vector that wants A and excludes B, and one for each alternative of OR.
 
     A is the pooling of what stands outside of NOT's scope, B the mean of what stands inside, both of length 1. The
     vector is A - l (B - (A.B) A), as long as A was: what B has in common with A stays, the rest is taken away. Where
-    nothing is excluded it is the pooling of the sentence, to the bit.
+    nothing is excluded it is the pooling of the sentence, to the bit. Where some of the whole query is wanted, A is
+    mixed with the pooling of all tokens first.
 
     One vector has to take B from every document alike. Who keeps B apart can spare the documents that are only a little
     like it: with a penalty, a document scores max_k v_k.d - w max(0, B.d - t), less being taken from v; w and t learn.
@@ -57,9 +65,17 @@ class QueryComposer(nn.Module):
             self.head_scale = nn.Parameter(torch.empty(1))  # starts at 0: at first every query has the same strength
 
     def forward(
-        self, hidden_states: Tensor, token_mask: Tensor, scope: Tensor | None, not_weight: Tensor | float | None = None
+        self,
+        hidden_states: Tensor,
+        token_mask: Tensor,
+        scope: Tensor | None,
+        not_weight: Tensor | float | None = None,
+        whole_weight: Tensor | None = None,
     ) -> dict[str, Tensor]:
-        """`scope` (B, E, L), 0/1 and 0 for operators that are off; `not_weight` stands in for the learned strength."""
+        """`scope` (B, E, L), 0/1 and 0 for operators that are off; `not_weight` stands in for the learned strength.
+
+        `whole_weight` (B,): the share of the whole query in what is wanted, 0 for none.
+        """
         not_weight = not_weight.reshape(-1) if isinstance(not_weight, Tensor) else not_weight
         pooled = self.pool(hidden_states, token_mask)
         inside = torch.zeros_like(token_mask) if scope is None else scope[:, NOT].to(token_mask.dtype) * token_mask
@@ -70,7 +86,10 @@ class QueryComposer(nn.Module):
         inside, outside = inside * has_excluded, torch.where(has_excluded, outside, token_mask)
         excluded = masked_mean(hidden_states, inside)
 
-        wanted = torch.where(has_excluded, self.pool(hidden_states, outside), pooled)
+        wanted = self.pool(hidden_states, outside)
+        if whole_weight is not None:
+            wanted = mixed(wanted, pooled, whole_weight.unsqueeze(1))
+        wanted = torch.where(has_excluded, wanted, pooled)
         alternatives, exists = [wanted], [torch.ones_like(has_excluded)]
         if self.branches and scope is not None:
             for tokens, is_there in self.alternatives(scope[:, OR].to(token_mask.dtype) * outside):

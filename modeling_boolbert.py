@@ -589,17 +589,27 @@ class BoolBertModel(BoolBertPreTrainedModel):
         operators: Tensor | None = None,
         not_weight: Tensor | float | None = None,
         not_scope: Tensor | None = None,
+        whole_weight: Tensor | None = None,
         boolean: bool = True,
         **kwargs: Any,
     ) -> BoolBertOutput:
         """As in BERT. `not_weight`, a number or one per sentence, stands in for the learned strength of exclusion where
         it is not NaN. `not_scope` (B, L) of 0/1 says which tokens NOT excludes, instead of the model; a sentence of -1
-        is left to it. `boolean=False` is plain BERT.
+        is left to it. `whole_weight` (B,) is the share of the whole query in what is wanted: 0 where NOT takes members
+        from a set, 1 where it negates a property of the answer, so that nothing is taken away. `boolean=False` is
+        plain BERT.
         """
         embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        reading, context = BooleanReading(), None
+        reading, context, scope = BooleanReading(), None, None
         if boolean:
             reading, context = self._read(embeddings, token_mask, operators, not_scope)
+            scope = reading.scope
+            if whole_weight is not None:  # where all of the query is wanted, NOT is read and changes nothing
+                whole_weight = whole_weight.to(token_mask.device)
+                is_not = torch.arange(NUM_OPERATORS, device=token_mask.device) == NOT
+                is_on = 1 - ((whole_weight == 1).unsqueeze(1) & is_not).long()  # (B, E)
+                context.gate = context.gate * is_on
+                scope = None if scope is None else scope * is_on.unsqueeze(-1)
             if self._changes_nothing(context) and not self._records_layers(kwargs):
                 context = None
         mask = create_bidirectional_mask(config=self.config, inputs_embeds=embeddings, attention_mask=attention_mask)
@@ -607,7 +617,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         return BoolBertOutput(
             last_hidden_state=hidden_states,
             pooler_output=self.pooler(hidden_states) if self.pooler is not None else None,
-            **self.composer(hidden_states, token_mask, reading.scope, not_weight),
+            **self.composer(hidden_states, token_mask, scope, not_weight, whole_weight),
             **reading,
         )
 

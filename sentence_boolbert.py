@@ -36,6 +36,8 @@ POOLING_FOLDER = "1_Pooling"
 REQUIREMENTS = {"sentence-transformers": ">=6.0", "transformers": ">=5.14", "torch": ">=2.9"}
 # From this version on Router loads a model that serves both routes once, and tells it which route it serves.
 REQUIREMENTS_SHARED = {**REQUIREMENTS, "sentence-transformers": ">=6.2"}
+# What a caller may say of each query instead of the model.
+GIVEN = ("operators", "not_weight", "not_scope", "whole_weight")
 # What the model composes besides the tokens' states; each passes through the modules after the pooling.
 COMPOSED = ("sentence_embedding", "query_vectors", "wanted_embedding", "excluded_embedding", "search_vectors")
 # What it says of them, and how it has read the sentences.
@@ -104,6 +106,9 @@ class BoolBertTransformer(Transformer):
         weights = [item.get("not_weight", math.nan) if isinstance(item, dict) else math.nan for item in inputs]
         if not all(map(math.isnan, weights)):
             features["not_weight"] = torch.tensor(weights)
+        shares = [float(item.get("whole_weight", 0)) if isinstance(item, dict) else 0.0 for item in inputs]
+        if any(shares):
+            features["whole_weight"] = torch.tensor(shares)
         scopes = [item.get("not_scope") if isinstance(item, dict) else None for item in inputs]
         if any(scope is not None for scope in scopes):
             features["not_scope"] = torch.full(features["input_ids"].shape, MODEL_DECIDES)
@@ -117,7 +122,7 @@ class BoolBertTransformer(Transformer):
         names = ("input_ids", "attention_mask", "token_type_ids", "position_ids", "inputs_embeds")
         inputs = {name: features[name] for name in names if name in features}
         if is_query:
-            inputs |= {name: features[name] for name in ("operators", "not_weight", "not_scope") if name in features}
+            inputs |= {name: features[name] for name in GIVEN if name in features}
         output = self.model(**inputs, boolean=is_query, return_dict=True)
         features[self.module_output_name] = output.last_hidden_state
         if is_query:
@@ -277,12 +282,14 @@ class BoolBertSentenceTransformer(SentenceTransformer):
         operators: Sequence[Any] | None = None,
         not_weight: float | None = None,
         not_scope: Sequence[int] | None = None,
+        whole_weight: float | None = None,
         batch_size: int = 32,
         **kwargs: Any,
     ) -> Any:
         """Each query as its `QueryParts`; `not_weight` stands in for the learned strength of exclusion.
 
         `not_scope`, for one query, says of each of its tokens whether NOT excludes it, 0 or 1, instead of the model.
+        `whole_weight`: the share of the whole query in what is wanted; 1 where NOT shall take nothing away.
         """
         self._require_bool_bert("a query cannot be taken apart")
         if operators is not None:
@@ -290,7 +297,8 @@ class BoolBertSentenceTransformer(SentenceTransformer):
         is_single = isinstance(inputs, (str, dict))
         options = {"prompt_name": "query" if "query" in self.prompts else None, "task": "query", **kwargs}
         queries = [inputs] if is_single else list(inputs)
-        given = {"not_weight": not_weight, "not_scope": None if not_scope is None else list(not_scope)}
+        scope = None if not_scope is None else list(not_scope)
+        given = {"not_weight": not_weight, "not_scope": scope, "whole_weight": whole_weight}
         given = {name: value for name, value in given.items() if value is not None}
         if given:
             queries = [{**(query if isinstance(query, dict) else {"text": query}), **given} for query in queries]

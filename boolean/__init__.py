@@ -3,7 +3,7 @@
 from .augmentation import augment
 from .clauses import Clause, affirmed, split_clauses
 from .cues import CueSpan, find_cues, operators_of
-from .kinds import kind_of_exclusion
+from .kinds import WHOLE_WEIGHTS, kind_of_exclusion, whole_weight
 from .labels import cue_labels, scope_labels
 from .lacking import read_lacking
 from .lexicon import Cue, cue_table
@@ -16,6 +16,7 @@ from .search_box import read_search_box
 __all__ = [
     "OPERATORS",
     "TEMPLATES",
+    "WHOLE_WEIGHTS",
     "Clause",
     "Cue",
     "CueSpan",
@@ -41,5 +42,6 @@ __all__ = [
     "scope_labels",
     "split_clauses",
     "template_operators",
+    "whole_weight",
     "why_nothing_excluded",
 ]

@@ -15,6 +15,10 @@ from .cues import CueSpan, find_cues, normal
 from .exclusion import content
 from .parts import Span, read_parts
 
+# How much of the whole query stays in what is wanted: all of it where a property is negated. For topics, 0.3 helps on
+# ExcluIR and costs as much on BoolQuestions-NOT (docs/results.md).
+WHOLE_WEIGHTS = {"topic": 0.0, "set": 0.0, "property": 1.0}
+
 _WH = r"(?:what|which|who|whom|whose|when|where|why|how)"
 _ASKS = re.compile(
     rf"[\s\"“]*(?:{_WH}|is|are|was|were|do|does|did|can|could|should|has|have)\b|.*\?\s*\Z", re.IGNORECASE | re.DOTALL
@@ -70,6 +74,16 @@ def kind_of_exclusion(query: str, spans: Sequence[Span] | None = None) -> str:
         return "set" if any(cue.rule == "negation" and _restricts(query, cue) for cue in cues) else "property"
     before = [cue for cue in cues if cue.start <= spans[0][0]]
     return _kind(query, before[-1]) if before else "set"  # `-word` has no cue of the table
+
+
+def whole_weight(query: str) -> float:
+    """How much of the whole query stays in what is wanted, by the kind of its NOT; 0 where the parser finds none.
+
+    >>> whole_weight("Who was Bach, excluding anything about his family?"), whole_weight("films, not westerns")
+    (0.3, 0.0)
+    """
+    spans = read_parts(query).scopes("not")
+    return WHOLE_WEIGHTS[kind_of_exclusion(query, spans)] if spans else 0.0
 
 
 def is_question(text: str) -> bool:

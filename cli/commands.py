@@ -254,7 +254,8 @@ def parse_operators(text: str | None) -> list[str] | None:
 
 
 def _limits(options: Namespace) -> dict[str, Any]:
-    return {"not_weight": options.not_weight, "exclude_above": options.exclude_above}
+    names = ("not_weight", "exclude_above", "not_kind")
+    return {name: getattr(options, name) for name in names}
 
 
 def _searcher(options: Namespace) -> Any:

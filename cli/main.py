@@ -213,6 +213,13 @@ def _add_query(command: argparse.ArgumentParser) -> None:
         help="how strongly NOT excludes: 0 not at all, 1 strongly; the model's own strength if not given",
     )
     command.add_argument(
+        "--not",
+        dest="not_kind",
+        choices=("topic", "set", "property"),
+        help="what NOT excludes: a topic, a set, or a property of the answer, of which nothing is taken away; the "
+        "query's words tell if not given",
+    )
+    command.add_argument(
         "--exclude-above",
         type=float,
         metavar="SCORE",

@@ -3,8 +3,9 @@
     python eval/exclusion.py --model DIR_OR_HUB_ID --data boolquestions_not excluir_dev [--hybrid True]
 
 A data folder holds corpus.jsonl(.gz) with `id` and `text`, and queries.jsonl(.gz) with `text`, `gold`, `traps` (ids).
-Such pools are small: the figures are MRR@10, how often the answer stands above its trap, and how often a trap stands
-among the first three. The parts of a Bool-BERT are switched on one after the other.
+Such pools are small: the figures are MRR@10, how often the answer stands above its trap, and how often the answer (R@3)
+and a trap (V@3) stand among the first three. The parts of a Bool-BERT are switched on one after the other. If a folder
+has llm_rewrites.jsonl(.gz) with `id`, `wanted` and `excluded` (a list), what an LLM made of the queries is scored too.
 """
 
 import json
@@ -23,10 +24,11 @@ from boolbert.core.files import write_json
 from boolbert.data import Quest
 from boolbert.data.lines import read_lines
 from boolbert.data.tasks import quest_task
-from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.hybrid import WordSearch, fuse, wanted_words
 from boolbert.retrieval.models import bool_bert, load_encoder, side_modules, twin_of
 from boolbert.retrieval.neighbours import Ranked, top_k
+from boolbert.retrieval.penalty import penalised_query
 
 NOT = OPERATORS.index("not")
 OFF = [0] * len(OPERATORS)
@@ -38,6 +40,7 @@ class TrapQuery(NamedTuple):
     text: str
     gold: list[int]
     traps: list[int]
+    rewrite: tuple[str, list[str]] | None = None  # what an LLM says is wanted and excluded
 
 
 class TrapSet(NamedTuple):
@@ -55,10 +58,11 @@ class Score:
     system: str
     mrr: npt.NDArray[np.float64]
     above: npt.NDArray[np.float64]
-    trapped: npt.NDArray[np.float64]
+    found: npt.NDArray[np.float64]  # the answer among the first three
+    trapped: npt.NDArray[np.float64]  # a trap among them
 
     def means(self) -> dict[str, float]:
-        return {name: round(float(getattr(self, name).mean()), 4) for name in ("mrr", "above", "trapped")}
+        return {name: round(float(getattr(self, name).mean()), 4) for name in ("mrr", "above", "found", "trapped")}
 
 
 @dataclass
@@ -92,12 +96,16 @@ def read_trap_set(folder: str | Path) -> TrapSet:
     folder = Path(folder)
     corpus = list(pool_rows(folder, "corpus", "id", "text"))
     rows = {row["id"]: number for number, row in enumerate(corpus)}
-    queries = []
+    queries, rewrites = [], {}
+    if any(folder.glob("llm_rewrites.jsonl*")):
+        found = pool_rows(folder, "llm_rewrites", "id", "wanted", "excluded")
+        rewrites = {row["id"]: (row["wanted"], row["excluded"]) for row in found}
     for row in pool_rows(folder, "queries", "text", "gold", "traps"):
         unknown = [name for name in (*row["gold"], *row["traps"]) if name not in rows]
         if unknown:
             raise DataError(f"{folder}: a query names document {unknown[0]!r}, which the corpus does not have")
-        queries.append(TrapQuery(row["text"], *([rows[name] for name in row[key]] for key in ("gold", "traps"))))
+        gold, about_excluded = ([rows[name] for name in row[key]] for key in ("gold", "traps"))
+        queries.append(TrapQuery(row["text"], gold, about_excluded, rewrites.get(row.get("id"))))
     return TrapSet(folder.name, [row["text"] for row in corpus], queries)
 
 
@@ -125,7 +133,7 @@ def score_ranked(system: str, ranked: Ranked, traps: TrapSet) -> Score:
     gold = np.array([positions[row, query.gold].min() for row, query in enumerate(traps.queries)])
     trap = np.array([positions[row, query.traps].min() for row, query in enumerate(traps.queries)])
     reciprocal = np.where(gold < 10, 1 / (gold + 1), 0.0)
-    return Score(system, reciprocal, (gold < trap).astype(float), (trap < 3).astype(float))
+    return Score(system, reciprocal, *(is_so.astype(float) for is_so in (gold < trap, gold < 3, trap < 3)))
 
 
 def scores(model: Any, traps: TrapSet, *, hybrid: bool = False) -> list[Score]:
@@ -145,11 +153,34 @@ def scores(model: Any, traps: TrapSet, *, hybrid: bool = False) -> list[Score]:
     ranked = top_k(encode_inputs(model, texts, "query", 32), documents, len(documents))[1]
     found.append(score_ranked("as the model is", ranked, traps))
     found += with_words("as the model is", ranked, words, traps)
+    found.append(score("by the kind of NOT, as search", encode_queries(model, texts), documents, traps))
+    if bert.composer.has_penalty and any(query.rewrite for query in traps.queries):
+        found.append(score("an LLM rewrites every query", rewritten_queries(model, traps), documents, traps))
     for weight in (None, 0.0, 0.2, 0.4, 0.6):
         inputs = texts if weight is None else [{"text": text, "not_weight": weight} for text in texts]
         name = "one vector" if weight is None else f"one vector, {weight}"
         found.append(score(name, encode_inputs(model, inputs, "query", 32, one_vector=True), documents, traps))
     return found
+
+
+def rewritten_queries(model: Any, traps: TrapSet) -> Any:
+    """What an LLM says is wanted and excluded, each a text for the same encoder, with the model's own penalty.
+
+    A query without a rewrite is asked as it is.
+    """
+    import torch
+
+    parts = [query.rewrite or (query.text, []) for query in traps.queries]
+    texts = list(dict.fromkeys(text for wanted, excluded in parts for text in (wanted, *excluded)))
+    plain = encode_inputs(model, [{"text": text, "operators": OFF} for text in texts], "query", 32, one_vector=True)
+    vectors = dict(zip(texts, torch.from_numpy(plain).reshape(len(texts), -1, plain.shape[-1])[:, 0], strict=True))
+    nothing = torch.zeros(plain.shape[-1])
+    wanted = torch.stack([vectors[text] for text, _ in parts])
+    excluded = torch.stack([sum((vectors[text] for text in texts), nothing) for _, texts in parts])
+    composer: Any = bool_bert(model).composer  # type: ignore[union-attr]
+    weight, above = (value.item() for value in (torch.nn.functional.softplus(composer.penalty), composer.penalty_above))
+    penalty = torch.tensor([[weight * bool(texts), above] for _, texts in parts])
+    return penalised_query(wanted.unsqueeze(1), excluded, penalty)
 
 
 def word_rankings(traps: TrapSet) -> list[tuple[str, Ranked]]:
@@ -245,10 +276,11 @@ def main(words: Sequence[str] | None = None) -> None:
         traps = read_trap_set(folder)
         found = scores(model, traps, hybrid=args.hybrid)
         print(f"\n{traps.name}: {len(traps.queries)} queries, {len(traps.texts)} texts")
-        print(f"{'':30} MRR@10  above trap  trap in top 3")
+        print(f"{'':30} MRR@10  above trap    R@3    V@3")
         for row in found:
             values = row.means()
-            print(f"{row.system:30} {values['mrr']:6.3f}  {values['above']:10.3f}  {values['trapped']:13.3f}")
+            shown = f"{values['mrr']:6.3f}  {values['above']:10.3f}  {values['found']:5.3f}  {values['trapped']:5.3f}"
+            print(f"{row.system:30} {shown}")
         figures[traps.name] = {"systems": {row.system: row.means() for row in found}}
         if getattr(bool_bert(model), "scope_reader", None) is not None:
             agreement = scope_agreement(model, [query.text for query in traps.queries])

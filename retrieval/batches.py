@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn.attention import sdpa_kernel
 
-from boolbert.retrieval.models import is_cosine, prompt_of, side_modules
+from boolbert.boolean import whole_weight
+from boolbert.retrieval.models import bool_bert, is_cosine, prompt_of, side_modules
 from boolbert.retrieval.penalty import penalised_query
 from boolbert.retrieval.prefetch import prefetch
 from boolbert.retrieval.tokens import ATTENTION, Rows, TextReader, Tokens
@@ -48,10 +49,17 @@ def encode_queries(
     batch_size: int = QUERY_BATCH,
     one_vector: bool = False,
 ) -> npt.NDArray[np.float32]:
-    """The vectors of queries. `operators` (Bool-BERT only): three 0/1 per query, or None to let its gate decide."""
+    """The vectors of queries, each by the kind of its NOT, as search has them.
+
+    `operators` (Bool-BERT only): three 0/1 per query, or None to let its gate decide.
+    """
     inputs: Sequence[Any] = texts
-    if operators is not None:
-        inputs = [{"text": text, "operators": row} for text, row in zip(texts, operators, strict=True)]
+    if bool_bert(model) is not None:
+        rows = operators if operators is not None else [None] * len(texts)
+        inputs = [
+            {"text": text, "operators": row, "whole_weight": whole_weight(text)}
+            for text, row in zip(texts, rows, strict=True)
+        ]
     return encode_inputs(model, inputs, "query", batch_size, one_vector=one_vector)
 
 

@@ -48,10 +48,9 @@ class Weights(NamedTuple):
 
 # Chosen on the dev queries of the countries, BoolMovies and the documents that deny, and of ExcluIR, BoolQuestions-NOT
 # and ComLQ (docs/results.md). A question is answered by one passage, which its whole vector finds; other queries ask
-# for members of a collection. Where a property is negated, the passage that answers speaks of it.
+# for members of a collection. Where a property is negated the passage that answers speaks of it: nothing is subtracted.
 COLLECTION = Weights(whole=0.5, clause=1.0, penalty=0.7, words_penalty=0.6, denial=1.5)
 QUESTION = Weights(whole=3.0, clause=1.75, penalty=0.8, words_penalty=0.35, denial=1.0)
-PROPERTY = Weights(whole=3.0, clause=1.75, penalty=0.0, words_penalty=0.0, denial=0.0)
 WORDS = 0.8  # a part's BM25, beside its best clause
 AFFIRMED = 0.7  # what an affirming clause counts for a part that asks for a denial: "hotels that do not allow pets"
 MEAN = 0.8  # AND: the share of the mean of the conditions; the rest is the smallest
@@ -105,8 +104,10 @@ class ConditionVectors:
         parts = [*(part for group in conditions.wanted for part in group), *conditions.excluded]
         asked = iter([Asked.of(*pair) for pair in zip(parts, encode([part.text for part in parts]), strict=True)])
         wanted = tuple(tuple(next(asked) for _ in group) for group in conditions.wanted)
-        question = PROPERTY if conditions.kind == "property" else QUESTION
-        return cls(wanted, tuple(asked), question if conditions.asks else COLLECTION)
+        weights = QUESTION if conditions.asks else COLLECTION
+        if conditions.kind == "property":
+            weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0)
+        return cls(wanted, tuple(asked), weights)
 
     def combined(self, leaf: Callable[[Asked], Array]) -> Array:
         """The scores of what is wanted from those of its parts: the best of each group, then mean and smallest."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, multi_hot
+from boolbert.boolean import OPERATORS, WHOLE_WEIGHTS, multi_hot
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.ranking import check_k
 
@@ -17,6 +17,12 @@ from .searcher import Answer, BoolSearcher, Hit
 if TYPE_CHECKING:
     import torch
 
+# What NOT does, by what it excludes.
+KINDS = {
+    "topic": "NOT excludes a topic: texts about it rank lower.",
+    "set": "NOT excludes a set: its members are taken away.",
+    "property": "NOT negates a property: nothing is taken away, as a text that answers speaks of it.",
+}
 DEPTH = 100  # how far down the other ranking a document is looked for
 
 
@@ -104,6 +110,8 @@ class Explanation:
             notes.append("No operator is on: this is plain BERT.")
         elif "not" in self.operators and not self.reading.excluded and self.trained:
             notes.append("NOT is on, but the model finds nothing that it excludes.")
+        if self.reading.excluded and self.reading.kind is not None:
+            notes.append(KINDS[self.reading.kind])
         if self.penalty is not None:
             what = quoted(self.reading.excluded_text)
             if any(change.hit.reasons for change in self.after):
@@ -111,7 +119,7 @@ class Explanation:
             else:
                 notes.append(f"Documents similar to {what} rank lower.")
         if self.reading.alternatives:
-            how = "each has a vector of its own" if self.vectors > 1 else "this model asks for all with one vector"
+            how = "each has a vector of its own" if self.vectors > 1 else "the one that a document speaks for counts"
             notes.append(f"OR offers {listed(self.reading.alternatives, 'or')}; {how}.")
         return notes
 
@@ -173,6 +181,7 @@ def explain(
     not_weight: float | None = None,
     exclude_above: float | None = None,
     excluded: Collection[int] | None = None,
+    not_kind: str | None = None,
     baseline: BoolSearcher | None = None,
 ) -> Explanation:
     """Read a query and search twice: with its operators, and without (or with another model)."""
@@ -182,7 +191,13 @@ def explain(
             f"{searcher.model.name}: is a plain encoder, so there is nothing to explain; give a Bool-BERT with --model"
         )
     check_k(k)
-    asked = {"operators": operators, "not_weight": not_weight, "exclude_above": exclude_above, "excluded": excluded}
+    asked = {
+        "operators": operators,
+        "not_weight": not_weight,
+        "exclude_above": exclude_above,
+        "excluded": excluded,
+        "not_kind": not_kind,
+    }
     answer, plain, plain_name = _both_rankings(searcher, query, max(k, DEPTH), baseline, asked)
     reading = answer.reading
     output = _layers(searcher, reading)
@@ -252,6 +267,8 @@ def _layers(searcher: BoolSearcher, reading: QueryReading) -> Any:
     given: dict[str, Any] = {"input_ids": queries.tokens(reading.query).ids, "operators": multi_hot(reading.operators)}
     if reading.not_scope is not None:
         given["not_scope"] = reading.not_scope
+    if reading.kind is not None:
+        given["whole_weight"] = WHOLE_WEIGHTS[reading.kind]
     tensors = {name: torch.tensor([values], device=bert.device) for name, values in given.items()}
     with torch.inference_mode():
         return bert(**tensors, output_scopes=True, output_biases=True)

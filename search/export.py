@@ -5,7 +5,8 @@
 
 Inputs: input_ids and attention_mask (batch, length); operators (batch, 3) of 0/1 for and, or, not; not_scope (batch,
 length) of 0/1, the tokens that NOT excludes, if the model has a scope reader; not_weight (batch,), the strength of
-exclusion. -1 in operators and not_scope, and NaN in not_weight, leave the decision to the model.
+exclusion; whole_weight (batch,), the share of the whole query in what is wanted: 0 for none, 1 where NOT shall take
+nothing away. -1 in operators and not_scope, and NaN in not_weight, leave the decision to the model.
 
 Outputs: sentence_embedding (batch, size); query_vectors (batch, 1 + branches, size), it and one for each alternative of
 OR; query_mask, which of them exist; wanted_embedding and excluded_embedding (batch, size); cue_logits, operators_on and
@@ -71,7 +72,13 @@ class QuerySide(nn.Module):
         self.has_reader, self.is_cosine = bert.scope_reader is not None, is_cosine(encoder)
 
     def forward(
-        self, ids: Tensor, mask: Tensor, operators: Tensor, not_scope: Tensor, not_weight: Tensor
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        operators: Tensor,
+        not_scope: Tensor,
+        not_weight: Tensor,
+        whole_weight: Tensor,
     ) -> dict[str, Tensor]:
         features = {
             "input_ids": ids,
@@ -79,6 +86,7 @@ class QuerySide(nn.Module):
             "token_type_ids": torch.zeros_like(ids),
             "operators": operators,
             "not_weight": not_weight,
+            "whole_weight": whole_weight,
             "task": "query",
         }
         if self.has_reader:
@@ -151,7 +159,7 @@ def export_graph(encoder: SentenceTransformer) -> bytes:
     side = QuerySide(twin_of(encoder)).eval()
     ids = torch.ones(2, 7, dtype=torch.long)
     decided = (torch.full((2, len(OPERATORS)), MODEL_DECIDES), torch.full_like(ids, MODEL_DECIDES))
-    example = (ids, torch.ones_like(ids), *decided, torch.full((2,), math.nan))
+    example = (ids, torch.ones_like(ids), *decided, torch.full((2,), math.nan), torch.zeros(2))
     try:
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
@@ -200,7 +208,8 @@ def _agree(found: QueryEncoder, expected: QueryEncoder, query: str) -> bool:
     told: dict[str, Any] = {"operators": [1, 1, 1]}
     if expected.can_exclude:
         told["not_scope"] = [int(place % 3 == 1) for place in range(len(tokens.ids))]
-    cases: tuple[dict[str, Any], ...] = ({}, told, {**told, "not_weight": 0.5})
+    more: tuple[dict[str, Any], ...] = ({}, {"not_weight": 0.5}, {"whole_weight": 0.5}, {"whole_weight": 1.0})
+    cases = ({}, *({**told, **one} for one in more))
     return all(_are_near(found.encode(tokens, **case), expected.encode(tokens, **case)) for case in cases)
 
 

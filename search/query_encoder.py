@@ -19,7 +19,7 @@ from boolbert.retrieval.evidence import unit_length
 from .reading import Word, word_at
 
 MODEL_DECIDES = -1  # in `operators` and `not_scope`
-INPUTS = ("input_ids", "attention_mask", "operators", "not_scope", "not_weight")
+INPUTS = ("input_ids", "attention_mask", "operators", "not_scope", "not_weight", "whole_weight")
 
 Vectors = npt.NDArray[np.float32]
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -121,14 +121,17 @@ class QueryEncoder:
         operators: Sequence[int] | None = None,
         not_scope: Sequence[int] | None = None,
         not_weight: float | None = None,
+        whole_weight: float = 0.0,
     ) -> EncodedQuery:
-        """operators: 0/1 for and, or, not. not_scope: for each token whether it is excluded. None: the model decides"""
+        """operators: 0/1 for and, or, not. not_scope: for each token whether it is excluded. None: the model decides.
+        whole_weight: the share of the whole query in what is wanted."""
         decided = [MODEL_DECIDES] * len(OPERATORS) if operators is None else list(operators)
         scope = [MODEL_DECIDES] * len(tokens.ids) if not_scope is None else list(not_scope)
         weight = math.nan if not_weight is None else not_weight
         rows = (tokens.ids, [1] * len(tokens.ids), decided, scope)
         inputs = {name: np.array([row], dtype=np.int64) for name, row in zip(INPUTS, rows, strict=False)}
-        outputs = self.run({**inputs, "not_weight": np.array([weight], dtype=np.float32)})
+        weights = {"not_weight": weight, "whole_weight": whole_weight}
+        outputs = self.run({**inputs, **{name: np.array([value], np.float32) for name, value in weights.items()}})
         return _encoded({name: value[0] for name, value in outputs.items()})
 
 

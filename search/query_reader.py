@@ -11,12 +11,12 @@ the word embeddings of all-MiniLM-L6-v2 and none of its layers; where these are 
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from boolbert.boolean import Reading as RuleReading
 from boolbert.boolean import (
+    WHOLE_WEIGHTS,
     from_multi_hot,
     kind_of_exclusion,
     multi_hot,
@@ -24,6 +24,7 @@ from boolbert.boolean import (
     read_parts,
     read_search_box,
 )
+from boolbert.boolean import Reading as RuleReading
 from boolbert.boolean.parts import trim
 from boolbert.core.errors import RetrievalError
 
@@ -34,14 +35,15 @@ SEARCH_BOX, READER, PARSER = "the search-box syntax", "the reader", "the cue par
 
 @dataclass(frozen=True)
 class QueryTexts:
-    """The parts of a query. wanted: the text without what is excluded and the words that say so.
-
-    kind: what NOT excludes is a "topic", a "set" or a "property" (boolean/kinds.py); None where it excludes nothing.
-    """
+    """The parts of a query. wanted: the text without what is excluded and the words that say so."""
 
     reading: QueryReading
     wanted: str
-    kind: str | None = None
+
+    @property
+    def kind(self) -> str | None:
+        """What NOT excludes is a "topic", a "set" or a "property"; None where it excludes nothing."""
+        return self.reading.kind
 
     @property
     def query(self) -> str:
@@ -56,14 +58,23 @@ class QueryTexts:
         return self.reading.alternatives
 
 
-def read(query: str) -> QueryTexts:
-    """The parts of a query, each with its place in it: `query[span.start:span.end]`."""
+def read(query: str, not_kind: str | None = None) -> QueryTexts:
+    """The parts of a query, each with its place in it: `query[span.start:span.end]`.
+
+    not_kind: what NOT excludes is a "topic", a "set" or a "property"; if not given, the query's words tell.
+    """
+    check_kind(not_kind)
     reading = read_words(query)
     if not reading.excluded:
         return QueryTexts(reading, query)
     holes = [span for span in (*reading.excluded, *reading.cues) if span.operator == "not"]
-    kind = kind_of_exclusion(query, [(span.start, span.end) for span in reading.excluded])
-    return QueryTexts(reading, without(query, [(span.start, span.end) for span in holes]), kind)
+    kind = not_kind or kind_of_exclusion(query, [(span.start, span.end) for span in reading.excluded])
+    return QueryTexts(replace(reading, kind=kind), without(query, [(span.start, span.end) for span in holes]))
+
+
+def check_kind(not_kind: str | None) -> None:
+    if not_kind is not None and not_kind not in WHOLE_WEIGHTS:
+        raise RetrievalError(f"not_kind must be one of {', '.join(WHOLE_WEIGHTS)}, got {not_kind!r}")
 
 
 def read_words(query: str) -> QueryReading:

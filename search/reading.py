@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -56,7 +56,8 @@ class Run(NamedTuple):
 class QueryReading:
     """A query, word by word as far as the model reads; which operators are on, and who says so.
 
-    not_scope: for each token whether it is excluded, where the caller has said so instead of the model.
+    not_scope: for each token whether it is excluded, where the caller has said so instead of the model. kind: what NOT
+    excludes is a "topic", a "set" or a "property" (boolean/kinds.py); None where it excludes nothing.
     """
 
     query: str
@@ -65,6 +66,7 @@ class QueryReading:
     words: tuple[Word, ...] = ()
     truncated: bool = False
     not_scope: tuple[int, ...] | None = None
+    kind: str | None = None
 
     @property
     def excluded(self) -> tuple[Span, ...]:
@@ -75,6 +77,10 @@ class QueryReading:
     def alternatives(self) -> tuple[Span, ...]:
         """What OR offers, none or at least two."""
         return tuple(self._span("or", words) for key, words in self._grouped(lambda w: w.alternative) if key)
+
+    def without_alternatives(self) -> "QueryReading":
+        """As it is read by what has one vector for all of them."""
+        return replace(self, words=tuple(word._replace(alternative=None) for word in self.words))
 
     @property
     def cues(self) -> tuple[Span, ...]:
@@ -117,6 +123,7 @@ class QueryReading:
             "operators": list(self.operators),
             "decided_by": self.decided_by,
             "truncated": self.truncated,
+            "not_kind": self.kind,
             "cues": [span._asdict() for span in self.cues],
             "excluded_words": [span._asdict() for span in self.excluded],
             "alternatives": [span._asdict() for span in self.alternatives],

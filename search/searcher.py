@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, find_cues, from_multi_hot, multi_hot, read_lacking, read_search_box
+from boolbert.boolean import (
+    OPERATORS,
+    WHOLE_WEIGHTS,
+    find_cues,
+    from_multi_hot,
+    kind_of_exclusion,
+    multi_hot,
+    read_lacking,
+    read_parts,
+    read_search_box,
+)
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import spread_rows
 from boolbert.retrieval.countries_index import default_index
@@ -26,7 +36,7 @@ from .cached_model import CachedModel, cached_model
 from .country_facts import named_rows
 from .document_search import Candidate, DocumentSearch, WeighedDocuments
 from .query_encoder import QueryEncoder, QueryVectors
-from .query_reader import SEARCH_BOX, QueryTexts, check_query, read
+from .query_reader import SEARCH_BOX, QueryTexts, check_kind, check_query, read
 from .reading import QueryReading, Span, Word, with_cues, with_roles, words_in, words_of
 from .weighing import Reason, conditions_of, reasons, weigh
 
@@ -181,6 +191,7 @@ class BoolSearcher:
         where: str | None = None,
         hybrid: bool = False,
         evidence: bool = True,
+        not_kind: str | None = None,
     ) -> Answer:
         """The k best documents.
 
@@ -192,13 +203,17 @@ class BoolSearcher:
         documents' fields, such as "year > 1990 and genre = western". hybrid: fuse the ranking with BM25's over the
         words that are neither excluded nor cues; `score` is then the sum of both reciprocal ranks. evidence: ask what
         documents say, clause by clause, where the index knows it and not every gate is switched off; words are a part
-        of that, so that `hybrid` changes nothing then.
+        of that, so that `hybrid` changes nothing then. not_kind: NOT excludes a "topic", a "set" or a "property" of
+        the answer, of which nothing is taken away; if not given, the query's words tell (boolean/kinds.py), and with a
+        `not_weight` it is a set.
         """
         check_k(k)
         self._check_limits(not_weight, exclude_above)
-        reading, vectors = self._read(query, operators, excluded, not_weight)
+        reading, vectors = self._read(query, operators, excluded, not_weight, not_kind)
         parts = self._scaled_parts(vectors)
-        if evidence and operators != [] and self.has_evidence:
+        has_evidence = evidence and operators != [] and self.has_evidence
+        reading = _as_asked(reading, vectors, has_evidence)
+        if has_evidence:
             found = self._weighed(reading, parts, k, not_weight, exclude_above, where)
         else:
             found = self._documents.find(parts, k, exclude_above, where, reading.wanted_words if hybrid else None)
@@ -224,7 +239,7 @@ class BoolSearcher:
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
     ) -> QueryReading:
         """How a query is read: its cues, which operators are on and who says so, what is excluded or alternative."""
-        return self._read(query, operators, excluded)[0]
+        return _as_asked(*self._read(query, operators, excluded), self.has_evidence)
 
     def penalty(self, query: str) -> tuple[float, float] | None:
         """How strongly documents lose that are near to what a query excludes, and from which cosine on."""
@@ -236,9 +251,11 @@ class BoolSearcher:
         operators: Sequence[Any] | None,
         excluded: Collection[int] | None,
         not_weight: float | None = None,
+        not_kind: str | None = None,
     ) -> tuple[QueryReading, QueryVectors]:
         """How a query is read, and its vectors, from one pass of the model."""
         check_query(query)
+        check_kind(not_kind)
         labels = _operator_labels(operators)
         if self.queries is None:
             if labels is not None and any(labels):
@@ -249,7 +266,7 @@ class BoolSearcher:
                 raise RetrievalError(
                     f"excluded cannot be given: the query encoder of {self.model.name} is no Bool-BERT"
                 )
-            return self._read_for_any_encoder(query, labels)
+            return self._read_for_any_encoder(query, labels, not_kind)
         decided_by = CALLER if labels is not None else MODEL
         words = words_of(query)
         cues = [cue for cue in find_cues(query) if not cue.weak]
@@ -265,7 +282,8 @@ class BoolSearcher:
         tokens = self.queries.tokens(query)
         places = self.queries.token_words(tokens, words)
         not_scope = self._not_scope(places, words, excluded)
-        found = self.queries.encode(tokens, labels, not_scope, not_weight)
+        kind = not_kind or ("set" if not_weight is not None else self._kind(query, words, excluded))
+        found = self.queries.encode(tokens, labels, not_scope, not_weight, WHOLE_WEIGHTS[kind])
         names = from_multi_hot(found.operators)
 
         roles = words[: max(places) + 1]
@@ -276,12 +294,22 @@ class BoolSearcher:
         if not_scope is not None:
             roles = [word._replace(excluded=number in (excluded or ())) for number, word in enumerate(roles)]
         reading = QueryReading(query, names, decided_by, tuple(roles), truncated=tokens.is_cut, not_scope=not_scope)
-        return reading, found.vectors
+        return replace(reading, kind=kind if reading.excluded or not_kind else None), found.vectors
 
-    def _read_for_any_encoder(self, query: str, labels: list[int] | None) -> tuple[QueryReading, QueryVectors]:
+    def _kind(self, query: str, words: Sequence[Word], excluded: Collection[int] | None) -> str:
+        """What kind of NOT a query has, by its words; "set" where the parser finds nothing and the model decides."""
+        if excluded is None:
+            spans = list(read_parts(query).scopes("not"))
+        else:
+            spans = [(words[number].start, words[number].end) for number in sorted(excluded)]
+        return kind_of_exclusion(query, spans) if spans else "set"
+
+    def _read_for_any_encoder(
+        self, query: str, labels: list[int] | None, not_kind: str | None
+    ) -> tuple[QueryReading, QueryVectors]:
         """How a query is read for a plain encoder: taken apart into texts, or, with all operators off, as it is."""
         if labels is None:
-            texts = read(query)
+            texts = read(query, not_kind)
         else:
             texts = QueryTexts(QueryReading(query, (), CALLER, tuple(words_of(query))), query)
         reading = replace(texts.reading, truncated=self._is_cut(query))
@@ -409,6 +437,11 @@ def _query_encoder(model: SearchModel | CachedModel) -> QueryEncoder | None:
     from .export import torch_encoder
 
     return None if model.bert is None else torch_encoder(model.encoder)
+
+
+def _as_asked(reading: QueryReading, vectors: QueryVectors, has_evidence: bool) -> QueryReading:
+    """A reading without its alternatives where neither evidence nor a vector of its own asks for each."""
+    return reading if has_evidence or len(vectors.vectors) > 1 else reading.without_alternatives()
 
 
 def open_index(name: str | Path) -> "Index | VectorStore":

@@ -49,10 +49,12 @@ class Reason:
 
 def conditions_of(reading: QueryReading, reads: bool) -> Conditions:
     """What a query asks for; `reads`: what it excludes was found by a model, and not by the cue parser."""
-    if not reads:
-        return read_conditions(reading.query)
-    cues = [(span.start, span.end) for span in reading.cues if span.operator == "not"]
-    return read_conditions(reading.query, [(span.start, span.end) for span in reading.excluded], cues)
+    if reads:
+        cues = [(span.start, span.end) for span in reading.cues if span.operator == "not"]
+        found = read_conditions(reading.query, [(span.start, span.end) for span in reading.excluded], cues)
+    else:
+        found = read_conditions(reading.query)
+    return found if reading.kind is None else found._replace(kind=reading.kind)
 
 
 def weigh(

@@ -28,6 +28,8 @@ OPTIONS = [
     {"not_weight": 0.0},
     {"not_weight": 2.0},
     {"excluded": [0]},
+    {"excluded": [0], "not_kind": "topic"},
+    {"excluded": [0], "not_kind": "property"},
 ]
 
 

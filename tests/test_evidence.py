@@ -88,7 +88,7 @@ def slow_score(query, row, words):
     asked = read_conditions(query)
     weights = module.QUESTION if query.endswith("?") else module.COLLECTION
     if asked.kind == "property":
-        weights = module.PROPERTY
+        weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0)
     groups = [max(leaf(part.text) for part in group) for group in asked.wanted]
     score = weights.whole * float(whole_scores(query)[row])
     score += module.MEAN * sum(groups) / len(groups) + (1 - module.MEAN) * min(groups)

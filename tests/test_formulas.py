@@ -264,3 +264,27 @@ def test_a_given_strength_in_all_its_forms(lively, batch):
         assert torch.equal(mixed[name][1], expected[name][1])
     assert not torch.equal(own.query_vectors, expected.query_vectors)
     assert own.sentence_embedding.is_contiguous()
+
+
+def test_some_of_the_whole_query_is_wanted(lively, batch):
+    """A is (1 - k) A + k W at A's length; with k = 1 NOT is read, and the vectors are plain BERT's."""
+    model = lively(pooling="mean", penalty=1.0, gate="cue", attention_operators=["not"])
+    given = {**batch, "operators": torch.tensor([[0, 0, 1]] * 3)}
+    given["not_scope"] = torch.zeros_like(batch["input_ids"])
+    given["not_scope"][:, 2] = 1
+    shares = torch.tensor([0.0, 0.4, 1.0])
+    with torch.no_grad():
+        own, found = model(**given), model(**given, whole_weight=shares)
+        plain = model(**batch, boolean=False)
+    assert torch.equal(found.scope, own.scope)
+    for name in ("sentence_embedding", "search_vectors", "wanted_embedding", "excluded_embedding", "penalty"):
+        assert_close(found[name][0], own[name][0])
+    assert_close(found.search_vectors[2, 0], plain.sentence_embedding[2])
+    assert_close(found.sentence_embedding[2], plain.sentence_embedding[2])
+    assert not found.excluded_embedding[2].any()
+    assert found.penalty[2, 0] == 0
+    hidden, mask = own.last_hidden_state[1].double(), batch["attention_mask"][1].double()
+    outside = mask * (1 - given["not_scope"][1])
+    whole, wanted = ((hidden * tokens[:, None]).sum(0) / tokens.sum() for tokens in (mask, outside))
+    both = 0.6 * wanted / wanted.norm() + 0.4 * whole / whole.norm()
+    assert_close(found.wanted_embedding[1].double(), both / both.norm() * wanted.norm(), atol=1e-5, rtol=1e-4)

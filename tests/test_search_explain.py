@@ -130,6 +130,26 @@ def test_the_vector_is_what_the_explanation_says(searcher):
     assert (plain.not_weight, plain.composition) == (None, "")
 
 
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("topic", "NOT excludes a topic: texts about it rank lower."),
+        ("set", "NOT excludes a set: its members are taken away."),
+        (
+            "property",
+            "NOT negates a property: nothing is taken away, as a text that answers speaks of it.",
+        ),
+    ],
+)
+def test_the_kind_of_not_in_plain_words(searcher, kind, line):
+    found = explain(searcher, QUERY, 3, ["not"], not_kind=kind)
+    assert found.reading.excluded
+    assert line in found.notes
+    assert found.as_json()["not_kind"] == kind
+    assert (found.not_weight is None) == (kind == "property")
+    assert line not in explain(searcher, QUERY, 3, []).notes
+
+
 def test_long_queries_are_said_to_be_cut(searcher):
     long = explain(searcher, " ".join(["films"] * 40))
     assert long.reading.truncated

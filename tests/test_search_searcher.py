@@ -9,9 +9,12 @@ import torch
 from search_fixtures import QUERY, TEXTS, write_baseline, write_documents, write_run
 from sentence_helpers import embed
 
+from boolbert.boolean import WHOLE_WEIGHTS
 from boolbert.core.errors import BoolBertError
 from boolbert.retrieval.models import newest_run
 from boolbert.search import BoolSearcher, build_index, load_model
+from boolbert.search.query_encoder import QueryVectors
+from boolbert.search.reading import QueryReading, words_of
 
 
 @pytest.fixture
@@ -120,8 +123,40 @@ def test_the_strength_of_not(searcher):
     assert searcher.search(QUERY, 10, [], not_weight=5.0).hits == searcher.search(QUERY, 10, []).hits
 
 
+def test_the_kind_of_not_is_the_callers_or_told_by_the_words(searcher):
+    plain = searcher.search(QUERY, 10, [])
+    found = {kind: searcher.search(QUERY, 10, ["not"], not_kind=kind) for kind in (None, "set", "topic", "property")}
+    assert found[None] == found["set"]
+    assert found[None].reading.kind == "set"
+    assert [hit.score for hit in found["property"]] == pytest.approx([hit.score for hit in plain], abs=1e-6)
+    assert found["property"].excluded_words == found["set"].excluded_words  # it is read, and nothing is taken away
+    for kind in ("topic", "set"):
+        one = searcher.model.encoder.encode_query_parts(QUERY, operators=["not"], whole_weight=WHOLE_WEIGHTS[kind])
+        by_row = {hit.row: hit.score for hit in found[kind]}
+        expected = one.scores(searcher.index.vectors[: len(TEXTS)])
+        np.testing.assert_allclose([by_row[row] for row in range(len(TEXTS))], expected, atol=1e-5)
+    question = "Which films are about war but are not made in books?"
+    assert searcher.search(question, 10, ["not"], excluded=[9]).reading.kind == "property"
+    assert searcher.search(question, 10, ["not"], excluded=[9], not_kind="set").reading.kind == "set"
+    assert searcher.search(question, 10, ["not"], excluded=[9], not_weight=0.3).reading.kind == "set"
+
+
 def test_a_query_is_read_as_it_is_searched(searcher):
     assert searcher.read(QUERY) == searcher.search(QUERY).reading
+
+
+def test_alternatives_are_drawn_where_each_is_asked_for(searcher, monkeypatch):
+    """With a vector for each, or with evidence; one vector asks for all of them alike."""
+    words = words_of("films or books")
+    words = tuple(word._replace(alternative=number) for word, number in zip(words, (1, None, 2), strict=True))
+    found = QueryReading("films or books", ("or",), "the model", words)
+    vectors = np.eye(3, searcher.index.vectors.shape[1], dtype=np.float32)
+    for count, drawn in ((1, []), (3, ["films", "books"])):
+        asked = QueryVectors(vectors[:count], vectors[0], None)
+        monkeypatch.setattr(searcher, "_read", lambda *_, asked=asked: (found, asked))
+        for reading in (searcher.read(found.query), searcher.search(found.query, 3).reading):
+            assert [span.text for span in reading.alternatives] == drawn
+            assert reading.operators == ("or",)
 
 
 def test_what_the_countries_know(monkeypatch):
@@ -154,6 +189,10 @@ def test_more_results_than_documents(searcher):
         ((QUERY, "3"), "k must be a whole number of at least 1, got '3'"),
         ((QUERY, 3, ["xor"]), "must be among and, or, not"),
         ((QUERY, 3, None, {"not_weight": -0.1}), "not_weight must be a number of at least 0, got -0.1"),
+        (
+            (QUERY, 3, None, {"not_kind": "subject"}),
+            "not_kind must be one of topic, set, property, got 'subject'",
+        ),
         ((QUERY, 3, None, {"not_weight": float("nan")}), "not_weight must be a number of at least 0, got nan"),
         ((QUERY, 3, None, {"exclude_above": float("inf")}), "exclude_above must be a number, got inf"),
     ],

@@ -1,18 +1,22 @@
 """An upgraded encoder reads, obeys, and leaves everything else as it was."""
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from kinds_examples import PROPERTIES, SETS, TOPICS
 
 import boolbert
-from boolbert.boolean import read_parts
+from boolbert.boolean import kind_of_exclusion, read_parts
 from boolbert.configuration_boolbert import LITE
 from boolbert.core.errors import BoolBertError
 from boolbert.data.sentences import labelled_sentences
 from boolbert.eval import exclusion
-from boolbert.retrieval.batches import encode_inputs
+from boolbert.eval.evidence import plain_vectors
+from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.models import READING_FILE, bool_bert, default_model, load_encoder
 from boolbert.train import upgrade as upgrading
 from boolbert.train.reading import (
@@ -252,7 +256,7 @@ def test_trap_sets_are_scored_as_by_hand(tmp_path):
     documents = np.eye(3, dtype=np.float32)
     queries = np.array([[0.9, 0.5, 0.1], [0.9, 0.5, 0.8]], np.float32)  # a b c; a c b
     found = exclusion.score("s", queries, documents, traps).means()
-    assert found == {"mrr": 0.75, "above": 0.5, "trapped": 1.0}
+    assert found == {"mrr": 0.75, "above": 0.5, "found": 1.0, "trapped": 1.0}
     (tmp_path / "queries.jsonl").write_text('{"text": "x", "gold": ["z"], "traps": []}\n')
     with pytest.raises(BoolBertError, match="names document 'z'"):
         exclusion.read_trap_set(tmp_path)
@@ -268,4 +272,55 @@ def test_a_ranking_and_the_words_that_are_not_excluded():
     found = exclusion.with_words("s", np.array([[0, 1, 2]]), [("words", wanted)], traps)
     # 1/61 for the first by the vectors, 1/61 + 1/62 for the answer, 1/62 + 1/63 for the trap
     assert [row.system for row in found] == ["words", "s + words"]
-    assert found[1].means() == {"mrr": 1.0, "above": 1.0, "trapped": 1.0}
+    assert found[1].means() == {"mrr": 1.0, "above": 1.0, "found": 1.0, "trapped": 1.0}
+
+
+def test_what_an_llm_made_of_the_queries_is_scored_with_the_same_encoder(tmp_path, default):
+    (tmp_path / "corpus.jsonl").write_text('{"id": "a", "text": "Owls hunt."}\n{"id": "b", "text": "The desert."}\n')
+    queries = [{"id": name, "text": "Owls, but not of the desert", "gold": ["a"], "traps": ["b"]} for name in "xy"]
+    (tmp_path / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
+    assert exclusion.read_trap_set(tmp_path).queries[0].rewrite is None
+    rewrite = {"id": "x", "wanted": "Owls", "excluded": ["the desert"]}
+    (tmp_path / "llm_rewrites.jsonl").write_text(json.dumps(rewrite) + "\n")
+    traps = exclusion.read_trap_set(tmp_path)
+    vectors = exclusion.rewritten_queries(default.encoder, traps)
+    plain = plain_vectors(default.encoder, ["Owls", "the desert", queries[1]["text"]])
+    np.testing.assert_allclose(vectors[:, 0, :-1], plain[[0, 2]], atol=1e-5)
+    config = default.bert.config
+    np.testing.assert_allclose(vectors[0, 1, :-1], config.penalty * plain[1], atol=1e-5)
+    assert vectors[0, 1, -1] == pytest.approx(-config.penalty * config.penalty_above, abs=1e-5)
+    assert not vectors[1, 1].any()  # an LLM that said nothing takes nothing away
+
+
+def test_the_example_of_the_readme_is_true(default):
+    readme = Path(upgrading.__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8")
+    (query,) = json.loads(re.search(r"model\.encode_query\((\[.+?\])\)", readme)[1])
+    documents = default.encoder.encode_document(json.loads(re.search(r"encode_document\((\[.+?\])\)", readme)[1]))
+    parts = default.encoder.encode_query_parts(query)
+    for scores in (documents @ default.encoder.encode_query(query), parts.scores(documents)):
+        assert scores[0] > scores[1] + 0.03
+
+
+@pytest.mark.parametrize(("kind", "rows", "right"), [("topic", TOPICS, 9), ("property", PROPERTIES, 9)])
+def test_queries_of_each_kind_find_their_answers(default, kind, rows, right):
+    """Of all texts of a kind, the one that answers stands first; docs/search.md shows the queries."""
+    assert [kind_of_exclusion(query) for query, _, _ in rows] == [kind] * len(rows)
+    documents = encode_inputs(default.encoder, [text for row in rows for text in row[1:]], "document", 32)
+    queries = encode_queries(default.encoder, [row[0] for row in rows])
+    first = exclusion.top_k(queries, documents, 1)[1][:, 0]
+    assert (first == 2 * np.arange(len(rows))).sum() >= right
+
+
+def test_sets_lose_what_is_excluded(default):
+    assert [kind_of_exclusion(query) for query in SETS] == ["set"] * len(SETS)
+    from boolbert.search import BoolSearcher
+
+    searcher = BoolSearcher(default, progress=False)
+    counts = {"own": 0, "plain": 0}
+    for query in SETS:
+        own, plain = searcher.search(query, evidence=False), searcher.search(query, operators=[])
+        marked = searcher.violating(own.reading)
+        assert marked is not None
+        for name, found in (("own", own), ("plain", plain)):
+            counts[name] += sum(hit.row in marked for hit in found)
+    assert counts["own"] < counts["plain"] / 3  # 18 and 79 of 100
