@@ -35,13 +35,14 @@ def mixed(wanted: Tensor, whole: Tensor, share: Tensor) -> Tensor:
 class QueryComposer(nn.Module):
     """One vector that wants A and excludes B, and one for each alternative of OR.
 
-    A is the pooling of what stands outside of NOT's scope, B the mean of what stands inside, both of length 1. The
-    vector is A - l (B - (A.B) A), as long as A was: what B has in common with A stays, the rest is taken away. Where
-    nothing is excluded it is the pooling of the sentence, to the bit. Where some of the whole query is wanted, A is
-    mixed with the pooling of all tokens first.
+    A is the mean of the tokens outside of NOT's scope ([CLS] with pooling "cls"), B the mean of those inside. Both are
+    normalised, the vector is A - l (B - (A.B) A), and it gets A's length again: what B has in common with A stays, the
+    rest is taken away. Where nothing is excluded it is the pooling of the sentence, to the bit. Where some of the whole
+    query is wanted, A is mixed with the pooling of all tokens first.
 
-    One vector has to take B from every document alike. Who keeps B apart can spare the documents that are only a little
-    like it: with a penalty, a document scores max_k v_k.d - w max(0, B.d - t), less being taken from v; w and t learn.
+    Taking B from the vector lowers every document in proportion to its similarity with B. With a penalty only those
+    lose that are nearer to it than t: a document scores max_k v_k.d - w max(0, B.d - t), and less of B is taken from v.
+    w and t learn.
     """
 
     def __init__(self, config: BoolBertConfig):

@@ -84,9 +84,9 @@ class BoolBertOutput(ModelOutput):
     query_vectors (B, 1 + branches, D), it and one for each alternative of OR, and query_mask, which of them exist (the
     others repeat the first: a document's score is its largest dot product with them);
     wanted_embedding and excluded_embedding (B, D), what it was composed of (the latter 0 where nothing is excluded);
-    search_vectors (B, 1 + branches, D), query_vectors from which less is taken away, and penalty (B, 2), what to do
-    with what is excluded instead: a document's score is its largest cosine a with search_vectors, less w max(0, b - t)
-    for its cosine b with excluded_embedding (None without a penalty; w is 0 where nothing is excluded);
+    search_vectors (B, 1 + branches, D), query_vectors with two thirds of the exclusion, and penalty (B, 2), (w, t) for
+    the rest: a document's score is its largest cosine a with search_vectors, less w max(0, b - t) for its cosine b with
+    excluded_embedding (None without a penalty; w is 0 where nothing is excluded);
     and the fields of [`BooleanReading`]. With `output_scopes=True`, `output_biases=True` or
     `output_layer_scope_logits=True` these for each Boolean layer, (B, E, heads, L). With `output_hidden_states` and
     `output_attentions` as any BERT.
@@ -218,7 +218,7 @@ class CuePredictor(nn.Module):
 
     def forward(self, hidden_states: Tensor, operator_embeddings: Tensor, token_mask: Tensor) -> Tensor:
         if self.has_context:
-            visible = token_mask.unsqueeze(-1).to(hidden_states.dtype)  # padding looks like the sentence's end
+            visible = token_mask.unsqueeze(-1).to(hidden_states.dtype)  # the batch's length changes nothing
             hidden_states = hidden_states + along_tokens(self.context, self.context_projection(hidden_states) * visible)
         operators = self.operator_projection(operator_embeddings)  # (E, D)
         features = self.activation(hidden_states.unsqueeze(1) + operators[:, None, :])  # (B, E, L, D)
@@ -286,9 +286,9 @@ class FiLM(nn.Module):
 class ScopePredictor(nn.Module):
     """2.2, which tokens an operator reaches in one layer: a local convolution, shaped by FiLM, made binary by theta.
 
-    s_e = 1[sigmoid(FiLM(Conv1D_e([H; p_e]))) > theta_e]. The convolution starts at zero and corrects, in this layer and
-    head, what the `ScopeReader` says. The operators' convolutions are computed side by side: one matrix product gives
-    every token's contribution to each of its neighbours, which are then moved into place and added.
+    s_e = 1[sigmoid(FiLM(Conv1D_e([H; p_e]))) > theta_e]. With a `ScopeReader` the convolution starts at zero and adds
+    this layer's and head's correction to what it says. The operators' convolutions are computed side by side: one
+    matrix product gives every token's contribution to each of its neighbours, moved into place and added.
     """
 
     def __init__(self, config: BoolBertConfig):
@@ -571,7 +571,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         self.embeddings.word_embeddings = value  # type: ignore[assignment]
 
     def reading_parameters(self) -> dict[str, nn.Parameter]:
-        """Those of them that find cues, scopes and operators, before any layer runs."""
+        """The parameters that find cues, scopes and operators, before any layer runs, by name."""
         return {name: value for name, value in self.named_parameters() if name.startswith(READING_PARTS)}
 
     def boolean_parameters(self) -> dict[str, nn.Parameter]:
@@ -593,11 +593,11 @@ class BoolBertModel(BoolBertPreTrainedModel):
         boolean: bool = True,
         **kwargs: Any,
     ) -> BoolBertOutput:
-        """As in BERT. `not_weight`, a number or one per sentence, stands in for the learned strength of exclusion where
-        it is not NaN. `not_scope` (B, L) of 0/1 says which tokens NOT excludes, instead of the model; a sentence of -1
-        is left to it. `whole_weight` (B,) is the share of the whole query in what is wanted: 0 where NOT takes members
-        from a set, 1 where it negates a property of the answer, so that nothing is taken away. `boolean=False` is
-        plain BERT.
+        """As in BERT. `not_weight`, a number or one per sentence, is taken instead of the learned strength of
+        exclusion, but for NaN. `not_scope` (B, L) of 0/1 says which tokens NOT excludes; a sentence that begins with -1
+        is left to the model. `whole_weight` (B,) is the share of the whole query in what is wanted: 0 where NOT takes
+        members from a set, 1 where it negates a property of the answer, so that nothing is taken away. `boolean=False`
+        is plain BERT.
         """
         embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         reading, context, scope = BooleanReading(), None, None
@@ -715,7 +715,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         )
 
     def _changes_nothing(self, context: BooleanContext) -> bool:
-        """Whether all layers are plain BERT's, because every operator is off. A gate that learns has to be computed."""
+        """Whether all layers are plain BERT's, because every operator is off. With gradients a gate of 0 has one."""
         if torch.is_grad_enabled() or is_tracing(context.gate) or context.gate.is_meta:
             return False
         return not context.gate.any()
@@ -879,7 +879,7 @@ def masked_binary_cross_entropy(logits: Tensor, labels: Tensor, counted: Tensor)
     return (losses * counted).sum() / counted.sum().clamp_min(1)
 
 
-# Saving a model copies this file and the configuration file next to the weights.
+# Saving a model copies this file and those that it imports next to the weights.
 BoolBertModel.register_for_auto_class("AutoModel")
 BoolBertForPreTraining.register_for_auto_class("AutoModelForPreTraining")
 
