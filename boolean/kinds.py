@@ -79,8 +79,8 @@ def kind_of_exclusion(query: str, spans: Sequence[Span] | None = None) -> str:
 def whole_weight(query: str) -> float:
     """How much of the whole query stays in what is wanted, by the kind of its NOT; 0 where the parser finds none.
 
-    >>> whole_weight("Who was Bach, excluding anything about his family?"), whole_weight("films, not westerns")
-    (0.3, 0.0)
+    >>> whole_weight("films, not westerns"), whole_weight("Which films are set in Peru but are not shot in Lima?")
+    (0.0, 1.0)
     """
     spans = read_parts(query).scopes("not")
     return WHOLE_WEIGHTS[kind_of_exclusion(query, spans)] if spans else 0.0
