@@ -116,7 +116,7 @@ fuzz: $(STAMP)
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz -n auto --dist worksteal
 
 nightly: $(STAMP)
-	$(MAKE) test-floors
+	$(MAKE) test-floors test-frameworks
 	$(BIN)/python -m pytest tests/faults -m nightly
 	$(MAKE) fuzz
 
