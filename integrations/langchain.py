@@ -1,4 +1,4 @@
-"""LangChain: a retriever that obeys NOT and OR over any vector store, and embeddings for who wants one vector.
+"""LangChain: a retriever that obeys NOT and OR over any vector store, and embeddings whose queries are one vector.
 
 encoder = obey(store.embeddings)
 BoolRetriever(vectorstore=store, embeddings=encoder, k=10).invoke("hotels without a pool")
