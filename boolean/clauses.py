@@ -10,33 +10,15 @@ from dataclasses import dataclass
 from itertools import chain
 
 from .denials import Denial, Span, find_denials, may_deny, small_letters
+from .word_lists import WORDS
 
 SHORTEST = 3  # words of a clause, unless the words beside it do not deny as it does
 LONGEST = 1000  # characters of a sentence; a longer one is cut, since reading it takes time that grows with its square
 CONTENT = 2  # words with a meaning that what stands beside a denial needs to be a clause of its own
 
-# A full stop behind these ends no sentence: behind a title or an initial in no case, behind the others unless a capital
-# letter follows.
-_TITLES = ("st", "mr", "mrs", "ms", "dr", "prof", "gen", "rev", "mt", "no", "vs")
-_SHORTENED = (
-    "jr",
-    "sr",
-    "vol",
-    "co",
-    "inc",
-    "ltd",
-    "etc",
-    "approx",
-    "ca",
-    "cf",
-    "min",
-    "max",
-    "fig",
-    "oz",
-    "tbsp",
-    "tsp",
-)
-_ABBREVIATION = re.compile(rf"(?<![\w'’])(?:(?P<title>[^\W\d_]|{'|'.join(_TITLES)})|{'|'.join(_SHORTENED)})\Z")
+# A full stop behind a title or an initial ends no sentence, behind other short forms unless a capital letter follows.
+_TITLES, _SHORTENED = ("|".join(sorted(WORDS[name])) for name in ("titles", "shortened"))
+_ABBREVIATION = re.compile(rf"(?<![\w'’])(?:(?P<title>[^\W\d_]|{_TITLES})|{_SHORTENED})\Z")
 # Every alternative begins with a character of its own, which makes the search fast.
 _CLOSING = r"[\"'”’)\]]*+"
 _BREAK = re.compile(

@@ -1,14 +1,17 @@
 """What a sentence denies: "contains no nuts" denies nuts, "not only nuts" denies nothing.
 
-Rules over a table of words (`denial_words.py`). Two denials cancel each other out ("not gluten-free", "not without"):
+Rules over lists of words (`denials_en.txt`). Two denials cancel each other out ("not gluten-free", "not without"):
 what is denied twice is not reported. What is only supposed ("when you do not need it") is not denied.
 """
 
 import re
+from pathlib import Path
 from typing import NamedTuple
 
-from .denial_words import ENGLISH as WORDS
+from .word_lists import read_lists, read_word_sets
 
+_FILE = Path(__file__).with_name("denials_en.txt")
+PHRASES, WORDS = read_lists(_FILE), read_word_sets(_FILE)
 Span = tuple[int, int]
 LONGEST = 12  # words that one denial may take
 
@@ -33,25 +36,27 @@ def _any(phrases: tuple[str, ...]) -> str:
     return "|".join(escaped)
 
 
-_HARMLESS = "|".join(WORDS.harmless).replace(" ", r"\s+")
-_FREE = "|".join(sorted(WORDS.free))
+_HARMLESS = "|".join(PHRASES["harmless"]).replace(" ", r"\s+")
+_FREE = "|".join(sorted(WORDS["free"]))
 _CUE = re.compile(
     rf"(?<![\w\-])(?:(?P<harmless>{_HARMLESS})(?![\w])"
-    rf"|(?:(?P<lists>{_any(WORDS.before_lists)})|(?P<anything>{_any(WORDS.before_anything)}|\w+n[’']t)"
-    rf"|(?P<things>{_any(WORDS.before_things)})|(?P<subjects>{_any(WORDS.subjects)}))(?![\w\-])"
+    rf"|(?:(?P<lists>{_any(PHRASES['before_lists'])})|(?P<anything>{_any(PHRASES['before_anything'])}|\w+n[’']t)"
+    rf"|(?P<things>{_any(PHRASES['before_things'])})|(?P<subjects>{_any(PHRASES['subjects'])}))(?![\w\-])"
     rf"|(?P<non>(?:non|no)[\-‐‑](?=\w))"
     rf"|(?P<free>(?:\w+-?(?:\s*,\s*|\s+(?:and|or|&)\s+)){{0,3}}?(?P<what>[^\W\d]\w+)[\-‐‑]free(?![\w])"
     rf"|(?P<plain_free>{_FREE})\s+free(?![\w\-])(?!\s+(?:of|from)\b))"
     rf"|(?P<less>[^\W\d_]{{3,}})less(?![\w]))",
 )
 # Most sentences hold none of these, of which every cue holds one, and need no further look.
-_PHRASES = (*WORDS.before_things, *WORDS.before_lists, *WORDS.before_anything, *WORDS.subjects)
-_SINGLE = {phrase for phrase in _PHRASES if " " not in phrase}
-_HINTS = _SINGLE | {max(phrase.split(), key=len) for phrase in _PHRASES if _SINGLE.isdisjoint(phrase.split())}
+_CUES = [cue for name in ("before_things", "before_lists", "before_anything", "subjects") for cue in PHRASES[name]]
+_SINGLE = {cue for cue in _CUES if " " not in cue}
+_HINTS = _SINGLE | {max(cue.split(), key=len) for cue in _CUES if _SINGLE.isdisjoint(cue.split())}
 _HINTS_WITHIN = ("n't", "n’t", "free", "less", "no-", "non-", "no‑", "non‑", "w/o")
 _TO_SPACE = str.maketrans(dict.fromkeys('\n\t"“”‘([{/—–,.;:!?)', " "))
 _WORD = re.compile(r"\w+(?:[\-‐‑'’]\w+)*")
-_OPENS_ITEM = WORDS.articles | WORDS.pronouns | WORDS.auxiliaries | WORDS.prepositions | WORDS.joins | {"plus"}
+_OPENS_ITEM = (
+    WORDS["articles"] | WORDS["pronouns"] | WORDS["auxiliaries"] | WORDS["prepositions"] | WORDS["joins"] | {"plus"}
+)
 _CAPITAL_NEXT = re.compile(r"\s+[^\W\d_a-z][^\W\d_A-Z]")
 _IS_A = re.compile(r"[^,.;:]{1,80}?\s(?:is|was)\s(?:an?|the)\s")
 _SHARED_FREE = re.compile(r"(\w+)-(?=\s*,|\s+(?:and|or|&)\s)")
@@ -135,12 +140,12 @@ class _Sentence:
         if match["free"]:
             return self._free(match)
         if match["less"]:
-            return None if match["less"] + "less" in WORDS.not_less else Denial(*match.span(), (match.span("less"),))
+            return None if match["less"] + "less" in WORDS["not_less"] else Denial(*match.span(), (match.span("less"),))
         if first == len(words):
             return None
         if match["non"]:
             word = words[first]
-            names_kind = word.text[match.end() - match.start() :] in WORDS.not_non
+            names_kind = word.text[match.end() - match.start() :] in WORDS["not_non"]
             return None if names_kind else Denial(word.start, word.end, ((match.end(), word.end),))
         if self._is_supposed(first):
             return None
@@ -151,7 +156,7 @@ class _Sentence:
             place = after
             while place < len(words) and words[place].text in ("currently", "yet", "been", "being", "be"):
                 place += 1
-            if place < len(words) and words[place].text in WORDS.not_subjects:
+            if place < len(words) and words[place].text in WORDS["not_subjects"]:
                 denial = self._subject(first, place + 1)
                 if denial:
                     return denial
@@ -160,7 +165,7 @@ class _Sentence:
     def _free(self, match: re.Match[str]) -> Denial | None:
         """ "gluten- and dairy-free": both."""
         name = "plain_free" if match["plain_free"] else "what"
-        if match[name] in WORDS.not_free:
+        if match[name] in WORDS["not_free"]:
             return None
         spans = [shared.span(1) for shared in _SHARED_FREE.finditer(self.text, match.start(), match.start(name))]
         start = spans[0][0] if spans else match.start(name)
@@ -179,9 +184,9 @@ class _Sentence:
             if self._gap(index + 1).strip():
                 return False
             word = self.words[index].text
-            if word in WORDS.conditions:
+            if word in WORDS["conditions"]:
                 return True
-            if word in WORDS.persons and (
+            if word in WORDS["persons"] and (
                 index + 1 == first or self.words[index + 1].text in ("who", "that", "with", "travelling")
             ):
                 return True
@@ -190,12 +195,14 @@ class _Sentence:
     def _subject(self, first: int, after: int) -> Denial | None:
         """What stands before "is not included", back to the beginning of the clause."""
         last = first
-        while last and self._follows(last) and self.words[last - 1].text in WORDS.auxiliaries | {"also", "currently"}:
+        while (
+            last and self._follows(last) and self.words[last - 1].text in WORDS["auxiliaries"] | {"also", "currently"}
+        ):
             last -= 1
         begin = last
-        while begin and self._follows(begin) and self.words[begin - 1].text not in WORDS.joins:
+        while begin and self._follows(begin) and self.words[begin - 1].text not in WORDS["joins"]:
             begin -= 1
-        while begin < last and self.words[begin].text in WORDS.light | WORDS.pronouns:
+        while begin < last and self.words[begin].text in WORDS["light"] | WORDS["pronouns"]:
             begin += 1
         if begin >= last:
             return None
@@ -207,13 +214,13 @@ class _Sentence:
         words, things, lists = self.words, not match["anything"], bool(match["lists"])
         begin = after
         if words[first].text in ("none", "nobody") or (words[first].text == "no" and words[after - 1].text == "one"):
-            while begin < len(words) and self._follows(begin) and words[begin].text not in WORDS.auxiliaries:
+            while begin < len(words) and self._follows(begin) and words[begin].text not in WORDS["auxiliaries"]:
                 begin += 1  # "none of the rooms has a balcony" denies a balcony
             if begin == len(words) or not self._follows(begin):
                 begin = after
-        while begin < len(words) and self._follows(begin) and words[begin].text in WORDS.light:
+        while begin < len(words) and self._follows(begin) and words[begin].text in WORDS["light"]:
             begin += 1
-        if begin < len(words) and words[begin].text in WORDS.joins:
+        if begin < len(words) and words[begin].text in WORDS["joins"]:
             return None
         index, in_list = begin, False
         while index < min(len(words), begin + LONGEST):
@@ -230,18 +237,18 @@ class _Sentence:
                     continue
                 if word == "until" and not things:
                     return None  # "not released until 1946": released in 1946
-                if word in WORDS.joins or (things and word in WORDS.prepositions | WORDS.auxiliaries):
+                if word in WORDS["joins"] or (things and word in WORDS["prepositions"] | WORDS["auxiliaries"]):
                     break
-                if word in WORDS.subject_pronouns or word in ("without", "instead", "rather"):
+                if word in WORDS["subject_pronouns"] or word in ("without", "instead", "rather"):
                     break
             index += 1
         last = index
-        while last > begin and words[last - 1].text in WORDS.trailing:
+        while last > begin and words[last - 1].text in WORDS["trailing"]:
             last -= 1
         if last <= begin:
             return None
         start = first
-        while start and self._follows(start) and words[start - 1].text in WORDS.light | {"with"}:
+        while start and self._follows(start) and words[start - 1].text in WORDS["light"] | {"with"}:
             start -= 1
         return Denial(words[start].start, words[last - 1].end, ((words[begin].start, words[last - 1].end),))
 
@@ -253,7 +260,7 @@ class _Sentence:
                 break
             word = self.words[place].text
             if word in _OPENS_ITEM:
-                if not lists or (rest == 0 and word not in WORDS.articles):
+                if not lists or (rest == 0 and word not in WORDS["articles"]):
                     return False
                 if rest:
                     break
@@ -273,13 +280,13 @@ class _Sentence:
                 return place - index if closed != "and" or things else 0
             if word in ("or", "nor", "and") and (size or place == index):
                 following = self.words[place + 1].text if place + 1 < len(self.words) else "it"
-                if following in _OPENS_ITEM - (WORDS.articles if word == "or" else frozenset()):
+                if following in _OPENS_ITEM - (WORDS["articles"] if word == "or" else frozenset()):
                     return 0
                 closed, size = word, 0
                 continue
             if gap == "," and place > index:
                 size = 0
-            if word in _OPENS_ITEM and not (word in WORDS.articles and closed):
+            if word in _OPENS_ITEM and not (word in WORDS["articles"] and closed):
                 return place - index if closed and size else 0
             size += 1
             if size > 3:

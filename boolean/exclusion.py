@@ -7,6 +7,7 @@ is to be taken away from it. False alarms cost more than misses: where in doubt,
 import re
 
 from .cues import CueSpan, normal
+from .word_lists import WORDS
 
 LONGEST = 500  # characters that are looked at before a cue, and that an exclusion may take behind it
 # Within an exclusion, only cues of these rules begin another one by themselves.
@@ -97,16 +98,6 @@ _ANY_OR = re.compile(r"\bn?or\b", re.IGNORECASE)
 _FIRST_PERSON = re.compile(r"\b(?:i|we)(?:\s+am|\s+are|['’]m|['’]re|['’]d)?\s+\Z", re.IGNORECASE)
 _DO = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must)\s+\Z", re.IGNORECASE)
 _WORDS = re.compile(r"\w+(?:['’-]\w+)*")
-# Words that name nothing by themselves.
-_EMPTY = frozenset(
-    {
-        *("a", "all", "an", "and", "any", "anything", "are", "at", "be", "both", "but", "by", "can", "could", "do"),
-        *("does", "everything", "find", "for", "from", "give", "i", "in", "is", "it", "list", "many", "me", "more"),
-        *("most", "my", "name", "of", "on", "one", "only", "or", "other", "others", "please", "show", "some"),
-        *("something", "tell", "that", "the", "them", "there", "these", "they", "things", "this", "those", "to", "us"),
-        *("was", "we", "were", "what", "which", "who", "with", "would", "you", "your", "about", "also", "just", "than"),
-    }
-)
 
 
 def excludes(text: str, cue: CueSpan) -> bool:
@@ -181,7 +172,7 @@ def content(text: str) -> bool:
 
 
 def _content_words(text: str) -> list[str]:
-    return [word for word in _WORDS.findall(text.lower()) if word not in _EMPTY]
+    return [word for word in _WORDS.findall(text.lower()) if word not in WORDS["empty"]]
 
 
 def _unopened(before: str) -> str:

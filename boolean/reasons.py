@@ -6,45 +6,9 @@ from .cues import find_cues
 from .kinds import kind_of_exclusion
 from .parts import read_parts
 from .search_box import LONGEST, is_too_long
+from .word_lists import WORDS
 
-# Frequent words that are no English ones, and among them those that say NOT.
-_FOREIGN = frozenset(
-    {
-        *("que", "los", "las", "una", "para", "con", "por", "pero", "son", "del", "está", "como", "países", "están"),
-        *(
-            "sin",
-            "sans",
-            "pas",
-            "sem",
-            "les",
-            "des",
-            "une",
-            "sont",
-            "qui",
-            "avec",
-            "mais",
-            "dans",
-            "pour",
-            "est",
-            "aux",
-            "pays",
-        ),
-        *("der", "das", "und", "mit", "für", "sind", "ist", "aber", "dem", "ein", "eine", "einen", "von", "welche"),
-        *("che", "sono", "gli", "della", "di", "il", "uma", "com", "dos", "são", "mas", "het", "een", "van", "zijn"),
-    }
-)
-_FOREIGN_NOT = frozenset(
-    {
-        *("excepto", "sauf", "ohne", "nicht", "kein", "keine", "keinen", "außer", "senza", "tranne", "não", "exceto"),
-        *("niet", "geen", "zonder"),
-    }
-)
-_ENGLISH = frozenset(
-    {
-        *("the", "of", "and", "or", "not", "that", "which", "with", "without", "for", "to", "from", "by", "is", "are"),
-        *("was", "were", "but", "about", "like", "what", "who", "how", "do", "does", "did", "it", "its", "films"),
-    }
-)
+_FOREIGN, _FOREIGN_NOT, _ENGLISH = WORDS["foreign"], WORDS["foreign not"], WORDS["english"]
 _WORD = re.compile(r"[^\W\d_]+")
 
 

@@ -19,6 +19,7 @@ from .cues import CueSpan
 from .exclusion import content
 from .lexicon import cue_table
 from .parts import Part, Reading
+from .word_lists import WORDS
 
 _QUOTED = r'(?<!\w)"[^"]*"|“[^”]*”'
 _TOKEN = re.compile(
@@ -37,14 +38,6 @@ _UNSUPPORTED = (
     (re.compile(r"\b(?:NEAR|AROUND|ADJ|WITHIN)(?:/\d+|\(\d+\))"), "the distance {}"),
     (re.compile(r'"~\d+'), "the distance {}"),
     (re.compile(r"(?<!\S)[a-z]{3,}\*(?!\S)"), "the open ending {}"),
-)
-# Behind a sign these are endings, names and commands of their own: "words in -ing", "the !Kung people".
-_NO_WORDS = frozenset(
-    {
-        *("ing", "ings", "tion", "sion", "able", "ible", "ology", "ism", "ist", "ists", "ish", "est", "ness", "ment"),
-        *("ful", "less", "free", "like", "based", "esque", "wise", "ward", "wards"),
-        *("kung", "xun", "xoo", "xoon", "important"),
-    }
 )
 _SENTENCE = re.compile(
     r"\s*(?:what|which|who|whom|whose|when|where|why|how|is|are|was|were|do|does|did|can|could|should|would|will|has|"
@@ -116,7 +109,7 @@ def _tokens(text: str) -> list[_Token]:
             in_fixed = any(left <= start and end <= right for left, right in fixed)  # "dead OR alive"
             if is_prose or in_fixed or not _is_operator(text, kind, start, end):
                 continue
-        elif kind == "sign" and text[end : end + 20].lower().split(maxsplit=1)[0] in _NO_WORDS:
+        elif kind == "sign" and text[end : end + 20].lower().split(maxsplit=1)[0] in WORDS["no words"]:
             continue
         found.append(_Token(kind, start, end))
     return found

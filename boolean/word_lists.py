@@ -36,3 +36,6 @@ def lists_under(lists: Lists, prefix: str) -> Lists:
     """
     start = f"{prefix}: "
     return {title.removeprefix(start): entries for title, entries in lists.items() if title.startswith(start)}
+
+
+WORDS = read_word_sets(Path(__file__).with_name("words_en.txt"))  # small lists that several rules ask for

@@ -12,10 +12,11 @@ import sys
 from pathlib import Path
 
 from boolbert.boolean.clauses import split_clauses
-from boolbert.boolean.denial_words import ENGLISH
+from boolbert.boolean.denials import WORDS
 
 FOLDER = Path(__file__).parent / "denials"
-EMPTY = ENGLISH.light | ENGLISH.prepositions | ENGLISH.pronouns | ENGLISH.joins | ENGLISH.articles | {"or", "and"}
+NO_MEANING = ("light", "prepositions", "pronouns", "joins", "articles")
+EMPTY = {"or", "and"}.union(*(WORDS[name] for name in NO_MEANING))
 WORD = re.compile(r"\w+(?:[\-'’]\w+)*")
 
 
