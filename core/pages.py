@@ -1,10 +1,11 @@
 # Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
-"""HTML pages from the files in templates/: each page is one file that needs nothing from outside of it.
+"""Pages from the files in templates/: each HTML page is one file that needs nothing from outside of it.
 
 page.html          the frame that all pages share: its style is for a phone as well as a desktop, light or dark
 report.html        an evaluation
 explanation.html   what Bool-BERT makes of a query
 serve.html         parts of the page of `boolbert serve`, with serve.css
+card.md, run.md    the card of a published model, and the README.md of a run's folder
 """
 
 from functools import cache
@@ -17,7 +18,7 @@ from .terminal import fitted, printable
 
 
 def render(template: str, **values: Any) -> str:
-    """A page from a template. Every value is escaped: none becomes HTML."""
+    """A page from a template. In HTML every value is escaped: none becomes an element."""
     return _environment().get_template(template).render(**values)
 
 
@@ -25,7 +26,7 @@ def render(template: str, **values: Any) -> str:
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
+        autoescape=lambda name: not str(name).endswith(".md"),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,  # a name that is not passed is a mistake, not an empty text

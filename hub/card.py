@@ -11,6 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from ..core.errors import HubError, shorten
 from ..core.files import read_object
+from ..core.pages import render
 from ..core.runs import METRICS, Run
 from ..core.terminal import printable
 from ..retrieval.encoders import DEFAULT
@@ -26,12 +27,6 @@ SECTIONS = {
     "dev_without_labels": "dev split, operators predicted from the text",
     "test_without_labels": "test split, operators predicted from the text",
 }
-LIMITS = """\
-- Scope and strength follow from the cues that the model finds. A cue that is missed or only implied ("renewables over
-  fossil fuels") is not acted upon: check results in sensitive domains such as law, medicine and finance.
-- Attention that turns away from a negated phrase does not by itself exclude the documents that the phrase describes.
-- Scopes are learned from made sentences whose scopes are known; on small Boolean data sets retrieval may move them.
-- Boolean-aware attention adds about a tenth to BERT's parameters, and takes longer on every query."""
 
 
 def read_metrics(run: Path) -> dict[str, dict[str, float]]:
@@ -164,69 +159,25 @@ def write_card(run: Path, repo: str, folder: Path) -> None:
 
 
 def card_text(run: Path, repo: str) -> str:
-    boolean = Run(run).is_bool_bert
-    trust = ", trust_remote_code=True" if boolean else ""
-    settings = read_object(run / "config_sentence_transformers.json", HubError)
+    boolean, data = Run(run).is_bool_bert, data_name(run)
+    file = run / "config_sentence_transformers.json"
+    similarity = read_object(file, HubError).get("similarity_fn_name")
     size = read_object(run / "config.json", HubError).get("hidden_size")
     if not isinstance(size, int):
         raise HubError(f"{run / 'config.json'}: field 'hidden_size' must be a whole number, got {shorten(size)}")
-    similarity = "dot product" if settings.get("similarity_fn_name") == "dot" else "cosine"
-    what = (
-        "Bool-BERT, a BERT whose attention knows AND, OR and NOT, encodes the queries; a plain BERT the documents"
-        if boolean
-        else "A plain BERT encodes the queries, another the documents: the baseline of a Bool-BERT"
+    return render(
+        "card.md",
+        name=repo.rpartition("/")[2],
+        repo=repo,
+        boolean=boolean,
+        trust=", trust_remote_code=True" if boolean else "",
+        size=size,
+        similarity="dot product" if similarity == "dot" else "cosine",
+        paper=PAPER,
+        requirements=read_requirements(file),
+        results=results_table(run),
+        data=data if data == EMBEDDED else literal(data),
     )
-    operators = (
-        "\n# The model finds a query's operators; where you know them, you can give them.\n"
-        'queries = model.encode_query(["islands that are not monarchies"], operators=[["not"]])\n'
-        "# One vector excludes less than these scores, which add the penalty; the model was measured with them.\n"
-        'print(model.encode_query_parts("islands that are not monarchies").scores(documents))'
-        if boolean
-        else ""
-    )
-    requirements = read_requirements(run / "config_sentence_transformers.json")
-    return f"""\
-# {repo.rpartition("/")[2]}
-
-{what}. Vectors have {size} dimensions and are compared by {similarity}. After the paper *{PAPER}*.
-
-## Use
-
-    pip install {requirements or "sentence-transformers"}
-
-```python
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("{repo}"{trust})
-queries = model.encode_query(["islands that are not monarchies"])
-documents = model.encode_document(["Iceland is an island and a republic.", "Japan is an island and a monarchy."])
-print(model.similarity(queries, documents))
-{operators}
-```
-
-The query encoder alone, as a transformers model:
-
-```python
-from transformers import AutoModel, AutoTokenizer
-
-tokenizer = AutoTokenizer.from_pretrained("{repo}")
-model = AutoModel.from_pretrained("{repo}"{trust})
-output = model(**tokenizer("islands that are not monarchies", return_tensors="pt"))
-vector = output.{"sentence_embedding" if Run(run).is_bool_bert else "last_hidden_state"}
-```
-
-## Results
-
-{results_table(run)}
-
-## Training data
-
-{data if (data := data_name(run)) == EMBEDDED else literal(data)}.
-
-## Limits
-
-{LIMITS if boolean else "Plain BERT hardly acts on NOT: documents that a query excludes rank high."}
-"""
 
 
 def read_requirements(file: Path) -> str:

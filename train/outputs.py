@@ -22,6 +22,7 @@ from accelerate.utils.environment import get_int_from_env
 import boolbert
 from boolbert.core.errors import TrainingError, first_line, reason
 from boolbert.core.files import FILES, delete_leftovers, read_json, user_path, whole_files, write_json, write_text
+from boolbert.core.pages import render
 from boolbert.core.runs import ARGUMENTS, CONFIG, METRICS, Run
 from boolbert.core.tables import number
 from boolbert.train.arguments import RunArguments
@@ -190,7 +191,7 @@ def save_model(folder: Path, save: Callable[[Path], None], metrics: dict[str, An
     try:
         with whole_files(folder) as aside:
             save(aside)
-        write_text(folder / "README.md", readme(metrics))
+        write_text(folder / "README.md", readme(metrics) + "\n")
         write_json(folder / METRICS, metrics)
     except WRITE_ERRORS as error:
         raise TrainingError(
@@ -199,38 +200,10 @@ def save_model(folder: Path, save: Callable[[Path], None], metrics: dict[str, An
         ) from error
 
 
-README = """# A trained encoder
-
-The query encoder and the document encoder, by sentence-transformers:
-
-```python
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("path/to/this/folder", trust_remote_code=True)
-model.encode_query(["monarchies that are not islands"])
-model.encode_document(["Norway is a kingdom in the north of Europe."])
-```
-
-`AutoModel.from_pretrained("path/to/this/folder", trust_remote_code=True)` gives the query encoder alone.
-
-On held-out data, best by {metric} after {steps} steps; `metrics.json` has all figures, `args.json` how it was trained.
-
-| {names} |
-|{rule}
-| {values} |
-"""
-
-
 def readme(metrics: dict[str, Any]) -> str:
     """What a run's folder holds and what it reached, for its readers."""
-    reached = {name: value for name, value in (metrics["dev"] or {}).items() if isinstance(value, float)}
-    return README.format(
-        metric=metrics["metric"],
-        steps=metrics["best_step"],
-        names=" | ".join(reached),
-        rule=" --- |" * len(reached),
-        values=" | ".join(map(number, reached.values())),
-    )
+    reached = {name: number(value) for name, value in (metrics["dev"] or {}).items() if isinstance(value, float)}
+    return render("run.md", metric=metrics["metric"], steps=metrics["best_step"], reached=reached)
 
 
 def fingerprint(*values: Any) -> str:
