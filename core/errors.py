@@ -125,11 +125,11 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def first_few(examples: Sequence[str], total: int | None = None, shown: int = 3) -> str:
+def first_few(examples: Sequence[str], total: int | None = None) -> str:
     """The first examples of something, and how many more there are.
 
     >>> first_few(["a", "b", "c", "d", "e"])
     'a; b; c; and 2 more'
     """
-    rest = (len(examples) if total is None else total) - len(examples[:shown])
-    return "; ".join(examples[:shown]) + (f"; and {rest:,} more" if rest > 0 else "")
+    rest = (len(examples) if total is None else total) - len(examples[:3])
+    return "; ".join(examples[:3]) + (f"; and {rest:,} more" if rest > 0 else "")

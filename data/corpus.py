@@ -50,9 +50,6 @@ class Corpus:
     def __iter__(self) -> Iterator[Document]:
         return (self[row] for row in range(len(self)))
 
-    def __contains__(self, title: object) -> bool:
-        return title in self._row
-
     def text(self, row: int) -> str:
         row = range(len(self))[row]  # negative rows count from the end; beyond it, IndexError
         with memoryview(self._buffer) as view:
@@ -85,10 +82,6 @@ class Corpus:
         if title in self.duplicates:
             return self.duplicates[title]
         return [self._row[title]] if title in self._row else []
-
-    @property
-    def text_bytes(self) -> int:
-        return len(self._buffer)
 
     def _report(self, strict: bool) -> None:
         places = [

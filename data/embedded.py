@@ -3,7 +3,6 @@
 import atexit
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 import warnings
@@ -17,15 +16,13 @@ from ..core.files import cache_root, whole_file, whole_folder
 Write = Callable[[Path], Path]
 
 
-def embedded_folder(
-    name: str, write: Write, files: Sequence[str], cache_dir: str | os.PathLike[str] | None = None
-) -> Path:
+def embedded_folder(name: str, write: Write, files: Sequence[str]) -> Path:
     """The folder that `write` fills with `files`; it is made if it is not there yet.
 
-    It stands in `cache_dir`, else in $BOOLBERT_CACHE, $XDG_CACHE_HOME/boolbert or ~/.cache/boolbert, under a name that
-    changes with what it is made from. Where that place cannot be written, it is a temporary folder.
+    It stands in the user's cache (`cache_root`), under a name that changes with what it is made from. Where that place
+    cannot be written, it is a temporary folder.
     """
-    root = Path(cache_dir) if cache_dir is not None else cache_root()
+    root = cache_root()
     folder = root / f"{name}-{_version(name)}"
     if _is_complete(folder, files):
         return folder
@@ -37,8 +34,6 @@ def embedded_folder(
             write(aside)
         return folder
     except OSError as error:
-        if cache_dir is not None:
-            raise OSError(f"cannot write the {name} to {folder}: {error.strerror or error}") from error
         return _temporary_folder(name, write, f"{folder}: {error.strerror or error}")
 
 

@@ -24,10 +24,9 @@ class Gold(Sequence[Rows]):
            [False,  True, False]])
     """
 
-    def __init__(self, rows: Sequence[Sequence[int]], documents: int, missing: Sequence[tuple[int, str]] = ()):
+    def __init__(self, rows: Sequence[Sequence[int]], documents: int):
         unique = [np.unique(np.asarray(query, dtype=np.int32)) for query in rows]
         self.documents = documents
-        self.missing = list(missing)  # (query, title) pairs that the corpus lacks
         self.offsets = np.cumsum([0, *map(len, unique)], dtype=np.int64)
         self.rows: Rows = np.concatenate([np.empty(0, np.int32), *unique])
         if len(self.rows) and not 0 <= self.rows.min() <= self.rows.max() < documents:
@@ -94,4 +93,4 @@ def link_gold(
         if strict:
             raise DataError(message)
         warnings.warn(message, DataWarning, stacklevel=3)
-    return Gold(rows, len(corpus), missing)
+    return Gold(rows, len(corpus))

@@ -1,6 +1,5 @@
 """Hard negatives: documents that break a query's operator, from its atomic sets, or those a data set brings along."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -21,9 +20,8 @@ class HardNegatives:
     (array([2], dtype=int32),)
     """
 
-    def __init__(self, pools: Sequence[Sequence[Rows]], without: Mapping[str, int] | None = None):
+    def __init__(self, pools: Sequence[Sequence[Rows]]):
         self._pools = [tuple(pool for pool in query if len(pool)) for query in pools]
-        self.without = Counter(without or {})  # why queries have no hard negative, and how many of them
 
     def __len__(self) -> int:
         return len(self._pools)
@@ -39,28 +37,18 @@ class HardNegatives:
     def from_atoms(cls, queries: Sequence[Query], atoms: Mapping[str, Rows], gold: Gold) -> "HardNegatives":
         """The documents that break each query's operators, by set operations over its atomic sets."""
         pools: list[list[Rows]] = []
-        without: Counter[str] = Counter()
         for index, query in enumerate(queries):
-            tiers = VIOLATIONS.get(query.template or "")
-            found: list[Rows] = []
-            if tiers is None:
-                without["no operator to break"] += 1
-            elif not query.atoms:
-                without["atoms unknown"] += 1
-            else:
-                members = [_members(name, atoms, gold.documents, query) for name in query.atoms]
-                allowed = np.ones(gold.documents, dtype=np.bool_)
-                allowed[gold[index]] = False
-                found = next((tier for tier in (_fitting(t, members, allowed) for t in tiers) if tier), [])
-                without["no document breaks it"] += not found
-            pools.append(found)
-        return cls(pools, +without)
+            tiers = VIOLATIONS.get(query.template or "", ()) if query.atoms else ()
+            members = [_members(name, atoms, gold.documents, query) for name in query.atoms if tiers]
+            allowed = np.ones(gold.documents, dtype=np.bool_)
+            allowed[gold[index]] = False
+            pools.append(next((tier for tier in (_fitting(t, members, allowed) for t in tiers) if tier), []))
+        return cls(pools)
 
     @classmethod
     def from_listed(cls, negatives: Gold, gold: Gold) -> "HardNegatives":
         """The negatives that a data set lists itself (BoolQuestions)."""
-        pools = [[np.setdiff1d(negatives[query], gold[query])] for query in range(len(gold))]
-        return cls(pools, +Counter({"none listed": sum(not len(pool) for (pool,) in pools)}))
+        return cls([[np.setdiff1d(negatives[query], gold[query])] for query in range(len(gold))])
 
 
 def _members(name: str, atoms: Mapping[str, Rows], documents: int, query: Query) -> np.ndarray:

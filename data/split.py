@@ -7,7 +7,6 @@ The rows are copied as they stand, in their order; documents and atoms are copie
 
 import argparse
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -64,21 +63,12 @@ def _only(folder: Path, name: str) -> Path:
     return found[0]
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="boolbert data split", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="a QUEST-format folder with documents and train")
     parser.add_argument("--output", type=Path, required=True, help="a new folder")
     parser.add_argument("--dev", type=float, default=HELD_OUT, help="share of the training queries that is held out")
     parser.add_argument("--seed", type=int, default=0, help="of the choice")
     args = parser.parse_args(arguments)
-    try:
-        train, dev = split_folder(args.folder, args.output, dev=args.dev, seed=args.seed)
-    except DataError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    train, dev = split_folder(args.folder, args.output, dev=args.dev, seed=args.seed)
     print(f"{args.output}: {train:,} training and {dev:,} dev queries")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from boolbert.data.countries import load_countries
-from boolbert.data.countries.table import _country, load_groups
+from boolbert.data.countries.table import load_groups
 
 COUNTRIES = load_countries()
 BY_CODE = {country.code: country for country in COUNTRIES}
@@ -21,6 +21,18 @@ def test_rows_are_the_un_members_and_the_two_observers():
     assert {"VAT", "PSE"} <= set(BY_CODE)
     assert not {"TWN", "UNK", "ESH"} & set(BY_CODE)
     assert all(len(code) == 3 and code.isupper() for code in BY_CODE)
+    assert all(members <= set(BY_CODE) for members in GROUPS.values())
+
+
+def test_cells_hold_one_of_a_few_values():
+    allowed = {
+        "the": {"", "the"},
+        "continent": {"Africa", "Asia", "Europe", "North America", "South America", "Oceania"},
+        "government": {"republic", "monarchy", "communist republic", "Islamic republic", "Islamic emirate"},
+        "hemisphere": {"north", "south", "both"},
+        "drives": {"left", "right"},
+    }
+    assert {name: {getattr(country, name) for country in COUNTRIES} for name in allowed} == allowed
 
 
 def test_borders_are_symmetric_and_irreflexive():
@@ -217,15 +229,3 @@ def test_classes_follow_from_the_numbers_and_have_a_gap():
         assert not 970 < country.area_km2 < 1500, country.name
     assert Counter(c.population_class for c in COUNTRIES)["large"] == 16
     assert Counter(c.area_class for c in COUNTRIES)["large"] == 29
-
-
-def test_a_bad_cell_names_line_and_field():
-    row = dict.fromkeys(
-        ("code", "name", "capital", "region", "head", "currency", "languages", "coasts", "borders", "former_rulers"), ""
-    )
-    row |= {"the": "", "continent": "Atlantis", "island": "no", "government": "republic", "hemisphere": "north"}
-    row |= {"drives": "left", "area_km2": "1", "population_m": "1", "independence": ""}
-    with pytest.raises(ValueError, match=r"countries.csv, line 7, continent: must be one of .*'Atlantis'"):
-        _country(row, "countries.csv, line 7")
-    with pytest.raises(ValueError, match=r"line 7, area_km2: must be a number, got 'big'"):
-        _country(row | {"continent": "Asia", "area_km2": "big"}, "countries.csv, line 7")

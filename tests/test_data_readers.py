@@ -137,15 +137,15 @@ def test_embedded_data_is_the_default():
     assert isinstance(quest.source, LocalSource)
     assert quest.splits == ["train", "dev", "test"]
     gold = quest.gold("train")
-    assert not gold.missing
-    assert gold.counts.min() > 0
+    assert gold.counts.tolist() == [len(query.docs) for query in quest.queries("train")]
     assert open_source("countries").name == quest.source.name
     data = BoolQuestions()
     questions = data.questions("eval")
     assert {question.operator for question in questions} == {"and", "or", "not"}
     gold, negatives = data.gold(questions), data.negatives(questions)
-    assert not gold.missing + negatives.missing
     for index, question in enumerate(questions):
+        assert len(gold[index]) == len(question.positives)
+        assert len(negatives[index]) == len(question.negatives)
         assert set(gold[index]).isdisjoint(negatives[index])
         assert len(negatives[index]) or question.operator == "or"
     source = SentenceSource()
@@ -183,13 +183,11 @@ def test_corpus_gives_back_any_text(texts):
     corpus = Corpus(Document(f"title {row}", text) for row, text in enumerate(texts))
     assert [document.text for document in corpus] == texts
     assert [corpus.row(title) for title in corpus.titles] == list(range(len(texts)))
-    assert corpus.text_bytes == sum(len(text.encode()) for text in texts)
 
 
 def test_corpus_travels_to_worker_processes():
     corpus = pickle.loads(pickle.dumps(Corpus([Document("Alien", "ä film"), Document("Dune", "a novel")])))
     assert corpus[-1] == Document("Dune", "a novel")
-    assert "Alien" in corpus
     assert corpus.rows("Nothing") == []
     with pytest.raises(IndexError):
         corpus[2]

@@ -22,7 +22,7 @@ def folder(tmp_path):
 
 
 def test_rows_are_shared_out_and_none_is_lost(tmp_path, folder, capsys):
-    assert main([str(folder), "--output", str(tmp_path / "out"), "--dev", "0.25"]) == 0
+    main([str(folder), "--output", str(tmp_path / "out"), "--dev", "0.25"])
     assert "15 training and 5 dev queries" in capsys.readouterr().out
     before, after = Quest(folder), Quest(tmp_path / "out")
     train, dev = ([query.query for query in after.queries(split)] for split in ("train", "dev"))
@@ -45,9 +45,9 @@ def test_a_split_must_not_be_empty(tmp_path, folder, dev):
         split_folder(folder, tmp_path / "out", dev=dev)
 
 
-def test_bad_places(tmp_path, folder, capsys):
-    assert main([str(tmp_path / "nowhere"), "--output", str(tmp_path / "out")]) == 2
-    assert "no such folder" in capsys.readouterr().err
+def test_bad_places(tmp_path, folder):
+    with pytest.raises(DataError, match="no such folder"):
+        split_folder(tmp_path / "nowhere", tmp_path / "out")
     with pytest.raises(DataError, match="exists and is not empty"):
         split_folder(folder, folder)
     (folder / "train.jsonl").write_text("{}\n")

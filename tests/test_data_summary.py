@@ -81,13 +81,6 @@ def test_broken_rows_are_listed_and_the_rest_is_counted(tmp_path, capsys):
     assert summarise(tmp_path)["splits"]["train"]["rows"] == 2
 
 
-def test_a_source_that_is_nothing_is_one_line(capsys):
-    assert main(["/no/such/folder"]) == 2
-    assert capsys.readouterr().err == (
-        "error: /no/such/folder: no such file or folder, nor can it be a Hub data set id (owner/name)\n"
-    )
-
-
 def test_boolquestions_folder(tmp_path):
     row = {"qid": 1, "question": "a or b", "question_type": "or", "negative_ctxs": []}
     for subset, gold in (("MSMARCO", "p"), ("NaturalQuestions", "n")):

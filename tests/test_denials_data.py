@@ -79,15 +79,15 @@ def test_the_reader_finds_most_of_what_the_documents_of_dev_deny():
     assert found / expected > 0.95
 
 
-def test_it_opens_like_other_data(tmp_path, capsys):
+def test_it_opens_like_other_data(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "cache"))
     main(["--output", str(tmp_path)])
     assert "320 documents, 64 queries" in capsys.readouterr().out
     for split in SPLITS:
         quest = Quest(tmp_path / split, strict=True, progress=False)
         assert quest.splits == [split]
         assert [len(rows) for rows in quest.gold(split)] == [len(query["docs"]) for query in denial_queries(split)]
-    made = denials_folder("dev", tmp_path / "cache")
-    assert json.loads((made / "atoms.json").read_text()) == denial_atoms("dev")
+    assert json.loads((denials_folder("dev") / "atoms.json").read_text()) == denial_atoms("dev")
 
 
 def test_counting_what_is_wrong_in_the_first_ten():

@@ -114,7 +114,7 @@ def test_command(tmp_path, capsys):
     for operator in OPERATORS:
         lines = (tmp_path / "new" / f"{operator}.jsonl").read_text("utf-8").splitlines()
         assert [json.loads(line) for line in lines] == boolean_sentences(operator, 7, 3, "dev")
-    with pytest.raises(SystemExit, match="error: n must not be negative"):
+    with pytest.raises(ValueError, match="n must not be negative"):
         main(["--output", str(tmp_path), "--n", "-1"])
 
 

@@ -27,14 +27,13 @@ def hard_negatives(kind: str, task: Task) -> HardNegatives | None:
     return task.violators
 
 
-def bm25_negatives(task: Task, depth: int = DEPTH) -> HardNegatives:
+def bm25_negatives(task: Task) -> HardNegatives:
     """The best documents by BM25 that do not answer the query."""
-    scores, rows = BM25Index(document.text for document in task.corpus).top_k(task.texts, depth)
+    scores, rows = BM25Index(document.text for document in task.corpus).top_k(task.texts, DEPTH)
     # A document without a word of the query is no find.
     return wrong_answers([row[score > 0] for row, score in zip(rows, scores, strict=True)], task)
 
 
 def wrong_answers(ranked: Sequence[Ranked], task: Task) -> HardNegatives:
     """From the first documents of each query's ranking, those that do not answer it."""
-    pools = [np.setdiff1d(rows, task.gold[query]).astype(np.int32) for query, rows in enumerate(ranked)]
-    return HardNegatives([[pool] for pool in pools], {"nothing wrong found": sum(not len(pool) for pool in pools)})
+    return HardNegatives([[np.setdiff1d(rows, task.gold[query]).astype(np.int32)] for query, rows in enumerate(ranked)])

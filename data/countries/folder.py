@@ -15,9 +15,9 @@ from .queries import SIZES, country_queries
 FILES = ("documents.jsonl", *(f"{split}.jsonl" for split in SIZES), "atoms.json")
 
 
-def countries_folder(cache_dir: str | os.PathLike[str] | None = None) -> Path:
-    """A folder with documents, train, dev, test and atoms, in `cache_dir` or the user's cache (`embedded_folder`)."""
-    return embedded_folder("countries", write_countries, FILES, cache_dir)
+def countries_folder() -> Path:
+    """A folder with documents, train, dev, test and atoms, in the user's cache."""
+    return embedded_folder("countries", write_countries, FILES)
 
 
 def write_countries(folder: str | os.PathLike[str]) -> Path:
@@ -35,9 +35,6 @@ def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="boolbert data countries", description="Write the countries data set.")
     parser.add_argument("--output", metavar="DIR", help="the folder to write; without it, one in the cache")
     arguments = parser.parse_args(words)
-    try:
-        folder = write_countries(arguments.output) if arguments.output else countries_folder()
-    except OSError as error:
-        parser.exit(2, f"{parser.prog}: error: {error}\n")
+    folder = write_countries(arguments.output) if arguments.output else countries_folder()
     queries = ", ".join(f"{len(country_queries(split)):,} {split}" for split in SIZES)
     print(f"{folder}: {len(country_documents())} documents, {queries} queries, {len(country_atoms())} atomic sets")

@@ -12,19 +12,9 @@ from typing import Any
 COUNTRIES_FILE = Path(__file__).with_name("countries.csv")
 GROUPS_FILE = Path(__file__).with_name("groups.csv")
 ATOMS_FILE = Path(__file__).with_name("atoms.csv")
-AS_OF = "1 May 2026"
 
 LARGE_AREA, TINY_AREA = 1_000_000, 1_000  # km2
 LARGE_POPULATION, SMALL_POPULATION = 100, 1  # millions
-
-_ALLOWED: dict[str, frozenset[str]] = {
-    "the": frozenset({"", "the"}),
-    "continent": frozenset({"Africa", "Asia", "Europe", "North America", "South America", "Oceania"}),
-    "island": frozenset({"yes", "no"}),
-    "government": frozenset({"republic", "monarchy", "communist republic", "Islamic republic", "Islamic emirate"}),
-    "hemisphere": frozenset({"north", "south", "both"}),
-    "drives": frozenset({"left", "right"}),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,27 +79,19 @@ def load_countries() -> tuple[Country, ...]:
     ['the Netherlands', 'Switzerland']
     """
     with COUNTRIES_FILE.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        return tuple(_country(row, f"{COUNTRIES_FILE.name}, line {reader.line_num}") for row in reader)
+        return tuple(map(_country, csv.DictReader(file)))
 
 
 @cache
 def load_groups() -> tuple[Group, ...]:
-    """All groups, their members checked against the countries.
+    """All groups.
 
     >>> next(len(group.members) for group in load_groups() if group.name == "NATO")
     32
     """
-    codes = {country.code for country in load_countries()}
-    groups = []
     with GROUPS_FILE.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        for row in reader:
-            members = row["members"].split()
-            if unknown := set(members) - codes:
-                raise ValueError(f"{GROUPS_FILE.name}, line {reader.line_num}, members: no country {sorted(unknown)}")
-            groups.append(Group(row["kind"], row["name"], frozenset(members)))
-    return tuple(groups)
+        rows = csv.DictReader(file)
+        return tuple(Group(row["kind"], row["name"], frozenset(row["members"].split())) for row in rows)
 
 
 @cache
@@ -129,13 +111,7 @@ def load_atom_rows() -> tuple[dict[str, str], ...]:
         return tuple(csv.DictReader(file))
 
 
-def _country(row: dict[str, str], where: str) -> Country:
-    for field, allowed in _ALLOWED.items():
-        if row[field] not in allowed:
-            raise ValueError(f"{where}, {field}: must be one of {sorted(allowed)}, got {row[field]!r}")
-    for field in ("area_km2", "population_m"):
-        if not row[field].replace(".", "", 1).isdigit():
-            raise ValueError(f"{where}, {field}: must be a number, got {row[field]!r}")
+def _country(row: dict[str, str]) -> Country:
     facts: dict[str, Any] = {**row, "island": row["island"] == "yes"}
     facts["currencies"] = tuple((currency[:3], currency[4:]) for currency in _cells(facts.pop("currency")))
     for field in ("languages", "coasts", "borders", "former_rulers"):

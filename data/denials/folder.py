@@ -13,9 +13,9 @@ from .generate import SPLITS, denial_atoms, denial_documents, denial_queries
 FILES = tuple(f"{split}/{name}" for split in SPLITS for name in ("documents.jsonl", f"{split}.jsonl", "atoms.json"))
 
 
-def denials_folder(split: str, cache_dir: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of one split, in `cache_dir` or the user's cache (`embedded_folder`)."""
-    return embedded_folder("denials", write_denials, FILES, cache_dir) / split
+def denials_folder(split: str) -> Path:
+    """The folder of one split, in the user's cache."""
+    return embedded_folder("denials", write_denials, FILES) / split
 
 
 def write_denials(folder: str | os.PathLike[str]) -> Path:
@@ -34,9 +34,6 @@ def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="boolbert data denials", description=description)
     parser.add_argument("--output", metavar="DIR", help="the folder to write; without it, one in the cache")
     arguments = parser.parse_args(words)
-    try:
-        folder = write_denials(arguments.output) if arguments.output else denials_folder(SPLITS[0]).parent
-    except OSError as error:
-        parser.exit(2, f"{parser.prog}: error: {error}\n")
+    folder = write_denials(arguments.output) if arguments.output else denials_folder(SPLITS[0]).parent
     for split in SPLITS:
         print(f"{folder / split}: {len(denial_documents(split))} documents, {len(denial_queries(split))} queries")

@@ -11,6 +11,7 @@ from random import Random
 from typing import NamedTuple, TypedDict
 
 from ...boolean import OPERATORS
+from ...core.errors import DataError
 from ..embedded import write_rows
 from .lists import DOMAINS, Domain
 from .writers import AtomWriter, TopicWriter
@@ -75,7 +76,7 @@ def boolean_sentences(operator: str, n: int, seed: int = 0, split: str = "train"
     if split not in SPLITS:
         raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
     if n < 0:
-        raise ValueError(f"n must not be negative, got {n}")
+        raise DataError(f"n must not be negative, got {n}")
     rng = Random(f"{operator}/{seed}/{split}")
     domains = [words_of(domain, split) for domain in DOMAINS]
     triplets: list[Triplet] = []
@@ -88,9 +89,7 @@ def boolean_sentences(operator: str, n: int, seed: int = 0, split: str = "train"
             seen.add(triplet["G"])
             triplets.append(triplet)
     if len(triplets) < n:
-        raise ValueError(
-            f"the words give {len(triplets)} different {operator!r} sentences for {split!r}, asked for {n}"
-        )
+        raise DataError(f"the words give {len(triplets)} different {operator!r} sentences for {split!r}, asked for {n}")
     return triplets
 
 
@@ -130,12 +129,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--split", choices=SPLITS, default="train", help="dev uses words that train never does")
     options = parser.parse_args(arguments)
-    try:
-        options.output.mkdir(parents=True, exist_ok=True)
-        for operator in OPERATORS:
-            triplets = boolean_sentences(operator, options.n, options.seed, options.split)
-            path = options.output / f"{operator}.jsonl"
-            write_rows(path, triplets)
-            print(f"{path}: {len(triplets)} triplets")
-    except (OSError, ValueError) as error:
-        raise SystemExit(f"error: {error}") from None
+    options.output.mkdir(parents=True, exist_ok=True)
+    for operator in OPERATORS:
+        triplets = boolean_sentences(operator, options.n, options.seed, options.split)
+        path = options.output / f"{operator}.jsonl"
+        write_rows(path, triplets)
+        print(f"{path}: {len(triplets)} triplets")
