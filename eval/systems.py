@@ -118,15 +118,20 @@ class Faiss(Dense):
         return {"found_of_exact": recall_of_exact(rows, queries, self.vectors, self.model.device)}
 
 
-class Hybrid(System):
+class OnDense(System):
+    """A system that asks a dual encoder and does something else with its scores or vectors."""
+
+    def __init__(self, name: str, dense: Dense):
+        self.name, self.dense = name, dense
+        self.documents, self.parameters = dense.documents, dense.parameters
+
+
+class Hybrid(OnDense):
     """A dual encoder, and BM25 over the words that a query wants: both rankings, fused by reciprocal ranks."""
 
     def __init__(self, name: str, dense: Dense, words: WordSearch):
-        self.name = name
-        self.dense = dense
+        super().__init__(name, dense)
         self.words = words
-        self.documents = dense.documents
-        self.parameters = dense.parameters
 
     def search(self, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:
         depth = min(max(k, DEPTH), self.documents)
@@ -162,7 +167,7 @@ def parts_by_parser(question: Question) -> Parts:
     return parsed_parts(question.text)
 
 
-class Decomposition(System):
+class Decomposition(OnDense):
     """Score each atom by itself and join the scores: AND adds them or takes the lowest, OR takes the highest, NOT
     subtracts a share."""
 
@@ -177,13 +182,8 @@ class Decomposition(System):
     ):
         if conjunction not in ANDS:
             raise EvaluationError(f"the AND of a decomposition must be one of {ANDS}, got {conjunction!r}")
-        self.name = name
-        self.dense = dense
-        self.parts_of = parts_of
-        self.conjunction = conjunction
-        self.not_weight = not_weight
-        self.documents = dense.documents
-        self.parameters = dense.parameters
+        super().__init__(name, dense)
+        self.parts_of, self.conjunction, self.not_weight = parts_of, conjunction, not_weight
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
         taken_apart = [self.parts_of(question) for question in questions]
@@ -211,15 +211,12 @@ class Decomposition(System):
         return total
 
 
-class Subtraction(System):
+class Subtraction(OnDense):
     """The whole query's vector, minus a share of the vector of what the cue parser finds negated."""
 
     def __init__(self, name: str, dense: Dense, not_weight: float = NOT_WEIGHT):
-        self.name = name
-        self.dense = dense
+        super().__init__(name, dense)
         self.not_weight = not_weight
-        self.documents = dense.documents
-        self.parameters = dense.parameters
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
         excluded = [negated(parsed_parts(question.text)) for question in questions]
@@ -234,9 +231,9 @@ class Subtraction(System):
 class BM25(System):
     """Words in common, weighted by their rarity."""
 
-    def __init__(self, corpus: Corpus, name: str = "BM25"):
-        self.name = name
-        self.parameters = 0
+    name, parameters = "BM25", 0
+
+    def __init__(self, corpus: Corpus):
         self.documents = len(corpus)
         self._index = BM25Index(document.text for document in corpus)
 

@@ -46,7 +46,6 @@ def encode_queries(
     texts: Sequence[str],
     operators: Sequence[Sequence[int] | None] | None = None,
     *,
-    batch_size: int = QUERY_BATCH,
     one_vector: bool = False,
 ) -> npt.NDArray[np.float32]:
     """The vectors of queries, each by the kind of its NOT, as search has them.
@@ -60,7 +59,7 @@ def encode_queries(
             {"text": text, "operators": row, "whole_weight": whole_weight(text)}
             for text, row in zip(texts, rows, strict=True)
         ]
-    return encode_inputs(model, inputs, "query", batch_size, one_vector=one_vector)
+    return encode_inputs(model, inputs, "query", QUERY_BATCH, one_vector=one_vector)
 
 
 def encode_inputs(
@@ -79,18 +78,6 @@ def encode_inputs(
     `penalised_query` gives it, for one with a penalty; the latter not with `one_vector`.
     """
     batches = prepared_batches(model, inputs, task, batch_size)
-    return encode_batches(model, batches, task, on_batch=on_batch, one_vector=one_vector)
-
-
-def encode_batches(
-    model: "SentenceTransformer",
-    batches: Iterable[Batch],
-    task: str,
-    *,
-    on_batch: Callable[[int], object] | None = None,
-    one_vector: bool = False,
-) -> npt.NDArray[np.float32]:
-    """The vectors of all batches' rows, in the order of the rows."""
     return start_batches(model, batches, task, on_batch=on_batch, one_vector=one_vector)()
 
 

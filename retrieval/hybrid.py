@@ -10,27 +10,25 @@ from boolbert.boolean.decompose import parsed_parts
 from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.neighbours import Ranked, Scores
 
-# What BM25 does about excluded words: nothing; leave them out of the query; also drop the documents that hold
-# them; or move those documents behind all others.
-Obedience = Literal["none", "wanted", "drop", "down"]
+Obedience = Literal["none", "wanted"]  # what BM25 does about excluded words: nothing, or leave them out of the query
 DEPTH = 1000  # documents of each ranking that are fused
 CONSTANT = 60  # of reciprocal rank fusion, as in its paper (Cormack et al. 2009)
 
 
-def fuse(rankings: Sequence[npt.ArrayLike], k: int, *, constant: float = CONSTANT) -> Ranked:
-    """The k best documents (Q, k) by the sum of 1 / (constant + rank) over several rankings (Q, any); -1 is padding.
+def fuse(rankings: Sequence[npt.ArrayLike], k: int) -> Ranked:
+    """The k best documents (Q, k) by the sum of 1 / (CONSTANT + rank) over several rankings (Q, any); -1 is padding.
 
     >>> fuse([[[7, 8, 9]], [[9, 7, -1]]], k=3)
     array([[7, 9, 8]])
     """
-    return fuse_scored(rankings, k, constant=constant)[1]
+    return fuse_scored(rankings, k)[1]
 
 
-def fuse_scored(rankings: Sequence[npt.ArrayLike], k: int, *, constant: float = CONSTANT) -> tuple[Scores, Ranked]:
+def fuse_scored(rankings: Sequence[npt.ArrayLike], k: int) -> tuple[Scores, Ranked]:
     """The same with the sums: scores and rows (Q, k), best first."""
     ranked = [np.asarray(rows, dtype=np.int64) for rows in rankings]
     rows = np.concatenate(ranked, axis=1)
-    gains = np.concatenate([1.0 / (constant + 1 + np.arange(part.shape[1])) for part in ranked])
+    gains = np.concatenate([1.0 / (CONSTANT + 1 + np.arange(part.shape[1])) for part in ranked])
     fused = np.full((len(rows), k), -1, dtype=np.int64)
     sums = np.zeros((len(rows), k), dtype=np.float32)
     for query, of_query in enumerate(rows):
@@ -74,19 +72,6 @@ class WordSearch:
 
     def scores(self, query: str) -> npt.NDArray[np.float64]:
         """The scores of all documents; -inf where one is not to be found."""
-        wanted, excluded = (query, []) if self.obedience == "none" else wanted_words(query)
-        scores = self.index.scores(wanted).astype(np.float64)
-        none = scores <= 0
-        if self.obedience in ("drop", "down"):
-            for text in excluded:
-                holds = self.holds(text)
-                scores[holds] = -np.inf if self.obedience == "drop" else scores[holds] - scores.max()
-        scores[none] = -np.inf
+        scores = self.index.scores(query if self.obedience == "none" else wanted_words(query)[0]).astype(np.float64)
+        scores[scores <= 0] = -np.inf
         return scores
-
-    def holds(self, text: str) -> npt.NDArray[np.bool_]:
-        """Which documents hold all words of a text that BM25 knows; none where it knows no word."""
-        found = [scores for word in text.split() if (scores := self.index.scores(word)).any()]
-        if not found:
-            return np.zeros(len(self.index), dtype=np.bool_)
-        return np.logical_and.reduce([scores > 0 for scores in found])

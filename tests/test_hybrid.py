@@ -33,22 +33,15 @@ def test_fusion_pads_where_there_is_no_more():
 
 
 @pytest.mark.parametrize(
-    ("obedience", "first", "found"),
-    [
-        ("none", 0, {0, 1, 2, 3}),  # it holds all the words
-        ("wanted", 1, {0, 1, 2, 3}),
-        ("drop", 1, {1, 3}),
-        ("down", 1, {0, 1, 2, 3}),
-    ],
+    ("obedience", "first"),
+    [("none", 0), ("wanted", 1)],  # the first document holds all the words
 )
-def test_bm25_obeys(obedience, first, found):
+def test_bm25_obeys(obedience, first):
     pytest.importorskip("bm25s")
     search = WordSearch(TEXTS, obedience)
     (rows,) = search.top_k(["birds of Peru but not of Brazil"], 5)
     assert rows[0] == first
-    assert {row for row in rows.tolist() if row >= 0} == found
-    if obedience == "down":
-        assert set(rows[:2].tolist()) == {1, 3}
+    assert {row for row in rows.tolist() if row >= 0} == {0, 1, 2, 3}
 
 
 def test_a_query_without_exclusion_is_left_alone():
