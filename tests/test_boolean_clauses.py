@@ -75,26 +75,29 @@ def test_a_list_is_denied_as_a_whole_and_two_denials_cancel_out(text, expected):
 
 
 WORDS = [
-    "no",
-    "not",
-    "without",
-    "free",
-    "of",
-    "nuts",
-    "and",
-    "or",
-    "but",
-    "-free",
-    "less",
-    "İ",
-    "n't",
-    "when",
-    "it",
-    "is",
+    *(
+        "no",
+        "not",
+        "without",
+        "free",
+        "of",
+        "nuts",
+        "and",
+        "or",
+        "but",
+        "-free",
+        "less",
+        "İ",
+        "n't",
+        "when",
+        "it",
+        "is",
+    ),
+    *",.;()’- \n",
 ]
 
 
-@given(st.lists(st.sampled_from([*WORDS, *",.;()’- \n"])))
+@given(st.lists(st.sampled_from(WORDS)))
 def test_any_text_gives_clauses_in_order(pieces):
     text = " ".join(pieces)
     end = 0

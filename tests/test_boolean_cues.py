@@ -1,18 +1,13 @@
 """The cue lexicon: what is a cue, where, and of which operator."""
 
 import ast
-import doctest
-import itertools
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import boolbert.boolean
-from boolbert.boolean import OPERATORS, CueSpan, find_cues, operators_of, read_parts
+from boolbert.boolean import CueSpan, find_cues, operators_of, read_parts
 from boolbert.boolean.exclusion import excludes
 from boolbert.boolean.lexicon import NOT_RULES, cue_table, read_table
 from boolbert.core.errors import BoolBertError
@@ -167,40 +162,7 @@ def test_a_wrong_line_is_named(tmp_path, line, message):
         read_table(path)
 
 
-_WORDS = st.sampled_from(
-    [
-        *("and", "or", "not", "either", "neither", "nor", "also", "are", "that"),
-        *("non-", "'", '"', "cats", "no", "5", "&", ","),
-    ]
-)
-
-
-@given(st.one_of(st.text(), st.lists(_WORDS).map(" ".join)))
-def test_spans_are_ordered_and_true(text):
-    found = find_cues(text)
-    for cue in found:
-        assert text[cue.start : cue.end] == cue.text
-        assert cue.text.strip() == cue.text != ""
-        assert cue.operator in OPERATORS
-    assert all(one.end <= other.start for one, other in itertools.pairwise(found))
-    assert operators_of(text, weak=True) == {cue.operator for cue in found}
-    assert operators_of(text) <= operators_of(text, weak=True)
-
-
-@pytest.mark.parametrize("piece", ["either ", "“", '"a ', "between a ", "and ", "non-", "no "])
-def test_long_texts_take_linear_time(piece):
-    start = time.process_time()
-    find_cues(piece * 5000)
-    assert time.process_time() - start < 2
-
-
 ROOT = Path(boolbert.boolean.__file__).parents[1]
-
-
-def test_documentation_runs():
-    result = doctest.testfile(str(ROOT / "docs" / "cues.md"), module_relative=False)
-    assert result.attempted >= 3
-    assert result.failed == 0
 
 
 def test_boolean_needs_only_the_standard_library():

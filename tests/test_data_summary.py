@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import boolbert
@@ -106,6 +107,13 @@ def test_setbert_and_msmarco_folders(tmp_path):
     assert summary["format"] == "MS MARCO"
     assert summary["splits"]["qrels.dev"]["gold titles missing"] == 1
     assert summary["splits"]["queries.dev"]["words"]["max"] == 2
+
+
+def test_the_summary_of_the_embedded_data_in_the_docs_is_current(capsys):
+    main([])
+    page = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+    shown, now = page.rpartition("Without a source, the embedded data:")[2], capsys.readouterr().out
+    assert textwrap.dedent(shown).strip() == now.strip(), "put the output of the command at the end of docs/data.md"
 
 
 def test_documents_are_read_in_less_than_twice_their_size():

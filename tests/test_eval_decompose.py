@@ -15,25 +15,6 @@ def test_blanks_carry_the_templates_operators(template):
     assert set(joined[1:]) == set(template_operators(template))
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("French films", [("", "French films")]),
-        ("French films that are not about war", [("", "French films"), ("not", "about war")]),
-        ("French films or books, or songs", [("", "French films"), ("or", "books"), ("or", "songs")]),
-        (
-            "trees of Cuba that are also in Haiti but not Jamaica",
-            [("", "trees of Cuba"), ("and", "in Haiti"), ("not", "Jamaica")],
-        ),
-        ("not dogs", [("", "not dogs")]),
-        ("Trinidad and Tobago", [("", "Trinidad and Tobago")]),
-        ("  ", [("", "")]),
-    ],
-)
-def test_plain_texts(text, parts):
-    assert [part[::3] for part in parsed_parts(text)] == parts
-
-
 def test_most_embedded_queries_come_apart_as_they_were_put_together():
     queries = Quest(progress=False).queries("dev")
     same = [

@@ -3,6 +3,7 @@
 import ast
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,25 +11,19 @@ import pytest
 from eval_fixtures import save_model, write_quest
 
 import boolbert
+from boolbert.eval.evaluators import BoolQuestionsEvaluator
 from boolbert.retrieval import ranking
+from boolbert.retrieval.models import load_encoder
 
 MODULE = Path(boolbert.__path__[0]) / "eval" / "boolean_ranking.py"
 NAMES = [
-    "accuracy_at_k",
-    "mrecall_at_k",
-    "mrr_at_k",
-    "ndcg_at_k",
-    "pairwise_accuracy",
-    "r_precision",
-    "recall_at_k",
-    "violation_rate",
+    *("accuracy_at_k", "mrecall_at_k", "mrr_at_k", "ndcg_at_k"),
+    *("pairwise_accuracy", "r_precision", "recall_at_k", "violation_rate"),
 ]
 
 
 @pytest.fixture
 def model(tmp_path, tokenizer, tiny_config):
-    from boolbert.retrieval.models import load_encoder
-
     return load_encoder(str(save_model(tmp_path / "model", tokenizer, tiny_config)), device="cpu", quiet=True)
 
 
@@ -81,6 +76,13 @@ def test_the_module_stands_alone():
     assert imported == {"collections", "typing", "datasets", "evaluate", "numpy"}
 
 
+def test_the_page_on_evaluation_names_files_and_metrics_that_exist():
+    text = (MODULE.parents[1] / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    for script in set(re.findall(r"\b(?:eval|bench|retrieval)/\w+\.py", text)):
+        assert (MODULE.parents[1] / script).exists(), script
+    assert all(f"`{name}`" in text or f'"{name}"' in text for name in NAMES)
+
+
 def test_what_the_module_refuses(tmp_path):
     evaluate = pytest.importorskip("evaluate")
     module = evaluate.load(str(MODULE), "recall_at_k", cache_dir=str(tmp_path))
@@ -115,8 +117,6 @@ def test_the_evaluator_agrees_with_the_script_and_keeps_a_log(model, tmp_path):
 
 
 def test_boolquestions_evaluator(model):
-    from boolbert.eval.evaluators import BoolQuestionsEvaluator
-
     evaluator = BoolQuestionsEvaluator(limit=20, name="bq")
     assert 0 <= evaluator(model)["bq_mrr@10"] <= 1
 

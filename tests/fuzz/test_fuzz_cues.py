@@ -8,7 +8,7 @@ from fuzz.strategies import fuzz, real_texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boolbert.boolean import OPERATORS, find_cues, parse_original_query
+from boolbert.boolean import OPERATORS, find_cues, parse_original_query, read_parts
 from boolbert.boolean.augmentation import augment
 from boolbert.boolean.cues import operators_of
 from boolbert.boolean.decompose import parsed_parts
@@ -32,10 +32,11 @@ def test_cues_lie_in_the_text_one_after_the_other(text):
     end = 0
     for cue in cues:
         assert end <= cue.start < cue.end <= len(text)
-        assert cue.text == text[cue.start : cue.end]
+        assert cue.text == text[cue.start : cue.end] == cue.text.strip()
         assert cue.operator in OPERATORS
         end = cue.end
     assert find_cues(text) == cues
+    assert operators_of(text) <= operators_of(text, weak=True) == {cue.operator for cue in cues}
 
 
 @fuzz
@@ -47,6 +48,11 @@ def test_a_text_can_be_taken_apart(text):
     assert all(part.operator in OPERATORS for part in parts[1:])
     if text.strip():
         assert all(part.text for part in parts)
+    end = 0
+    for part in read_parts(text).parts:
+        assert end <= part.start <= part.end
+        assert text[part.start : part.end] == part.text
+        end = part.end
 
 
 @fuzz
@@ -76,7 +82,7 @@ def test_marked_queries_are_read_or_refused(text):
 
 
 @pytest.mark.parametrize(
-    "phrase", ["the", "that is", "either", "between a", "and not", "non-", "no. 3", '"', "(", "\t", ","]
+    "phrase", ["the", "that is", "either", "between a", "and not", "non-", "no. 3", '"', '"a', "“", "(", "\t", ","]
 )
 def test_a_long_text_of_one_phrase_is_read_in_time(phrase):
     """Nothing grows with the square of the length: 60,000 characters take well under a second."""
