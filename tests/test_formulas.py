@@ -3,6 +3,7 @@
 import pytest
 import slow_reference as slow
 import torch
+from torch.nn.functional import gelu
 from torch.testing import assert_close
 
 from boolbert.modeling_boolbert import BooleanContext, gaussian_exponent, relative_positions
@@ -30,20 +31,18 @@ def context_of(cue_probs, operator_embeddings, mask):
     return BooleanContext(operator_embeddings, torch.ones(len(mask), 3), cue_probs, distance, mask, None)
 
 
-@pytest.mark.parametrize("cue_kernel", [1, 3, 5])
-def test_cue_logits(lively, inputs, cue_kernel):
-    model = lively(cue_kernel=cue_kernel).double()
+@pytest.mark.parametrize(
+    ("changes", "activation"),
+    [
+        *(({"cue_kernel": kernel}, gelu) for kernel in (1, 3, 5)),
+        ({"cue_kernel": 1, "cue_activation": "linear"}, lambda x: x),  # the paper's scorer
+    ],
+)
+def test_cue_logits(lively, inputs, changes, activation):
+    model = lively(**changes).double()
     hidden, mask, _, _ = inputs
     operators = model.operator_embeddings.detach()
-    expected = slow.cue_logits(model.cue_predictor, hidden, operators, mask)
-    assert_close(model.cue_predictor(hidden, operators, mask).detach(), expected)
-
-
-def test_cue_logits_with_the_papers_linear_scorer(lively, inputs):
-    model = lively(cue_kernel=1, cue_activation="linear").double()
-    hidden, mask, _, _ = inputs
-    operators = model.operator_embeddings.detach()
-    expected = slow.cue_logits(model.cue_predictor, hidden, operators, mask, activation=lambda x: x)
+    expected = slow.cue_logits(model.cue_predictor, hidden, operators, mask, activation)
     assert_close(model.cue_predictor(hidden, operators, mask).detach(), expected)
 
 
@@ -239,9 +238,7 @@ def test_query_vectors(lively, batch, pooling, branches):
     assert {len(vectors) for vectors in expected} >= ({1} if branches == 0 else {1, 3})
     for row, vectors in enumerate(expected):
         assert got["query_mask"][row].sum() == len(vectors)
-        assert_close(
-            got["query_vectors"][row][got["query_mask"][row]], torch.tensor(vectors).double(), atol=1e-5, rtol=1e-4
-        )
+        assert_close(got["query_vectors"][row][got["query_mask"][row]], vectors, atol=1e-5, rtol=1e-4)
     assert_close(got["sentence_embedding"], got["query_vectors"][:, 0])
 
 
