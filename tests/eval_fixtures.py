@@ -3,6 +3,11 @@
 import json
 
 import torch
+from transformers import BertConfig, BertModel
+
+from boolbert import BoolBertModel
+from boolbert.data.countries.queries import answer
+from boolbert.sentence_boolbert import save_dual_encoder
 
 # Sets over ten documents, and queries that follow from them.
 SETS = {"films": [0, 1, 2, 3, 4, 5], "war": [1, 3, 5, 7, 9], "books": [6, 7, 8, 9], "long": [0, 3, 6, 9]}
@@ -17,12 +22,7 @@ QUERIES = [
 
 
 def answers(template, atoms):
-    found = [set(SETS[name]) for name in atoms]
-    if "or" in template:
-        return set.union(*found)
-    if template.endswith("not _"):
-        return set.intersection(*found[:-1]) - found[-1]
-    return set.intersection(*found)
+    return answer(template, *(set(SETS[name]) for name in atoms))
 
 
 def write_quest(folder):
@@ -45,11 +45,6 @@ def write_quest(folder):
 
 def save_model(folder, tokenizer, tiny_config, *, boolean=True, seed=0):
     """A run folder as training writes it, with weights large enough to tell documents apart."""
-    from transformers import BertConfig, BertModel
-
-    from boolbert import BoolBertModel
-    from boolbert.sentence_boolbert import save_dual_encoder
-
     torch.manual_seed(seed)
     fields = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
     plain = BertConfig(**{name: getattr(tiny_config, name) for name in fields}, max_position_embeddings=32)

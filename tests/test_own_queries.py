@@ -7,24 +7,16 @@ import pytest
 from own_documents import write_products
 
 from boolbert.boolean import TEMPLATES, operators_of, parse_original_query, template_operators
+from boolbert.cli import main
 from boolbert.data import DataError, HardNegatives, Quest
 from boolbert.data.countries import country_documents
+from boolbert.data.countries.queries import answer
 from boolbert.data.own import OwnDocuments, make_queries, show_queries
 from boolbert.data.own.atoms import Atom, Sizes, choose_atoms
 from boolbert.data.own.counting import Text, count_texts
 from boolbert.data.own.queries import SHARE
 from boolbert.data.own.reading import read_text
 from boolbert.data.own.sets import find_sets
-
-SETS = {  # the sets of a query's atoms -> the documents that answer
-    "_": lambda a: a,
-    "_ or _": lambda a, b: a | b,
-    "_ or _ or _": lambda a, b, c: a | b | c,
-    "_ that are also _": lambda a, b: a & b,
-    "_ that are also both _ and _": lambda a, b, c: a & b & c,
-    "_ that are not _": lambda a, b: a - b,
-    "_ that are also _ but not _": lambda a, b, c: (a & b) - c,
-}
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +49,7 @@ def test_gold_follows_from_the_sets_and_not_bites(shop):
     pools = HardNegatives.from_atoms(queries, atoms, gold)
     for index, query in enumerate(queries):
         sets = [set(atoms[name].tolist()) for name in query.atoms]
-        answers = SETS[query.template](*sets)
+        answers = answer(query.template, *sets)
         found = set(gold[index].tolist())
         if "not" in query.operators:
             assert found <= answers  # what only mentions the excluded words is left out
@@ -203,8 +195,6 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path):
 
 
 def test_the_command_shows_and_keeps(tmp_path, capsys):
-    from boolbert.cli import main
-
     path = write_products(tmp_path / "products.csv", 200)
     command = ["data", "queries", str(path), "--queries", "70", "--show", "3"]
     assert main([*command, "--output", str(tmp_path / "made")]) == 0

@@ -6,21 +6,14 @@ from random import Random
 from typing import NamedTuple
 
 from ...boolean import operators_of, template_operators
+from ...boolean.operators import SHORT_NAMES
 from ...boolean.word_lists import lists_under, read_lists
 from ..sentences.lists import BEING_FRAMES, FRAMES, TOPIC_FRAMES, WITH_FRAMES
 from .atoms import Atom
 from .words import DECADE, YEAR, plural
 
-# The templates that queries are made of; a template that is not here is read, but none of its queries are made.
-MEANINGS = {
-    "_": "a",
-    "_ or _": "a or b",
-    "_ or _ or _": "a or b or c",
-    "_ that are also _": "a and b",
-    "_ that are also both _ and _": "a and b and c",
-    "_ that are not _": "a not b",
-    "_ that are also _ but not _": "a and b not c",
-}
+# The templates that queries are made of, and how the frames call them. One without frames is read, but none are made.
+MEANINGS = {template: name.lower() for template, name in SHORT_NAMES.items() if name.lower() in FRAMES}
 IMPLICIT = 0.3  # share of the AND queries that leave it unsaid: "silent films directed by John Ford"
 SHARED = 0.5  # share of the queries about like atoms that name their relation once: "films about chess but not war"
 BARE = 0.2  # share of the queries about topics that name no head: "chess but not war"
