@@ -11,18 +11,14 @@ import sys
 import pytest
 import torch
 
+import boolbert
 from boolbert import BoolBertModel
+from boolbert.hub import load_published
 
 # A process in which `import boolbert` fails, as on a machine that never installed it.
-WITHOUT_PACKAGE = """
-import sys
-
-class NotInstalled:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "boolbert":
-            raise ModuleNotFoundError(f"No module named {name!r}")
-
-sys.meta_path.insert(0, NotInstalled())
+WITHOUT_PACKAGE = f"""
+import runpy, sys
+sys.meta_path.insert(0, runpy.run_path({load_published.__file__!r})["NotInstalled"]())
 """
 
 STRANGER = """
@@ -147,8 +143,6 @@ def test_the_plain_python_parts_do_not_load_torch():
 
 
 def test_public_names():
-    import boolbert
-
     assert set(boolbert.__all__) <= set(dir(boolbert))
     assert all(getattr(boolbert, name) is not None for name in boolbert.__all__)
     with pytest.raises(AttributeError, match="no attribute 'BoolGPT'"):

@@ -170,17 +170,9 @@ def test_only_known_classes_may_be_loaded(run_dir, prepare, kind):
 
 
 MACHINE_PATHS = [
-    *(
-        "/nfs/someone",
-        "/gpfs/project/x",
-        "/content/drive",
-        "/kaggle/input",
-        "/Volumes/Disk/x",
-        "~/runs/1",
-        "~someone/x",
-    ),
-    *("file:///etc/passwd", "file://server/x", "dbfs:/mnt/x", "/home/someone", "/lustre/a", "/fsx/a/b", "C:\\Users\\x"),
-    *("C:/Users/x", "\\\\server\\share", "/mnt/a.b", "/work/x"),
+    *("/nfs/someone", "/gpfs/project/x", "/content/drive", "/kaggle/input", "/Volumes/Disk/x", "~/runs/1"),
+    *("~someone/x", "file:///etc/passwd", "file://server/x", "dbfs:/mnt/x", "/home/someone", "/lustre/a", "/fsx/a/b"),
+    *("C:\\Users\\x", "C:/Users/x", "\\\\server\\share", "/mnt/a.b", "/work/x"),
 ]
 
 
@@ -197,17 +189,8 @@ def test_paths_of_a_machine(path, tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            "https://hf.co/org/name",
-            "and/or",
-            "AND/OR/NOT",
-            "./runs/x",
-            "runs/quest/best",
-            "a / b / c",
-            "1/2/3",
-            "</b>",
-        ),
-        *("~0.5", "~x", "profile: a", "s/m/g", "org/name", "http://localhost:8080/home/x", "\\w+\\d"),
+        *("https://hf.co/org/name", "and/or", "AND/OR/NOT", "./runs/x", "runs/quest/best", "a / b / c", "1/2/3"),
+        *("</b>", "~0.5", "~x", "profile: a", "s/m/g", "org/name", "http://localhost:8080/home/x", "\\w+\\d"),
     ],
 )
 def test_what_is_no_path_of_a_machine(text):

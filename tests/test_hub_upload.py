@@ -9,42 +9,16 @@ import numpy as np
 import pytest
 from fake_hub import FakeHub
 from huggingface_hub import HfApi, constants
-from sentence_helpers import OPERATORS, QUERIES, plain_bert, write_dual
+from sentence_helpers import DOCUMENTS, OPERATORS, QUERIES, plain_bert, write_dual
 
 import boolbert.hub.publish as publishing
 from boolbert import hub_upload
 from boolbert.core.errors import HubError
+from boolbert.hub import load_published
 from boolbert.hub.publish import publish, retry
 from boolbert.sentence_boolbert import load_dual_encoder, save_dual_encoder
 
 METRICS = {"dev": {"recall@20": 0.25, "mrr@10": 0.5}, "seed": 0, "arguments": {"data": None}}
-
-LOAD = """
-import json, sys
-import numpy as np
-
-class NotInstalled:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "boolbert":
-            raise ModuleNotFoundError(name)
-
-sys.meta_path.insert(0, NotInstalled())
-from sentence_transformers import SentenceTransformer
-from transformers import AutoModel
-
-repo, baseline, texts, output = sys.argv[1:]
-given = json.loads(texts)
-model = SentenceTransformer(repo, trust_remote_code=True)
-query_encoder = AutoModel.from_pretrained(repo, trust_remote_code=True)
-plain = SentenceTransformer(baseline)
-np.savez(
-    output,
-    query=model.encode_query(given["queries"], operators=given["operators"]),
-    document=model.encode_document(given["queries"]),
-    baseline=plain.encode_query(given["queries"]),
-    name=type(query_encoder).__name__,
-)
-"""
 
 
 @pytest.fixture
@@ -60,6 +34,17 @@ def environment(hub, home):
     """The variables of a process that knows this Hub only."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
     return {**kept, "HF_ENDPOINT": hub.url, "HF_TOKEN": hub.token, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(home)}
+
+
+def loaded(hub, repo, operators, folder):
+    """The vectors of somebody who has not installed the package and loads the repository by its name."""
+    inputs = {"queries": QUERIES, "documents": DOCUMENTS, "operators": operators}
+    (folder / "texts.json").write_text(json.dumps(inputs))
+    command = [sys.executable, "-P", load_published.__file__, repo, "texts.json", "vectors.npz"]
+    env = environment(hub, folder / "elsewhere")
+    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return dict(np.load(folder / "vectors.npz"))
 
 
 @pytest.fixture
@@ -100,22 +85,16 @@ def test_published_and_loaded_by_strangers(tmp_path, run_dir, lively, tiny_confi
         assert b"recall@20" in repo["files"]["README.md"]
 
         publish(baseline, "org/baseline")
-        texts = json.dumps({"queries": QUERIES, "operators": OPERATORS})
-        output = tmp_path / "vectors.npz"
-        done = subprocess.run(
-            [sys.executable, "-c", LOAD, "org/bool-bert", "org/baseline", texts, str(output)],
-            env=environment(hub, tmp_path / "elsewhere"),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == 0, done.stderr
-    found, own = np.load(output), load_dual_encoder(run_dir)
-    np.testing.assert_allclose(found["query"], own.encode_query(QUERIES, operators=OPERATORS), atol=1e-5)
-    np.testing.assert_allclose(found["document"], own.encode_document(QUERIES), atol=1e-5)
-    np.testing.assert_allclose(found["baseline"], load_dual_encoder(baseline).encode_query(QUERIES), atol=1e-5)
-    assert found["name"] == "BoolBertModel"
+        found, plain = (loaded(hub, *repo, tmp_path) for repo in (("org/bool-bert", OPERATORS), ("org/baseline", None)))
+    own = load_dual_encoder(run_dir)
+    expected = {
+        "AutoModel": own.encode_query(QUERIES),
+        "encode_query with operators": own.encode_query(QUERIES, operators=OPERATORS),
+        "encode_document": own.encode_document(DOCUMENTS),
+    }
+    for way, vectors in expected.items():
+        np.testing.assert_allclose(found[way] / np.linalg.norm(found[way], axis=1, keepdims=True), vectors, atol=1e-5)
+    np.testing.assert_allclose(plain["encode_query"], load_dual_encoder(baseline).encode_query(QUERIES), atol=1e-5)
 
 
 @pytest.fixture

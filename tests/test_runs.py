@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from safetensors.numpy import save_file
 
 from boolbert.core.errors import BoolBertError, HubError, one_line
-from boolbert.core.files import cache_root, read_json, whole_file, whole_files, whole_folder, write_json, write_text
+from boolbert.core.files import read_json, whole_file, whole_files, whole_folder, write_json, write_text
 from boolbert.core.runs import Run, finished_runs, is_bool_bert
 
 
@@ -140,8 +141,6 @@ def test_files_are_written_into_a_folder_that_holds_others(tmp_path):
 
 def test_new_files_have_the_usual_permissions(tmp_path):
     """Weights too, which safetensors writes for their owner alone."""
-    from safetensors.numpy import save_file
-
     (tmp_path / "usual").mkdir()
     (tmp_path / "usual/file").write_text("")
     write_text(tmp_path / "file", "")
@@ -179,11 +178,3 @@ def test_a_full_disk_is_told_with_the_files_name(tmp_path, monkeypatch, writer, 
     else:
         assert caught.value is error
     assert os.listdir(tmp_path) == []
-
-
-def test_one_place_for_cached_data(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "chosen"))
-    assert cache_root() == tmp_path / "chosen"
-    monkeypatch.delenv("BOOLBERT_CACHE")
-    assert cache_root() == tmp_path / "xdg" / "boolbert"
