@@ -7,13 +7,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search_fixtures import QUERY, write_documents, write_run
 
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval import bf16_prefilter
 from boolbert.retrieval.bf16_prefilter import Prefilter
+from boolbert.retrieval.index import build_index
+from boolbert.retrieval.models import load_model
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.penalty import penalised_query
 from boolbert.retrieval.shards import Shards
+from boolbert.search import BoolSearcher
 
 
 @pytest.fixture(autouse=True)
@@ -225,12 +229,6 @@ def test_rows_of_several_shards(tmp_path, storage):
 
 
 def test_a_searcher_answers_the_same_again_and_again(tmp_path, lively, tiny_config, tokenizer, monkeypatch):
-    from search_fixtures import QUERY, write_documents, write_run
-
-    from boolbert.retrieval.index import build_index
-    from boolbert.retrieval.models import load_model
-    from boolbert.search import BoolSearcher
-
     write_run(tmp_path / "run", lively, tiny_config, tokenizer, gate="cue")
     model = load_model(str(tmp_path / "run"), device="cpu")
     index = build_index(

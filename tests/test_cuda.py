@@ -5,6 +5,9 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing import assert_close
 
+from boolbert import BoolBertForPreTraining
+from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, block_size, top_k
+
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
 OPERATORS = [[1, 0, 1], [0, 1, 0], [1, 1, 1]]
@@ -42,8 +45,6 @@ def test_the_same_answer_as_on_the_cpu(lively, batch):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_a_training_step_in_mixed_precision(lively, batch, dtype):
-    from boolbert import BoolBertForPreTraining
-
     model = lively(BoolBertForPreTraining).to("cuda").train()
     inputs = {name: value.to("cuda") for name, value in batch.items()}
     labels = torch.tensor(OPERATORS, device="cuda")
@@ -56,8 +57,6 @@ def test_a_training_step_in_mixed_precision(lively, batch, dtype):
 @pytest.mark.parametrize("queries", [1, 40])
 def test_a_search_on_the_gpu_finds_what_the_cpu_finds(queries):
     """In blocks that are larger than on a CPU, the last one a short one."""
-    from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, block_size, top_k
-
     generator = torch.Generator().manual_seed(0)
     documents = torch.randint(-3, 4, (300_000, 16), generator=generator).float()  # many ties
     asked = torch.randint(-3, 4, (queries, 16), generator=generator).float()

@@ -7,6 +7,7 @@ import pytest
 from huggingface_hub import constants
 from safetensors.numpy import save_file
 from sentence_helpers import write_dual
+from transformers import AutoModel, AutoTokenizer
 
 from boolbert.retrieval import encoders
 from boolbert.retrieval.encoders import read_pooling, resolve_encoder
@@ -142,8 +143,6 @@ def test_the_default_by_its_name_is_the_installed_packages_too(monkeypatch):
 
 def test_the_last_resort_is_loud_and_works(monkeypatch, tmp_path):
     """Without the Hub and the package: a random BERT that knows the words of the embedded data, made once."""
-    from transformers import AutoModel, AutoTokenizer
-
     monkeypatch.delenv("BOOLBERT_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)

@@ -11,7 +11,9 @@ import pytest
 from eval_fixtures import save_model, write_quest
 
 import boolbert
-from boolbert.eval.evaluators import BoolQuestionsEvaluator
+from boolbert.data.tasks import quest_task
+from boolbert.eval import quest
+from boolbert.eval.evaluators import BoolQuestionsEvaluator, QuestEvaluator
 from boolbert.retrieval import ranking
 from boolbert.retrieval.models import load_encoder
 
@@ -93,9 +95,6 @@ def test_what_the_module_refuses(tmp_path):
 
 
 def test_the_evaluator_agrees_with_the_script_and_keeps_a_log(model, tmp_path):
-    from boolbert.eval import quest
-    from boolbert.eval.evaluators import QuestEvaluator
-
     data = str(write_quest(tmp_path / "data"))
     evaluator = QuestEvaluator(data, "dev")
     model.train()
@@ -123,7 +122,6 @@ def test_boolquestions_evaluator(model):
 
 def test_what_the_mteb_tasks_hold_and_add(tmp_path):
     pytest.importorskip("datasets")
-    from boolbert.data.tasks import quest_task
     from boolbert.eval.mteb_tasks import boolean_scores, split_data
 
     task = quest_task(write_quest(tmp_path / "data"), "dev", progress=False)

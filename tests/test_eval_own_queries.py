@@ -7,9 +7,11 @@ from search_fixtures import write_documents, write_run
 
 from boolbert.cli import main
 from boolbert.core.errors import DataError
+from boolbert.data.own import OwnDocuments, Passages
 from boolbert.eval.own_queries import compare, read_queries
 from boolbert.retrieval.index import Index, build_index
 from boolbert.retrieval.models import load_model
+from boolbert.search import BoolSearcher
 
 
 @pytest.fixture
@@ -25,8 +27,6 @@ def write_csv(path, *rows):
 
 
 def test_ranks_are_those_of_the_search(tmp_path, index):
-    from boolbert.search import BoolSearcher
-
     asked = [("films but not about war", "Doc 0 é; doc 7 É"), ("books or war", "Doc 9 é")]
     task = read_queries(write_csv(tmp_path / "mine.csv", *asked), index)
     assert [rows.tolist() for rows in task.gold] == [[0, 7], [9]]
@@ -51,8 +51,6 @@ def test_a_title_stands_for_its_passages_and_an_id_for_its_document(tmp_path, in
     rows.append({"sku": "P2", "name": "Tent", "text": "books about war " * 100})
     path = tmp_path / "shop.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    from boolbert.data.own import OwnDocuments, Passages
-
     shop = OwnDocuments(path, id="sku", passages=Passages(), progress=False)
     model = load_model(index.model, device="cpu")
     built = build_index(shop, tmp_path / "shop", model, progress=False)

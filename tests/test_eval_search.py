@@ -6,6 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.faiss_index import FaissIndex, recall_of_exact
 from boolbert.retrieval.neighbours import best_of, top_k
 
 
@@ -70,9 +72,6 @@ def test_what_cannot_be_searched(queries, documents, k, message):
 
 def test_faiss_flat_finds_everything_and_its_recall_is_told():
     pytest.importorskip("faiss")
-    from boolbert.core.errors import RetrievalError
-    from boolbert.retrieval.faiss_index import FaissIndex, recall_of_exact
-
     rng = np.random.default_rng(0)
     queries, vectors = rng.normal(size=(4, 8)).astype(np.float32), rng.normal(size=(50, 8)).astype(np.float32)
     _, rows = FaissIndex(vectors, "Flat").search(queries, 7)

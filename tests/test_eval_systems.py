@@ -8,11 +8,13 @@ import torch
 from eval_fixtures import answers, save_model, write_quest
 
 from boolbert.boolean.parts import Part
-from boolbert.core.errors import EvaluationError, RetrievalError
+from boolbert.core.errors import BoolBertError, EvaluationError, RetrievalError
 from boolbert.data.tasks import Question, quest_task
+from boolbert.eval.lineup import Lineup, Settings
 from boolbert.eval.results import measure, pair_accuracy
-from boolbert.eval.systems import BM25, Decomposition, Dense, Faiss, Subtraction, System, known_parts
+from boolbert.eval.systems import BM25, Decomposition, Dense, Faiss, Hybrid, Subtraction, System, known_parts
 from boolbert.retrieval.encode import encode_corpus
+from boolbert.retrieval.hybrid import WordSearch
 from boolbert.retrieval.metrics import quest_metrics
 from boolbert.retrieval.models import bool_bert, load_encoder, query_parameters
 
@@ -176,9 +178,6 @@ def test_faiss_is_measured_by_its_own_search(tmp_path, tokenizer, tiny_config, t
 
 def test_the_hybrid_fuses_both_rankings(tmp_path, tokenizer, tiny_config, task):
     pytest.importorskip("bm25s")
-    from boolbert.eval.systems import Hybrid
-    from boolbert.retrieval.hybrid import WordSearch
-
     dense = Dense("dense", *make(tmp_path, tokenizer, tiny_config, task, True))
     words = WordSearch([document.text for document in task.corpus])
     system = Hybrid("hybrid", dense, words)
@@ -195,9 +194,6 @@ def test_the_hybrid_fuses_both_rankings(tmp_path, tokenizer, tiny_config, task):
 
 def test_a_comparison_can_hold_hybrids(tmp_path, tokenizer, tiny_config, task, monkeypatch):
     pytest.importorskip("bm25s")
-    from boolbert.core.errors import BoolBertError
-    from boolbert.eval.lineup import Lineup, Settings
-
     model, _ = make(tmp_path, tokenizer, tiny_config, task, True)
     names = [system.name for system in Lineup(task, tmp_path / "v", Settings(hybrid=True)).dense("X", model)]
     assert names[:2] == ["X, gate given", "X, gate given, hybrid"]

@@ -2,18 +2,27 @@
 
 import itertools
 import json
+import os
+import signal
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 import training_helpers as helpers
+from accelerate.utils import DistributedType, DynamoBackend
+from safetensors.torch import load_file
 from torch.testing import assert_close
 
+from boolbert.core.errors import Interrupted
 from boolbert.retrieval import recorded as graphs
 from boolbert.retrieval.recorded import WARM, RecordedStep
 from boolbert.retrieval.tokens import Tokens
-from boolbert.train.shapes import LENGTH_MULTIPLE, FixedShapes
+from boolbert.train import retrieval
+from boolbert.train.arguments import RunArguments
+from boolbert.train.loop import Trainer, can_record
+from boolbert.train.optimizer import build_optimizer, place_learning_rates, set_learning_rate
+from boolbert.train.shapes import LENGTH_MULTIPLE, PART_COST_RECORDED, FixedShapes, rounded
 
 CPU = torch.device("cpu")
 
@@ -126,11 +135,6 @@ def test_work_that_does_not_fit_beside_the_recordings_takes_their_place(recordin
     ],
 )
 def test_when_steps_are_recorded(changes, kind, device, expected):
-    from accelerate.utils import DistributedType, DynamoBackend
-
-    from boolbert.train.arguments import RunArguments
-    from boolbert.train.loop import can_record
-
     state = SimpleNamespace(dynamo_plugin=SimpleNamespace(backend=DynamoBackend.NO, mode="default"))
     accelerator = SimpleNamespace(scaler=None, device=torch.device(device), state=state)
     accelerator.distributed_type = DistributedType[kind]
@@ -150,7 +154,6 @@ def test_when_steps_are_recorded(changes, kind, device, expected):
 @pytest.mark.parametrize("after", [None, CPU])
 def test_learning_rates_after_a_checkpoint_are_where_the_run_needs_them(before, after):
     """A run that was recorded goes on without, and the other way round."""
-    from boolbert.train.optimizer import build_optimizer, place_learning_rates, set_learning_rate
 
     def optimizer_of(weight, device):
         model = torch.nn.Linear(2, 1, bias=False)
@@ -213,8 +216,6 @@ def test_what_does_not_fit_the_fixed_shapes_has_others():
 
 
 def test_parts_cost_the_least_of_all_ways_to_cut():
-    from boolbert.train.shapes import PART_COST_RECORDED, rounded
-
     for seed in range(20):
         random = np.random.default_rng(seed)
         lengths = np.sort(random.choice([16, 48, 200, 256], 5) * np.array([1, 1, 1, 1, 2]))
@@ -232,8 +233,6 @@ def test_parts_cost_the_least_of_all_ways_to_cut():
 
 @pytest.mark.parametrize("changes", [{}, {"freeze_documents": True}, {"freeze_reading": False, "reading_weight": 1.0}])
 def test_a_stage_of_fixed_shapes_has_the_gradients_of_the_same_batch(folder, accelerator, monkeypatch, changes):
-    from boolbert.train import retrieval
-
     losses, gradients = helpers.gradients_of(helpers.quest_stage(folder, accelerator, **changes), accelerator)
     monkeypatch.setattr(retrieval, "can_record", lambda args, accelerator: True)
     stage = helpers.quest_stage(folder, accelerator, **changes)
@@ -273,8 +272,6 @@ def gpu(monkeypatch, fresh_accelerate):
 
 def losses_of(folder, name, **changes):
     """The losses and gradient norms of a short run with noise, its evaluations, and the weights that it ends with."""
-    from safetensors.torch import load_file
-
     helpers.train_quest(folder, folder / name, log_every=1, epochs=6, **changes)
     rows = [json.loads(line) for line in (folder / name / "log.jsonl").read_text().splitlines()]
     losses = [(row["loss"], row["gradient_norm"]) for row in rows if "loss" in row]
@@ -319,12 +316,6 @@ def test_a_recorded_run_is_the_run(tmp_path, monkeypatch, gpu, changes):
 
 @on_a_gpu
 def test_a_recorded_run_goes_on_where_it_was_stopped(tmp_path, monkeypatch, gpu):
-    import os
-    import signal
-
-    from boolbert.core.errors import Interrupted
-    from boolbert.train.loop import Trainer
-
     folder, step, calls = helpers.make_folder(tmp_path, dropout=0.1), Trainer._step, []
     expected, _, weights = losses_of(folder, "whole")
 
@@ -345,8 +336,6 @@ def test_a_recorded_run_goes_on_where_it_was_stopped(tmp_path, monkeypatch, gpu)
 
 @on_a_gpu
 def test_a_step_that_waits_for_the_gpu_is_not_recorded_and_the_run_goes_on(tmp_path, monkeypatch, gpu):
-    from boolbert.train import retrieval
-
     folder, backward = helpers.make_folder(tmp_path, dropout=0.1), retrieval.embedding_backward
 
     def looking(*args, **kwargs):

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from torch.testing import assert_close
+from transformers import AutoTokenizer, BertModel
 
 from boolbert import BoolBertModel
 from boolbert.configuration_boolbert import PAPER
@@ -126,8 +127,6 @@ QUERIES = [
 @pytest.fixture
 def berts(pretrained_bert):
     """Real queries, a plain BERT, and a function that makes Bool-BERTs of it."""
-    from transformers import AutoTokenizer, BertModel
-
     batch = AutoTokenizer.from_pretrained(pretrained_bert)(QUERIES, padding=True, return_tensors="pt")
     bert = BertModel.from_pretrained(pretrained_bert).eval()
     return batch, bert, lambda **changes: BoolBertModel.from_pretrained(pretrained_bert, **changes).eval()

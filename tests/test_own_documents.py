@@ -5,7 +5,9 @@ import json
 
 import pytest
 from own_documents import write_products
+from search_fixtures import write_run
 
+from boolbert.cli import main
 from boolbert.data import DataError, Document
 from boolbert.data.own import OwnDocuments, Passages
 
@@ -216,10 +218,6 @@ def test_the_preview_shows_the_first_three(tmp_path):
 
 
 def test_an_index_takes_documents_as_they_are(tmp_path, capsys, monkeypatch, lively, tiny_config, tokenizer):
-    from search_fixtures import write_run
-
-    from boolbert.cli import main
-
     model = str(tmp_path / "model")
     write_run(tmp_path / "model", lively, tiny_config, tokenizer)
     path = write_products(tmp_path / "products.csv", 30)

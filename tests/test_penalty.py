@@ -9,9 +9,13 @@ from search_fixtures import write_run
 from sentence_helpers import DOCUMENTS, OPERATORS, QUERIES, write_dual
 from torch.testing import assert_close
 
+from boolbert.core.errors import BoolBertError
 from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.faiss_index import FaissIndex
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.penalty import ask_deeper, penalised_query, penalised_scores, products
+from boolbert.search.document_search import DEEPEST, best_in_store
+from boolbert.search.query_encoder import QueryVectors
 from boolbert.sentence_boolbert import load_dual_encoder, with_operators
 from boolbert.train.dual_encoder import DualEncoder, both_forms, contrastive_loss, searched_with
 from boolbert.train.retrieval import RetrievalArguments
@@ -130,8 +134,6 @@ def test_both_forms_of_a_query_learn(lively, tiny_config, tokenizer):
 
 
 def test_dot_products_have_no_threshold(tmp_path, lively, tiny_config, tokenizer):
-    from boolbert.core.errors import BoolBertError
-
     write_run(tmp_path / "run", lively, tiny_config, tokenizer, penalty=0.5)
     start = find_start(str(tmp_path / "run"))
     assert build_model(start, RetrievalArguments()).query.composer.has_penalty
@@ -152,8 +154,6 @@ def test_dot_products_have_no_threshold(tmp_path, lively, tiny_config, tokenizer
 
 def test_an_approximate_index_sorts_anew(model):
     pytest.importorskip("faiss")
-    from boolbert.retrieval.faiss_index import FaissIndex
-
     random = np.random.default_rng(1)
     documents = unit(random.normal(size=(500, 16))).astype(np.float32)
     queries = encode_inputs(model, QUERIES, "query", 8)
@@ -190,9 +190,6 @@ def test_more_is_looked_at_only_until_the_best_are_sure():
 
 def test_a_store_is_never_asked_for_more_than_it_gives():
     """Milvus gives 16,384 documents at most; with something excluded a search looks deeper than k."""
-    from boolbert.search.document_search import DEEPEST, best_in_store
-    from boolbert.search.query_encoder import QueryVectors
-
     vector = np.array([1.0, 0.0], np.float32)
     excluded, rows = np.array([0.0, 1.0], np.float32), np.zeros((2, 3), np.float32)
     parts = QueryVectors(vector[None], vector, excluded, rows, (0.5, 0.4))

@@ -5,8 +5,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from transformers import AutoTokenizer, BertModel
 
 import boolbert
+from boolbert import BoolBertModel
+from boolbert.sentence_boolbert import save_dual_encoder
 
 README = Path(boolbert.__file__).parent / "README.md"
 PUBLISHED, ENCODER = "org/bool-bert-base", "sentence-transformers/all-MiniLM-L6-v2"
@@ -20,11 +23,6 @@ def code_blocks(language):
 @pytest.fixture
 def published(tmp_path, pretrained_bert):
     """A folder as `hub_upload.py` would publish it, of one layer."""
-    from transformers import AutoTokenizer, BertModel
-
-    from boolbert import BoolBertModel
-    from boolbert.sentence_boolbert import save_dual_encoder
-
     query = BoolBertModel.from_pretrained(pretrained_bert, num_hidden_layers=1, pooling="mean")
     document = BertModel.from_pretrained(pretrained_bert, num_hidden_layers=1)
     tokenizer = AutoTokenizer.from_pretrained(pretrained_bert)

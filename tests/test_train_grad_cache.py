@@ -1,9 +1,11 @@
 """Loss and gradients of a step: against plain autograd, in any number of parts, with and without dropout."""
 
 import pytest
+import torch
 import training_helpers as helpers
 
-torch = pytest.importorskip("torch")
+from boolbert.train.dual_encoder import contrastive_loss
+from boolbert.train.grad_cache import reseed
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +55,6 @@ def test_loss_and_gradients_are_those_of_plain_autograd(still, accelerator, size
 
 
 def test_a_part_draws_the_same_dropout_and_gumbel_noise_both_times(noisy, accelerator):
-    from boolbert.train.dual_encoder import contrastive_loss
-    from boolbert.train.grad_cache import reseed
-
     stage = helpers.quest_stage(noisy, accelerator, mini_batch_size=3)
     stage.model.train()  # noise and all
     batch = stage.load(0, 1)

@@ -6,10 +6,19 @@ import os
 import shutil
 import signal
 
+import accelerate.checkpointing
 import pytest
+import torch
 import training_helpers as helpers
+from safetensors.torch import load_file
+from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-torch = pytest.importorskip("torch")
+from boolbert.core.errors import Interrupted, TrainingError
+from boolbert.data import Quest
+from boolbert.retrieval.ranking import mrr_at_k
+from boolbert.sentence_boolbert import load_dual_encoder
+from boolbert.train import retrieval
+from boolbert.train.loop import Trainer, check_batch
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +33,6 @@ def finished(folder):
 
 
 def test_the_output_loads_through_both_doors_and_says_how_it_came_about(finished):
-    from transformers import AutoModel, AutoTokenizer
-
-    from boolbert.sentence_boolbert import load_dual_encoder
-
     query = AutoModel.from_pretrained(finished)
     assert type(query).__name__ == "BoolBertModel"
     assert AutoTokenizer.from_pretrained(finished)("films")["input_ids"]
@@ -49,8 +54,6 @@ def test_the_output_loads_through_both_doors_and_says_how_it_came_about(finished
 
 
 def test_the_best_epoch_is_what_is_saved(finished):
-    from safetensors.torch import load_file
-
     metrics = json.loads((finished / "metrics.json").read_text())
     best = max(metrics["history"], key=lambda row: row["r_precision"])  # the first of equals
     assert metrics["best_epoch"] == best["epoch"]
@@ -62,10 +65,6 @@ def test_the_best_epoch_is_what_is_saved(finished):
 
 
 def test_the_metrics_are_those_of_the_saved_model(finished, folder):
-    from boolbert.data import Quest
-    from boolbert.retrieval.ranking import mrr_at_k
-    from boolbert.sentence_boolbert import load_dual_encoder
-
     quest = Quest(folder / "quest", progress=False)
     queries = quest.queries("dev")
     model = load_dual_encoder(finished, device="cpu")
@@ -84,11 +83,6 @@ def test_training_lowers_the_loss(finished):
 
 
 def test_ctrl_c_saves_and_stops_and_resuming_gives_the_same_weights(folder, finished, monkeypatch):
-    from safetensors.torch import load_file
-
-    from boolbert.core.errors import Interrupted
-    from boolbert.train import retrieval
-
     original, output, calls = retrieval.embedding_backward, folder / "stopped", []
 
     def interrupted(*args, **kwargs):
@@ -110,9 +104,6 @@ def test_ctrl_c_saves_and_stops_and_resuming_gives_the_same_weights(folder, fini
 
 @pytest.mark.parametrize("what", ["loss", "gradient"])
 def test_a_loss_or_gradient_that_is_not_finite_ends_the_run_before_any_checkpoint_holds_it(folder, monkeypatch, what):
-    from boolbert.core.errors import TrainingError
-    from boolbert.train import retrieval
-
     original, calls = retrieval.embedding_backward, []
 
     def broken(sides, *args, **kwargs):
@@ -127,8 +118,6 @@ def test_a_loss_or_gradient_that_is_not_finite_ends_the_run_before_any_checkpoin
         return loss
 
     stage_parameters = []
-    from boolbert.train.loop import Trainer
-
     start = Trainer.__init__
     monkeypatch.setattr(
         Trainer, "__init__", lambda self, *a, **k: (start(self, *a, **k), stage_parameters.append(self.learned))[0]
@@ -142,10 +131,6 @@ def test_a_loss_or_gradient_that_is_not_finite_ends_the_run_before_any_checkpoin
 
 
 def test_a_full_disk_leaves_the_last_good_checkpoint_and_says_so(folder, monkeypatch):
-    import accelerate.checkpointing
-
-    from boolbert.core.errors import TrainingError
-
     original, calls = accelerate.checkpointing.save, []
 
     def full(state, path, **kwargs):
@@ -166,9 +151,6 @@ def test_a_full_disk_leaves_the_last_good_checkpoint_and_says_so(folder, monkeyp
 
 
 def test_no_memory_gets_advice(folder, monkeypatch):
-    from boolbert.core.errors import TrainingError
-    from boolbert.train import retrieval
-
     def none_left(*args, **kwargs):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
 
@@ -178,8 +160,6 @@ def test_no_memory_gets_advice(folder, monkeypatch):
 
 
 def test_an_unfinished_run_is_not_overwritten_by_accident_nor_resumed_with_other_flags(folder, finished):
-    from boolbert.core.errors import TrainingError
-
     output = folder / "unfinished"
     shutil.copytree(finished, output)
     (output / "metrics.json").unlink()
@@ -190,25 +170,18 @@ def test_an_unfinished_run_is_not_overwritten_by_accident_nor_resumed_with_other
 
 
 def test_a_batch_that_is_smaller_than_the_group_gets_one_line():
-    from boolbert.core.errors import TrainingError
-    from boolbert.train.loop import check_batch
-
     check_batch(2, 2)
     with pytest.raises(TrainingError, match="a batch of 1 cannot be shared out among 2 processes; give a larger"):
         check_batch(1, 2)
 
 
 def test_a_folder_that_cannot_be_written_is_named(folder, tmp_path):
-    from boolbert.core.errors import TrainingError
-
     (tmp_path / "file").write_text("")
     with pytest.raises(TrainingError, match=r"--output_dir .*file/run: cannot be written: .*file is no folder"):
         helpers.train_quest(folder, tmp_path / "file" / "run")
 
 
 def test_the_baseline_is_a_plain_bert_and_the_rest_is_the_same(folder):
-    from transformers import AutoModel
-
     helpers.train_quest(folder, folder / "baseline", baseline=True, epochs=1)
     assert type(AutoModel.from_pretrained(folder / "baseline")).__name__ == "BertModel"
     metrics = json.loads((folder / "baseline" / "metrics.json").read_text())
@@ -217,8 +190,6 @@ def test_the_baseline_is_a_plain_bert_and_the_rest_is_the_same(folder):
 
 @pytest.mark.parametrize("gate", ["learned", "cue"])
 def test_a_gate_without_labels_is_kept_in_the_model(folder, gate):
-    from transformers import AutoConfig
-
     output = folder / gate
     helpers.train_quest(folder, output, gate=gate, epochs=1, freeze_documents=True, gradient_checkpointing=True)
     assert AutoConfig.from_pretrained(output).gate == gate

@@ -8,9 +8,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 import training_helpers as helpers
+from accelerate import Accelerator
 
-torch = pytest.importorskip("torch")
+from boolbert.core.errors import BoolBertError, TrainingError, run_script
+from boolbert.data import DataError
+from boolbert.data.split import split_folder
+from boolbert.data.tasks import boolquestions_splits, quest_splits
+from boolbert.retrieval import tokens
+from boolbert.retrieval.prefetch import prefetch
+from boolbert.retrieval.tokens import tokenize
+from boolbert.train import logs, retrieval, seeds
+from boolbert.train.arguments import RECIPES, parse_arguments
+from boolbert.train.negatives import hard_negatives
+from boolbert.train.optimizer import STRENGTH, STRENGTH_RATE, build_optimizer, is_boolean
+from boolbert.train.pretraining import PretrainArguments
+from boolbert.train.quest import QuestArguments
+from boolbert.train.retrieval import RetrievalArguments, gate_labels, with_known_gate
+from boolbert.train.seeds import free_gpus
+from boolbert.train.start import find_start
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +36,6 @@ def folder(tmp_path_factory):
 
 
 def parse(*words, embedded=None):
-    from boolbert.train.arguments import parse_arguments
-    from boolbert.train.quest import QuestArguments
-
     return parse_arguments(QuestArguments, "", list(words), embedded=embedded)
 
 
@@ -29,8 +43,6 @@ def test_the_paper_s_hyperparameters_are_the_defaults():
     args = parse("--data", "somewhere")
     assert (args.batch_size, args.epochs, args.learning_rate, args.weight_decay) == (32, 40, 5e-5, 0.01)
     assert (args.num_negatives, args.query_length, args.document_length, args.negatives) == (5, 64, 256, "random")
-    from boolbert.train.pretraining import PretrainArguments
-
     assert (PretrainArguments().epochs, PretrainArguments().learning_rate) == (1, 1e-5)
 
 
@@ -45,14 +57,10 @@ def test_a_flag_wins_over_the_file_and_the_file_over_the_embedded_recipe(tmp_pat
 
 @pytest.mark.parametrize("name", ["quest_base", "quest_large", "quest_countries"])
 def test_every_recipe_can_be_read(name):
-    from boolbert.train.arguments import RECIPES
-
     assert parse(str(RECIPES / f"{name}.yaml")).batch_size == 32
 
 
 def test_the_launcher_reads_every_config():
-    from boolbert.train.arguments import RECIPES
-
     names = sorted(path.name for path in (RECIPES.parent / "configs").glob("*.yaml"))
     assert names == ["fsdp.yaml", "one_gpu.yaml", "several_gpus.yaml"]
     told = {name: helpers.launcher_environment(name) for name in names}
@@ -74,8 +82,6 @@ def test_the_launcher_reads_every_config():
     ],
 )
 def test_a_bad_file_of_flags_gets_one_clear_line(tmp_path, text, message):
-    from boolbert.core.errors import TrainingError
-
     (tmp_path / "mine.yaml").write_text(text)
     with pytest.raises(TrainingError, match=message) as caught:
         parse(str(tmp_path / "mine.yaml"))
@@ -83,16 +89,11 @@ def test_a_bad_file_of_flags_gets_one_clear_line(tmp_path, text, message):
 
 
 def test_an_unknown_flag_is_named():
-    from boolbert.core.errors import TrainingError
-
     with pytest.raises(TrainingError, match="unknown argument '--learning_rat'"):
         parse("--data", "x", "--learning_rat", "1")
 
 
 def test_an_error_of_the_project_is_one_line_and_a_bug_keeps_its_traceback(capsys):
-    from boolbert.core.errors import run_script
-    from boolbert.data import DataError
-
     scope = {"__name__": "boolbert.reader", "error": DataError("train.jsonl:3: broken")}
     exec("def main():\n    raise error", scope)
     with pytest.raises(SystemExit) as caught:
@@ -104,9 +105,6 @@ def test_an_error_of_the_project_is_one_line_and_a_bug_keeps_its_traceback(capsy
 
 
 def test_tokens_are_padded_to_the_longest_row_and_cut_at_the_limit(folder):
-    from boolbert.retrieval.tokens import tokenize
-    from boolbert.train.start import find_start
-
     tokenizer = find_start(str(folder / "encoder")).tokenizer()
     texts = ["films", "films about war and love", "books " * 50]
     tokens = tokenize(tokenizer, texts, 12, len(texts))
@@ -118,9 +116,6 @@ def test_tokens_are_padded_to_the_longest_row_and_cut_at_the_limit(folder):
 
 
 def test_many_texts_are_tokenised_once_and_a_damaged_cache_is_made_anew(folder, tmp_path, monkeypatch):
-    from boolbert.retrieval import tokens
-    from boolbert.train.start import find_start
-
     monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path))
     monkeypatch.setattr(tokens, "WORTH_CACHING", 2)
     tokenizer = find_start(str(folder / "encoder")).tokenizer()
@@ -142,8 +137,6 @@ def test_many_texts_are_tokenised_once_and_a_damaged_cache_is_made_anew(folder, 
 
 
 def test_batches_come_ahead_of_time_and_the_thread_ends_with_them():
-    from boolbert.retrieval.prefetch import prefetch
-
     made = []
     batches = prefetch(lambda step: made.append(step) or step, range(100), depth=3)
     assert next(batches) == 0
@@ -162,8 +155,6 @@ def test_batches_come_ahead_of_time_and_the_thread_ends_with_them():
 
 
 def test_groups_of_the_optimizer(lively):
-    from boolbert.train.optimizer import STRENGTH, STRENGTH_RATE, build_optimizer, is_boolean
-
     model = lively()
     optimizer = build_optimizer(model, learning_rate=1e-4, boolean_learning_rate=1e-3, weight_decay=0.1)
     names = {id(parameter): name for name, parameter in model.named_parameters()}
@@ -183,9 +174,6 @@ def test_groups_of_the_optimizer(lively):
 
 
 def test_held_out_queries_are_those_of_the_split_command(folder, tmp_path):
-    from boolbert.data.split import split_folder
-    from boolbert.data.tasks import quest_splits
-
     source = tmp_path / "source"
     source.mkdir()
     for name in ("documents.jsonl", "train.jsonl", "atoms.json"):
@@ -198,10 +186,6 @@ def test_held_out_queries_are_those_of_the_split_command(folder, tmp_path):
 
 
 def test_violating_negatives_need_atoms(folder, tmp_path):
-    from boolbert.core.errors import TrainingError
-    from boolbert.data.tasks import quest_splits
-    from boolbert.train.negatives import hard_negatives
-
     for name in ("documents.jsonl", "train.jsonl", "dev.jsonl"):
         (tmp_path / name).write_text((folder / "quest" / name).read_text())
     data = quest_splits(str(tmp_path))
@@ -211,10 +195,6 @@ def test_violating_negatives_need_atoms(folder, tmp_path):
 
 
 def test_labels_for_the_gate_are_needed_of_every_query(folder):
-    from boolbert.core.errors import TrainingError
-    from boolbert.data.tasks import quest_splits
-    from boolbert.train.retrieval import gate_labels
-
     data = quest_splits(str(folder / "quest"))
     assert gate_labels(data.train).shape == (22, 3)
     data.train.questions[3] = replace(data.train.questions[3], operators=None)
@@ -223,9 +203,6 @@ def test_labels_for_the_gate_are_needed_of_every_query(folder):
 
 
 def test_a_run_without_labels_of_every_query_finds_them_by_cues_and_says_so(folder):
-    from boolbert.data.tasks import quest_splits
-    from boolbert.train.retrieval import RetrievalArguments, with_known_gate
-
     data = quest_splits(str(folder / "quest"))
     args, said = RetrievalArguments(), []
     assert with_known_gate(args, data, said.append).gate == "given"
@@ -236,17 +213,13 @@ def test_a_run_without_labels_of_every_query_finds_them_by_cues_and_says_so(fold
 
 
 def test_bm25_negatives_share_words_and_never_answer(folder, monkeypatch):
-    from boolbert.core.errors import BoolBertError
-    from boolbert.data.tasks import quest_splits
-    from boolbert.train import negatives
-
     data = quest_splits(str(folder / "quest"))
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(BoolBertError, match="pip install 'boolbert"):
-        negatives.hard_negatives("bm25", data.train)
+        hard_negatives("bm25", data.train)
     monkeypatch.undo()
     pytest.importorskip("bm25s")
-    pools = negatives.hard_negatives("bm25", data.train)
+    pools = hard_negatives("bm25", data.train)
     for query, text in enumerate(data.train.texts):
         for row in (row for pool in pools[query] for row in pool):
             assert row not in data.train.gold[query]
@@ -254,10 +227,6 @@ def test_bm25_negatives_share_words_and_never_answer(folder, monkeypatch):
 
 
 def test_mined_negatives_are_the_nearest_wrong_answers_of_the_start(folder, monkeypatch):
-    from accelerate import Accelerator
-
-    from boolbert.train import retrieval
-
     monkeypatch.setattr(retrieval, "DEPTH", 6)
     stage = helpers.quest_stage(folder, Accelerator(), negatives="mined", num_negatives=3, hard_negatives=2)
     model, gold = stage.model.eval(), stage.data.train.gold
@@ -271,8 +240,6 @@ def test_mined_negatives_are_the_nearest_wrong_answers_of_the_start(folder, monk
 
 
 def test_boolquestions_have_listed_negatives_and_operators():
-    from boolbert.data.tasks import boolquestions_splits
-
     data = boolquestions_splits(None)
     assert set(data.train.groups["operator"]) == {"and", "or", "not"}
     assert data.train.violators is not None
@@ -280,9 +247,6 @@ def test_boolquestions_have_listed_negatives_and_operators():
 
 
 def test_seeds_run_one_after_the_other_and_give_one_table(tmp_path, monkeypatch, capsys):
-    from boolbert.core.errors import TrainingError
-    from boolbert.train import seeds
-
     script = tmp_path / "stage.py"
     script.write_text(
         "import json, pathlib, sys\n"
@@ -306,8 +270,6 @@ def test_seeds_run_one_after_the_other_and_give_one_table(tmp_path, monkeypatch,
 
 
 def test_runs_at_the_same_time_share_out_the_gpus(monkeypatch):
-    from boolbert.train.seeds import free_gpus
-
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6")
     assert free_gpus(3) == ["4", "6", "4"]
     assert free_gpus(1) == [None]
@@ -316,9 +278,6 @@ def test_runs_at_the_same_time_share_out_the_gpus(monkeypatch):
 
 
 def test_a_tracker_that_is_not_there_is_no_error_and_an_unknown_one_is(monkeypatch):
-    from boolbert.core.errors import TrainingError
-    from boolbert.train import logs
-
     monkeypatch.setattr(logs, "get_available_trackers", list)
     assert logs.available_tracker("tensorboard") is None
     assert logs.available_tracker("none") is None

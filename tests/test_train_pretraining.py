@@ -4,9 +4,20 @@ import json
 import sys
 
 import pytest
+import torch
 import training_helpers as helpers
+from accelerate import Accelerator
+from transformers import BertModel
 
-torch = pytest.importorskip("torch")
+from boolbert import BoolBertModel
+from boolbert.boolean import find_cues
+from boolbert.core.errors import TrainingError
+from boolbert.train import pretrain
+from boolbert.train.optimizer import is_boolean
+from boolbert.train.pretraining import PretrainArguments
+from boolbert.train.reading import label_sentences
+from boolbert.train.sentences import parsed
+from boolbert.train.start import find_start
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +31,6 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pretrained(folder):
     """The script itself, as it is launched."""
-    from boolbert.train import pretrain
-
     flags = {
         "epochs": 30,
         "eval_every": 10,
@@ -43,12 +52,6 @@ def pretrained(folder):
 
 
 def test_frozen_weights_do_not_move_by_a_bit_and_the_others_do(folder, pretrained):
-    from transformers import BertModel
-
-    from boolbert import BoolBertModel
-    from boolbert.train.optimizer import is_boolean
-    from boolbert.train.start import find_start
-
     original = BertModel.from_pretrained(folder / "encoder").state_dict()
     fresh = find_start(str(folder / "encoder")).query_encoder(baseline=False, seed=0).state_dict()
     after = BoolBertModel.from_pretrained(pretrained).state_dict()
@@ -70,8 +73,6 @@ def test_it_finds_the_cues_and_operators(pretrained):
 
 
 def test_stage_2_starts_from_it_with_the_plain_bert_for_documents(folder, pretrained):
-    from boolbert.train.start import find_start
-
     start = find_start(str(pretrained))
     plain = find_start(str(folder / "encoder")).document_encoder().state_dict()
     query = start.query_encoder(baseline=False).state_dict()
@@ -86,11 +87,6 @@ def test_stage_2_starts_from_it_with_the_plain_bert_for_documents(folder, pretra
 
 
 def test_every_labelled_token_lies_in_a_cue(folder):
-    from boolbert.boolean import find_cues
-    from boolbert.train.reading import label_sentences
-    from boolbert.train.sentences import parsed
-    from boolbert.train.start import find_start
-
     tokenizer = find_start(str(folder / "encoder")).tokenizer()
     named = {"films about war as well as love but not mars": None, "books": "and", "films or books": None}
     sentences = [parsed(text, find_cues(text), name) for text, name in named.items()]
@@ -109,8 +105,6 @@ def test_every_labelled_token_lies_in_a_cue(folder):
 
 
 def test_the_variants_of_a_triplet_are_drawn_anew_in_each_epoch_and_the_same_for_a_seed(folder):
-    from accelerate import Accelerator
-
     train = helpers.pretraining_stage(folder, Accelerator()).train
     written = len(train.sentences) // train.variants
     draws = [train.draw(0, epoch, 4) for epoch in range(40)]
@@ -120,8 +114,5 @@ def test_the_variants_of_a_triplet_are_drawn_anew_in_each_epoch_and_the_same_for
 
 
 def test_a_baseline_has_nothing_to_pretrain():
-    from boolbert.core.errors import TrainingError
-    from boolbert.train.pretraining import PretrainArguments
-
     with pytest.raises(TrainingError, match="plain BERT has nothing to learn"):
         PretrainArguments(baseline=True)

@@ -5,12 +5,15 @@ import shutil
 import signal
 
 import pytest
+import torch
 import training_helpers as helpers
+from accelerate import Accelerator
 from process_helpers import finish, free_port
+from safetensors.torch import load_file
+from transformers import AutoModel
 
 import boolbert
 
-torch = pytest.importorskip("torch")
 boolbert.register()  # from here on AutoModel knows it
 
 
@@ -25,8 +28,6 @@ def losses(run):
 
 
 def weights(run):
-    from safetensors.torch import load_file
-
     files = sorted(run.glob("**/model.safetensors"))
     return {
         f"{file.parent.relative_to(run)}/{name}": tensor
@@ -85,8 +86,6 @@ def test_a_run_that_is_killed_anywhere_and_resumed_ends_with_the_same_weights(fo
 
 
 def test_two_processes_with_half_the_batch_give_the_loss_and_gradients_of_one(still, start):
-    from accelerate import Accelerator
-
     changes = {
         "quest": {
             "negatives": "violating",
@@ -138,8 +137,6 @@ def whole_group(folder, start):
 
 
 def test_only_the_main_process_of_a_group_writes_and_the_model_loads(whole_group, undisturbed):
-    from transformers import AutoModel
-
     lines = [json.loads(line) for line in (whole_group / "log.jsonl").read_text().splitlines()]
     steps = [line["step"] for line in lines if "loss" in line]
     assert len(steps) == len(set(steps))
@@ -158,8 +155,6 @@ def test_a_group_that_is_killed_and_resumed_ends_with_the_same_weights(folder, s
 
 @pytest.mark.parametrize("size", [None, pytest.param(4, marks=pytest.mark.long)])
 def test_two_processes_with_sharded_weights_give_the_loss_and_gradients_of_one(still, start, size):
-    from accelerate import Accelerator
-
     changes = {"negatives": "violating", "gate": "learned", "mini_batch_size": size}
     port = free_port()
     group = [start(helpers.sharded_gradients_in_group, still, still, rank, 2, port, changes) for rank in (0, 1)]
@@ -176,8 +171,6 @@ def test_two_processes_with_sharded_weights_give_the_loss_and_gradients_of_one(s
 
 @pytest.mark.long
 def test_a_sharded_run_is_killed_and_resumed_and_saves_whole_weights(folder, start, whole_group):
-    from transformers import AutoModel
-
     whole, killed = folder / "sharded", folder / "sharded-killed"
     assert in_group(start, folder, whole, sharded=True, **SHORT) == [0, 0]
     assert -signal.SIGKILL in in_group(start, folder, killed, sharded=True, **SHORT, kill=("step", 4))

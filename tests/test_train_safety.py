@@ -3,15 +3,21 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from itertools import permutations
 
 import pytest
+import torch
 import training_helpers as helpers
+from safetensors.torch import load_file, save_file
 
 from boolbert.core.errors import BoolBertError, Interrupted, TrainingError
-
-torch = pytest.importorskip("torch")
+from boolbert.train import retrieval, retrieval_run
+from boolbert.train.pretrain import read_data
+from boolbert.train.pretraining import PretrainArguments
+from boolbert.train.start import find_start
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +50,6 @@ def unfinished(stopped, tmp_path):
 
 
 def stop_after(patch, steps):
-    import signal
-
-    from boolbert.train import retrieval
-
     original, calls = retrieval.embedding_backward, []
 
     def interrupted(*args, **kwargs):
@@ -129,8 +131,6 @@ def edit_config(encoder, **changes):
     ],
 )
 def test_weights_that_are_not_those_of_the_config_are_refused(folder, tmp_path, changes, problem):
-    from boolbert.train.start import find_start
-
     encoder = shutil.copytree(folder / "encoder", tmp_path / "encoder")
     edit_config(encoder, **changes)
     for load in (lambda s: s.query_encoder(baseline=False), lambda s: s.document_encoder()):
@@ -163,10 +163,6 @@ def test_pickled_weights_are_not_read(folder, tmp_path):
 
 
 def test_weights_stored_in_half_precision_are_trained_in_float32(folder, tmp_path):
-    from safetensors.torch import load_file, save_file
-
-    from boolbert.train.start import find_start
-
     encoder = shutil.copytree(folder / "encoder", tmp_path / "encoder")
     weights = load_file(encoder / "model.safetensors")
     save_file(
@@ -243,8 +239,6 @@ def test_cut_weights_get_one_line(folder, unfinished, name, message):
 
 
 def test_a_full_disk_in_the_final_save_loses_nothing(folder, tmp_path, monkeypatch):
-    from boolbert.train import retrieval_run
-
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
@@ -292,8 +286,6 @@ def test_when_a_run_evaluates_and_when_it_ends(folder, tmp_path):
 
 
 def test_a_run_that_stopped_early_is_finished_and_resuming_does_not_train_on(folder, tmp_path, monkeypatch):
-    from boolbert.train import retrieval_run
-
     flags = {"learning_rate": 1e-30, "eval_first": True, "patience": 1, "epochs": 9}
     monkeypatch.setattr(retrieval_run, "save_run", lambda *a: None)
     helpers.train_quest(folder, tmp_path / "run", **flags)
@@ -311,11 +303,6 @@ def test_losses_are_shown_where_there_is_no_terminal(folder, tmp_path, capsys):
 
 
 def test_the_first_rows_of_each_operator_do_not_depend_on_the_order_of_a_set(tmp_path):
-    from itertools import permutations
-
-    from boolbert.train.pretrain import read_data
-    from boolbert.train.pretraining import PretrainArguments
-
     for order in permutations(("and", "or", "not")):
         rows = [{"G": f"{name} {i}", "P": ["p"], "N": ["n"], "operator": name} for name in order for i in range(20)]
         helpers.write_lines(tmp_path / "triplets.jsonl", rows)
@@ -358,8 +345,6 @@ def test_the_precision_that_the_launcher_asked_for_is_part_of_the_run(folder, un
     ("environment", "flags"), [({"ACCELERATE_DYNAMO_BACKEND": "AOT_EAGER"}, {}), ({}, {"compile": True})]
 )
 def test_what_is_trained_is_compiled_and_keeps_its_names(folder, tmp_path, monkeypatch, environment, flags):
-    from safetensors.torch import load_file
-
     compiled = []
     original = torch.nn.Module.compile
 

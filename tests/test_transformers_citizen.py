@@ -7,6 +7,7 @@ import pickle
 import pytest
 import torch
 from torch.testing import assert_close
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, flash_attention_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from boolbert import BoolBertConfig, BoolBertForPreTraining, BoolBertModel
@@ -96,8 +97,6 @@ def test_eager_and_sdpa_agree(lively, batch, boolean_layers):
 
 def test_flash_attention_gets_what_its_kernels_want(lively, batch, monkeypatch):
     """Equal head sizes that are a multiple of 8, the 2D mask, and the true scale. The stand-in computes it slowly."""
-    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, flash_attention_mask
-
     seen = []
 
     def stand_in(module, query, key, value, attention_mask, dropout=0.0, scaling=None, **kwargs):
