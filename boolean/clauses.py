@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from .denials import Denial, Span, find_denials, may_deny, small_letters
-from .word_lists import WORDS
+from .word_lists import WORDS, pattern
 
 SHORTEST = 3  # words of a clause, unless the words beside it do not deny as it does
 LONGEST = 1000  # characters of a sentence; a longer one is cut, since reading it takes time that grows with its square
@@ -30,12 +30,7 @@ _BREAK = re.compile(
 )
 _LETTER = re.compile(r"\w")
 _IN_WORD = re.compile(r"[\w\-‐‑]")
-_CONTENT = re.compile(
-    r"\b(?!(?:the|and|but|with|that|this|which|its|are|was|were|has|have|had|for|from|you|your|our|their|his|her|they|it"
-    r"|it's|is|be|been|will|can|may|also|very|there|here|who|some|any|all|both|each|than|then|when|where|into|onto|of|"
-    r"in|on|at|to|by|as|so|an|or|we|he|she|if|do|does|did|comes?|contains?|includes?|made|makes?|used|such|too)\b)"
-    r"[^\W_][\w'’\-]+"
-)
+_CONTENT = re.compile(pattern(r"\b(?!{no content}\b)[^\W_][\w'’\-]+").pattern)  # small letters alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,49 +13,37 @@ from .decompose import parsed_parts
 from .kinds import is_question, kind_of_exclusion
 from .lacking import read_lacking
 from .parts import Part, Span, trim
+from .word_lists import pattern
 
-_RELATIVE = re.compile(
-    r"[\s,]+(?=(?:that|which|who)\s+(?!(?:the|a|an|he|she|it|they|we|i|you|this|these|those|of|one)\b)\w)",
-    re.IGNORECASE,
-)
+_RELATIVE = pattern(r"[\s,]+(?=(?:that|which|who)\s+(?!{no verb}\b)\w)")
 # Behind a plural noun: what begins here says something else of it.
-_AFTER_NOUN = re.compile(
+_AFTER_NOUN = pattern(
     r"(?<=[^\Wsu]s)\s+(?=(?:with|in|bordering|sharing|using|having|featuring|starring|containing|costing|"
-    r"(?:set|based|located|made|shot|filmed|born|published|released|written|directed|built|founded|designed)\s+(?:in|at|on|by|of|from|for)|"
-    r"of\s+(?:more|fewer|less|over|under|at\s+(?:least|most)))\s)",
-    re.IGNORECASE,
+    r"(?:set|based|located|made|shot|filmed|born|published|released|written|directed|built|founded|designed)\s+"
+    r"(?:in|at|on|by|of|from|for)|of\s+(?:more|fewer|less|over|under|at\s+(?:least|most)))\s)"
 )
 # "left-driving", "officially French-speaking", "landlocked" before another word that says which.
-_SMALL = (
-    r"(?:the|an?|his|her|its|their|in|on|at|by|as|with|from|to|for|of|that|this|into|through|during|under|over|and|or)"
-)
-_ADJECTIVE = re.compile(
-    rf"(?:\w+ly\s+)?(?:\w+-(?:\w+ing|\w+ed|free)|\w{{3,}}ed)\s+(?!{_SMALL}\b)(?=\w+(?:\s|-)\w)", re.IGNORECASE
-)
+_ADJECTIVE = pattern(r"(?:\w+ly\s+)?(?:\w+-(?:\w+ing|\w+ed|free)|\w{3,}ed)\s+(?!{small}\b)(?=\w+(?:\s|-)\w)")
 # ", have" within the enumeration of a relative clause: "that are islands, have a monarch and ..."
 _VERB = re.compile(r",\s+(?=(?:are|is|were|was|have|has|had|do|does|did|can|lie|lies|use|uses|belong|belongs)\s)")
-_PRONOUN = re.compile(r"(?:that|which|who)\s+(?:(?:both|all|also)\s+)?", re.IGNORECASE)
-_EACH = re.compile(r"\s*(?:(?:that|which|who)\s+)?(?:both|all|either|any\s+of|not\s+only|not\s+just)\b", re.IGNORECASE)
-_STEM = re.compile(
-    r"(?:\b(?:in|on|at|of|by|from|with|about|for|to|under|near|former)|\b(?:that|which|who)\s+(?!are\b|is\b|were\b|was\b)\w+)\Z",
-    re.IGNORECASE,
+_PRONOUN = pattern(r"(?:that|which|who)\s+(?:(?:both|all|also)\s+)?")
+_EACH = pattern(r"\s*(?:(?:that|which|who)\s+)?(?:both|all|either|any\s+of|not\s+only|not\s+just)\b")
+_STEM = pattern(
+    r"(?:\b(?:in|on|at|of|by|from|with|about|for|to|under|near|former)"
+    r"|\b(?:that|which|who)\s+(?!are\b|is\b|were\b|was\b)\w+)\Z"
 )
-_QUESTION = re.compile(
-    r"\s*(?:what|how|why|when|where|who|is|are|do|does|did|can|could|should|would|will)\b", re.IGNORECASE
-)
+_QUESTION = pattern(r"\s*{opens question}\b")
 # Asks for one thing, or about it: "Who won the match and kept the title?" wants one answer, not a set.
 _NO_NOUN = r"(?:was|has|does|his|its|who|that|which|whose|in|of|on|from|by|with|at)\b"
 _PLURAL = rf"(?:(?!{_NO_NOUN})\w+\s+){{0,3}}?(?!{_NO_NOUN})\w+[^\Wsu]s\b"
-_ASKS_FOR_ONE = re.compile(
-    rf"\s*(?:(?:how|why|when|where|whose|whom|is|do|does|did|can|could|should|would|will)\b|(?:what|who)\s+(?!are\b|were\b|{_PLURAL})"
-    rf"|(?:which|what)\s+(?!{_PLURAL})(?!are\b|were\b|of\b)|(?:in|on|at|by|for|from|to|of|with)\s+(?:what|which|whom)\b"
-    rf"|(?:identify|determine|find|name|explain|describe|tell\s+me)\s+(?:the|an?)\s+(?!{_PLURAL}))",
-    re.IGNORECASE,
+_ASKS_FOR_ONE = pattern(
+    r"\s*(?:{asks for one}\b"
+    rf"|(?:what|who)\s+(?!are\b|were\b|{_PLURAL})|(?:which|what)\s+(?!{_PLURAL})(?!are\b|were\b|of\b)"
+    r"|(?:in|on|at|by|for|from|to|of|with)\s+(?:what|which|whom)\b"
+    rf"|(?:identify|determine|find|name|explain|describe|tell\s+me)\s+(?:the|an?)\s+(?!{_PLURAL}))"
 )
 _EMPTY_LEAD = re.compile(r"\A\s*(?:(?:which|what|all|any|the|some|those|find|list|show|me|of|a)\s+)+")
-_THOSE_THAT = re.compile(
-    r"(?:(?:the\s+)?(?:those|ones|anything|any|all)\s+)?(?:that|which|who)\s+(?=\w)", re.IGNORECASE
-)
+_THOSE_THAT = pattern(r"(?:(?:the\s+)?(?:those|ones|anything|any|all)\s+)?(?:that|which|who)\s+(?=\w)")
 _THOSE = frozenset({"those", "ones", "the ones", "any", "all", "anything"})
 
 

@@ -7,96 +7,63 @@ is to be taken away from it. False alarms cost more than misses: where in doubt,
 import re
 
 from .cues import CueSpan, normal
-from .word_lists import WORDS
+from .word_lists import WORDS, pattern
 
 LONGEST = 500  # characters that are looked at before a cue, and that an exclusion may take behind it
 # Within an exclusion, only cues of these rules begin another one by themselves.
 OPENS_ANEW = frozenset({"always", "beyond", "contrast", "command", "request"})
 
 # How a request or a question opens before it names what is wanted.
-_SOME = r"(?:\s+(?:some|any|all|the|a\s+few|more))?(?:\s+of\s+the)?"
-_TELL = r"(?:tell|show|give|find|get|bring|send)\s+(?:me|us)(?:\s+(?:about|something\s+about|everything\s+about))?"
-_NAME = (
-    r"(?:tell|find|list|name|show|give|recommend|suggest|search\s+for|look\s+for|describe|introduce|provide|share|"
-    r"explain|discuss|outline|summari[sz]e|compare)"
-)
-OPENING = re.compile(
-    rf"\s*(?:please\s+)?(?:(?:can|could|would|will)\s+you\s+(?:please\s+)?(?:{_TELL}|{_NAME})(?:\s+me)?"
-    rf"|{_TELL}|{_NAME}|what\s+(?:are|is|were|was)|which\s+are|who\s+(?:are|were)|do\s+you\s+know|are\s+there|is\s+there"
-    rf"|(?:i|we)(?:\s+am|\s+are|['’]m|['’]re)?\s+(?:looking\s+for|interested\s+in|want|need|would\s+like|like|prefer)"
-    rf"|(?:they|he|she)\s+asked\s+for){_SOME}\b",
-    re.IGNORECASE,
-)
-_AUXILIARY = (
-    r"(?:do|does|did|is|are|was|were|am|has|have|had|can|could|will|would|should|may|might|must|isn|aren|don|won)"
+OPENING = pattern(
+    r"\s*(?:please\s+)?(?:(?:can|could|would|will)\s+you\s+(?:please\s+)?(?:{tell}|{name})(?:\s+me)?"
+    r"|{tell}|{name}|what\s+(?:are|is|were|was)|which\s+are|who\s+(?:are|were)|do\s+you\s+know|are\s+there|is\s+there"
+    r"|(?:i|we)(?:\s+am|\s+are|['’]m|['’]re)?\s+(?:looking\s+for|interested\s+in|want|need|would\s+like|like|prefer)"
+    r"|(?:they|he|she)\s+asked\s+for)(?:\s+(?:some|any|all|the|a\s+few|more))?(?:\s+of\s+the)?\b"
 )
 # A full stop behind one letter or one of these ends no sentence: "John B. Murphy".
-_SHORT = r"(?:st|mr|mrs|ms|dr|jr|sr|vs|no|vol|mt|prof|gen|rev|co|inc|ltd|feat)"
-ABBREVIATION = re.compile(rf"(?:(?<![\w'’])\w|\b{_SHORT})\Z", re.IGNORECASE)
+ABBREVIATION = pattern(r"(?:(?<![\w'’])\w|\b{short})\Z")
 _SENTENCE_END = re.compile(r"[?!;]|\.(?=\s)")
 # "that are", "which do", "but is", ", and have": the clause that the negation opens.
-_RELATIVE = re.compile(rf"\b(?:that|which|who)\s+(?:(?P<verb>{_AUXILIARY})\s+)?(?:\w+ly\s+)?\Z", re.IGNORECASE)
-_BUT = re.compile(
-    rf"\b(?:but|yet|though|although)\s+(?:(?:that|which|who|it|they|he|she)\s+)?(?:{_AUXILIARY}\s+)?(?:\w+ly\s+)?\Z",
-    re.IGNORECASE,
+_RELATIVE = pattern(r"\b(?:that|which|who)\s+(?:(?P<verb>{auxiliary})\s+)?(?:\w+ly\s+)?\Z")
+_BUT = pattern(
+    r"\b(?:but|yet|though|although)\s+(?:(?:that|which|who|it|they|he|she)\s+)?(?:{auxiliary}\s+)?(?:\w+ly\s+)?\Z"
 )
-_AND = re.compile(rf"\band\s+(?:(?:that|which|who)\s+)?(?:{_AUXILIARY}\s+)?\Z", re.IGNORECASE)
-_ANY_RELATIVE = re.compile(r"\b(?:that|which|who|whose)\s+\w+", re.IGNORECASE)
-_PLURAL_VERB = frozenset({"are", "were", "have", "do", "aren't", "weren't", "haven't", "don't", "arent", "dont"})
-_SINGULAR_VERB = frozenset({"is", "was", "has", "does", "isn't", "wasn't", "hasn't", "doesn't", "isnt", "wasnt"})
-_BE_VERB = frozenset({"are", "were", "is", "was", "aren't", "weren't", "isn't", "wasn't", "arent", "isnt"})
-_INDEFINITE = re.compile(
-    r"\b(?:an?|any|some|another|one|something|anything|someone|anyone|everything|all|many|every|each|other|others)\b",
-    re.IGNORECASE,
-)
-_WHICH = re.compile(r"\s*(?:what|which)\s+(?!is\b|are\b|was\b|were\b)", re.IGNORECASE)
-_DEFINITE_ONE = re.compile(r"\bthe\s+(?:only|first|last|one|man|woman|person|king|queen|president)\b", re.IGNORECASE)
-_PLURAL = re.compile(r"\b\w+[^\Wsu]s\b|\b(?:flora|fauna|fish|people|men|women|children)\b", re.IGNORECASE)
+_AND = pattern(r"\band\s+(?:(?:that|which|who)\s+)?(?:{auxiliary}\s+)?\Z")
+_ANY_AUXILIARY = pattern(r"\b{auxiliary}\b")
+_ANY_RELATIVE = pattern(r"\b(?:that|which|who|whose)\s+\w+")
+_INDEFINITE = pattern(r"\b{indefinite}\b")
+_WHICH = pattern(r"\s*(?:what|which)\s+(?!is\b|are\b|was\b|were\b)")
+_DEFINITE_ONE = pattern(r"\bthe\s+(?:only|first|last|one|man|woman|person|king|queen|president)\b")
+_PLURAL = pattern(r"\b\w+[^\Wsu]s\b|\b(?:flora|fauna|fish|people|men|women|children)\b")
 # Verbs that say what a thing holds: "recipes that do not contain nuts".
-_HOLD = re.compile(
-    r"\s*(?:also\s+)?(?:include|contain|involve|feature|mention|cover|concern|relate)\b",
-    re.IGNORECASE,
-)
-_PREPOSITIONS = r"(?:in|on|of|at|by|from|about|for|with|to|under|near|during|after|before)"
-_PREPOSITION = re.compile(rf"\s*{_PREPOSITIONS}\b", re.IGNORECASE)
-_COPULA = re.compile(r"\b(?:that|which|who)\s+are\b", re.IGNORECASE)
+_HOLD = pattern(r"\s*(?:also\s+)?(?:include|contain|involve|feature|mention|cover|concern|relate)\b")
+_PREPOSITION = pattern(r"\s*{preposition}\b")
+_PREPOSITION_BEFORE = pattern(r"\b{preposition}\s+\Z")
+_COPULA = pattern(r"\b(?:that|which|who)\s+are\b")
 # "What is a shadow that isn't dark?", "Who ate nothing that was not white?" ask for one thing and one person.
-_ONE_ASKED = re.compile(r"\s*(?:what(?:\s+is|\s+was|['’]s)|who)\b", re.IGNORECASE)
+_ONE_ASKED = pattern(r"\s*(?:what(?:\s+is|\s+was|['’]s)|who)\b")
 # Of the participles, only those that say of which kind a thing is.
-_KIND = (
-    r"(?:set|based|found|made|shot|filmed|released|published|written|directed|produced|described|born|located|related|"
-    r"listed|known|held|featured|involving|including|concerning|featuring|starring|belonging|containing|regarding)"
-)
-_DONE = r"(?:paid|sold|told|taught|built|bought|kept|left|lost|sent|given|taken|eaten|driven|seen|done|won|able)"
-_NOUN_NEXT = re.compile(
-    rf"\s*(?:{_KIND}\b|(?!(?:to|without|until|one|only|just|even|yet|so|too|very|much|many|all|if|allowed|the\s+same|{_DONE})\b|\w+(?:ed|ing)\b)\w)",
-    re.IGNORECASE,
-)
-_ASKS_HOW = re.compile(
-    rf"\s*(?:how|why|{_AUXILIARY}|when|where|what\s+happens|he|she|it|they|we|i|you|there|this)\b", re.IGNORECASE
-)
-_WHY = re.compile(r"\s*(?:why|how\s+come)\b", re.IGNORECASE)
-_COMMAND = re.compile(r"(?:\A|[,;.?!:(]|\b(?:please|but|and|to|then|also|just))\s*\Z", re.IGNORECASE)
-_SET_APART = re.compile(
-    r"\b(?:(?:sets?|setting)\s+(?!in\b|on\b|at\b|during\b)|(?:tells?(?!\s+(?:me|us)\b)|keeps?|stands?|told|kept|stood|makes?|live|lived|grow|grew)\b)[^,;.?!]{0,60}\Z",
-    re.IGNORECASE,
+_NOUN_NEXT = pattern(r"\s*(?:{kind}\b|(?!(?:{no noun})\b|\w+(?:ed|ing)\b)\w)")
+_ASKS_HOW = pattern(r"\s*(?:how|why|{auxiliary}|when|where|what\s+happens|he|she|it|they|we|i|you|there|this)\b")
+_WHY = pattern(r"\s*(?:why|how\s+come)\b")
+_COMMAND = pattern(r"(?:\A|[,;.?!:(]|\b(?:please|but|and|to|then|also|just))\s*\Z")
+_SET_APART = pattern(
+    r"\b(?:(?:sets?|setting)\s+(?!in\b|on\b|at\b|during\b)|(?:tells?(?!\s+(?:me|us)\b)|keeps?|stands?|told|kept|stood|"
+    r"makes?|live|lived|grow|grew)\b)[^,;.?!]{0,60}\Z"
 )
 # "Not without a fight", "spiders that hunt without webs", "born without fingerprints".
-_VERB_BEFORE = re.compile(
-    r"(?:\A\s*\w+ing|\b(?:not|born|live|lives|living|survive|surviving|go|going|do|doing|(?:that|which|who)\s+(?:\w+|(?!(?:are|is|were|was|have|has)\b)\w+(?:\s+\w+){1,2})))\s+\Z",
-    re.IGNORECASE,
+_VERB_BEFORE = pattern(
+    r"(?:\A\s*\w+ing|\b(?:not|born|live|lives|living|survive|surviving|go|going|do|doing|(?:that|which|who)\s+"
+    r"(?:\w+|(?!(?:are|is|were|was|have|has)\b)\w+(?:\s+\w+){1,2})))\s+\Z"
 )
-_BE_OR_HAVE = r"(?:are|is|were|was|have|has)"
-_NEITHER = re.compile(rf"\b(?:(?:that|which|who|but)\s+{_BE_OR_HAVE}|{_PREPOSITIONS})\s+\Z", re.IGNORECASE)
-_PLEASE = re.compile(r"\s[^,.;?!]{1,60},?\s+(?:please|thanks|thank\s+you)\b", re.IGNORECASE)
-_ASKS = re.compile(r"\s*(?:who|what|which|whose|when|where|why|how)\b", re.IGNORECASE)
-_IS_BEFORE = re.compile(r"\b(?:am|is|are|was|were|be|been|being|seem|seems|seemed|['’]s)\s+\Z", re.IGNORECASE)
-_ATTRIBUTE = re.compile(
-    r"(?:,?\s+(?:and\s+)?\w+-free)*\s+(?!(?:and|or|but|that|which|with|in|at|for|from|nor)\b)\w", re.IGNORECASE
-)
-_ANY_OR = re.compile(r"\bn?or\b", re.IGNORECASE)
-_FIRST_PERSON = re.compile(r"\b(?:i|we)(?:\s+am|\s+are|['’]m|['’]re|['’]d)?\s+\Z", re.IGNORECASE)
-_DO = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must)\s+\Z", re.IGNORECASE)
+_NEITHER = pattern(r"\b(?:(?:that|which|who|but)\s+(?:are|is|were|was|have|has)|{preposition})\s+\Z")
+_PLEASE = pattern(r"\s[^,.;?!]{1,60},?\s+(?:please|thanks|thank\s+you)\b")
+_ASKS = pattern(r"\s*(?:who|what|which|whose|when|where|why|how)\b")
+_IS_BEFORE = pattern(r"\b(?:am|is|are|was|were|be|been|being|seem|seems|seemed|['’]s)\s+\Z")
+_ATTRIBUTE = pattern(r"(?:,?\s+(?:and\s+)?\w+-free)*\s+(?!(?:and|or|but|that|which|with|in|at|for|from|nor)\b)\w")
+_ANY_OR = pattern(r"\bn?or\b")
+_FIRST_PERSON = pattern(r"\b(?:i|we)(?:\s+am|\s+are|['’]m|['’]re|['’]d)?\s+\Z")
+_DO = pattern(r"\b(?:do|does|did|can|could|will|would|should|must)\s+\Z")
 _WORDS = re.compile(r"\w+(?:['’-]\w+)*")
 
 
@@ -229,13 +196,13 @@ def _restricts(relative: re.Match[str], word: str, before: str, after: str) -> b
     verb = (relative["verb"] or word).lower()
     if not content(head) or _DEFINITE_ONE.search(head):
         return False
-    if verb in _SINGULAR_VERB:
+    if verb in WORDS["singular verb"]:
         return _ONE_ASKED.match(before) is None and bool(
             _INDEFINITE.search(before) or _WHICH.match(before) or _HOLD.match(after)
         )
-    if verb in _BE_VERB:
+    if verb in WORDS["be"]:
         return True
-    if verb not in _PLURAL_VERB and not (_PLURAL.search(head) or _INDEFINITE.search(before)):
+    if verb not in WORDS["plural verb"] and not (_PLURAL.search(head) or _INDEFINITE.search(before)):
         return False
     # "Dogs that don't shed" are a kind of their own; "small dogs of Peru that don't shed" are some of a set.
     return bool(_HOLD.match(after)) or len(_content_words(head)) > 1
@@ -244,8 +211,8 @@ def _restricts(relative: re.Match[str], word: str, before: str, after: str) -> b
 def _follows_a_set(before: str, after: str) -> bool:
     """For a "not" behind a noun: "films not set in India", but not "car not starting" or "what did she not finish"."""
     clause = _ANY_RELATIVE.sub("", _unopened(before))
-    if re.search(rf"\b{_AUXILIARY}\b", clause, re.IGNORECASE) or _ASKS_HOW.match(clause):
+    if _ANY_AUXILIARY.search(clause) or _ASKS_HOW.match(clause):
         return False
-    if not _PLURAL.search(clause) or re.search(rf"\b{_PREPOSITIONS}\s+\Z", clause, re.IGNORECASE):
+    if not _PLURAL.search(clause) or _PREPOSITION_BEFORE.search(clause):
         return False
     return _NOUN_NEXT.match(after) is not None

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from .cues import HYPHENS, CueSpan, find_cues, normal
 from .exclusion import ABBREVIATION, LONGEST, OPENING, OPENS_ANEW, content, excludes, sentence_start
 from .lexicon import ENGLISH
+from .word_lists import pattern
 
 Span = tuple[int, int]
 
@@ -82,73 +83,58 @@ class Reading(NamedTuple):
 
 
 _QUOTED = r'"[^"]{1,100}"|“[^”]{1,100}”'
-_WH = r"(?:what|which|who|whom|whose|where|when|why|how)"
-_CLAUSE = (
-    rf"(?:{_WH}|can|could|does|do|did|is|are|was|were|has|have|will|tell|list|please|also|then|with|i|we|instead|that|"
-    r"only)"
-)
-_STOPS = re.compile(
+_STOPS = pattern(
     rf"(?P<quoted>{_QUOTED})|(?P<open>\()|(?P<close>\))|(?P<end>[?!;？]|:(?=\s))|(?P<dot>\.(?=\s|\Z))|(?P<comma>[,，])"
-    rf"|(?P<dash>\s[-–—]\s)|(?P<clause>\s+and\s+(?={_CLAUSE}\b))|(?P<but>\s+(?:but|while|whereas|because|though|yet)\s+)"
-    rf"|(?P<other>\s+(?={_WH}\s+(?:other|else)\b))|(?P<relative>\s+(?=(?:that|which|who)\s+(?:are|is|were|was|have|has|do|does|also)\b))"
+    r"|(?P<dash>\s[-–—]\s)|(?P<clause>\s+and\s+(?={opens clause}\b))"
+    r"|(?P<but>\s+(?:but|while|whereas|because|though|yet)\s+)|(?P<other>\s+(?={wh}\s+(?:other|else)\b))"
+    r"|(?P<relative>\s+(?=(?:that|which|who)\s+(?:are|is|were|was|have|has|do|does|also)\b))"
     r"|(?P<andverb>\s+and\s+(?=(?:\w+ed|set|shot|made|written|about|in|on|by|from|of|for)\b))"
     r"|(?P<verb>\s+(?=(?:did|does|do|has|have|had|is|are|was|were|will|can|could|would)\b))"
-    r"|(?P<past>\s+(?=(?:\w+ed|won|lost|built|bought|sold|wrote|made|sang|led|took|gave|became|held|ran|came|went|drew|"
-    r"spoke|taught|flew|fought|knew|found|met|left|saw|got|set)\s+(?!by\b)))",
-    re.IGNORECASE,
+    r"|(?P<past>\s+(?={past}\s+(?!by\b)))"
 )
 # A comma after which a list, a date, a place or a description goes on.
-_NOT_AN_ITEM = (
-    rf"(?:{_CLAUSE}|but|please|by|in|on|at|from|of|for|to|especially|preferably|specifically|such|if|he|she|it|they)\b"
-)
-_ITEM = re.compile(rf"\s*(?!{_NOT_AN_ITEM})", re.IGNORECASE)
-_CONJUNCTION = re.compile(rf"\b(?:or|nor|and)\s+(?!{_NOT_AN_ITEM})", re.IGNORECASE)
-_OR_NEXT = re.compile(r"\s*(?:or|nor)\s+(?!else\b|alternatively\b)", re.IGNORECASE)
-_AND_NEXT = re.compile(rf"\s*and\s+(?!{_CLAUSE}\b)", re.IGNORECASE)
+_ITEM = pattern(r"\s*(?!(?:{opens clause}|{no item})\b)")
+_CONJUNCTION = pattern(r"\b(?:or|nor|and)\s+(?!(?:{opens clause}|{no item})\b)")
+_LIST_COMMA = pattern(rf"{_QUOTED}|, (?!(?:{{opens clause}}|{{no item}})\b|\d)")
+_OR_NEXT = pattern(r"\s*(?:or|nor)\s+(?!else\b|alternatively\b)")
+_AND_NEXT = pattern(r"\s*and\s+(?!{opens clause}\b)")
+_ASKS = pattern(r"{wh}")
 _DATE = re.compile(r"\s*\d{3,4}\b|\d")
 _PLACE = re.compile(rf"\s*(?:{_QUOTED})|\s*(?!I\b)[A-Z][\w.'’-]*(?:\s+[A-Z][\w.'’-]*){{0,3}}\s*(?=[?!;,)]|\.?\s*\Z)")
-_DESCRIPTION = re.compile(
+_DESCRIPTION = pattern(
     r"\s*(?:(?:an?|the|one\s+of)\s|(?:which|who|where)\s+(?:is|was|are|were|has|had|have|\w+ed|\w+s)\b|whose\s|whom\s"
-    r"|(?:known|directed|written|founded|based|released|especially|part\s+of)\s)",
-    re.IGNORECASE,
+    r"|(?:known|directed|written|founded|based|released|especially|part\s+of)\s)"
 )
 # Where the main clause begins after an exclusion that stands in front.
-_MAIN = re.compile(
+_MAIN = pattern(
     r"\s*(?:(?:what|how|why)\b|(?:who|which|where|when)\s+(?:other|else)\b"
     r"|(?:in|to|with|for|at|on|of)\s+which\b|(?:can|could|would|will|do|does|did|is|are|was|were|has|have)\s+\w+"
-    r"|please\b|(?:tell|list|find|show|name|give|describe|explain)\b|i\b|we\b)",
-    re.IGNORECASE,
+    r"|please\b|(?:tell|list|find|show|name|give|describe|explain)\b|i\b|we\b)"
 )
-_WEAK_MAIN = re.compile(r"\s*(?:who|which|where|when)\b", re.IGNORECASE)
+_WEAK_MAIN = pattern(r"\s*(?:who|which|where|when)\b")
 # A question whose verb is still to come: "Which films other than westerns were shot in Spain?"
-_VERBLESS = re.compile(
+_VERBLESS = pattern(
     r"\s*(?:which|what|who)\b(?!.*\b(?:did|does|do|has|have|had|is|are|was|were|will|can|could|would|should)\b)",
-    re.IGNORECASE | re.DOTALL,
+    re.DOTALL,
 )
 _NAME_THEN = re.compile(
     r"\s*(?:the\s+)?[A-Z][\w.'’-]*(?:\s+(?:(?:of|the|de|van|von)\s+)?[A-Z][\w.'’-]*)*(?=\s+(?:to\s+the|\w+ed\s+(?!by\b|in\b|on\b)|won|wrote|made|sang)\b)"
 )
-_WHO = re.compile(r"\s*who(?:\s+else)?[\s,]*\Z", re.IGNORECASE)  # "Who besides Brahms wrote waltzes?"
+_WHO = pattern(r"\s*who(?:\s+else)?[\s,]*\Z")  # "Who besides Brahms wrote waltzes?"
 # What stands before the excluded thing and says nothing about it.
-_FILLER = re.compile(
+_FILLER = pattern(
     r"\s*(?:(?:include|involve|contain|mention|feature|have(?:\s+to\s+do\s+with)?|including|mentioning|discussing)\b\s*)?"
-    r"(?:(?:the\s+fact\s+that)\s+|(?:those|ones|anything|something|things)\s+(?:that|which|who)\s+(?:are|is|were|was|have|has|had)\s+"
+    r"(?:(?:the\s+fact\s+that)\s+"
+    r"|(?:those|ones|anything|something|things)\s+(?:that|which|who)\s+(?:are|is|were|was|have|has|had)\s+"
     r"|(?:(?:any|all|the|some|further|other)\s+)*(?:(?:specific|particular|personal|other|further)\s+)*"
-    r"(?:information|details?|data|mentions?|references?|facts?|anything|something|connections?|those|ones)\s+(?:specifically\s+|specific\s+)?"
-    r"(?:about|related\s+to|relating\s+to|regarding|concerning|on|of|to|from|involving|with)\s+)?",
-    re.IGNORECASE,
+    r"{information}\s+(?:specifically\s+|specific\s+)?"
+    r"(?:about|related\s+to|relating\s+to|regarding|concerning|on|of|to|from|involving|with)\s+)?"
 )
-_EMPTY_LEAD = re.compile(
-    r"(?:(?:any|all|one)\s+of\s+)?(?:these|the\s+following)\s*:|(?:being|any|either|both|also)\s+|:", re.IGNORECASE
-)
-_TRAIL = re.compile(
-    r"(?:\s+(?:that|which|who|whose|are|is|were|was|do|does|did|have|has|being|those|ones|also|but|and|or|either|both|the|while|please|"
-    r"specifically|in\s+particular|into\s+account|as\s+well|too))+\Z",
-    re.IGNORECASE,
-)
+_EMPTY_LEAD = pattern(r"(?:(?:any|all|one)\s+of\s+)?(?:these|the\s+following)\s*:|(?:being|any|either|both|also)\s+|:")
+_TRAIL = pattern(r"(?:\s+{trailing})+\Z")
 _EDGES = " \t\r\n,，;:.?!？()–—-"
 _CLOSING_AND = re.compile(r"\balso\b|\baddition\b|\bbut\b")
-_JOINED = re.compile(r"(?:[,;(]|\b(?:but|and|or))\s*(?:(?:is|are|was|were|do|does|has|have)\s+)?\Z", re.IGNORECASE)
+_JOINED = pattern(r"(?:[,;(]|\b(?:but|and|or))\s*(?:(?:is|are|was|were|do|does|has|have)\s+)?\Z")
 _WORD = re.compile(r"\w+(?:-\w+)*")
 LISTING = frozenset({"and", "or", "&", "as well as", "and/or", "either", "any of"})
 LONGEST_ITEM = 60
@@ -231,7 +217,7 @@ def _end_of_exclusion(text: str, cue: CueSpan, cues: Sequence[CueSpan]) -> int:
     verbless = _VERBLESS.match(before) is not None
     depth, listing, described = 0, False, -1
     first = text[cue.end : cue.end + 12].split()[:1]
-    asks = bool(first) and re.fullmatch(_WH, first[0], re.IGNORECASE) is not None
+    asks = bool(first) and _ASKS.fullmatch(first[0]) is not None
     for stop in _STOPS.finditer(text, cue.end, limit):
         kind, start = stop.lastgroup, stop.start()
         if kind == "quoted" or not text[cue.end : start].strip():
@@ -366,7 +352,7 @@ def _items(text: str, start: int, end: int, listed: bool) -> Iterator[Span]:
     """A stretch, cut at its commas where an "and" or "or" follows: the comma of "A, B or C" says the same."""
     left = start
     if listed:
-        for comma in re.finditer(rf"{_QUOTED}|, (?!{_NOT_AN_ITEM}|\d)", text[start:end], re.IGNORECASE):
+        for comma in _LIST_COMMA.finditer(text[start:end]):
             if comma.group().startswith(","):
                 span = trim(text, left, start + comma.start())
                 if span[0] < span[1]:

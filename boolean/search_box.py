@@ -19,7 +19,7 @@ from .cues import CueSpan
 from .exclusion import content
 from .lexicon import cue_table
 from .parts import Part, Reading
-from .word_lists import WORDS
+from .word_lists import WORDS, pattern
 
 _QUOTED = r'(?<!\w)"[^"]*"|“[^”]*”'
 _TOKEN = re.compile(
@@ -31,32 +31,21 @@ _TOKEN = re.compile(
     r"|(?P<not>\b(?:AND\s+)?NOT\b)|(?P<and>\bAND\b|(?<=\s)&&(?=\s))|(?P<or>\bOR\b|(?<=[\s\")”])\|{1,2}(?=[\s\"(“]))"
 )
 _UNSUPPORTED = (
-    (
-        re.compile(r"(?<!\S)-?(?:site|filetype|inurl|intitle|allintitle|intext|related|cache):(?=\S)", re.IGNORECASE),
-        "{}",
-    ),
+    (pattern(r"(?<!\S)-?(?:site|filetype|inurl|intitle|allintitle|intext|related|cache):(?=\S)"), "{}"),
     (re.compile(r"\b(?:NEAR|AROUND|ADJ|WITHIN)(?:/\d+|\(\d+\))"), "the distance {}"),
     (re.compile(r'"~\d+'), "the distance {}"),
     (re.compile(r"(?<!\S)[a-z]{3,}\*(?!\S)"), "the open ending {}"),
 )
-_SENTENCE = re.compile(
-    r"\s*(?:what|which|who|whom|whose|when|where|why|how|is|are|was|were|do|does|did|can|could|should|would|will|has|"
-    r"have|i|we|please|tell|if|there)\b|.*\?\s*\Z",
-    re.IGNORECASE | re.DOTALL,
-)
+_SENTENCE = pattern(r"\s*{opens sentence}\b|.*\?\s*\Z", re.DOTALL)
 # "that are NOT westerns", "you must NOT enter": emphasis, which the ordinary reading understands.
-_VERB_BEFORE = re.compile(
-    r"\b(?:is|are|was|were|be|am|do|does|did|can|could|will|would|should|shall|may|might|must|has|have|had|but|if|"
-    r"why|i|you|we|they|he|she|it)\s+\Z",
-    re.IGNORECASE,
-)
-_GATE = re.compile(r"\s+(?:gates?|operators?|operations?|functions?|circuits?|logic)\b", re.IGNORECASE)
+_VERB_BEFORE = pattern(r"\b{before emphasis}\s+\Z")
+_GATE = pattern(r"\s+(?:gates?|operators?|operations?|functions?|circuits?|logic)\b")
 # "C minus", "5 minus 3", "minus sign"
 _NUMBER_BEFORE = re.compile(
     r"(?:\d|\b[A-Fa-f]|\b(?:is|one|two|three|four|five|six|seven|eight|nine|ten|plus|a|the|of))\s+\Z"
 )
 _NUMBER_AFTER = re.compile(r"\s+(?:[\d$€£%]|(?:one|two|three|four|signs?|infinity|degrees?|points?|the\s+Bear)\b)")
-_LIST = re.compile(r"\s*,\s*(?:(?:and|or)\s+)?|\s+(?:and|or)\s+", re.IGNORECASE)
+_LIST = pattern(r"\s*,\s*(?:(?:and|or)\s+)?|\s+(?:and|or)\s+")
 LONGEST = 1000  # characters; a longer text was not typed into a search box
 _EDGES = " \t\r\n,;:.?!"
 
@@ -77,8 +66,8 @@ def read_search_box(text: str) -> Reading | None:
     """
     if len(text) > LONGEST:
         return None
-    for pattern, name in _UNSUPPORTED:
-        if found := pattern.search(text):
+    for unknown, name in _UNSUPPORTED:
+        if found := unknown.search(text):
             raise BoolBertError(f"the search does not know {name.format(repr(found.group()))}; leave it out")
     tokens = _tokens(text)
     if not any(token.kind in _OPERATORS for token in tokens):

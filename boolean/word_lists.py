@@ -38,4 +38,16 @@ def lists_under(lists: Lists, prefix: str) -> Lists:
     return {title.removeprefix(start): entries for title, entries in lists.items() if title.startswith(start)}
 
 
-WORDS = read_word_sets(Path(__file__).with_name("words_en.txt"))  # small lists that several rules ask for
+_ENGLISH = Path(__file__).with_name("words_en.txt")
+WORDS = read_word_sets(_ENGLISH)  # small lists that several rules ask for
+_ANY = {name: "|".join(" ".join(lines).split()).replace("_", r"\s+") for name, lines in read_lists(_ENGLISH).items()}
+
+
+def pattern(shape: str, flags: int = 0) -> re.Pattern[str]:
+    r"""A regular expression that ignores case; {name} in it is any word of that list of words_en.txt.
+
+    >>> pattern(r"\s*{auxiliary}\b").match("Does it rain?").group()
+    'Does'
+    """
+    filled = re.sub(r"\{([a-z][a-z ]+)\}", lambda slot: f"(?:{_ANY[slot[1]]})", shape)
+    return re.compile(filled, re.IGNORECASE | flags)
