@@ -574,10 +574,6 @@ class BoolBertModel(BoolBertPreTrainedModel):
         """The parameters that find cues, scopes and operators, before any layer runs, by name."""
         return {name: value for name, value in self.named_parameters() if name.startswith(READING_PARTS)}
 
-    def boolean_parameters(self) -> dict[str, nn.Parameter]:
-        """The parameters that plain BERT does not have, by name."""
-        return {name: parameter for name, parameter in self.named_parameters() if is_boolean(name)}
-
     @capture_outputs
     def forward(
         self,

@@ -10,6 +10,7 @@ from random import Random
 
 from .cues import CueSpan, find_cues, normal, operators_of
 from .lexicon import cue_table
+from .word_lists import pattern
 
 _WORDINGS = cue_table()
 # Between two noun phrases: "A ... B". The first are for any two words, the others for nouns only.
@@ -25,21 +26,18 @@ BUT_NOT = _WORDINGS.written("but_not")
 ARE_NOT = _WORDINGS.written("are_not")
 LACKING = _WORDINGS.written("lacking")
 
-_PREPOSITION = (
-    r"(?:of|in|on|at|by|from|to|about|with|for|into|during|under|near|set|shot|based|found|described|written|published)"
-)
-_VERB = r"(?:are|is|was|were|be|have|has|had|do|does|did|can|could|will|would|that|which|who|not|also|both|then|there)"
-_NO_NOUN = re.compile(rf"\s*(?:{_PREPOSITION}|{_VERB}|it|they|he|she|we|i|you)\b", re.IGNORECASE)
-_END = re.compile(rf"[,.;?!()]|\b{_PREPOSITION}\b", re.IGNORECASE)
+_NO_NOUN = pattern(r"\s*(?:{tie}|{no plural}|it|they|he|she|we|i|you)\b")
+_END = pattern(r"[,.;?!()]|\b{tie}\b")
+_TIE = re.compile(pattern(r"\s*{tie}\b").pattern)
 _COLLECTIVE = re.compile(r"flora|fauna|fish|people|men|women|children|cattle|sheep|deer|wildlife|livestock")
 _PLURAL = re.compile(r"\w+[^\Wsu]s")
-_ADJECTIVE = re.compile(r"\w*(?:ern|ic|al|ish|ive|ese|ous|ian|ary|ful|less)|north|south|east|west", re.IGNORECASE)
+_ADJECTIVE = pattern(r"\w*(?:ern|ic|al|ish|ive|ese|ous|ian|ary|ful|less)|north|south|east|west")
 _NAME = re.compile(r"\s*(?:[Tt]he|[A-Z]\w+)\b")
-_RELATIVE = re.compile(r"\b(?:that|which|who)\s+\Z", re.IGNORECASE)
-_COPULA = re.compile(r"\b(?:that|which|who)\s+are\s+\Z", re.IGNORECASE)
-_CONJUNCTION = re.compile(r"\b(?:but|and|or)\s+\Z", re.IGNORECASE)
-_BOTH = re.compile(r"\bboth\s+(?P<first>(?:(?!\band\b)[^,.;])+)\Z", re.IGNORECASE)
-_UNFIT_OR = re.compile(r"\b(?:n?either|whether|any|one)\b", re.IGNORECASE)
+_RELATIVE = pattern(r"\b(?:that|which|who)\s+\Z")
+_COPULA = pattern(r"\b(?:that|which|who)\s+are\s+\Z")
+_CONJUNCTION = pattern(r"\b(?:but|and|or)\s+\Z")
+_BOTH = pattern(r"\bboth\s+(?P<first>(?:(?!\band\b)[^,.;])+)\Z")
+_UNFIT_OR = pattern(r"\b(?:n?either|whether|any|one)\b")
 
 Edit = tuple[int, int, Sequence[str]]  # the span to replace, and what may stand there
 
@@ -102,7 +100,7 @@ def _edit_not(word: str, cue: CueSpan, before: str, after: str) -> Edit:
     if opening and (relative := opening.search(before)):
         introduced = _CONJUNCTION.search(before[: relative.start()])  # "but that are not"
         return relative.start(), cue.end, ARE_NOT if introduced else ARE_NOT + left_out
-    if word == "not" and re.match(rf"\s*{_PREPOSITION}\b", after) and _is_plural(before.split()[-1]):
+    if word == "not" and _TIE.match(after) and _is_plural(before.split()[-1]):
         return cue.start, cue.end, (*ARE_NOT, "but not")
     if word in BUT_NOT:
         return cue.start, cue.end, LEAVE_OUT if plural else BUT_NOT
@@ -125,7 +123,7 @@ def starts_with_plural(phrase: str) -> bool:
 
 
 def _is_plural(word: str) -> bool:
-    return any(pattern.fullmatch(word.lower()) for pattern in (_COLLECTIVE, _PLURAL))
+    return any(kind.fullmatch(word.lower()) for kind in (_COLLECTIVE, _PLURAL))
 
 
 def _cased(replacement: str, replaced: str) -> str:

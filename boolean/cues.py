@@ -5,6 +5,7 @@ from functools import cache
 from typing import NamedTuple
 
 from .lexicon import ENGLISH, Cue, cue_table
+from .word_lists import pattern
 
 APOSTROPHES = "'’‘ʼ`´′＇"
 HYPHENS = "-‐‑–"
@@ -81,25 +82,21 @@ def _matcher(language: str) -> re.Pattern[str]:
 # A name in double quotes; a text that is quoted as a whole is no name.
 _QUOTED = re.compile(r'(?<![^\s(])"(?=\S)[^"]{1,100}(?<=\S)"|“[^”]{1,100}”')
 # "In addition to Y, what other X": behind a "beyond" cue; "what other X in addition to Y": before it.
-_OTHERS_AFTER = re.compile(
-    r"[^?!]{1,200}?[,，]\s*(?:\w+\s+){0,3}?(?:what|which|who|whom|where|how|can|could|please)\b[^.?!]{0,80}?\b(?:other|else|another)\b",
-    re.IGNORECASE,
+_OTHERS_AFTER = pattern(
+    r"[^?!]{1,200}?[,，]\s*(?:\w+\s+){0,3}?(?:what|which|who|whom|where|how|can|could|please)\b"
+    r"[^.?!]{0,80}?\b(?:other|else|another)\b"
 )
-_OTHERS_BEFORE = re.compile(r"\b(?:what|which|who|where)\s+(?:\w+\s+)?(?:other|else)\b[^.?!,]{0,80}\Z", re.IGNORECASE)
+_OTHERS_BEFORE = pattern(r"\b(?:what|which|who|where)\s+(?:\w+\s+)?(?:other|else)\b[^.?!,]{0,80}\Z")
 # "In addition to Y, X stars in which films?": a question that opens with a "beyond" cue asks for more than Y.
-_ASKED_AFTER = re.compile(
-    r"[^?!]{1,200}?[,，][^?!]{1,300}?\b(?:what|which|who|whom|where|how)\b[^?!]{0,300}[?？]", re.IGNORECASE
-)
+_ASKED_AFTER = pattern(r"[^?!]{1,200}?[,，][^?!]{1,300}?\b(?:what|which|who|whom|where|how)\b[^?!]{0,300}[?？]")
 # "Hotels outside Rome" or, where nothing is in capitals, "hotels outside rome".
-_PLURAL_BEFORE = re.compile(r"\b(?:\w+[^\Wsu]s|people|men|women|children)\s+\Z", re.IGNORECASE)
+_PLURAL_BEFORE = pattern(r"\b(?:\w+[^\Wsu]s|people|men|women|children)\s+\Z")
 _PLACE_AFTER = re.compile(
     r"\s+(?:the\s+)?[A-Z]\w+|\s+(?!(?:tonight|today|there|here|only)\b)[a-z]{4,}(?=[,.;?!]|\s*\Z)"
 )
 _OPENS = re.compile(r"(?:^|[.?!])\s*\Z")
 # The words between an "and" and the negation that it only introduces: "and (that are) not".
-_LINK = re.compile(
-    r"\s+(?:(?:that|which|who)\s+)?(?:(?:are|is|were|was|do|does|did|has|have|can|could)\s+)?", re.IGNORECASE
-)
+_LINK = pattern(r"\s+(?:(?:that|which|who)\s+)?(?:(?:are|is|were|was|do|does|did|has|have|can|could)\s+)?")
 
 
 def find_cues(text: str, language: str = ENGLISH) -> list[CueSpan]:

@@ -10,13 +10,11 @@ from typing import NamedTuple
 
 from .cues import find_cues
 from .operators import OPERATORS, template_operators
+from .word_lists import WORDS
 
 _TAG = re.compile(r"</?mark>")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-_JOINING = frozenset(
-    {"of", "the", "in", "about", "by", "set", "and", "a", "an", "on", "from", "with", "for", "at", "to"}
-)
-_TIES = _JOINING | {"found", "made", "shot", "based", "native"}
+_JOINING, _TIES = WORDS["joining"], WORDS["joining"] | {"found", "made", "shot", "based", "native"}
 
 
 class ParsedQuery(NamedTuple):

@@ -9,20 +9,9 @@ from torch.testing import assert_close
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
 from boolbert import BoolBertConfig, BoolBertForPreTraining, BoolBertModel
+from boolbert.modeling_boolbert import is_boolean
 
-CODE = (
-    "composing_boolbert.py",
-    "configuration_boolbert.py",
-    "modeling_boolbert.py",
-)
-NEW_PARTS = (
-    *("operator_embeddings", "cue_predictor", "gate.", "scope_predictor", "bias_predictor"),
-    *("scope_reader", "composer"),
-)
-
-
-def is_new(name):
-    return any(part in name for part in NEW_PARTS)
+CODE = ("composing_boolbert.py", "configuration_boolbert.py", "modeling_boolbert.py")
 
 
 @pytest.fixture
@@ -66,8 +55,8 @@ def test_any_bert_checkpoint_loads_under_its_own_names(tmp_path, bert, bert_conf
 
     model, info = model_class.from_pretrained(tmp_path, output_loading_info=True)
     missing = set(info["missing_keys"])
-    assert all(is_new(name) or (source == "prefixed" and "pooler" in name) for name in missing), missing
-    assert {name for name, _ in model.named_parameters() if is_new(name)} <= missing
+    assert all(is_boolean(name) or (source == "prefixed" and "pooler" in name) for name in missing), missing
+    assert {name for name, _ in model.named_parameters() if is_boolean(name)} <= missing
     assert all(name.startswith("cls.") for name in info["unexpected_keys"])
     model.eval()
     off = torch.zeros(3, 3)
@@ -87,7 +76,7 @@ def test_the_parts_that_a_checkpoint_lacks_are_initialised_as_in_a_new_model(tmp
         assert torch.isfinite(parameter).all(), name
         # Nothing is in scope at first: the reader's output, and the layers' corrections of it, start at zero.
         is_zero = "scope_predictor" in name or name == "scope_reader.output.weight"
-        if is_new(name) and name.endswith("weight") and "norms" not in name:
+        if is_boolean(name) and name.endswith("weight") and "norms" not in name:
             assert (parameter.std() > 0.001) != is_zero, name
 
 
@@ -95,7 +84,7 @@ def test_with_gates_off_it_is_its_bert_also_after_training(tmp_path, bert, batch
     bert.save_pretrained(tmp_path)
     model = BoolBertForPreTraining.from_pretrained(tmp_path)
     for name, parameter in model.named_parameters():
-        parameter.requires_grad = is_new(name)
+        parameter.requires_grad = is_boolean(name)
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=0.1)
     model.train()
     for _ in range(5):

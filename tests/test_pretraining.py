@@ -13,6 +13,13 @@ def cross_entropy(logit, label):
     return -(label * math.log(p) + (1 - label) * math.log(1 - p))
 
 
+def mean_loss(logits, labels, lengths=(7, 5, 2)):
+    """The mean over the real tokens of each sentence and operator, one by one, but for ignored labels."""
+    places = [(b, e, i) for b, length in enumerate(lengths) for e in range(3) for i in range(length)]
+    terms = [cross_entropy(logits[at].item(), labels[at].item()) for at in places if labels[at] != -100]
+    return sum(terms) / len(terms)
+
+
 @pytest.fixture
 def model(lively):
     return lively(BoolBertForPreTraining)
@@ -31,13 +38,7 @@ def labels():
 
 def test_cue_loss_is_the_mean_over_real_tokens(model, batch, labels):
     out = model(**batch, cue_labels=labels["cue_labels"])
-    terms = [
-        cross_entropy(out.cue_logits[b, e, i].item(), labels["cue_labels"][b, e, i].item())
-        for b, length in enumerate([7, 5, 2])
-        for e in range(3)
-        for i in range(length)
-    ]
-    assert out.cue_loss.item() == pytest.approx(sum(terms) / len(terms), rel=1e-5)
+    assert out.cue_loss.item() == pytest.approx(mean_loss(out.cue_logits, labels["cue_labels"]), rel=1e-5)
     assert out.loss.item() == pytest.approx(out.cue_loss.item())
     assert out.gate_loss is None
 
@@ -51,23 +52,13 @@ def test_padding_and_ignored_labels_never_count(model, batch, labels):
     ignored = labels["cue_labels"].clone()
     ignored[0, :, 3:] = -100
     out = model(**batch, cue_labels=ignored)
-    terms = [
-        cross_entropy(out.cue_logits[b, e, i].item(), ignored[b, e, i].item())
-        for b, length in enumerate([3, 5, 2])
-        for e in range(3)
-        for i in range(length)
-    ]
-    assert out.cue_loss.item() == pytest.approx(sum(terms) / len(terms), rel=1e-5)
+    assert out.cue_loss.item() == pytest.approx(mean_loss(out.cue_logits, labels["cue_labels"], (3, 5, 2)), rel=1e-5)
 
 
 def test_gate_loss_is_the_mean_over_sentences_and_operators(model, batch, labels):
     out = model(**batch, gate_labels=labels["gate_labels"])
-    terms = [
-        cross_entropy(out.gate_logits[b, e].item(), labels["gate_labels"][b, e].item())
-        for b in range(3)
-        for e in range(3)
-    ]
-    assert out.gate_loss.item() == pytest.approx(sum(terms) / 9, rel=1e-4)
+    expected = mean_loss(out.gate_logits[..., None], labels["gate_labels"][..., None], (1, 1, 1))
+    assert out.gate_loss.item() == pytest.approx(expected, rel=1e-4)
 
 
 def test_scope_loss_is_the_mean_over_the_reader_and_every_head_of_every_layer(model, batch, labels):
@@ -76,16 +67,7 @@ def test_scope_loss_is_the_mean_over_the_reader_and_every_head_of_every_layer(mo
     out = model(**batch, scope_labels=ignored)
     rows = [out.scope_logits, *(layer[:, :, head] for layer in out.layer_scope_logits for head in range(2))]
     assert len(rows) == 1 + 2 * 2
-    means = []
-    for logits in rows:
-        terms = [
-            cross_entropy(logits[b, e, i].item(), ignored[b, e, i].item())
-            for b, length in enumerate([7, 5, 2])
-            for e in range(3)
-            for i in range(length)
-            if ignored[b, e, i] != -100
-        ]
-        means.append(sum(terms) / len(terms))
+    means = [mean_loss(logits, ignored) for logits in rows]
     assert out.scope_loss.item() == pytest.approx(sum(means) / len(means), rel=1e-4)
     assert out.loss.item() == pytest.approx(out.scope_loss.item())
 

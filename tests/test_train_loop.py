@@ -83,15 +83,8 @@ def test_training_lowers_the_loss(finished):
 
 
 def test_ctrl_c_saves_and_stops_and_resuming_gives_the_same_weights(folder, finished, monkeypatch):
-    original, output, calls = retrieval.embedding_backward, folder / "stopped", []
-
-    def interrupted(*args, **kwargs):
-        calls.append(1)
-        if len(calls) == 7:
-            os.kill(os.getpid(), signal.SIGINT)
-        return original(*args, **kwargs)
-
-    monkeypatch.setattr(retrieval, "embedding_backward", interrupted)
+    output = folder / "stopped"
+    helpers.stop_after(monkeypatch, 7)
     before = signal.getsignal(signal.SIGINT)  # a shell's background job ignores it
     with pytest.raises(Interrupted, match="stopped after step 7 of 15; go on with --resume"):
         helpers.train_quest(folder, output, negatives="violating")

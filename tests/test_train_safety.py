@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from itertools import permutations
@@ -14,7 +13,7 @@ import training_helpers as helpers
 from safetensors.torch import load_file, save_file
 
 from boolbert.core.errors import BoolBertError, Interrupted, TrainingError
-from boolbert.train import retrieval, retrieval_run
+from boolbert.train import retrieval_run
 from boolbert.train.pretrain import read_data
 from boolbert.train.pretraining import PretrainArguments
 from boolbert.train.start import find_start
@@ -22,10 +21,7 @@ from boolbert.train.start import find_start
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("safety")
-    helpers.write_encoder(folder / "encoder")
-    helpers.write_quest(folder / "quest")
-    return folder
+    return helpers.make_folder(tmp_path_factory.mktemp("safety"))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +34,7 @@ def finished(folder):
 def stopped(folder):
     """A run that was stopped after 7 of its 15 steps."""
     with pytest.MonkeyPatch.context() as patch:
-        stop_after(patch, 7)
+        helpers.stop_after(patch, 7)
         with pytest.raises(Interrupted):
             helpers.train_quest(folder, folder / "stopped")
     return folder / "stopped"
@@ -47,18 +43,6 @@ def stopped(folder):
 @pytest.fixture
 def unfinished(stopped, tmp_path):
     return shutil.copytree(stopped, tmp_path / "run")
-
-
-def stop_after(patch, steps):
-    original, calls = retrieval.embedding_backward, []
-
-    def interrupted(*args, **kwargs):
-        calls.append(1)
-        if len(calls) == steps:
-            os.kill(os.getpid(), signal.SIGINT)
-        return original(*args, **kwargs)
-
-    patch.setattr(retrieval, "embedding_backward", interrupted)
 
 
 def contents(folder):

@@ -136,6 +136,21 @@ def arm(point, number):
     setattr(owner, name, deadly)
 
 
+def stop_after(patch, steps):
+    """Ctrl-C in the step of this number."""
+    from boolbert.train import retrieval
+
+    original, calls = retrieval.embedding_backward, []
+
+    def interrupted(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == steps:
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(*args, **kwargs)
+
+    patch.setattr(retrieval, "embedding_backward", interrupted)
+
+
 def join_group(rank, size, port):
     """Make this process one of a gloo group, as the launcher does."""
     os.environ.update(

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.errors import DataError
 from ...core.files import read_object, whole_folder, write_json
-from ..embedded import write_rows
+from ..embedded import write_atoms, write_rows
 from .atoms import Sizes, choose_atoms
 from .counting import Text, count_texts
 from .documents import OwnDocument, OwnDocuments
@@ -110,7 +110,8 @@ def make_queries(
                 f"{documents.name}: only {len(made['train'])} queries can be made, since the {len(sets)} sets of "
                 "documents found in it overlap too little; name fields with --atoms, or bring more documents"
             )
-        _write_atoms(aside / "atoms.json", made, sets)
+        asked = sorted({index for queries in made.values() for query in queries for index in query.atoms})
+        write_atoms(aside / "atoms.json", {sets.atoms[i].key: sets.members[i].tolist() for i in asked})
         if len(made["train"]) < 0.9 * queries:
             notes.append(f"{len(made['train']):,} of {queries:,} queries: the documents do not give more")
         if not _is_english(texts(max(1, total // 500))):
@@ -171,14 +172,6 @@ def _write_queries(path: Path, queries: Sequence[MadeQuery], sets: AtomSets, nam
         }
         rows.append(row)
     write_rows(path, rows)
-
-
-def _write_atoms(path: Path, made: dict[str, list[MadeQuery]], sets: AtomSets) -> None:
-    """The sets of all atoms that are asked for, one a line."""
-    used = sorted({index for queries in made.values() for query in queries for index in query.atoms})
-    lines = (f"{json.dumps(sets.atoms[i].key, ensure_ascii=False)}: {sets.members[i].tolist()}" for i in used)
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def _heads(found: dict[str, int], looked_at: int, kind: str | None, name: str) -> list[str]:
