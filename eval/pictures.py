@@ -10,6 +10,7 @@ from boolbert.core.files import whole_file
 
 Summary = Mapping[str, Any]  # a metrics.json
 
+STYLE = Path(__file__).with_name("pictures.mplstyle")
 # Light for bars, so that their intervals are seen on them; dark for lines.
 COLOURS = ("#6f8fc4", "#f2b632", "#a9dcf5", "#d9713c", "#c9c9c9", "#3fb489", "#f4ea6a", "#dd9bc0", "#8d8d8d", "#c3e59a")
 DARK = ("#2b4c8c", "#a86f00", "#2a86b5", "#9c3d0c", "#6d6d6d", "#0b6b4a", "#8f8500", "#96487a", "#333333", "#5c8a22")
@@ -26,22 +27,26 @@ TITLES = {
 
 def draw_all(systems: Sequence[Summary], folder: Path, metric: str) -> list[Path]:
     """The pictures that these systems have numbers for; returns the SVG files."""
+    matplotlib = optional("matplotlib", "matplotlib", "eval")
+    matplotlib.use("Agg")
     kind = "template" if "template" in systems[0]["metrics"] else "operator"
     drawn = []
-    if kind in systems[0]["metrics"]:
-        drawn.append(bars(systems, kind, metric, folder / f"{metric.replace('@', '_at_')}_by_{kind}"))
-        if _has(systems, kind, "violations"):
-            drawn.append(bars(systems, kind, "violations", folder / "violations"))
-    drawn.append(recall_against_k(systems, folder / "recall_against_k"))
+    with matplotlib.rc_context(fname=STYLE):
+        if kind in systems[0]["metrics"]:
+            drawn.append(bars(systems, kind, metric, folder / f"{metric.replace('@', '_at_')}_by_{kind}"))
+            if _has(systems, kind, "violations"):
+                drawn.append(bars(systems, kind, "violations", folder / "violations"))
+        drawn.append(recall_against_k(systems, folder / "recall_against_k"))
     return drawn
 
 
 def bars(systems: Sequence[Summary], kind: str, metric: str, path: Path) -> Path:
     """Grouped bars with 95% intervals: a group for each template (or operator), a bar for each system."""
-    plot = _pyplot()
+    from matplotlib import pyplot
+
     groups = [name for name in ordered(systems[0]["metrics"][kind]) if _has(systems, kind, metric, name)]
     width = 0.84 / len(systems)
-    figure, axes = plot.subplots(figsize=(max(9, 0.16 * len(systems) * len(groups) + 3), 4.8))
+    figure, axes = pyplot.subplots(figsize=(max(9, 0.16 * len(systems) * len(groups) + 3), 4.8))
     for number, system in enumerate(systems):
         averages = [system["metrics"][kind].get(group, {}).get(metric) or {} for group in groups]
         means = [average.get("mean") or 0.0 for average in averages]
@@ -54,23 +59,21 @@ def bars(systems: Sequence[Summary], kind: str, metric: str, path: Path) -> Path
             yerr=[[max(value, 0) for value in below], [max(value, 0) for value in above]],
             color=COLOURS[number % len(COLOURS)],
             hatch=HATCHES[number % len(HATCHES)],
-            edgecolor="black",
-            linewidth=0.4,
-            error_kw={"elinewidth": 0.8, "capsize": 1.5, "ecolor": "black"},
+            error_kw={"elinewidth": 0.8, "ecolor": "black"},
             label=system["system"],
         )
     axes.set_xticks(range(len(groups)), [SHORT_NAMES.get(group, group) for group in groups])
     axes.set_ylabel(TITLES.get(metric, metric).split(" (")[0] if metric != "violations" else "Violations")
-    axes.set_title(TITLES.get(metric, metric) + ("" if metric == "violations" else f" by {kind}"), loc="left")
-    axes.set_ylim(bottom=0)
+    axes.set_title(TITLES.get(metric, metric) + ("" if metric == "violations" else f" by {kind}"))
     axes.margins(x=0.01)
-    return _finish(figure, axes, path, plot)
+    return _finish(figure, axes, path)
 
 
 def recall_against_k(systems: Sequence[Summary], path: Path) -> Path:
     """Recall at ever more documents."""
-    plot = _pyplot()
-    figure, axes = plot.subplots(figsize=(9, 4.8))
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(9, 4.8))
     for number, system in enumerate(systems):
         curve = system["recall_curve"]
         depths = [int(k) for k in curve]
@@ -80,7 +83,6 @@ def recall_against_k(systems: Sequence[Summary], path: Path) -> Path:
             color=DARK[number % len(DARK)],
             marker=MARKERS[number % len(MARKERS)],
             linestyle=LINES[number % len(LINES)],
-            markersize=5,
             markeredgecolor="black",
             markeredgewidth=0.4,
             label=system["system"],
@@ -98,51 +100,23 @@ def recall_against_k(systems: Sequence[Summary], path: Path) -> Path:
     axes.minorticks_off()
     axes.set_xlabel("K, documents looked at")
     axes.set_ylabel("Recall@K")
-    axes.set_title("Recall against K", loc="left")
-    axes.set_ylim(bottom=0)
-    return _finish(figure, axes, path, plot)
+    axes.set_title("Recall against K")
+    return _finish(figure, axes, path)
 
 
-def _finish(figure: Any, axes: Any, path: Path, plot: Any) -> Path:
-    axes.grid(axis="y", color="#dddddd", linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    count = len(axes.get_legend_handles_labels()[1])
-    figure.legend(
-        *axes.get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=min(3, count),
-        frameon=False,
-        handlelength=2.4,
-        handleheight=1.2,
-        fontsize=9,
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path.with_suffix(".png")) as aside:
-        figure.savefig(aside, format="png", dpi=150, metadata={"Software": None})
-    with whole_file(path.with_suffix(".svg")) as aside:
-        figure.savefig(aside, format="svg", metadata={"Date": None, "Creator": None})
-    plot.close(figure)
-    return path.with_suffix(".svg")
-
-
-def _pyplot() -> Any:
-    matplotlib = optional("matplotlib", "matplotlib", "eval")
-    matplotlib.use("Agg")
+def _finish(figure: Any, axes: Any, path: Path) -> Path:
     from matplotlib import pyplot
 
-    pyplot.rcParams.update(
-        {
-            "figure.constrained_layout.use": True,
-            "font.size": 10,
-            "axes.titlesize": 12,
-            "axes.titleweight": "bold",
-            "hatch.linewidth": 0.6,
-            "text.parse_math": False,  # a "$" in a name is a dollar
-            "svg.hashsalt": "boolbert",  # the same picture gives the same bytes
-        }
-    )
-    return pyplot
+    axes.set_ylim(bottom=0)
+    shown = axes.get_legend_handles_labels()
+    figure.legend(*shown, loc="outside lower center", ncols=min(3, len(shown[1])))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path.with_suffix(".png")) as aside:
+        figure.savefig(aside, format="png", metadata={"Software": None})
+    with whole_file(path.with_suffix(".svg")) as aside:
+        figure.savefig(aside, format="svg", metadata={"Date": None, "Creator": None})
+    pyplot.close(figure)
+    return path.with_suffix(".svg")
 
 
 def ordered(groups: Mapping[str, Any]) -> list[str]:

@@ -24,18 +24,6 @@ from boolbert.eval.tables import cells, columns_of, with_margin
 EXAMPLES = 12
 SYSTEMS_SHOWN = 3
 FIELDS = {"system": str, "data": str, "split": str, "queries": int, "documents": int, "metrics": dict}
-MARKS = {"hit": "✓", "violation": "✗", "miss": "·"}
-MEANINGS = {"hit": "answers the query", "violation": "breaks an operator of the query", "miss": "does not answer it"}
-NOTES = (
-    "± is half the width of the bootstrap 95% interval over the queries; the best of a column is bold.",
-    "R@K and MR@K: share of the gold in the top K, and share of queries with all of it there.",
-    "R-prec: share of gold among the first R, R being how much gold there is.",
-    "Violations: share of the first R that breaks the query's operators, over queries that can be broken; "
-    "Negated: share in the set that NOT excludes. Less is better.",
-    "Pairs: each of “A that are not B” and “A that are also B” prefers its own of two documents (chance: 25%).",
-    "Of exact: share of the exact top results that an approximate search finds.",
-    "ms/query: from one query's text to its ranked list. Parameters: weights that answer a query.",
-)
 
 Summary = Mapping[str, Any]  # a metrics.json
 QueryRow = Mapping[str, Any]  # a line of per_query.jsonl
@@ -56,13 +44,11 @@ def write_report(folder: Path, examples: int = EXAMPLES) -> Path:
             header,
             [[Cell(name), *map(Cell.read, numbers)] for name, *numbers in rows],
         ),  # a name may hold " ±" too
-        notes=notes(systems),
+        tested=next((system for system in systems if system.get("reference")), None),
         pictures=list(pictures(folder)),
         kind=kind,
         groups=list(group_tables(systems, kind)) if kind else [],
         examples=list(chosen_examples(queries, example_systems(systems), examples, kind)),
-        signs=MARKS,
-        meanings=MEANINGS,
     )
     path = folder / "report.html"
     write_text(path, page)
@@ -118,14 +104,6 @@ class Cell(NamedTuple):
         """
         value, _, margin = text.strip("*").partition(" ±")
         return cls(value, margin, text.startswith("**"))
-
-
-def notes(systems: Sequence[Summary]) -> list[str]:
-    """How to read the table."""
-    tested = next((system for system in systems if system.get("reference")), None)
-    if tested is None:
-        return [*NOTES]
-    return [*NOTES, f"p: paired permutation test on {tested['tested_on']} against {tested['reference']}."]
 
 
 def pictures(folder: Path) -> Iterator[tuple[str, str]]:

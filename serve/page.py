@@ -17,7 +17,7 @@ from boolbert.core.errors import BoolBertError
 
 from .engine import LONGEST, Engine, error_line
 from .guard import Guard
-from .view import CSS, HEAD, error_html, examples_html, reading_html, results_html
+from .view import CLICKS, CSS, HEAD, error_html, examples_html, reading_html, results_html
 
 WAITING = 64  # searches that may wait for their turn; more are refused
 RESULTS = 10
@@ -27,18 +27,6 @@ EXAMPLES = (
     "monarchies that are not in Europe",
     "islands in the Caribbean or in the Pacific",
 )
-# A click on a word or an example, or Enter or Space there, goes to the server with its number.
-CLICKS = """
-const chosen = (event) => {
-  const target = event.target.closest("[role=button]");
-  const number = target ? target.dataset.word ?? target.dataset.example : undefined;
-  if (number !== undefined && element.contains(target)) trigger("click", {number: Number(number)});
-};
-element.addEventListener("click", chosen);
-element.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" || event.key === " ") { event.preventDefault(); chosen(event); }
-});
-"""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from boolbert.core.pages import render
 from boolbert.search import Explanation, QueryReading
 from boolbert.search.explanation import Change
 
-CSS = (Path(__file__).parent.parent / "core" / "templates" / "serve.css").read_text(encoding="utf-8")
+_TEMPLATES = Path(__file__).parent.parent / "core" / "templates"
+CSS, CLICKS = ((_TEMPLATES / name).read_text(encoding="utf-8") for name in ("serve.css", "serve.js"))
 HEAD = """<div class="bb-head"><h1>Bool-BERT</h1>
 <p>Search that obeys AND, OR and NOT, beside the same encoder without it.</p></div>"""
 
