@@ -1,11 +1,11 @@
 """Any embedding model obeys NOT and OR: `boolbert.read`, `boolbert.obey`, and search with a plain encoder."""
 
 import json
-import re
 
 import numpy as np
 import pytest
 import torch
+from framework_fixtures import bag_of_words
 
 from boolbert import obey, read
 from boolbert.cli.main import main
@@ -14,6 +14,7 @@ from boolbert.retrieval.calibration import near_cosine
 from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.functions import function_model
 from boolbert.search import BoolSearcher, build_index, load_model, query_reader
+from boolbert.search import obey as obeying
 from boolbert.search.obey import NEAR, STRENGTHS
 from boolbert.serve.engine import Engine
 from boolbert.serve.view import reading_html, results_html
@@ -29,11 +30,7 @@ class Words:
 
     def __call__(self, texts):
         self.calls.append(list(texts))
-        vectors = np.zeros((len(texts), 64), np.float32)
-        for row, text in enumerate(texts):
-            for word in re.findall(r"\w+", text.lower()):
-                vectors[row] += np.random.default_rng(list(word.encode())).normal(size=64)
-        return vectors
+        return bag_of_words(texts)
 
 
 @pytest.fixture
@@ -263,6 +260,18 @@ def test_rerank_prefers_texts_that_deny_what_is_excluded(words):
     assert obey(words).rerank("hotel", []) == []
 
 
+def test_rerank_embeds_a_text_once_and_forgets_what_is_too_much(words, monkeypatch):
+    texts = ["Hotel with pool.", "Hotel. There is no pool.", "Book about war."]
+    encoder, query = obey(words, TEXTS), "hotel without pool"
+    first = encoder.rerank(query, texts)
+    words.calls.clear()
+    assert encoder.rerank(query, texts) == first
+    assert not {text for call in words.calls for text in call} & {*texts, "Hotel", "There is no pool"}
+    monkeypatch.setattr(obeying, "REMEMBERED", 1)
+    assert encoder.rerank(query, [*texts, "Hotel in the hills."])[1:] != first
+    assert len(encoder._remembered) <= 5
+
+
 def test_a_model_that_obeys_by_itself_is_refused(lively, tiny_config, tokenizer, tmp_path):
     from search_fixtures import write_run
 
@@ -331,7 +340,7 @@ def check_page(open_searcher):
     said = "that have" if found.after[0].hit.reasons else "similar to"
     assert any(note.startswith(f"Documents {said} “about war” rank lower") for note in found.notes)
     json.dumps(found.as_json())
-    assert engine.search("old films").notes == ["No operator is on: this is plain BERT."]
+    assert engine.search("old films").notes == ["No operator is on: this is the plain encoder."]
     for wrong in ({"strength": 0.5}, {"excluded": [0]}):
         with pytest.raises(RetrievalError, match="is no Bool-BERT"):
             engine.search("films that are not about war", **wrong)
