@@ -54,6 +54,20 @@ def test_a_query_is_taken_apart_with_or_without_the_encoder_that_the_reader_need
     assert (parts.wanted, parts.excluded, parts.alternatives, parts.kind) == ("old films", (), (), None)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "animals from the early Ordovician period",
+        "Which city did Arthur move to after leaving the Gotha gymnasium, considering his family's relocations?",
+        "Who was awarded the Nobel Prize in Physiology or Medicine in 1912?",
+    ],
+)
+def test_no_word_for_an_operator_no_operator_and_a_question_has_no_alternatives(words, query):
+    parts = read(query)
+    assert (parts.wanted, parts.excluded, parts.alternatives) == (query, (), ())
+    assert np.array_equal(obey(words).encode_query(query), words([query])[0])
+
+
 def test_search_box_syntax_is_read_as_it_is_typed():
     parts = read('"solar power" | wind -subsidies')
     assert parts.reading.decided_by == "the search-box syntax"
