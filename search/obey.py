@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.boolean.kinds import TREATMENTS
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import near_cosine, spread_rows, unrelated_texts
 from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
@@ -35,18 +36,6 @@ NEAR = 0.2  # where t lies between the cosine of unrelated texts, 0, and that of
 LARGEST = 1e15  # number in a vector, whose square is a float32
 ONE_VECTOR = 0.3  # how much of b is taken from the one vector of `encode_query`
 REMEMBERED = 20_000  # texts and clauses whose vectors `rerank` keeps for the next query
-
-
-class Strength(NamedTuple):
-    """whole: the share of the whole query in what is wanted. penalty: how strongly what is excluded counts, w."""
-
-    whole: float
-    penalty: float
-
-
-# By the kind of NOT (boolean/kinds.py; the sweep is in docs/results.md): where a property of the answer is negated,
-# nothing is taken away.
-STRENGTHS = {"topic": Strength(0.3, 1.0), "set": Strength(0.0, 0.7)}
 
 
 @dataclass(frozen=True)
@@ -127,21 +116,21 @@ class ObeyingEncoder:
 
     def encode_texts(self, texts: QueryTexts) -> QueryParts:
         """The vectors of a query that was read, from one call of the embedder."""
-        strength = STRENGTHS.get(texts.kind or "")
-        excluded = [span.text for span in texts.excluded] if strength is not None else []
+        treatment = TREATMENTS[texts.kind or "property"]
+        excluded = [span.text for span in texts.excluded] if treatment.penalty else []
         wanted = [texts.wanted if excluded else texts.query, *(span.text for span in texts.alternatives)]
-        whole = [texts.query] if strength is not None and strength.whole else []
+        whole = [texts.query] if excluded and treatment.whole_apart else []
         found = _vectors(self._embed_queries, [*wanted, *excluded, *whole])
         vectors, rest = found[: len(wanted)], found[len(wanted) :]
-        if strength is None:
+        if not excluded:
             return QueryParts(vectors, vectors[0], None, vectors, cosine=self._is_cosine)
         if whole:
-            vectors[0] = mixed(vectors[0], rest[-1], strength.whole)
+            vectors[0] = mixed(vectors[0], rest[-1], treatment.whole_apart)
         unwanted = unit_length(rest[: len(excluded)]).mean(0)
         one = less(vectors, unwanted, ONE_VECTOR)
         if not self._is_cosine:  # w and t are about cosines
             return QueryParts(one, vectors[0], unwanted, one)
-        return QueryParts(one, vectors[0], unwanted, vectors, (strength.penalty, self.near), cosine=True)
+        return QueryParts(one, vectors[0], unwanted, vectors, (treatment.penalty, self.near), cosine=True)
 
     @cached_property
     def near(self) -> float:

@@ -8,6 +8,7 @@ import torch
 from framework_fixtures import bag_of_words
 
 from boolbert import obey, read
+from boolbert.boolean.kinds import TREATMENTS
 from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import near_cosine
@@ -15,7 +16,7 @@ from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.functions import function_model
 from boolbert.search import BoolSearcher, build_index, load_model, query_reader
 from boolbert.search import obey as obeying
-from boolbert.search.obey import NEAR, STRENGTHS
+from boolbert.search.obey import NEAR
 from boolbert.serve.engine import Engine
 from boolbert.serve.view import reading_html, results_html
 
@@ -119,13 +120,13 @@ def slow_score(query, document):
         return vector / np.linalg.norm(vector)
 
     texts, d = read(query), unit(document)
-    strength = STRENGTHS[texts.kind]
+    treatment = TREATMENTS[texts.kind]
     wanted = [unit(texts.wanted), *(unit(span.text) for span in texts.alternatives)]
-    wanted[0] = strength.whole * unit(query) + (1 - strength.whole) * wanted[0]
+    wanted[0] = treatment.whole_apart * unit(query) + (1 - treatment.whole_apart) * wanted[0]
     b = sum(unit(span.text) for span in texts.excluded)
     a = max(float(v @ d) / float(np.linalg.norm(v)) for v in wanted)
     near = near_cosine(Words()(TEXTS), NEAR)
-    return a - strength.penalty * max(0.0, float(b @ d) / float(np.linalg.norm(b)) - near)
+    return a - treatment.penalty * max(0.0, float(b @ d) / float(np.linalg.norm(b)) - near)
 
 
 QUERIES = (
