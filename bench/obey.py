@@ -11,7 +11,7 @@ import numpy as np
 
 from boolbert import obey
 from boolbert.core.errors import run_script
-from boolbert.eval.exclusion import TrapSet, read_trap_set, score_ranked
+from boolbert.eval.exclusion import TrapSet, read_trap_set, score_ranked, show
 from boolbert.retrieval.models import load_encoder
 from boolbert.search.obey import ObeyingEncoder
 
@@ -39,11 +39,7 @@ def main() -> None:
     for folder in args.data:
         traps = read_trap_set(folder)
         plain = model.encode_query([query.text for query in traps.queries])
-        print(f"\n{traps.name}: {len(traps.queries)} queries, {len(traps.texts)} texts")
-        print(f"{'':20} MRR@10  above trap  trap in top 3")
-        for name, ranked in rankings(encoder, plain, traps).items():
-            values = score_ranked(name, ranked, traps).means()
-            print(f"{name:20} {values['mrr']:6.3f}  {values['above']:10.3f}  {values['trapped']:13.3f}")
+        show(traps, [score_ranked(name, ranked, traps) for name, ranked in rankings(encoder, plain, traps).items()])
 
 
 if __name__ == "__main__":

@@ -10,14 +10,31 @@ The table of cues says what each cue tends to; the form of the sentence has the 
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from .cues import CueSpan, find_cues, normal
 from .exclusion import content
 from .parts import Span, read_parts
 
-# How much of the whole query stays in what is wanted: all of it where a property is negated. For topics, 0.3 helps on
-# ExcluIR and costs as much on BoolQuestions-NOT (docs/results.md).
-WHOLE_WEIGHTS = {"topic": 0.0, "set": 0.0, "property": 1.0}
+
+class Treatment(NamedTuple):
+    """What a kind of NOT does to a query. whole: the share of the whole query in what is wanted, in a Bool-BERT's one
+    pass. whole_apart: the same where the parts are texts that are embedded by themselves, and penalty: how strongly
+    what is excluded counts there (a Bool-BERT has learned its own)."""
+
+    whole: float
+    whole_apart: float
+    penalty: float
+
+
+# The sweeps are in docs/results.md. For topics, a Bool-BERT with 0.3 gains on ExcluIR what it loses on
+# BoolQuestions-NOT. Where a property is negated, nothing is taken away.
+TREATMENTS = {
+    "topic": Treatment(0.0, 0.3, 1.0),
+    "set": Treatment(0.0, 0.0, 0.7),
+    "property": Treatment(1.0, 1.0, 0.0),
+}
+WHOLE_WEIGHTS = {kind: treatment.whole for kind, treatment in TREATMENTS.items()}
 
 _WH = r"(?:what|which|who|whom|whose|when|where|why|how)"
 _ASKS = re.compile(

@@ -6,8 +6,8 @@
 
 Of a part, documents are kept that answer its queries, and others at random. Conditions are read off the queries by
 `boolean/conditions.py`. "Excluded" is the share of the first R documents that a query excludes, R being how many
-answer it; in pools, that of its traps. "Pairs": of two questions whose right documents are each other's traps, both
-have the right one first.
+answer it; in pools, that of its traps, and "above", R@3 and V@3 are those of eval/exclusion.py. "Pairs": of two
+questions whose right documents are each other's traps, both have the right one first.
 """
 
 import random
@@ -27,7 +27,7 @@ from boolbert.core.arguments import parse_arguments
 from boolbert.core.errors import run_script
 from boolbert.core.files import write_json
 from boolbert.data.tasks import Question, quest_task
-from boolbert.eval.exclusion import pool_rows
+from boolbert.eval.exclusion import TrapQuery, TrapSet, pool_rows, score_ranked
 from boolbert.eval.systems import Dense, System
 from boolbert.retrieval import ranking
 from boolbert.retrieval.batches import encode_inputs
@@ -194,6 +194,10 @@ def figures(pool: Pool, found: dict[str, Scores]) -> dict[str, dict[str, dict[st
             "excluded": ranking.violation_rate(ranked, excluded, gold),
             "pairs": both_right(table, pool.queries),
         }
+        if all(excluded):  # each query has a trap
+            traps = TrapSet(pool.name, pool.texts, [TrapQuery(*query[:3]) for query in pool.queries])
+            own = score_ranked(system, ranked, traps)
+            values[system] |= {"above": own.above, "R@3": own.found, "V@3": own.trapped}
     kinds = np.array([query.kind for query in pool.queries])
     groups = {"all": kinds == kinds, **{kind: kinds == kind for kind in dict.fromkeys(kinds.tolist())}}
     return {

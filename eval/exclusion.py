@@ -4,8 +4,9 @@
 
 A data folder holds corpus.jsonl(.gz) with `id` and `text`, and queries.jsonl(.gz) with `text`, `gold`, `traps` (ids).
 Such pools are small: the figures are MRR@10, how often the answer stands above its trap, and how often the answer (R@3)
-and a trap (V@3) stand among the first three. The parts of a Bool-BERT are switched on one after the other. If a folder
-has llm_rewrites.jsonl(.gz) with `id`, `wanted` and `excluded` (a list), what an LLM made of the queries is scored too.
+and a trap (V@3) stand among the first three. The parts of a Bool-BERT are switched on one after the other; --penalties
+moves along the frontier of both. If a folder has llm_rewrites.jsonl(.gz) with `id`, `wanted` and `excluded` (a list),
+what an LLM made of the queries is scored too.
 """
 
 import json
@@ -26,7 +27,7 @@ from boolbert.data.lines import read_lines
 from boolbert.data.tasks import quest_task
 from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.hybrid import WordSearch, fuse, wanted_words
-from boolbert.retrieval.models import bool_bert, load_encoder, side_modules, twin_of
+from boolbert.retrieval.models import bool_bert, default_model, load_encoder, side_modules, twin_of
 from boolbert.retrieval.neighbours import Ranked, top_k
 from boolbert.retrieval.penalty import penalised_query
 
@@ -69,7 +70,7 @@ class Score:
 class Arguments:
     """The flags of this script."""
 
-    model: str | None = field(default=None, metadata={"help": "model folder or Hub id; all-MiniLM-L6-v2 if not given"})
+    model: str | None = field(default=None, metadata={"help": "model folder or Hub id; the default model if not given"})
     data: list[str] = field(default_factory=list, metadata={"help": "folders with a corpus and queries", "nargs": "+"})
     unchanged: list[str] = field(
         default_factory=list,
@@ -85,6 +86,9 @@ class Arguments:
     )
     hybrid: bool = field(
         default=False, metadata={"help": "also rank with BM25 over the words that are not excluded, and fuse both"}
+    )
+    penalties: list[float] = field(
+        default_factory=list, metadata={"help": "strengths of the penalty to try instead of the model's", "nargs": "+"}
     )
     plain: str | None = field(default=None, metadata={"help": "the plain encoder; all-MiniLM-L6-v2 if not given"})
     output: str | None = field(default=None, metadata={"help": "also write the figures to this JSON file"})
@@ -136,7 +140,7 @@ def score_ranked(system: str, ranked: Ranked, traps: TrapSet) -> Score:
     return Score(system, reciprocal, *(is_so.astype(float) for is_so in (gold < trap, gold < 3, trap < 3)))
 
 
-def scores(model: Any, traps: TrapSet, *, hybrid: bool = False) -> list[Score]:
+def scores(model: Any, traps: TrapSet, *, hybrid: bool = False, penalties: Sequence[float] = ()) -> list[Score]:
     """The plain encoder, then, for a Bool-BERT, its attention alone and the vector that excludes."""
     texts = [query.text for query in traps.queries]
     documents = encode_inputs(model, traps.texts, "document", 32)
@@ -153,9 +157,17 @@ def scores(model: Any, traps: TrapSet, *, hybrid: bool = False) -> list[Score]:
     ranked = top_k(encode_inputs(model, texts, "query", 32), documents, len(documents))[1]
     found.append(score_ranked("as the model is", ranked, traps))
     found += with_words("as the model is", ranked, words, traps)
-    found.append(score("by the kind of NOT, as search", encode_queries(model, texts), documents, traps))
+    by_kind = {"by the kind of NOT, as search": encode_queries(model, texts)}
     if bert.composer.has_penalty and any(query.rewrite for query in traps.queries):
-        found.append(score("an LLM rewrites every query", rewritten_queries(model, traps), documents, traps))
+        by_kind["an LLM rewrites every query"] = rewritten_queries(model, traps)
+    for name, queries in by_kind.items():
+        found.append(score(name, queries, documents, traps))
+        if bert.composer.has_penalty:
+            own = penalty_of(bert)[0]
+            found += [
+                score(f"the same, penalty {weight}", stronger(queries, weight / own), documents, traps)
+                for weight in penalties
+            ]
     for weight in (None, 0.0, 0.2, 0.4, 0.6):
         inputs = texts if weight is None else [{"text": text, "not_weight": weight} for text in texts]
         name = "one vector" if weight is None else f"one vector, {weight}"
@@ -177,10 +189,33 @@ def rewritten_queries(model: Any, traps: TrapSet) -> Any:
     nothing = torch.zeros(plain.shape[-1])
     wanted = torch.stack([vectors[text] for text, _ in parts])
     excluded = torch.stack([sum((vectors[text] for text in texts), nothing) for _, texts in parts])
-    composer: Any = bool_bert(model).composer  # type: ignore[union-attr]
-    weight, above = (value.item() for value in (torch.nn.functional.softplus(composer.penalty), composer.penalty_above))
+    weight, above = penalty_of(bool_bert(model))
     penalty = torch.tensor([[weight * bool(texts), above] for _, texts in parts])
     return penalised_query(wanted.unsqueeze(1), excluded, penalty)
+
+
+def penalty_of(bert: Any) -> tuple[float, float]:
+    """What a Bool-BERT has learned: how strongly a document loses, and from which cosine with what is excluded on."""
+    from torch.nn.functional import softplus
+
+    return softplus(bert.composer.penalty).item(), bert.composer.penalty_above.item()
+
+
+def stronger(queries: Any, times: float) -> Any:
+    """Queries as `penalised_query` gives them, whose penalty is so many times as strong."""
+    queries = queries.copy() if isinstance(queries, np.ndarray) else queries.clone()
+    queries[:, -1] *= times
+    return queries
+
+
+def show(traps: TrapSet, found: Sequence[Score]) -> None:
+    """Print a line for each system."""
+    print(f"\n{traps.name}: {len(traps.queries)} queries, {len(traps.texts)} texts")
+    print(f"{'':30} MRR@10  above trap    R@3    V@3")
+    for row in found:
+        values = row.means()
+        shown = f"{values['mrr']:6.3f}  {values['above']:10.3f}  {values['found']:5.3f}  {values['trapped']:5.3f}"
+        print(f"{row.system:30} {shown}")
 
 
 def word_rankings(traps: TrapSet) -> list[tuple[str, Ranked]]:
@@ -270,17 +305,12 @@ def changed_queries(model: Any, plain: Any, data: str) -> tuple[list[str], int]:
 
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
-    model = load_encoder(args.model, device=args.device)
+    model = load_encoder(args.model, device=args.device) if args.model else default_model(args.device).encoder
     figures: dict[str, Any] = {"arguments": asdict(args)}
     for folder in args.data:
         traps = read_trap_set(folder)
-        found = scores(model, traps, hybrid=args.hybrid)
-        print(f"\n{traps.name}: {len(traps.queries)} queries, {len(traps.texts)} texts")
-        print(f"{'':30} MRR@10  above trap    R@3    V@3")
-        for row in found:
-            values = row.means()
-            shown = f"{values['mrr']:6.3f}  {values['above']:10.3f}  {values['found']:5.3f}  {values['trapped']:5.3f}"
-            print(f"{row.system:30} {shown}")
+        found = scores(model, traps, hybrid=args.hybrid, penalties=args.penalties)
+        show(traps, found)
         figures[traps.name] = {"systems": {row.system: row.means() for row in found}}
         if getattr(bool_bert(model), "scope_reader", None) is not None:
             agreement = scope_agreement(model, [query.text for query in traps.queries])

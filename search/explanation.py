@@ -107,7 +107,7 @@ class Explanation:
         if self.reading.truncated:
             notes.append(CUT)
         if not self.operators:
-            notes.append("No operator is on: this is plain BERT.")
+            notes.append("No operator is on: this is the plain encoder.")
         elif "not" in self.operators and not self.reading.excluded and self.trained:
             notes.append("NOT is on, but the model finds nothing that it excludes.")
         if self.reading.excluded and self.reading.kind is not None:

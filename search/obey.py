@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.boolean.kinds import TREATMENTS
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import near_cosine, spread_rows, unrelated_texts
 from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
@@ -34,18 +35,7 @@ Embed = Callable[[Sequence[str]], Any]
 NEAR = 0.2  # where t lies between the cosine of unrelated texts, 0, and that of equal texts, 1
 LARGEST = 1e15  # number in a vector, whose square is a float32
 ONE_VECTOR = 0.3  # how much of b is taken from the one vector of `encode_query`
-
-
-class Strength(NamedTuple):
-    """whole: the share of the whole query in what is wanted. penalty: how strongly what is excluded counts, w."""
-
-    whole: float
-    penalty: float
-
-
-# By the kind of NOT (boolean/kinds.py; the sweep is in docs/results.md): where a property of the answer is negated,
-# nothing is taken away.
-STRENGTHS = {"topic": Strength(0.3, 1.0), "set": Strength(0.0, 0.7)}
+REMEMBERED = 20_000  # texts and clauses whose vectors `rerank` keeps for the next query
 
 
 @dataclass(frozen=True)
@@ -110,6 +100,7 @@ class ObeyingEncoder:
     ):
         self._embed_queries, self._embed_documents, self._is_cosine = embed_queries, embed_documents, is_cosine
         self._sample = sample
+        self._remembered: dict[str, Vectors] = {}
 
     def encode_document(self, texts: Sequence[str]) -> Vectors:
         """The embedder's own vectors."""
@@ -125,21 +116,21 @@ class ObeyingEncoder:
 
     def encode_texts(self, texts: QueryTexts) -> QueryParts:
         """The vectors of a query that was read, from one call of the embedder."""
-        strength = STRENGTHS.get(texts.kind or "")
-        excluded = [span.text for span in texts.excluded] if strength is not None else []
+        treatment = TREATMENTS[texts.kind or "property"]
+        excluded = [span.text for span in texts.excluded] if treatment.penalty else []
         wanted = [texts.wanted if excluded else texts.query, *(span.text for span in texts.alternatives)]
-        whole = [texts.query] if strength is not None and strength.whole else []
+        whole = [texts.query] if excluded and treatment.whole_apart else []
         found = _vectors(self._embed_queries, [*wanted, *excluded, *whole])
         vectors, rest = found[: len(wanted)], found[len(wanted) :]
-        if strength is None:
+        if not excluded:
             return QueryParts(vectors, vectors[0], None, vectors, cosine=self._is_cosine)
         if whole:
-            vectors[0] = mixed(vectors[0], rest[-1], strength.whole)
+            vectors[0] = mixed(vectors[0], rest[-1], treatment.whole_apart)
         unwanted = unit_length(rest[: len(excluded)]).mean(0)
         one = less(vectors, unwanted, ONE_VECTOR)
         if not self._is_cosine:  # w and t are about cosines
             return QueryParts(one, vectors[0], unwanted, one)
-        return QueryParts(one, vectors[0], unwanted, vectors, (strength.penalty, self.near), cosine=True)
+        return QueryParts(one, vectors[0], unwanted, vectors, (treatment.penalty, self.near), cosine=True)
 
     @cached_property
     def near(self) -> float:
@@ -148,17 +139,22 @@ class ObeyingEncoder:
         return near_cosine(sample, NEAR)
 
     def rerank(self, query: str, texts: Sequence[str], k: int | None = None) -> list[Reranked]:
-        """Texts that any search has found, by what they say, clause by clause; best first."""
+        """Texts that any search has found, by what they say, clause by clause; best first.
+
+        What was embedded for an earlier query is not embedded again.
+        """
         if not texts:
             return []
+        _check_texts(texts)
         encoded, rows = self.encode_query_parts(query), np.arange(len(texts))
-        whole = encoded.scores(self.encode_document(texts))
+        whole = encoded.scores(self._document_vectors(texts))
         parts = ConditionVectors.of(
-            conditions_of(encoded.texts.reading, reads=True), lambda parts: self._unit(self._embed_queries, parts)
+            conditions_of(encoded.texts.reading, reads=True),
+            lambda parts: unit_length(_vectors(self._embed_queries, parts)),
         )
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder, "evidence")
-            Evidence.build(place, texts, self._clauses, corpus="", model="", progress=False)
+            Evidence.build(place, texts, self._clause_vectors, corpus="", model="", progress=False)
             evidence = Evidence(place, "", "")
             scores = evidence.score(parts, rows, whole)
             best = np.argsort(-scores, kind="stable")[:k].tolist()
@@ -166,11 +162,16 @@ class ObeyingEncoder:
                 Reranked(row, float(scores[row]), texts[row], reasons(evidence, parts, row, texts[row])) for row in best
             ]
 
-    def _clauses(self, texts: Sequence[str]) -> Vectors:
-        return self._unit(self._embed_documents, texts)
+    def _clause_vectors(self, clauses: Sequence[str]) -> Vectors:
+        return unit_length(self._document_vectors(clauses))
 
-    def _unit(self, embed: Embed, texts: Sequence[str]) -> Vectors:
-        return unit_length(_vectors(embed, texts))
+    def _document_vectors(self, texts: Sequence[str]) -> Vectors:
+        """The embedder's own vectors, each made once."""
+        known = self._remembered
+        if new := [text for text in dict.fromkeys(texts) if text not in known]:
+            known = {**known, **dict(zip(new, self.encode_document(new), strict=True))}
+        self._remembered = known if len(known) <= REMEMBERED else {text: known[text] for text in texts}
+        return np.stack([known[text] for text in texts])
 
 
 def mixed(wanted: Vectors, whole: Vectors, share: float) -> Vectors:

@@ -6,7 +6,9 @@
     ('jaguar OR leopard', ['car'], ['jaguar', 'leopard'])
 
 Search-box syntax is read as it is typed. Other queries are read by the reader that comes with the package, which needs
-the word embeddings of all-MiniLM-L6-v2 and none of its layers; where these are not to be had, by the cue parser.
+the word embeddings of all-MiniLM-L6-v2 and none of its layers; where these are not to be had, by the cue parser. The
+reader says what an operator reaches, and the table of cues whether there is one: what it finds without a word for NOT
+or OR is a mistake (docs/results.md).
 """
 
 import re
@@ -16,7 +18,9 @@ from functools import cache
 from typing import Any
 
 from boolbert.boolean import (
+    OPERATORS,
     WHOLE_WEIGHTS,
+    find_cues,
     from_multi_hot,
     kind_of_exclusion,
     multi_hot,
@@ -25,6 +29,7 @@ from boolbert.boolean import (
     read_search_box,
 )
 from boolbert.boolean import Reading as RuleReading
+from boolbert.boolean.kinds import is_question
 from boolbert.boolean.parts import trim
 from boolbert.core.errors import RetrievalError
 
@@ -85,7 +90,9 @@ def read_words(query: str) -> QueryReading:
     if (lacking := read_lacking(query)) is not None:
         return by_rules(lacking, PARSER)
     reader = _reader()
-    return by_rules(read_parts(query), PARSER) if reader is None else _by_reader(query, *reader)
+    found = by_rules(read_parts(query), PARSER) if reader is None else _by_reader(query, *reader)
+    # Alternatives are for collections: "Who won the Nobel Prize in Physiology or Medicine?" has one answer.
+    return found.without_alternatives() if is_question(query) else found
 
 
 def check_query(query: str) -> None:
@@ -113,7 +120,9 @@ def _by_reader(query: str, bert: Any, tokenizer: Any) -> QueryReading:
     with torch.inference_mode():
         found = bert.read(torch.tensor([tokens.ids]))
     cues, scope = torch.sigmoid(found.cue_logits[0]).double().numpy(), found.scope[0].double().numpy()
-    names = from_multi_hot(found.operators[0].tolist())
+    known = {"and", *(cue.operator for cue in find_cues(query))}
+    names = tuple(name for name in from_multi_hot(found.operators[0].tolist()) if name in known)
+    scope[[name not in known for name in OPERATORS]] = 0
     roles = with_roles(words[: max(places) + 1], places, names, cues, scope)
     return QueryReading(query, names, READER, tuple(roles), truncated=bool(tokens.overflowing))
 

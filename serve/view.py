@@ -33,7 +33,7 @@ def results_html(explanation: Explanation) -> str:
     """Both rankings side by side, with a mark at what the query excludes."""
     plain = "the same encoder, operators off" if explanation.plain_name == "plain encoder" else explanation.plain_name
     columns = [
-        _column("Plain BERT", plain, explanation.before),
+        _column("Plain encoder", plain, explanation.before),
         _column("Bool-BERT", _obeyed(explanation), explanation.after, shows_moves=True),
     ]
     return render("serve.html", part="results", columns=columns, composition=explanation.composition)

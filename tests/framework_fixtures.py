@@ -18,10 +18,14 @@ QUERIES = (
 )
 
 
-def bag_of_words(texts):
-    """A plain function from texts to vectors."""
+def words_in(text):
+    return re.findall(r"\w+", text.lower())
+
+
+def bag_of_words(texts, words_in=words_in):
+    """A plain function from texts to vectors: texts that share words are near to one another."""
     vectors = np.zeros((len(texts), 64), np.float32)
     for row, text in enumerate(texts):
-        for word in re.findall(r"\w+", text.lower()):
+        for word in words_in(text):
             vectors[row] += np.random.default_rng(list(word.encode())).normal(size=64)
     return vectors

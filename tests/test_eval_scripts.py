@@ -6,13 +6,16 @@ import re
 
 import numpy as np
 import pytest
+import torch
 from eval_fixtures import save_model, write_quest
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("bm25s")
 
 from boolbert.core.errors import BoolBertError, EvaluationError, optional
-from boolbert.eval import boolquestions, compare, quest, report
+from boolbert.eval import boolquestions, compare, exclusion, quest, report
+from boolbert.eval.evidence import Asked, Pool, figures
+from boolbert.retrieval.penalty import penalised_query, penalised_scores
 
 
 @pytest.fixture(autouse=True)
@@ -133,3 +136,18 @@ def test_compare_refuses_what_is_not_there(data, tmp_path):
 def test_a_missing_package_is_named_with_its_extra():
     with pytest.raises(BoolBertError, match=r"zebra-tools is not installed: pip install 'boolbert\[eval\]'"):
         optional("zebra_tools", "zebra-tools", "eval")
+
+
+def test_pools_with_traps_say_how_answers_and_traps_stand():
+    pool = Pool("letters", list("abcd"), [Asked("x", [0], [1], "all"), Asked("y", [3], [0], "all")])
+    found = figures(pool, {"s": np.array([[3.0, 2, 1, 0], [4.0, 3, 2, 1]])})["all"]["s"]
+    assert (found["above"], found["R@3"], found["V@3"]) == (0.5, 0.5, 1.0)
+    without = Pool("letters", pool.texts, [*pool.queries, Asked("z", [1], [], "all")])
+    assert "V@3" not in figures(without, {"s": np.ones((3, 4))})["all"]["s"]
+
+
+def test_a_stronger_penalty_takes_more_from_what_is_near():
+    wanted, near = torch.tensor([[[1.0, 0.0]]]), torch.tensor([[0.6, 0.8]])
+    query = penalised_query(wanted, torch.tensor([[0.0, 1.0]]), torch.tensor([[0.5, 0.3]]))
+    assert penalised_scores(exclusion.stronger(query, 2), near).item() == pytest.approx(0.6 - 2 * 0.5 * (0.8 - 0.3))
+    assert penalised_scores(query, near).item() == pytest.approx(0.6 - 0.5 * (0.8 - 0.3))

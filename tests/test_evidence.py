@@ -6,12 +6,13 @@ import shutil
 
 import numpy as np
 import pytest
+from framework_fixtures import bag_of_words
 
 from boolbert.boolean.clauses import split_clauses
 from boolbert.boolean.conditions import read_conditions
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval import evidence as module
-from boolbert.retrieval.evidence import ConditionVectors, Evidence
+from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
 from boolbert.retrieval.words import words_of
 
 TEXTS = [
@@ -37,12 +38,8 @@ QUERIES = (
 
 
 def encode(texts):
-    """A bag of words as a vector of length 1: texts that share words are near to one another."""
-    vectors = np.zeros((len(texts), 64), np.float32)
-    for row, text in enumerate(texts):
-        for word in words_of(text) or ["nothing"]:
-            vectors[row] += np.random.default_rng(list(word.encode())).normal(size=64)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    """A bag of words as a vector of length 1."""
+    return unit_length(bag_of_words(texts, lambda text: words_of(text) or ["nothing"]))
 
 
 @pytest.fixture(scope="module")

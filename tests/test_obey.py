@@ -1,20 +1,22 @@
 """Any embedding model obeys NOT and OR: `boolbert.read`, `boolbert.obey`, and search with a plain encoder."""
 
 import json
-import re
 
 import numpy as np
 import pytest
 import torch
+from framework_fixtures import bag_of_words
 
 from boolbert import obey, read
+from boolbert.boolean.kinds import TREATMENTS
 from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import near_cosine
 from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.functions import function_model
 from boolbert.search import BoolSearcher, build_index, load_model, query_reader
-from boolbert.search.obey import NEAR, STRENGTHS
+from boolbert.search import obey as obeying
+from boolbert.search.obey import NEAR
 from boolbert.serve.engine import Engine
 from boolbert.serve.view import reading_html, results_html
 
@@ -29,11 +31,7 @@ class Words:
 
     def __call__(self, texts):
         self.calls.append(list(texts))
-        vectors = np.zeros((len(texts), 64), np.float32)
-        for row, text in enumerate(texts):
-            for word in re.findall(r"\w+", text.lower()):
-                vectors[row] += np.random.default_rng(list(word.encode())).normal(size=64)
-        return vectors
+        return bag_of_words(texts)
 
 
 @pytest.fixture
@@ -55,6 +53,20 @@ def test_a_query_is_taken_apart_with_or_without_the_encoder_that_the_reader_need
     assert (parts.wanted, [span.text for span in parts.alternatives]) == ("cats or dogs", ["cats", "dogs"])
     parts = read("old films")
     assert (parts.wanted, parts.excluded, parts.alternatives, parts.kind) == ("old films", (), (), None)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "animals from the early Ordovician period",
+        "Which city did Arthur move to after leaving the Gotha gymnasium, considering his family's relocations?",
+        "Who was awarded the Nobel Prize in Physiology or Medicine in 1912?",
+    ],
+)
+def test_no_word_for_an_operator_no_operator_and_a_question_has_no_alternatives(words, query):
+    parts = read(query)
+    assert (parts.wanted, parts.excluded, parts.alternatives) == (query, (), ())
+    assert np.array_equal(obey(words).encode_query(query), words([query])[0])
 
 
 def test_search_box_syntax_is_read_as_it_is_typed():
@@ -108,13 +120,13 @@ def slow_score(query, document):
         return vector / np.linalg.norm(vector)
 
     texts, d = read(query), unit(document)
-    strength = STRENGTHS[texts.kind]
+    treatment = TREATMENTS[texts.kind]
     wanted = [unit(texts.wanted), *(unit(span.text) for span in texts.alternatives)]
-    wanted[0] = strength.whole * unit(query) + (1 - strength.whole) * wanted[0]
+    wanted[0] = treatment.whole_apart * unit(query) + (1 - treatment.whole_apart) * wanted[0]
     b = sum(unit(span.text) for span in texts.excluded)
     a = max(float(v @ d) / float(np.linalg.norm(v)) for v in wanted)
     near = near_cosine(Words()(TEXTS), NEAR)
-    return a - strength.penalty * max(0.0, float(b @ d) / float(np.linalg.norm(b)) - near)
+    return a - treatment.penalty * max(0.0, float(b @ d) / float(np.linalg.norm(b)) - near)
 
 
 QUERIES = (
@@ -263,6 +275,18 @@ def test_rerank_prefers_texts_that_deny_what_is_excluded(words):
     assert obey(words).rerank("hotel", []) == []
 
 
+def test_rerank_embeds_a_text_once_and_forgets_what_is_too_much(words, monkeypatch):
+    texts = ["Hotel with pool.", "Hotel. There is no pool.", "Book about war."]
+    encoder, query = obey(words, TEXTS), "hotel without pool"
+    first = encoder.rerank(query, texts)
+    words.calls.clear()
+    assert encoder.rerank(query, texts) == first
+    assert not {text for call in words.calls for text in call} & {*texts, "Hotel", "There is no pool"}
+    monkeypatch.setattr(obeying, "REMEMBERED", 1)
+    assert encoder.rerank(query, [*texts, "Hotel in the hills."])[1:] != first
+    assert len(encoder._remembered) <= 5
+
+
 def test_a_model_that_obeys_by_itself_is_refused(lively, tiny_config, tokenizer, tmp_path):
     from search_fixtures import write_run
 
@@ -331,7 +355,7 @@ def check_page(open_searcher):
     said = "that have" if found.after[0].hit.reasons else "similar to"
     assert any(note.startswith(f"Documents {said} “about war” rank lower") for note in found.notes)
     json.dumps(found.as_json())
-    assert engine.search("old films").notes == ["No operator is on: this is plain BERT."]
+    assert engine.search("old films").notes == ["No operator is on: this is the plain encoder."]
     for wrong in ({"strength": 0.5}, {"excluded": [0]}):
         with pytest.raises(RetrievalError, match="is no Bool-BERT"):
             engine.search("films that are not about war", **wrong)

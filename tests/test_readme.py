@@ -54,3 +54,23 @@ def test_links_lead_to_files():
     links = re.findall(r"\]\((?!http)([^)#]+)\)", README.read_text(encoding="utf-8"))
     assert links
     assert [link for link in links if not (README.parent / link).exists()] == []
+
+
+def test_what_the_examples_find_is_right(tmp_path):
+    """Asked of the model that ships: no monarchy, and Iceland before Tonga, by one vector and by parts."""
+    from boolbert.retrieval.models import default_model
+    from boolbert.search import BoolSearcher
+
+    model = default_model("cpu")
+    model.encoder.save(str(tmp_path / "model"))
+    search, vectors = (
+        next(block for block in code_blocks("python") if name in block) for name in (".search(", "encode_document")
+    )
+    query, k = re.search(r'\.search\("(.+?)", k=(\d+)\)', search).groups()
+    assert [hit.violates for hit in BoolSearcher(model, progress=False).search(query, k=int(k))] == [False] * int(k)
+    found = {}
+    exec(vectors.replace(PUBLISHED, str(tmp_path / "model")), found)
+    one = (found["queries"] @ found["documents"].T)[0]
+    query = re.search(r'encode_query\(\["(.+?)"\]\)', vectors)[1]
+    for scores in (one, found["model"].encode_query_parts(query).scores(found["documents"])):
+        assert ["republic", "monarchy"][scores.argmax()] == "republic"
