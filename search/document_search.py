@@ -122,6 +122,11 @@ class DocumentSearch:
         return self.index.about().evidence
 
     @property
+    def size(self) -> int:
+        """How many numbers a document's vector has."""
+        return self.index.vectors.shape[1] if isinstance(self.index, Index) else self.index.about().size
+
+    @property
     def vectors(self) -> tuple[Any, npt.NDArray[np.int64]]:
         """The documents' vectors, and the rows that count; none where they are not on this machine."""
         if isinstance(self.index, Index):

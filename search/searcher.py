@@ -313,7 +313,11 @@ class BoolSearcher:
         else:
             texts = QueryTexts(QueryReading(query, (), CALLER, tuple(words_of(query))), query)
         reading = replace(texts.reading, truncated=self._is_cut(query))
-        return reading, QueryVectors.of(self._obeying.encode_texts(texts))
+        vectors = QueryVectors.of(self._obeying.encode_texts(texts))
+        given, size = vectors.wanted.shape[-1], self._documents.size
+        if given != size:  # of a function, which has its name alone to be known by
+            raise RetrievalError(f"{self.model.name}: gives vectors of {given} numbers; those of the index have {size}")
+        return reading, vectors
 
     @cached_property
     def _obeying(self) -> "ObeyingEncoder":
