@@ -3,6 +3,7 @@
 import argparse
 import gc
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -25,6 +26,9 @@ EXAMPLES = """examples:
 training and comparison with labels are scripts of the repository: train/*.py for `accelerate launch`, eval/*.py
 """
 MODEL = "folder or Hub id; without it the newest run under ./runs, else the default encoder upgraded to obey NOT"
+
+# Words that begin with a minus sign and are no flag: "-hood", "-hood jackets".
+_MINUS = re.compile(r"-(?!-|[a-z]\Z|k=|k?[\d.]+\Z).")
 
 # When Python looks for cycles in the commands that people wait for. Imports make hundreds of thousands of objects that
 # stay: by its own rule it searches them many times, a tenth of the time until torch is there, and once more at the end.
@@ -297,7 +301,7 @@ def _run(words: Sequence[str]) -> int:
             module, _ = TOOLS[name]
             return import_module(module).main(list(words[length:])) or 0
     parser = build_parser()
-    options, unknown = parser.parse_known_args(words)
+    options, unknown = parser.parse_known_args(_query_last(words))
     if unknown:
         _check_quotes(options, unknown)
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -305,8 +309,20 @@ def _run(words: Sequence[str]) -> int:
     return 0
 
 
+def _query_last(words: Sequence[str]) -> list[str]:
+    """The words with those that a query excludes behind all flags: argparse takes "-hood jackets" for -h.
+
+    >>> _query_last(["search", "-hood jackets", "-k", "5"]), _query_last(["search", "a", "--exclude-above", "-0.5"])
+    (['search', '-k', '5', '--', '-hood jackets'], ['search', 'a', '--exclude-above', '-0.5'])
+    """
+    is_query = words[:1] in (["search"], ["explain"]) and "--" not in words
+    excluding = [word for word in words if is_query and _MINUS.match(word)]
+    return [*(word for word in words if word not in excluding), *(["--", *excluding] if excluding else [])]
+
+
 def _check_quotes(options: argparse.Namespace, unknown: Sequence[str]) -> None:
     """Raise where the shell has taken a query apart: boolbert search islands not monarchies."""
-    if hasattr(options, "query") and not any(word.startswith("-") for word in unknown):
-        query = " ".join([options.query, *unknown])
+    words = [word for word in unknown if word != "--"]
+    if hasattr(options, "query") and all(_MINUS.match(word) or not word.startswith("-") for word in words):
+        query = " ".join([options.query, *words])
         raise BoolBertError(f'put the query in quotes, it is one argument: boolbert {options.command} "{query}"')

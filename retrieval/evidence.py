@@ -10,6 +10,7 @@ vectors.npy    a vector for each clause, in int8
 scales.npy     by which its numbers are multiplied
 clauses.npy    where each clause begins and ends in its text, and whether it denies
 starts.npy     where the clauses of each document begin
+checks.npy     a sum of the numbers of each clause, by which a changed one is noticed when it is read
 words/         BM25 over the same documents: `retrieval/words.py`
 """
 
@@ -30,7 +31,15 @@ from boolbert.core.files import read_object, whole_folder, write_json
 from boolbert.core.progress import shown_progress
 from boolbert.retrieval.ranking import Scores
 from boolbert.retrieval.shards import check_fields
-from boolbert.retrieval.words import DENIED, WordCounts, WordIndex, words_of
+from boolbert.retrieval.words import (
+    DENIED,
+    WordCounts,
+    WordIndex,
+    changed,
+    content_sum,
+    load_checks,
+    words_of,
+)
 
 FOLDER, MANIFEST = "evidence", "evidence.json"
 FIELDS = {"documents": int, "corpus": str, "model": str}
@@ -109,9 +118,11 @@ class ConditionVectors:
             weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0)
         return cls(wanted, tuple(asked), weights)
 
-    def combined(self, leaf: Callable[[Asked], Array]) -> Array:
-        """The scores of what is wanted from those of its parts: the best of each group, then mean and smallest."""
-        groups = np.stack([np.max([leaf(part) for part in group], axis=0) for group in self.wanted])
+    def combined(self, leaves: Array) -> Array:
+        """The scores of what is wanted from those of its parts (P, N): the best of each group, then mean and
+        smallest."""
+        each = iter(leaves)
+        groups = np.stack([np.max([next(each) for _ in group], axis=0) for group in self.wanted])
         return MEAN * groups.mean(0) + (1 - MEAN) * groups.min(0)
 
     @property
@@ -133,7 +144,8 @@ class DocumentEvidence(NamedTuple):
     @property
     def size(self) -> int:
         """Its bytes on disk, less the share of the list of all words: a word has its document, count and weight."""
-        return self.clauses.nbytes + self.vectors.nbytes + self.scales.nbytes + 8 + 4 + 7 * len(self.words)
+        checks = 4 * len(self.clauses)
+        return self.clauses.nbytes + self.vectors.nbytes + self.scales.nbytes + checks + 8 + 4 + 7 * len(self.words)
 
 
 class Evidence:
@@ -148,9 +160,14 @@ class Evidence:
                 np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("vectors", "scales", "clauses", "starts")
             )
             counts = {len(vectors), len(scales), len(clauses), int(self._starts[-1])}
+            self._checks = load_checks(folder)
+            if self._checks is not None:
+                counts.add(len(self._checks))
             if len(counts) > 1 or len(self._starts) != self.manifest["documents"] + 1:
                 raise ValueError("its files do not belong together")
             self.words = WordIndex(folder / "words", self.manifest["documents"])
+            if self.manifest.get("content") not in (None, content_sum(self._starts, *self.words.small_files)):
+                raise ValueError("starts.npy or words/ was changed after it was written")
         except RetrievalError:
             raise
         except Exception as error:  # not there, empty, cut short: numpy has an error type for each
@@ -170,6 +187,7 @@ class Evidence:
     @classmethod
     def write(cls, folder: Path, documents: Iterable[DocumentEvidence], *, corpus: str, model: str) -> None:
         counts, starts, clauses, scales, size = WordCounts(), [0], [NO_CLAUSES], [np.empty(0, np.float16)], 1
+        checks = [np.empty(0, np.int32)]
         with whole_folder(folder) as aside, (aside / "vectors.npy").open("wb") as file:
             for document in documents:
                 counts.add(document.words)
@@ -181,21 +199,25 @@ class Evidence:
                     write_header(file, (0, size))
                 clauses.append(document.clauses)
                 scales.append(document.scales)
+                checks.append(clause_sums(document.vectors, document.scales, document.clauses))
                 file.write(document.vectors.tobytes())
             file.seek(0)
             write_header(file, (starts[-1], size))  # as long as the first one: numpy leaves room for any number of rows
+            rows = np.array(starts, np.int64)
             np.save(aside / "scales.npy", np.concatenate(scales))
             np.save(aside / "clauses.npy", np.concatenate(clauses))
-            np.save(aside / "starts.npy", np.array(starts, np.int64))
+            np.save(aside / "checks.npy", np.concatenate(checks))
+            np.save(aside / "starts.npy", rows)
             (aside / "words").mkdir()
-            counts.write(aside / "words")
-            numbers = {"documents": len(starts) - 1, "clauses": starts[-1]}
+            content = content_sum(rows, *counts.write(aside / "words"))
+            numbers = {"documents": len(starts) - 1, "clauses": starts[-1], "content": content}
             write_json(aside / MANIFEST, {**numbers, "corpus": corpus, "model": model})
 
     def documents(self, rows: npt.NDArray[np.int64]) -> Iterator[DocumentEvidence]:
         """What some documents say, as `write` takes it."""
         for row, words in zip(rows, self.words.of_documents(rows), strict=True):
             inside = slice(self._starts[row], self._starts[row + 1])
+            self._check(inside, self._vectors[inside])
             yield DocumentEvidence(words, self._clauses[inside], self._vectors[inside], self._scales[inside])
 
     @property
@@ -215,6 +237,7 @@ class Evidence:
         for first in range(0, len(inside), AT_ONCE):
             these = inside[first : first + AT_ONCE]
             block = self._vectors[these].astype(np.float32)
+            self._check(these, block)
             cosines[:, first : first + len(these)] = (vectors @ block.T) * self._scales[these].astype(np.float32)
         denies = self._clauses[inside, 2].astype(bool)
         has = np.flatnonzero(np.diff(edges))
@@ -222,6 +245,13 @@ class Evidence:
             own = np.maximum(np.where(is_other, 0.0, cosines), 0.0)
             found[:, has] = np.maximum.reduceat(own, edges[has], axis=1)
         return affirming, denying
+
+    def _check(self, clauses: Any, vectors: npt.NDArray[Any]) -> None:
+        """Raise where these clauses, whose vectors were read, are not as they were written."""
+        if self._checks is not None and not np.array_equal(
+            self._checks[clauses], clause_sums(vectors, self._scales[clauses], self._clauses[clauses])
+        ):
+            raise changed(self.folder)
 
     def nearest(self, asked: Asked, row: int, denies: bool) -> Statement | None:
         """A document's clause that is nearest to a part of a query, among those that deny or those that do not."""
@@ -241,36 +271,47 @@ class Evidence:
         return np.repeat(first - edges[:-1], counts) + np.arange(edges[-1]), edges
 
     def score(
-        self, question: ConditionVectors, rows: npt.NDArray[np.int64], whole: Scores, *, strength: float = 1.0
+        self,
+        question: ConditionVectors,
+        rows: npt.NDArray[np.int64],
+        whole: Scores,
+        *,
+        strength: float = 1.0,
+        words: Array | None = None,
     ) -> Scores:
         """The scores of some documents; `whole`: those of the whole query against their vectors. strength: of NOT.
+        words: `word_scores`, where they are known.
 
         A leaf is a part's best clause and its BM25. OR takes the largest of its leaves, AND MEAN x the mean + (1 -
         MEAN) x the smallest; each exclusion subtracts what its best affirming clause has above NEAR, and its BM25.
         """
-        parts, weights = question.parts, question.weights
+        parts, weights, count = question.parts, question.weights, len(question.parts) - len(question.excluded)
+        words = (self.word_scores(question) if words is None else words)[:, rows]
         affirming, denying = self.best(np.stack([part.vector for part in parts]), rows)
-        clauses = {
-            id(part): weights.clause * (np.maximum(AFFIRMED * yes, no) if part.denies else yes)
-            for part, yes, no in zip(parts, affirming, denying, strict=True)
-        }
-        score = weights.whole * whole + question.combined(lambda part: clauses[id(part)] + self._words(part)[rows])
-        count = len(parts) - len(question.excluded)
-        for part, yes, no in zip(question.excluded, affirming[count:], denying[count:], strict=True):
-            violation = weights.penalty * np.maximum(0, yes - NEAR)
-            violation += weights.words_penalty * self.words.scores(part.words)[rows]
+        clauses = np.stack(
+            [
+                np.maximum(AFFIRMED * yes, no) if part.denies else yes
+                for part, yes, no in zip(parts[:count], affirming, denying, strict=False)
+            ]
+        )
+        score = weights.whole * whole + question.combined(weights.clause * clauses + WORDS * words[:count])
+        for yes, no, word in zip(affirming[count:], denying[count:], words[count:], strict=True):
+            violation = weights.penalty * np.maximum(0, yes - NEAR) + weights.words_penalty * word
             score -= strength * (violation - weights.denial * np.where(no > yes, np.maximum(0, no - NEAR), 0))
         return score
 
-    def word_score(self, question: ConditionVectors) -> Scores:
-        """What words alone say of all documents: the same formula without vectors, which is computed at once."""
-        score = question.combined(self._words)
-        for part in question.excluded:
-            score = score - question.weights.words_penalty * self.words.scores(part.words)
-        return score
+    def word_scores(self, question: ConditionVectors) -> Array:
+        """BM25 of each part of a query in all documents: (P, N)."""
+        return np.stack([self.words.scores(part.words) for part in question.parts])
 
-    def _words(self, part: Asked) -> Scores:
-        return WORDS * self.words.scores(part.words)
+
+def score_by_words(question: ConditionVectors, words: Array) -> Scores:
+    """What words alone say of documents: the same formula without vectors, which is computed at once."""
+    count = len(words) - len(question.excluded)
+    score: Scores = question.combined(WORDS * words[:count])
+    for word in words[count:]:
+        score = score - question.weights.words_penalty * word
+    return score
 
 
 def evidence_of(
@@ -300,6 +341,15 @@ def _with_vectors(
     for words, spans in read:
         start, end = end, end + len(spans)
         yield DocumentEvidence(words, spans, vectors[start:end], scales[start:end])
+
+
+def clause_sums(
+    vectors: npt.NDArray[Any], scales: npt.NDArray[np.float16], clauses: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    """A number for each clause that is another one where any of its numbers is. Sums of small integers are exact."""
+    factors = 1.0 + np.arange(vectors.shape[1], dtype=np.float32) % 31
+    sums = (vectors.astype(np.float32, copy=False) @ factors).astype(np.int64)
+    return (sums + clauses.astype(np.int64) @ [3, 5, 7] + scales.view(np.int16)).astype(np.int32)
 
 
 def write_header(file: BinaryIO, shape: tuple[int, int]) -> None:

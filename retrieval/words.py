@@ -9,9 +9,11 @@ rows.npy       the documents that hold a word
 weights.npy    what the word adds to the score of each
 counts.npy     how often it stands in each, and
 lengths.npy    how many words each document has: with these, the documents of several folders are scored as one
+checks.npy     for each word a sum of its rows and weights, and of its rows and counts: so a changed number is noticed
 """
 
 import re
+import zlib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean.clauses import Clause
+from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.ranking import Scores
 
 K1, B = 1.5, 0.75  # of BM25, as Lucene has them
@@ -93,22 +96,45 @@ def word_weights(counts: Any, relative: Any, held_by: Any, documents: int) -> np
     return np.asarray(rarity(held_by, documents) * counts / (counts + K1 * (1 - B + B * relative)), np.float16)
 
 
+def content_sum(*contents: Any) -> int:
+    """A sum by which it is noticed that bytes or arrays are not what they were."""
+    total = 0
+    for content in contents:
+        total = zlib.crc32(content, total)
+    return total
+
+
+def load_checks(folder: Path) -> Integers | None:
+    """The sums of what the other files of a folder hold; None for an index of before."""
+    path = folder / "checks.npy"
+    return np.asarray(np.load(path, mmap_mode="r")) if path.exists() else None
+
+
+def changed(folder: Path) -> RetrievalError:
+    return RetrievalError(
+        f"{folder}: was changed after it was written; delete it and index again, or search with --no-evidence"
+    )
+
+
 class WordIndex:
     """BM25 over documents."""
 
     def __init__(self, folder: Path, documents: int):
-        self._numbers = {
-            word: number for number, word in enumerate((folder / "words.txt").read_text("utf-8").split("\n"))
-        }
+        self._folder, content = folder, (folder / "words.txt").read_bytes()
+        self._numbers = {word: number for number, word in enumerate(content.decode().split("\n"))}
         self._starts, self._rows, self._weights = (
-            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("starts", "rows", "weights")
+            np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in ("starts", "rows", "weights")
         )
+        self._checks = load_checks(folder)
         self._documents = documents
         # An index of before has none.
         self._counts, self.lengths = (
-            np.load(path, mmap_mode="r") if (path := folder / f"{name}.npy").exists() else np.empty(0, np.int32)
+            np.asarray(np.load(path, mmap_mode="r"))
+            if (path := folder / f"{name}.npy").exists()
+            else np.empty(0, np.int32)
             for name in ("counts", "lengths")
         )
+        self.small_files = (content, self._starts, self.lengths)
         words = max(1, len(self._starts) - 1)  # no word at all is an empty file, which holds one empty line
         if len(self._numbers) != words or not self._starts[-1] == len(self._rows) == len(self._weights):
             raise ValueError("its files do not belong together")
@@ -133,7 +159,16 @@ class WordIndex:
     def weights(self, word: str) -> tuple[Integers, npt.NDArray[np.float16]]:
         """The documents that hold a word, and what it adds to the score of each."""
         inside = self._inside(word)
-        return self._rows[inside], self._weights[inside]
+        rows, weights = self._rows[inside], self._weights[inside]
+        self._check(word, 0, rows, weights.view(np.int16))
+        return rows, weights
+
+    def _check(self, word: str, column: int, rows: Integers, values: Integers) -> None:
+        """Raise where what was read of a word is not as it was written."""
+        if self._checks is None or not len(rows):
+            return
+        if self._checks[self._numbers[word], column] != rows.sum(dtype=np.int64) + 3 * values.sum(dtype=np.int64):
+            raise changed(self._folder.parent)
 
     def _inside(self, word: str) -> slice:
         number = self._numbers.get(word)
@@ -147,10 +182,15 @@ class WordIndex:
     def holding(self, word: str) -> tuple[Integers, Integers]:
         """The documents that hold a word, and how often it stands in each."""
         inside = self._inside(word)
-        return self._rows[inside], self._counts[inside]
+        rows, counts = self._rows[inside], self._counts[inside]
+        self._check(word, 1, rows, counts)
+        return rows, counts
 
     def of_documents(self, rows: Integers) -> list[dict[str, int]]:
         """The words of some documents, with their counts."""
+        sums = _sums(self._starts, self._rows, self._counts)
+        if self._checks is not None and not np.array_equal(self._checks[:, 1], sums):
+            raise changed(self._folder.parent)
         places = np.full(self._documents, -1)
         places[rows] = np.arange(len(rows))
         found = places[self._rows]
@@ -178,7 +218,8 @@ class WordCounts:
         self._rows.extend([len(self._lengths)] * len(words))
         self._lengths.append(sum(words.values()))
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path) -> tuple[Any, ...]:
+        """Write the files; what the small ones hold."""
         words, rows, counts, lengths = (
             np.frombuffer(values, np.int32) if len(values) else np.empty(0, np.int32)
             for values in (self._words, self._rows, self._counts, self._lengths)
@@ -188,9 +229,19 @@ class WordCounts:
         relative = lengths / max(float(lengths.mean()), 1e-9)
         weights = word_weights(counts, relative[rows], held_by[words], len(lengths))
         starts: npt.NDArray[np.int64] = np.concatenate([[0], np.cumsum(held_by)])
+        rows, weights, counts = rows[order], weights[order], counts[order]
         np.save(folder / "starts.npy", starts)
-        np.save(folder / "rows.npy", rows[order])
-        np.save(folder / "weights.npy", weights[order])
-        np.save(folder / "counts.npy", counts[order].astype(np.min_scalar_type(counts.max(initial=0))))
+        np.save(folder / "rows.npy", rows)
+        np.save(folder / "weights.npy", weights)
+        np.save(folder / "counts.npy", counts.astype(np.min_scalar_type(counts.max(initial=0))))
         np.save(folder / "lengths.npy", lengths)
-        (folder / "words.txt").write_text("\n".join(self._numbers), encoding="utf-8")
+        np.save(folder / "checks.npy", np.stack([_sums(starts, rows, v) for v in (weights.view(np.int16), counts)], 1))
+        content = "\n".join(self._numbers).encode()
+        (folder / "words.txt").write_bytes(content)
+        return content, starts, lengths
+
+
+def _sums(starts: Integers, rows: Integers, values: Integers) -> npt.NDArray[np.int64]:
+    """A number for each word that is another one where a row or a value is: their sums (W,)."""
+    totals = np.concatenate([[0], np.cumsum(rows + 3 * values.astype(np.int64))])
+    return totals[starts[1:]] - totals[starts[:-1]]

@@ -122,6 +122,11 @@ class DocumentSearch:
         return self.index.about().evidence
 
     @property
+    def size(self) -> int:
+        """How many numbers a document's vector has."""
+        return self.index.vectors.shape[1] if isinstance(self.index, Index) else self.index.about().size
+
+    @property
     def vectors(self) -> tuple[Any, npt.NDArray[np.int64]]:
         """The documents' vectors, and the rows that count; none where they are not on this machine."""
         if isinstance(self.index, Index):
@@ -221,13 +226,17 @@ def _candidates_in_store(now: "Snapshot", scores: list[float], rows: list[int]) 
 
 def _weighed_in_store(store: "VectorStore", now: "Snapshot", where: str | None, evidence: Evidence) -> WeighedDocuments:
     """The documents of a store that pass the filter. Its own search finds the best of them by vectors."""
+    from boolbert.retrieval.stores import FileStore
     from boolbert.retrieval.stores.where import fitted_filter
 
+    allowed = now.allowed(fitted_filter(where, now.about.fields))
+
     def best(parts: QueryVectors, k: int) -> list[int]:
+        if isinstance(store, FileStore):
+            return _best_rows(store, now, parts, k, allowed)
         ids = (hit.record.id for _, hit in best_in_store(store, parts, k, None, where))
         return [now.row_of[id] for id in ids if id in now.row_of]
 
-    allowed = now.allowed(fitted_filter(where, now.about.fields))
     return WeighedDocuments(evidence, now, allowed, best, partial(_candidates_in_store, now))
 
 
@@ -246,8 +255,28 @@ def best_in_store(
         bound = None if len(found) < depth else found[-1].score
         return [([hit for hit, _ in kept], [score for _, score in kept], bound)]
 
-    depth = k if parts.excluded is None else max(k, min(max(4 * k, LEAST_DEPTH), DEEPEST))
-    return ask_deeper(look, 1, k, depth, DEEPEST)[0]
+    return ask_deeper(look, 1, k, _first_depth(parts, k), DEEPEST)[0]
+
+
+def _best_rows(
+    store: "FileStore", now: "Snapshot", parts: QueryVectors, k: int, allowed: npt.NDArray[np.bool_]
+) -> list[int]:
+    """The rows of the k best documents of a store on this machine; no document is read."""
+    from boolbert.retrieval.penalty import ask_deeper
+
+    def look(_: "Sequence[int]", depth: int) -> list[tuple[list[int], list[float], float | None]]:
+        products, found = store.best_rows(now, parts.fetched_by, depth, allowed)  # (K, depth) each
+        is_there = (found >= 0) & np.isfinite(products)
+        rows = np.unique(found[is_there])
+        bound = float(products[:, -1].max()) if is_there.all() and found.shape[1] == depth else None
+        return [(rows.tolist(), parts.scores(now.rows(rows)).tolist() if len(rows) else [], bound)]
+
+    return [row for _, row in ask_deeper(look, 1, k, _first_depth(parts, k), DEEPEST)[0]]
+
+
+def _first_depth(parts: QueryVectors, k: int) -> int:
+    """How many documents a store is asked for at first, which knows nothing of what is excluded."""
+    return k if parts.excluded is None else max(k, min(max(4 * k, LEAST_DEPTH), DEEPEST))
 
 
 def _ranked_by_numpy(

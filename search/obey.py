@@ -10,7 +10,7 @@ are the embedder's own, and a query without NOT and OR is embedded as it is.
 """
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from boolbert.boolean.kinds import TREATMENTS
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import near_cosine, spread_rows, unrelated_texts
 from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
+from boolbert.retrieval.functions import Embed, check_texts, vectors_of
 from boolbert.retrieval.models import bool_bert
 from boolbert.sentence_boolbert import QueryParts
 
@@ -30,10 +31,8 @@ from .query_reader import QueryTexts, read
 from .weighing import Reason, conditions_of, reasons
 
 Vectors = npt.NDArray[np.float32]
-Embed = Callable[[Sequence[str]], Any]
 
 NEAR = 0.2  # where t lies between the cosine of unrelated texts, 0, and that of equal texts, 1
-LARGEST = 1e15  # number in a vector, whose square is a float32
 ONE_VECTOR = 0.3  # how much of b is taken from the one vector of `encode_query`
 REMEMBERED = 20_000  # texts and clauses whose vectors `rerank` keeps for the next query
 
@@ -81,9 +80,9 @@ def obey(embedder: Any, documents: Sequence[str] | None = None) -> "ObeyingEncod
     vectors. documents: a sample of yours, by which is told what "near" means to it; made sentences if not given."""
     embed_queries, embed_documents, is_cosine = _functions(embedder)
     sample = None
-    _check_texts(documents or [])
+    check_texts(documents or [])
     if documents is not None and len(documents) > 1:
-        sample = _vectors(embed_documents, [documents[row] for row in spread_rows(len(documents))])
+        sample = vectors_of(embed_documents, [documents[row] for row in spread_rows(len(documents))])
     return ObeyingEncoder(embed_queries, embed_documents, is_cosine=is_cosine, sample=sample)
 
 
@@ -104,7 +103,7 @@ class ObeyingEncoder:
 
     def encode_document(self, texts: Sequence[str]) -> Vectors:
         """The embedder's own vectors."""
-        return _vectors(self._embed_documents, texts)
+        return vectors_of(self._embed_documents, texts)
 
     def encode_query(self, query: str) -> Vectors:
         """One vector, from which what is excluded is taken."""
@@ -120,7 +119,7 @@ class ObeyingEncoder:
         excluded = [span.text for span in texts.excluded] if treatment.penalty else []
         wanted = [texts.wanted if excluded else texts.query, *(span.text for span in texts.alternatives)]
         whole = [texts.query] if excluded and treatment.whole_apart else []
-        found = _vectors(self._embed_queries, [*wanted, *excluded, *whole])
+        found = vectors_of(self._embed_queries, [*wanted, *excluded, *whole])
         vectors, rest = found[: len(wanted)], found[len(wanted) :]
         if not excluded:
             return QueryParts(vectors, vectors[0], None, vectors, cosine=self._is_cosine)
@@ -217,27 +216,3 @@ def _functions(embedder: Any) -> tuple[Embed, Embed, bool]:
         f"a {type(embedder).__name__} is no embedder: give a SentenceTransformer, a LangChain or LlamaIndex embedding, "
         "or a function from texts to vectors"
     )
-
-
-def _check_texts(texts: Sequence[str]) -> None:
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise RetrievalError("the texts must be a list of strings")
-
-
-def _vectors(embed: Embed, texts: Sequence[str]) -> Vectors:
-    _check_texts(texts)
-    given = embed(list(texts))
-    try:
-        numbers = np.array(given.detach().cpu().float().numpy() if hasattr(given, "detach") else given)
-        if numbers.dtype.kind in "cOSU":  # complex numbers, objects, texts
-            raise TypeError
-    except (TypeError, ValueError):
-        kind = type(given).__name__
-        raise RetrievalError(f"the embedder must give a vector of numbers for each text; it gave a {kind}") from None
-    if numbers.ndim != 2 or len(numbers) != len(texts) or not numbers.shape[1]:
-        raise RetrievalError(
-            f"the embedder must give a vector for each text: {len(texts)} texts gave an array of shape {numbers.shape}"
-        )
-    if not (np.abs(numbers) < LARGEST).all():  # NaN is not either
-        raise RetrievalError("the embedder gave NaN, or numbers too large to compare, for one of the texts")
-    return numbers.astype(np.float32)

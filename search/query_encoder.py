@@ -125,14 +125,33 @@ class QueryEncoder:
     ) -> EncodedQuery:
         """operators: 0/1 for and, or, not. not_scope: for each token whether it is excluded. None: the model decides.
         whole_weight: the share of the whole query in what is wanted."""
-        decided = [MODEL_DECIDES] * len(OPERATORS) if operators is None else list(operators)
-        scope = [MODEL_DECIDES] * len(tokens.ids) if not_scope is None else list(not_scope)
-        weight = math.nan if not_weight is None else not_weight
-        rows = (tokens.ids, [1] * len(tokens.ids), decided, scope)
-        inputs = {name: np.array([row], dtype=np.int64) for name, row in zip(INPUTS, rows, strict=False)}
-        weights = {"not_weight": weight, "whole_weight": whole_weight}
-        outputs = self.run({**inputs, **{name: np.array([value], np.float32) for name, value in weights.items()}})
+        outputs = self._run([tokens.ids], operators, not_scope, not_weight, whole_weight)
         return _encoded({name: value[0] for name, value in outputs.items()})
+
+    def plain_vectors(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of texts with every operator off, all from one pass."""
+        return self._run([self.tokens(text).ids for text in texts], [0] * len(OPERATORS))["query_vectors"][:, 0]
+
+    def _run(
+        self,
+        ids: Sequence[Sequence[int]],
+        operators: Sequence[int] | None,
+        not_scope: Sequence[int] | None = None,
+        not_weight: float | None = None,
+        whole_weight: float = 0.0,
+    ) -> Arrays:
+        """What the model gives for queries of these tokens; the rest is the same for all of them."""
+        is_token = np.arange(max(map(len, ids))) < np.array([[len(row)] for row in ids])  # (B, L)
+        padded = np.zeros(is_token.shape, np.int64)
+        padded[is_token] = np.concatenate(ids)
+        decided, scope = np.full((len(ids), len(OPERATORS)), MODEL_DECIDES), np.full(is_token.shape, MODEL_DECIDES)
+        if operators is not None:
+            decided[:] = operators
+        if not_scope is not None:
+            scope[:] = not_scope
+        weights = (math.nan if not_weight is None else not_weight, whole_weight)
+        floats = (np.full(len(ids), weight, np.float32) for weight in weights)
+        return self.run(dict(zip(INPUTS, (padded, is_token.astype(np.int64), decided, scope, *floats), strict=True)))
 
 
 def _encoded(row: Arrays) -> EncodedQuery:

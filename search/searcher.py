@@ -313,7 +313,11 @@ class BoolSearcher:
         else:
             texts = QueryTexts(QueryReading(query, (), CALLER, tuple(words_of(query))), query)
         reading = replace(texts.reading, truncated=self._is_cut(query))
-        return reading, QueryVectors.of(self._obeying.encode_texts(texts))
+        vectors = QueryVectors.of(self._obeying.encode_texts(texts))
+        given, size = vectors.wanted.shape[-1], self._documents.size
+        if given != size:  # of a function, which has its name alone to be known by
+            raise RetrievalError(f"{self.model.name}: gives vectors of {given} numbers; those of the index have {size}")
+        return reading, vectors
 
     @cached_property
     def _obeying(self) -> "ObeyingEncoder":
@@ -391,8 +395,7 @@ class BoolSearcher:
     def _encode_parts(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """The vectors of a query's parts, of length 1: those of a plain encoder."""
         if self.queries is not None:
-            tokens = (self.queries.tokens(text) for text in texts)
-            encoded = np.stack([self.queries.encode(one, multi_hot([])).vectors.vectors[0] for one in tokens])
+            encoded = self.queries.plain_vectors(texts)
         else:
             from boolbert.retrieval.batches import encode_queries
 
@@ -409,7 +412,12 @@ class BoolSearcher:
         where: str | None,
     ) -> list[Candidate]:
         """The k best documents by what they say, each with its reasons."""
-        question = ConditionVectors.of(conditions_of(reading, self.model.trained), self._encode_parts)
+
+        def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
+            is_whole = self.queries is not None and not reading.operators and texts == [reading.query]
+            return parts.vectors if is_whole else self._encode_parts(texts)  # it is encoded already
+
+        question = ConditionVectors.of(conditions_of(reading, self.model.trained), encode)
         strength = 1.0 if not_weight is None else not_weight / (question.weights.penalty or 1.0)
 
         def rank(documents: WeighedDocuments) -> list[Candidate]:

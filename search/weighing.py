@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean.conditions import Conditions, read_conditions
-from boolbert.retrieval.evidence import NEAR, Asked, ConditionVectors, Evidence
+from boolbert.retrieval.evidence import NEAR, Array, Asked, ConditionVectors, Evidence, score_by_words
 
 from .document_search import WeighedDocuments, far_enough
 from .query_encoder import QueryVectors
@@ -67,29 +67,32 @@ def weigh(
     strength: float = 1.0,
 ) -> tuple[list[float], list[int]]:
     """The scores and rows of the k best documents. strength: of NOT."""
-    rows = _candidates(documents, question, parts, k)
+    words = documents.evidence.word_scores(question)
+    rows = _candidates(documents, question, parts, words, k)
     if exclude_above is not None:
         rows = np.array(far_enough(rows.tolist(), documents.vectors, parts, exclude_above), np.int64)
     if not len(rows):
         return [], []
     vectors = documents.vectors.rows(rows).astype(np.float32)
     whole = parts.scores(vectors)
-    scores = documents.evidence.score(question, rows, whole, strength=strength)
+    scores = documents.evidence.score(question, rows, whole, strength=strength, words=words)
     order = np.lexsort((rows, -scores))[:k]
     return scores[order].tolist(), rows[order].tolist()
 
 
-def _candidates(documents: WeighedDocuments, question: ConditionVectors, parts: QueryVectors, k: int) -> Rows:
+def _candidates(
+    documents: WeighedDocuments, question: ConditionVectors, parts: QueryVectors, words: Array, k: int
+) -> Rows:
     """The documents that are worth a look, in the order of their rows: all, or what the query or a part of it finds."""
     allowed, best = documents.allowed, documents.best
     count = len(documents.vectors) if allowed is None else int(allowed.sum())
     if count <= ALL:
         return np.arange(count) if allowed is None else np.flatnonzero(allowed)
-    words = documents.evidence.word_score(question)
+    by_words = score_by_words(question, words)
     if allowed is not None:
-        words = np.where(allowed, words, -np.inf)
+        by_words = np.where(allowed, by_words, -np.inf)
     depth = min(max(DEPTH, 2 * k), count)
-    found = [np.argpartition(-words, depth - 1)[:depth], best(parts, depth)]
+    found = [np.argpartition(-by_words, depth - 1)[:depth], best(parts, depth)]
     wanted = [asked for group in question.wanted for asked in group]
     for asked in wanted if len(wanted) > 1 else ():
         found.append(best(QueryVectors(asked.vector[None], asked.vector, None), min(PART_DEPTH, count)))

@@ -51,6 +51,29 @@ def test_a_query_without_quotes_is_told_so(command, capsys):
     assert "unrecognized arguments: --no-such-flag" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["-war"], "the query '-war' only says what to leave out"),
+        (['-""', "-k", "3"], "nothing follows '-' in the query '-\"\"'"),
+        (["jackets", "-hood"], 'put the query in quotes, it is one argument: boolbert search "jackets -hood"'),
+        (["-k3", "jackets", "-hood", "red"], 'it is one argument: boolbert search "jackets red -hood"'),
+    ],
+)
+def test_a_minus_is_no_flag(words, line, index, tmp_path, capsys):
+    assert main(["search", *words, "--index", index, "--model", str(tmp_path / "model")]) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert line in error
+
+
+@pytest.mark.parametrize("query", ["-hood films", "-kings of war films"])
+def test_a_query_may_begin_with_what_it_excludes(query, index, tmp_path, capsys):
+    """argparse would read -h and -k."""
+    ask = ["search", query, "-k", "3", "--exclude-above", "-0.5", "--index", index, "--model", str(tmp_path / "model")]
+    assert main([*ask, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["query"] == query
+
+
 @pytest.mark.parametrize("kind", ["model", "plain"])
 def test_a_query_that_is_cut_says_so(tmp_path, index, kind, capsys, lively, tiny_config, tokenizer):
     """By the model and, the second time, by its stored program; by a plain encoder too. Else nothing is said."""

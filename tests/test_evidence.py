@@ -199,6 +199,40 @@ def test_damage_is_one_line(folder, tmp_path, name, damage):
     assert "\n" not in str(error.value)
 
 
+NUMBERS = [name for name in FILES if name.endswith(".npy")]
+NUMBERS += ["checks.npy", "words/counts.npy", "words/lengths.npy", "words/checks.npy"]
+
+
+def read_all(folder):
+    """Every number that a search or a copy asks for."""
+    evidence = Evidence(folder, "these", "bag")
+    evidence.best(encode(["a warm hood"]), ROWS)
+    words = {word for document in evidence.documents(ROWS) for word in document.words}
+    return [evidence.words.weights(word) for word in sorted(words)]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_changed_number_is_noticed(folder, tmp_path, name):
+    shutil.copytree(folder, tmp_path / "evidence")
+    path = tmp_path / "evidence" / name
+    content = path.read_bytes()
+    header = content.index(b"\n") + 1
+    read_all(tmp_path / "evidence")
+    for place in np.linspace(header, len(content) - 1, 12).astype(int):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        with pytest.raises(RetrievalError, match=r"evidence: (is damaged|was changed after it was written)"):
+            read_all(tmp_path / "evidence")
+
+
+def test_an_index_of_before_is_not_checked(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "evidence")
+    for name in ("checks.npy", "words/checks.npy"):
+        (tmp_path / "evidence" / name).unlink()
+    manifest = json.loads((tmp_path / "evidence" / "evidence.json").read_text())
+    (tmp_path / "evidence" / "evidence.json").write_text(json.dumps({**manifest, "content": None}))
+    assert len(read_all(tmp_path / "evidence")) == len(read_all(folder))
+
+
 def test_a_build_that_fails_leaves_nothing(tmp_path):
     def broken(texts):
         raise RuntimeError("out of memory")

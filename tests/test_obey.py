@@ -386,6 +386,51 @@ def test_a_function_may_embed_queries_in_another_way_and_has_to_give_vectors(wor
         function_model(lambda texts: [1.0], "one").encoder.encode_document(["films", "books"])
 
 
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (("words", "name"), "give a function from texts to vectors, got a str"),
+        ((Words(), ""), "name must be a text"),
+        ((Words(), None), "name must be a text"),
+    ],
+)
+def test_what_is_no_function_is_refused_at_once(given, line):
+    with pytest.raises(RetrievalError, match=line):
+        function_model(*given)
+
+
+@pytest.mark.parametrize(
+    "embed",
+    {
+        "of several lengths": lambda texts: [[1.0] * (1 + row) for row in range(len(texts))],
+        "texts": lambda texts: [["a", "b"] for _ in texts],
+        "objects of an API": lambda texts: [{"embedding": [1.0, 2.0]} for _ in texts],
+        "a generator": lambda texts: ([1.0, 2.0] for _ in texts),
+        "complex": lambda texts: [[1j, 2.0] for _ in texts],
+        "NaN": lambda texts: [[float("nan"), 2.0] for _ in texts],
+        "nothing": lambda texts: None,
+    }.values(),
+)
+def test_what_is_no_vector_of_a_function_is_one_line(embed):
+    with pytest.raises(RetrievalError, match=r"^my API (must give a vector|gave NaN)"):
+        function_model(embed, "my API").encoder.encode_document(["films", "books"])
+
+
+def test_a_function_fills_a_store_and_may_not_change_its_size(words, tmp_path):
+    from boolbert.data.own import OwnDocuments
+    from boolbert.retrieval.stores import index_documents, open_store
+
+    (tmp_path / "docs.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
+    store, model = open_store(str(tmp_path / "films")), function_model(words, "words")
+    index_documents(OwnDocuments(tmp_path / "docs.jsonl", progress=False), store, model, progress=False)
+    hits = BoolSearcher(model, store).search("hotels without a pool", k=9).hits
+    assert len(hits) == len(TEXTS)
+    assert hits[0].text == TEXTS[1]
+    shorter = function_model(lambda texts: words(texts)[:, :16], "words")
+    with pytest.raises(RetrievalError, match="words: gives vectors of 16 numbers; those of the index have 64"):
+        BoolSearcher(shorter, store).search("hotels without a pool")
+
+
 def test_what_obeys_is_not_made_to_obey_again(words):
     with pytest.raises(RetrievalError, match="obeys already"):
         obey(obey(words))

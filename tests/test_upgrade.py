@@ -134,6 +134,22 @@ def test_an_upgrade_of_a_tiny_encoder(tmp_path, monkeypatch):
         upgrade(str(folder), tmp_path / "other")
 
 
+def test_the_default_encoder_is_upgraded_by_its_name_without_the_hub(tmp_path, monkeypatch):
+    """As `search` finds it: in the installed package."""
+    from huggingface_hub import constants
+
+    from boolbert.cli import main
+    from boolbert.retrieval import encoders
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(encoders, "_local_or_cached", lambda name: None)
+    monkeypatch.setattr(
+        upgrading, "train_reading", lambda model, *_, **__: pytest.fail(f"of {model[0].max_seq_length}")
+    )
+    with pytest.raises(pytest.fail.Exception, match="of 256"):
+        main(["upgrade", encoders.DEFAULT, "--output_dir", str(tmp_path / "out")])
+
+
 def test_a_lite_upgrade_is_smaller_and_leaves_the_rest_alone(tmp_path, monkeypatch):
     from boolbert.retrieval.encoders import random_bert
 

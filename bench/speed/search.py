@@ -3,16 +3,20 @@
 import argparse
 import tempfile
 from collections.abc import Callable
+from copy import copy
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from boolbert.data import Document
-from boolbert.retrieval.evidence import FOLDER as EVIDENCE
-from boolbert.retrieval.evidence import Evidence
+from boolbert.retrieval.evidence import evidence_of
 from boolbert.retrieval.index import Index, write_index
 from boolbert.retrieval.models import SearchModel, load_encoder, with_fresh_attention
+from boolbert.retrieval.records import Record
+from boolbert.retrieval.stores import FileStore, copy_documents, open_store
 from boolbert.search import BoolSearcher
 from boolbert.search.query_encoder import QueryVectors
 from speed.made_up import cache_in, made_texts, write_encoder
@@ -23,48 +27,60 @@ MOST_TEXTS = 100_000  # documents of an index that is measured with evidence, to
 
 def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Milliseconds of one warm query, p50 and p99: the ranking alone, and a whole search with a MiniLM Bool-BERT, by
-    vectors and with evidence. All vectors are random."""
+    vectors and with evidence, all in turns. All vectors are random; the cue lexicon takes the queries apart."""
     rng = np.random.default_rng(0)
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch, cache_in(Path(scratch, "cache")):
         source = load_encoder(str(write_encoder(Path(scratch, "encoder"))), device=options.device, quiet=True)
         bert = with_fresh_attention(source, query_length=None, gate="cue")
-        model = SearchModel(None, bert, "")
-        searcher = BoolSearcher(model, progress=False)
-        by_onnx = None if options.gpu else BoolSearcher(model, searcher.index, onnx=True)
+        model = SearchModel(None, bert, "", trained=False)
+        searchers = {"": BoolSearcher(model, progress=False)}
+        if not options.gpu:
+            searchers[", ONNX"] = BoolSearcher(model, searchers[""].index, onnx=True)
         words = [text.split() for text in made_texts(64, seed=2)]
         queries = [" ".join([*text[3:9], "but not", *text[9:11]]) for text in words]
-        table = Table(documents=10, what=-16, p50_ms=9, p99_ms=9)
+        table = Table(documents=10, what=-24, p50_ms=9, p99_ms=9)
         for size in options.sizes:
-            vectors = random_vectors(rng, size)
-            folder = Path(scratch, f"index-{size}")
-            made = {"document_encoder": "made up", "model": None, "source": "made up"}
-            texts = made_texts(size) if size <= MOST_TEXTS else ["x"] * size
-            write_index(folder, [Document("t", text) for text in texts], [], vectors, made)
-            searcher.index = Index(folder)
-            if size <= MOST_TEXTS:
-                corpus = searcher.index.manifest["corpus"]
-                encode = lambda clauses: random_vectors(rng, len(clauses))  # noqa: E731
-                Evidence.build(folder / EVIDENCE, texts, encode, corpus=corpus, model="made up")
-            vector = vectors[:1].copy()
-            works: dict[str, Callable[[], Any]] = {
-                "ranking": lambda v=vector: rank(searcher, v),
-                "search": lambda: searcher.search(rng.choice(queries), k=10, evidence=False),
-            }
-            if size <= MOST_TEXTS:
-                works["evidence"] = lambda: searcher.search(rng.choice(queries), k=10)
-            if by_onnx is not None:
-                by_onnx.index = searcher.index
-                works["by ONNX"] = lambda: by_onnx.search(rng.choice(queries), k=10, evidence=False)
-                works["evidence by ONNX"] = lambda: by_onnx.search(rng.choice(queries), k=10)
-            del vectors
-            for what, work in works.items():
-                for _ in range(5):
-                    work()
-                times = [timed(work, options) for _ in range(100 if size < 1_000_000 or options.gpu else 20)]
-                p50, p99 = (round(float(value), 3) for value in np.percentile(times, [50, 99]))
+            folder, has_texts = Path(scratch, f"index-{size}"), size <= MOST_TEXTS
+            vector = write_made_up(folder, rng, size, has_texts)
+            index = Index(folder)
+            works: dict[str, Callable[[], Any]] = {"ranking": lambda v=vector: rank(searchers[""], v)}
+            ask = partial(search, queries, rng)
+            for name, searcher in searchers.items():
+                searcher.index = index
+                works[f"search{name}"] = partial(ask, searcher, False)
+                if has_texts:
+                    works[f"evidence{name}"] = partial(ask, searcher, True)
+            if has_texts and find_spec("faiss") is not None:
+                in_store = copy(searcher)
+                in_store.index = open_store(f"{folder}.faiss", faiss="HNSW32,Flat")
+                copy_documents(FileStore(folder), in_store.index, progress=False)
+                works[f"HNSW{name}"] = partial(ask, in_store, False)
+                works[f"HNSW, evidence{name}"] = partial(ask, in_store, True)
+            times: dict[str, list[float]] = {what: [] for what in works}
+            for _ in range(5 + (100 if size < 1_000_000 or options.gpu else 20)):
+                for what, work in works.items():
+                    times[what].append(timed(work, options))
+            for what, found in times.items():
+                p50, p99 = (round(float(value), 3) for value in np.percentile(found[5:], [50, 99]))
                 rows.append(table.add(documents=size, what=what, p50_ms=p50, p99_ms=p99))
     return rows
+
+
+def search(queries: list[str], rng: np.random.Generator, searcher: BoolSearcher, evidence: bool) -> Any:
+    return searcher.search(rng.choice(queries), k=10, evidence=evidence)
+
+
+def write_made_up(folder: Path, rng: np.random.Generator, size: int, has_texts: bool) -> Any:
+    """Write an index of made-up documents, with evidence if they have texts; the vector of the first."""
+    vectors = random_vectors(rng, size)
+    made = {"document_encoder": "made up", "model": None, "source": "made up"}
+    documents = [Document(str(row), text) for row, text in enumerate(made_texts(size) if has_texts else ["x"] * size)]
+    records = (Record(one.title, one.title, one.text).beside_text() for one in documents)
+    encode = lambda clauses: random_vectors(rng, len(clauses))  # noqa: E731
+    evidence = evidence_of((one.text for one in documents), encode) if has_texts else None
+    write_index(folder, documents, records, vectors, made, evidence)
+    return vectors[:1].copy()
 
 
 def random_vectors(rng: np.random.Generator, count: int) -> Any:

@@ -34,7 +34,7 @@ class FaissStore(FileStore):
         self._factory, self._settings = factory, settings
         self._loaded: tuple[list[str], FaissIndex] | None = None
 
-    def _best(self, now: Snapshot, vectors: Array, k: int, allowed: Mask) -> tuple[Array, npt.NDArray[np.int64]]:
+    def best_rows(self, now: Snapshot, vectors: Array, k: int, allowed: Mask) -> tuple[Array, npt.NDArray[np.int64]]:
         return self._faiss(now).search(vectors, k, None if allowed.all() else allowed)
 
     def _faiss(self, now: Snapshot) -> FaissIndex:

@@ -266,11 +266,11 @@ class FileStore(VectorStore):
         allowed = now.allowed(where)
         found: list[list[StoreHit]] = []
         for start in range(0, len(vectors), QUERY_BLOCK):
-            scores, rows = self._best(now, vectors[start : start + QUERY_BLOCK], k, allowed)
+            scores, rows = self.best_rows(now, vectors[start : start + QUERY_BLOCK], k, allowed)
             found += [self._hits(now, *ranking) for ranking in zip(scores, rows, strict=True)]
         return found
 
-    def _best(self, now: Snapshot, vectors: Array, k: int, allowed: Mask) -> tuple[Array, npt.NDArray[np.int64]]:
+    def best_rows(self, now: Snapshot, vectors: Array, k: int, allowed: Mask) -> tuple[Array, npt.NDArray[np.int64]]:
         """Scores and rows of the best documents; -inf or row -1 where there are no more."""
         score = dot_products(torch.from_numpy(np.ascontiguousarray(vectors)), now)
         if allowed.all():
