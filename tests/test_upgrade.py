@@ -11,13 +11,13 @@ from kinds_examples import PROPERTIES, SETS, TOPICS
 
 import boolbert
 from boolbert.boolean import kind_of_exclusion, read_parts
-from boolbert.configuration_boolbert import LITE
+from boolbert.configuration_boolbert import LITE, UPGRADED
 from boolbert.core.errors import BoolBertError
 from boolbert.data.sentences import labelled_sentences
 from boolbert.eval import exclusion
 from boolbert.eval.evidence import plain_vectors
 from boolbert.retrieval.batches import encode_inputs, encode_queries
-from boolbert.retrieval.models import READING_FILE, bool_bert, default_model, load_encoder
+from boolbert.retrieval.models import READING_FILE, bool_bert, default_model, load_encoder, with_fresh_attention
 from boolbert.train import upgrade as upgrading
 from boolbert.train.reading import (
     ReadingSettings,
@@ -102,6 +102,20 @@ def test_questions_that_negate_a_predicate_lose_nothing(default):
     )
     assert own.mrr.mean() >= plain.mrr.mean() - 1e-3
     assert own.above.mean() >= plain.above.mean()
+
+
+def test_the_default_encoder_takes_the_reading_of_the_package(monkeypatch, default):
+    monkeypatch.setattr(upgrading, "SENTENCES", 2000)
+    monkeypatch.setattr(upgrading, "training_sentences", lambda *given: training_sentences(*given)[:64])
+    plain = load_encoder(device="cpu", quiet=True)
+    taken, learned = (with_fresh_attention(plain, share=True, query_length=None, **UPGRADED) for _ in range(2))
+    found = upgrading.train_reading(taken, UpgradeSettings(), progress=False)
+    assert min(found["scope"].values()) > 0.95
+    np.testing.assert_array_equal(taken.encode_query(list(EXCLUDING)), default.encoder.encode_query(list(EXCLUDING)))
+    found = upgrading.train_reading(learned, UpgradeSettings(sentences=2000), progress=False)  # from 64 of them
+    assert min(found["scope"].values()) < 0.9
+    with pytest.raises(BoolBertError, match="--sentences must be at least 1, got 0"):
+        upgrading.main(["--output_dir", "x", "--sentences", "0"])
 
 
 def test_an_upgrade_of_a_tiny_encoder(tmp_path, monkeypatch):

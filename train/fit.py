@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from boolbert.retrieval.index import Index
     from boolbert.retrieval.models import SearchModel
 
-EPOCHS, BATCH = 3, 64
+# Epochs and batch size. Fixed documents are all compared with, however small the batch; those that learn are compared
+# with the batch's.
+SCHEDULES = {"fixed": (1, 16), "learned": (3, 64)}
 MODEL, MADE, START, REPORT = "model", "queries", "start", "fit.json"
-SIDES = ("fixed", "learned")
 # The metrics that are printed.
 SHOWN = {
     "r_precision": "R-precision",
@@ -46,7 +47,7 @@ SHOWN = {
     "negated": "excluded in the top R",
 }
 FEW = 30  # fewer held-out queries than this say little
-_PROBE = 48  # texts that are encoded to estimate how long it will take
+_PROBE = 16  # texts that are encoded to estimate how long it will take
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def fit(
     model: str | Path | None = None,
     document_side: str | None = None,
     queries: int = QUERIES,
-    epochs: int = EPOCHS,
+    epochs: int | None = None,
     seed: int = 0,
     kind: str | None = None,
     original_weight: float | None = None,
@@ -115,10 +116,12 @@ def fit(
     from boolbert.train.retrieval_run import ORIGINAL_WEIGHT, train_on_query_folder
 
     side = document_side or ("learned" if torch.cuda.is_available() else "fixed")
+    usual, batch_size = SCHEDULES[side]
+    epochs = usual if epochs is None else epochs
     start = start_model(folder, model, seed, say)
     data = quest_splits(folder / MADE)
     corpus = data.train.corpus
-    steps = epochs * -(-made.train // BATCH)
+    steps = epochs * -(-made.train // batch_size)
     say(plan(start.encoder, data.train, data.dev, steps, side))
     # Where documents are fixed these vectors are the index's too, and are not computed again.
     shards = encode_corpus(start.encoder, corpus, folder / VECTORS if side == "fixed" else folder / START / VECTORS)
@@ -133,7 +136,7 @@ def fit(
         vectors=torch.from_numpy(vectors) if side == "fixed" else None,
         resume=begun,
         epochs=epochs,
-        batch_size=BATCH,
+        batch_size=batch_size,
         document_length=document_length(start.encoder),
         log_every=max(10, steps // 10),
         seed=seed,
@@ -161,10 +164,10 @@ def default_folder(name: str) -> str:
 
 def check_arguments(settings: dict[str, Any]) -> None:
     """Raise before anything is loaded or written."""
-    if settings["document_side"] not in (None, *SIDES):
+    if settings["document_side"] not in (None, *SCHEDULES):
         raise TrainingError(f"--documents must be fixed or learned, got {settings['document_side']!r}")
-    if settings["epochs"] < 1:
-        raise TrainingError(f"--epochs must be at least 1, got {settings['epochs']}")
+    if (epochs := settings["epochs"]) is not None and epochs < 1:
+        raise TrainingError(f"--epochs must be at least 1, got {epochs}")
     if (share := settings["original_weight"]) is not None and not 0 <= share < 1:
         raise TrainingError(f"--original_weight must be at least 0 and below 1, got {share}")
 
@@ -241,7 +244,7 @@ def plan(model: Any, train: Task, dev: Task, steps: int, side: str) -> str:
 
     def seconds_of(texts: Sequence[str], task: str) -> float:
         chosen = [texts[row] for row in np.linspace(0, len(texts) - 1, min(_PROBE, len(texts))).astype(int)]
-        encode_inputs(model, chosen[:8], task, 32)
+        encode_inputs(model, chosen[:2], task, 32)
         start = time.perf_counter()
         encode_inputs(model, chosen, task, 32)
         return (time.perf_counter() - start) / len(chosen)
@@ -250,10 +253,10 @@ def plan(model: Any, train: Task, dev: Task, steps: int, side: str) -> str:
     count = len(corpus)
     document = seconds_of(corpus.texts(range(0, count, max(1, count // 200))), "document")
     query = seconds_of(train.texts, "query")
-    rounds = 1 if side == "fixed" else 3  # before, to evaluate, and for the index
-    seconds = rounds * count * document + 3 * len(dev) * query + 3 * steps * BATCH * query
+    rounds, batch_size = (1 if side == "fixed" else 3), SCHEDULES[side][1]  # before, to evaluate, and for the index
+    seconds = rounds * count * document + 3 * len(dev) * query + 3 * steps * batch_size * query
     if side == "learned":
-        seconds += 3 * steps * min(6 * BATCH, count) * document
+        seconds += 3 * steps * min(6 * batch_size, count) * document
     what = "the query side learns, document vectors stay" if side == "fixed" else "both sides learn"
     times = "once" if rounds == 1 else f"{rounds} times"
     machine = "CPU" if model.device.type == "cpu" else "GPU"
@@ -332,7 +335,7 @@ def main(words: Sequence[str] | None = None) -> int:
         help="fixed: only the query side learns (default on a CPU); learned: both sides (default on a GPU)",
     )
     parser.add_argument("--queries", type=int, default=QUERIES, help="how many to make (%(default)s)")
-    parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over them (%(default)s)")
+    parser.add_argument("--epochs", type=int, help="passes over them (1 with fixed documents, 3 with learned ones)")
     parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same model")
     parser.add_argument(
         "--original_weight",

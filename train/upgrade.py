@@ -3,6 +3,7 @@
     boolbert upgrade MODEL --output_dir DIR
 
 Only Boolean-aware attention learns, from made sentences whose cues and scopes are known; it needs no labels of yours.
+For all-MiniLM-L6-v2 it was learned before, and comes with the package; --sentences 24000 learns it again.
 Document vectors, and the vectors of queries that exclude nothing, stay the same to the bit: an index stays valid.
 """
 
@@ -29,7 +30,7 @@ from boolbert.data.tasks import Task, quest_task
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.calibration import near_cosine, unrelated_texts
 from boolbert.retrieval.metrics import means, quest_metrics
-from boolbert.retrieval.models import bool_bert, embeddings_hash, load_encoder, no_warnings
+from boolbert.retrieval.models import bool_bert, embeddings_hash, load_encoder, load_reading, no_warnings
 from boolbert.retrieval.neighbours import top_k
 from boolbert.train.outputs import ARGUMENTS, METRICS, git_commit, versions, write_json
 from boolbert.train.reading import (
@@ -45,15 +46,17 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 TUNED_ORIGINAL_WEIGHT = 0.5  # the share of the weights before tuning in those after it
+SENTENCES = 24_000
 NEAR = 0.392  # where the penalty's threshold lies between unrelated texts, 0, and equal ones, 1
 
 
 @dataclass
 class UpgradeSettings:
     """How many made sentences to learn from, the seed, and whether to add a fourth of the parameters only, which is
-    nearly as good (docs/results.md)."""
+    nearly as good (docs/results.md). Without a number of sentences, the reading that comes with the package is taken
+    where it fits the encoder."""
 
-    sentences: int = 24_000
+    sentences: int | None = None
     seed: int = 0
     lite: bool = False
 
@@ -141,15 +144,19 @@ def train_reading(model: "SentenceTransformer", settings: UpgradeSettings, *, pr
     bert: Any = bool_bert(model)
     tokenizer = model.tokenizer
     reading = ReadingSettings(seed=settings.seed)
-    train = training_sentences(settings.sentences, settings.seed)
-    data = label_sentences(tokenizer, train, reading.max_length)
-    steps = reading.epochs * -(-len(data) // reading.batch_size)
-    if progress:
-        print(f"Learning to read: {steps:,} steps, some minutes on a CPU", file=sys.stderr, flush=True)
-    with shown_progress("Learning to read", steps, "step", shown=progress) as advance:
-        words = content_words(tokenizer)
-        learn_to_read(bert, data, reading, word_ids=words, on_step=lambda losses: advance(1))
-    held_out = labelled_sentences(max(200, settings.sentences // 10), seed=settings.seed, split="dev")
+    sentences = settings.sentences or SENTENCES
+    if settings == UpgradeSettings() and load_reading(bert):
+        if progress:
+            print("The reading of this encoder comes with the package", file=sys.stderr, flush=True)
+    else:
+        data = label_sentences(tokenizer, training_sentences(sentences, settings.seed), reading.max_length)
+        steps = reading.epochs * -(-len(data) // reading.batch_size)
+        if progress:
+            print(f"Learning to read: {steps:,} steps, some minutes on a CPU", file=sys.stderr, flush=True)
+        with shown_progress("Learning to read", steps, "step", shown=progress) as advance:
+            words = content_words(tokenizer)
+            learn_to_read(bert, data, reading, word_ids=words, on_step=lambda losses: advance(1))
+    held_out = labelled_sentences(max(200, sentences // 10), seed=settings.seed, split="dev")
     return measure_reading(bert, label_sentences(tokenizer, held_out, reading.max_length))
 
 
@@ -225,11 +232,12 @@ def main(words: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("model", metavar="MODEL", nargs="?", help="folder or Hub id; all-MiniLM-L6-v2 if not given")
     parser.add_argument("--output_dir", "--output-dir", metavar="DIR", help="a new folder for the upgraded model")
-    settings = UpgradeSettings()
     parser.add_argument(
-        "--sentences", type=int, default=settings.sentences, help="made sentences to learn from (%(default)s)"
+        "--sentences",
+        type=int,
+        help=f"made sentences to learn from; {SENTENCES:,} if not given and the package has no reading of the encoder",
     )
-    parser.add_argument("--seed", type=int, default=settings.seed, help="the same seed gives the same model")
+    parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same model")
     parser.add_argument(
         "--lite", action="store_true", help="a fourth of the added parameters, nearly as good (docs/results.md)"
     )
@@ -247,7 +255,10 @@ def main(words: Sequence[str] | None = None) -> None:
         raise TrainingError("--output_dir must be given: a new folder for the upgraded model")
     if args.lite and args.reading_file is not None:
         raise TrainingError("--reading_file is for what the package ships, which is not the lite form: leave one out")
-    settings = UpgradeSettings(args.sentences, args.seed, args.lite)
+    if args.sentences is not None and args.sentences < 1:
+        raise TrainingError(f"--sentences must be at least 1, got {args.sentences}")
+    sentences = args.sentences or (SENTENCES if args.reading_file is not None else None)
+    settings = UpgradeSettings(sentences, args.seed, args.lite)
     if args.tune:
         check_is_new(Path(args.output_dir))
         with tempfile.TemporaryDirectory() as scratch:
