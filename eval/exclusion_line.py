@@ -1,6 +1,6 @@
 """Is the promise kept? What a calibrated line leaves of what is excluded, and what it costs in right documents.
 
-    python eval/exclusion_line.py                                          # documents that deny: dev's line, asked on test
+    python eval/exclusion_line.py                      # documents that deny: dev's line, asked on test
     python eval/exclusion_line.py --data boolmovies --calibrate train --split dev
 
 Of the embedded documents that deny, exclusions are made from dev's texts, and test's queries are asked over test's
@@ -44,7 +44,7 @@ from boolbert.retrieval.models import default_model, load_model
 SHOWN = (0.01, 0.05, 0.1)
 DEPTH = max(DEPTHS)
 DEEPEST = 300  # documents of each query that are looked at
-QUERIES = 1400  # that are made from texts, two in seven of which exclude
+QUERIES = 2100  # that are made from texts, two in seven of which exclude
 ABOVE = np.arange(0.05, 0.8, 0.025)  # of --exclude-above
 
 
@@ -56,7 +56,7 @@ class Arguments:
     data: str | None = field(default=None, metadata={"help": "QUEST-format folder with atomic sets"})
     calibrate: str = field(default="train", metadata={"help": "its split that the line is calibrated on"})
     split: str = field(default="dev", metadata={"help": "its split that is asked"})
-    queries: int = field(default=400, metadata={"help": "at most so many of each split"})
+    queries: int = field(default=600, metadata={"help": "at most so many of each split"})
     device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
 
 
@@ -130,7 +130,7 @@ def table(line: ExclusionLine, asked: Sequence[Asked]) -> str:
     rows = [["none", *map(interval, no_line.violations.T), interval(no_line.lost), "", ""]]
     for promise in SHOWN:
         if line.lines[PROMISES.index(promise)] is None:
-            rows.append([f"{promise:.0%}", "too few exclusions", *[""] * (len(header) - 2)])
+            rows.append([f"{promise:.0%}", "cannot be promised", *[""] * (len(header) - 2)])
             continue
         own = outcome(asked, [line.probabilities(one.known.features) > line.at(promise) for one in asked])
         worst = own.violations.mean(0).max()

@@ -22,7 +22,9 @@ DEPTHS = (10, 30, 100)  # the promise is for lists of these lengths
 SIGNS = (1, -1, 1, -1)  # what each feature says: affirming clause, denying clause, words, denied words
 GRID = 400  # lines that are tried
 RIDGE = 1e-4  # keeps the weights finite where the features tell members from others without an error
-UNLIKE = 0.01  # of the calibration's exclusions have less evidence than the range begins with
+REMAIN = 0.5  # of the documents looked at have to remain
+MOSTLY = 0.95  # of the exclusions, for which that has to hold
+UNLIKE = 0.05  # of the calibration's exclusions have less evidence than the range begins with
 
 Rows = npt.NDArray[np.int64]
 
@@ -62,10 +64,10 @@ class ExclusionLine:
         line = self.lines[PROMISES.index(promise)]
         if line is None:
             kept = [known for known, own in zip(PROMISES, self.lines, strict=True) if own is not None]
-            instead = f"ask for {kept[0]}" if kept else "bring more documents"
+            instead = f"ask for {kept[0]}" if kept else "they say too little of what is asked for"
             raise RetrievalError(
-                f"violations {promise}: {self.exclusions} exclusions could be made from the documents, too few to "
-                f"promise that; {instead}"
+                f"violations {promise} cannot be promised for these documents, by {self.exclusions} exclusions tried "
+                f"on them; {instead}"
             )
         return line
 
@@ -113,19 +115,26 @@ def calibrated_line(known: Sequence[KnownExclusion], documents: int, encoder: st
     weights = _fitted_weights(known)
     line = ExclusionLine(weights, (None,) * len(PROMISES), len(known), documents, _least(known), encoder)
     probabilities = [line.probabilities(one.features) for one in known]
-    grid = np.unique(np.quantile(np.concatenate(probabilities), np.linspace(0, 1, GRID)))
-    losses = np.array([losses_of(p, one.has, grid) for p, one in zip(probabilities, known, strict=True)])
-    risk = (losses.sum(0) + 1) / (len(losses) + 1)  # as if one more exclusion had been violated by every document
+    grid = useful_lines(probabilities)
+    losses = np.array([losses_of(p, one.has, grid) for p, one in zip(probabilities, known, strict=True)])  # (Q, K, G)
+    risk = ((losses.sum(0) + 1) / (len(losses) + 1)).max(0)  # as if every result of one more exclusion had violated it
     lines = tuple(float(grid[risk <= promise][-1]) if (risk <= promise).any() else None for promise in PROMISES)
     return ExclusionLine(weights, lines, len(known), documents, line.least, encoder)
 
 
+def useful_lines(probabilities: Sequence[Array]) -> Array:
+    """Lines to choose from, the lowest first: those that leave enough documents for nearly all exclusions."""
+    grid = np.append(np.unique(np.quantile(np.concatenate(probabilities), np.linspace(0, 1, GRID))), 1.0)
+    remain = np.array([(p <= grid[:, None]).mean(1) for p in probabilities])
+    return grid[(remain >= REMAIN).mean(0) >= MOSTLY]
+
+
 def losses_of(probabilities: Array, has: npt.NDArray[np.bool_], grid: Array) -> npt.NDArray[np.float64]:
-    """For each line the share of the returned documents that have what is excluded, in the worst of DEPTHS.
+    """The share of the returned documents that have what is excluded: (K, G), for each of DEPTHS and each line.
 
     It never falls as the line rises, which the choice of a line needs.
 
-    >>> losses_of(np.array([0.1, 0.9]), np.array([False, True]), np.array([0.5, 1.0])).tolist()
+    >>> losses_of(np.array([0.1, 0.9]), np.array([False, True]), np.array([0.5, 1.0]))[0].tolist()
     [0.0, 0.5]
     """
     kept = probabilities <= grid[:, None]  # (G, N)
@@ -134,7 +143,7 @@ def losses_of(probabilities: Array, has: npt.NDArray[np.bool_], grid: Array) -> 
     for depth in DEPTHS:
         returned = kept & (place <= depth)
         shares.append((returned & has).sum(1) / np.maximum(returned.sum(1), 1))
-    return np.maximum.accumulate(np.max(shares, axis=0))
+    return np.maximum.accumulate(shares, axis=1)
 
 
 def _fitted_weights(known: Sequence[KnownExclusion]) -> tuple[float, ...]:

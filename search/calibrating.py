@@ -25,7 +25,7 @@ from .document_search import WeighedDocuments
 from .searcher import BoolSearcher
 from .weighing import weigh
 
-QUERIES = 1400  # of which two in seven exclude something
+QUERIES = 2100  # of which two in seven exclude something
 DEEPEST = 300  # documents of each query that are looked at
 
 

@@ -95,6 +95,21 @@ class Promise:
     exclusions: int
     notes: tuple[str, ...] = ()
 
+    def line(self, excluded: str) -> str:
+        """What it says, for people.
+
+        >>> Promise(0.05, 3, 240).line("nuts")
+        '3 documents were left out; at most 5% of the results should have nuts (calibrated on 240 exclusions)'
+        """
+        notes = "".join(f"; note: {note}" for note in self.notes)
+        if not excluded:
+            return notes.removeprefix("; ")
+        documents = "1 document was" if self.left_out == 1 else f"{self.left_out:,} documents were"
+        return (
+            f"{documents} left out; at most {self.violations:.0%} of the results should have {excluded} "
+            f"(calibrated on {self.exclusions:,} exclusions){notes}"
+        )
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -246,7 +261,7 @@ class BoolSearcher:
             question = self._question(reading)
             weighed, found, unsure = self._weighed(question, parts, k, not_weight, exclude_above, where, limit)
             if limit is not None:
-                promise = self._promise(violations, limit.line, weighed, reading)
+                promise = self._promise(limit, weighed, reading)
         else:
             found = self._documents.find(parts, k, exclude_above, where, reading.wanted_words if hybrid else None)
         return Answer(reading, self._hits(found, parts, reading), promise, self._hits(unsure, parts, reading))
@@ -484,14 +499,14 @@ class BoolSearcher:
                 "operators that are not switched off"
             )
         line = ExclusionLine.of_json(*self.line_source)
-        return Limit(line, line.at(violations))
+        return Limit(line, line.at(violations), violations)
 
-    def _promise(self, violations: float, line: ExclusionLine, weighed: Weighed, reading: QueryReading) -> Promise:
+    def _promise(self, limit: Limit, weighed: Weighed, reading: QueryReading) -> Promise:
         """What an answer says about its line."""
-        notes = []
+        line, notes = limit.line, []
         if weighed.evidence is None:
             notes.append(
-                "what is negated is a property of the answer, of which nothing is left out; `set` as its kind changes that"
+                "what is negated is a property of the answer, of which nothing is left out; --not set changes that"
                 if reading.kind == "property" and reading.excluded
                 else "nothing is excluded, so nothing was left out"
             )
@@ -501,7 +516,7 @@ class BoolSearcher:
             notes.append(
                 f"the line was calibrated on {line.documents:,} documents, and there are {len(self.index):,} now"
             )
-        return Promise(violations, weighed.left_out, line.exclusions, tuple(notes))
+        return Promise(limit.violations, weighed.left_out, line.exclusions, tuple(notes))
 
     def _scaled_parts(self, parts: QueryVectors) -> QueryVectors:
         """The query's vectors, what it wants and what it excludes, all of one length."""

@@ -24,10 +24,14 @@ Rows = npt.NDArray[np.int64]
 
 
 class Limit(NamedTuple):
-    """Documents that have what is excluded with a higher probability than this are left out."""
+    """Documents that have what is excluded with a higher probability than this are left out.
+
+    violations: the share of the others that then should have it.
+    """
 
     line: ExclusionLine
     probability: float
+    violations: float
 
 
 class Weighed(NamedTuple):
@@ -107,8 +111,15 @@ def weigh(
     is_out = limit.line.probabilities(features) > limit.probability
     kept = np.flatnonzero(~is_out)[:k]
     out = np.flatnonzero(is_out[: kept[-1]] if len(kept) == k else is_out)
-    lists = (values[places].tolist() for places in (kept, out[:k]) for values in (scores, rows))
-    return Weighed(*lists, left_out=len(out), evidence=float(features[:, 0].max()))
+    left = out[:k]
+    return Weighed(
+        scores[kept].tolist(),
+        rows[kept].tolist(),
+        scores[left].tolist(),
+        rows[left].tolist(),
+        left_out=len(out),
+        evidence=float(features[:, 0].max()),
+    )
 
 
 def _candidates(documents: WeighedDocuments, question: ConditionVectors, parts: QueryVectors, k: int) -> Rows:
