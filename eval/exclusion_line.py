@@ -11,10 +11,8 @@ values on the very queries that are asked, and the best one is shown: the fewest
 violations.
 """
 
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +22,9 @@ from boolbert.core.arguments import parse_arguments
 from boolbert.core.errors import EvaluationError, run_script
 from boolbert.core.tables import aligned
 from boolbert.data.denials import denials_folder
-from boolbert.data.own import OwnDocuments, make_queries
-from boolbert.data.tasks import Task, quest_task
+from boolbert.data.own import OwnDocuments
+from boolbert.data.own.exclusions import Exclusion, exclusions_of, make_exclusions
+from boolbert.data.tasks import Question, quest_task
 from boolbert.eval.denials import denial_task
 from boolbert.eval.evidence import BATCH, WithEvidence
 from boolbert.eval.systems import Dense
@@ -44,7 +43,6 @@ from boolbert.retrieval.models import default_model, load_model
 SHOWN = (0.01, 0.05, 0.1)
 DEPTH = max(DEPTHS)
 DEEPEST = 300  # documents of each query that are looked at
-QUERIES = 2100  # that are made from texts, two in seven of which exclude
 ABOVE = np.arange(0.05, 0.8, 0.025)  # of --exclude-above
 
 
@@ -79,24 +77,22 @@ def system(model: Any, texts: Sequence[str]) -> WithEvidence:
     return WithEvidence("with evidence", Dense("model", model, encode_inputs(model, texts, "document", BATCH)), texts)
 
 
-def ask(found: WithEvidence, task: Task, limit: int) -> list[Asked]:
-    """The queries of a task that exclude something, asked."""
-    rows = [row for row, excluded in enumerate(task.negated or ()) if len(excluded)][:limit]
-    questions = [task.questions[row] for row in rows]
-    vectors = found.dense.vectors
+def ask(found: WithEvidence, exclusions: Sequence[Exclusion], gold: Mapping[str, Any], limit: int) -> list[Asked]:
+    """Ask queries that exclude something. gold: the rows that answer each."""
+    exclusions = exclusions[:limit]
+    questions = [Question(one.query, one.query) for one in exclusions]
     scored = found.scorer(questions)(0, found.documents).numpy()
     asked = []
-    for row, scores, condition in zip(rows, scored, found.conditions(questions), strict=True):
+    for one, scores, condition in zip(exclusions, scored, found.conditions(questions), strict=True):
         if not excludes(condition):
             continue
         best = np.argsort(-scores, kind="stable")[:DEEPEST]
-        known = KnownExclusion(
-            features_of(found.evidence, condition.excluded, best), np.isin(best, (task.negated or [])[row])
-        )
+        features = features_of(found.evidence, condition.excluded, best)
         unwanted = np.stack([part.vector for part in condition.excluded])
-        near = (np.asarray(vectors[best], np.float32) @ unwanted.T).max(1)
-        asked.append(Asked(known, np.isin(best, task.gold[row]), near))
-    print(f"{task.name}, {task.split}: {len(asked)} of {len(rows)} exclusions are read as such")
+        near = (np.asarray(found.dense.vectors[best], np.float32) @ unwanted.T).max(1)
+        known = KnownExclusion(features, np.isin(best, list(one.excluded)))
+        asked.append(Asked(known, np.isin(best, gold.get(one.query, ())), near))
+    print(f"{len(asked)} of {len(exclusions)} exclusions are read as such")
     return asked
 
 
@@ -142,31 +138,27 @@ def table(line: ExclusionLine, asked: Sequence[Asked]) -> str:
     return aligned(header, rows)
 
 
-def made_task(texts: Sequence[dict[str, str]]) -> Task:
-    """Queries made from documents alone."""
-    with tempfile.TemporaryDirectory() as folder:
-        make_queries(OwnDocuments(texts, progress=False), Path(folder, "queries"), queries=QUERIES)
-        return quest_task(Path(folder, "queries"), "train", progress=False)
-
-
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
     model = (default_model(args.device) if args.model is None else load_model(args.model, device=args.device)).encoder
     if args.data is None:
-        documents = quest_task(denials_folder("dev"), "dev", progress=False).corpus
-        calibration = made_task([{"title": document.title, "text": document.text} for document in documents])
-        task = denial_task("test")[0]
+        corpus = quest_task(denials_folder("dev"), "dev", progress=False).corpus
+        rows = [{"title": document.title, "text": document.text} for document in corpus]
+        made, task = make_exclusions(OwnDocuments(rows, progress=False)), denial_task("test")[0]
     else:
         calibration, task = (quest_task(args.data, split, progress=False) for split in (args.calibrate, args.split))
-    if task.negated is None or calibration.negated is None:
-        raise EvaluationError(f"{task.name}: its atomic sets are not known")
-    found = system(model, calibration.corpus.texts())
-    known = [one.known for one in ask(found, calibration, args.queries)]
-    line = calibrated_line(known, len(calibration.corpus), "")
-    if task.corpus.texts() != calibration.corpus.texts():
+        corpus, made = calibration.corpus, list(exclusions_of(calibration))
+    exclusions = list(exclusions_of(task))
+    if not made or not exclusions:
+        raise EvaluationError(f"{task.name}: has no queries that exclude something whose atomic sets are known")
+    found = system(model, corpus.texts())
+    known = [one.known for one in ask(found, made, {}, args.queries)]
+    line = calibrated_line(known, len(corpus), "")
+    if task.corpus.texts() != corpus.texts():
         found = system(model, task.corpus.texts())
     print(f"\ncalibrated on {line.exclusions} exclusions; weights {line.weights}, lines {line.lines}\n")
-    print(table(line, ask(found, task, args.queries)))
+    gold = {question.text: rows for question, rows in zip(task.questions, task.gold, strict=True)}
+    print(table(line, ask(found, exclusions, gold, args.queries)))
 
 
 if __name__ == "__main__":

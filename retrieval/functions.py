@@ -49,6 +49,10 @@ class EmbeddingFunction(InputModule):
             )
         return {**features, "sentence_embedding": torch.from_numpy(vectors)}
 
+    def get_embedding_dimension(self) -> int:
+        size: int = self.forward({"texts": ["size"], "task": "document"})["sentence_embedding"].shape[1]
+        return size
+
     def get_config_dict(self) -> dict[str, Any]:
         return {"function": self.name}
 

@@ -4,11 +4,9 @@ Exclusions are made from the documents themselves, so that it is known which doc
 asked as a user's query would be.
 """
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +14,8 @@ import numpy as np
 from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import write_json
 from boolbert.core.progress import shown_progress
-from boolbert.data.own import OwnDocuments, make_queries
-from boolbert.data.tasks import Task, quest_task
+from boolbert.data.own import OwnDocuments
+from boolbert.data.own.exclusions import make_exclusions
 from boolbert.retrieval.exclusion_line import ExclusionLine, KnownExclusion, calibrated_line, excludes, features_of
 from boolbert.retrieval.index import MANIFEST, Index
 
@@ -25,19 +23,18 @@ from .document_search import WeighedDocuments
 from .searcher import BoolSearcher
 from .weighing import weigh
 
-QUERIES = 2100  # of which two in seven exclude something
 DEEPEST = 300  # documents of each query that are looked at
 
 
-class Exclusion(NamedTuple):
-    """A query, and the documents that have what it excludes, by their row or, in a store, their id."""
+class KnownQuery(NamedTuple):
+    """A query, and the documents that have what it excludes: their rows or, in a store, their ids."""
 
     query: str
     excluded: frozenset[int | str]
 
 
 def calibrate(
-    searcher: BoolSearcher, exclusions: Sequence[Exclusion] | None = None, *, progress: bool = True
+    searcher: BoolSearcher, exclusions: Sequence[KnownQuery] | None = None, *, progress: bool = True
 ) -> ExclusionLine:
     """Calibrate a searcher's index or store, and keep the line there. exclusions: made from its documents, if not
     given."""
@@ -55,7 +52,7 @@ def calibrate(
     return line
 
 
-def line_of(searcher: BoolSearcher, exclusions: Sequence[Exclusion], *, progress: bool = True) -> ExclusionLine:
+def line_of(searcher: BoolSearcher, exclusions: Sequence[KnownQuery], *, progress: bool = True) -> ExclusionLine:
     """The line that some exclusions give."""
     searcher = BoolSearcher(searcher.model, searcher.index)
     with suppress(BoolBertError):  # a GPU, or it is not installed: torch computes the queries then
@@ -69,7 +66,7 @@ def line_of(searcher: BoolSearcher, exclusions: Sequence[Exclusion], *, progress
     return calibrated_line(known, len(searcher.index), searcher.line_source[2])
 
 
-def asked(searcher: BoolSearcher, exclusion: Exclusion) -> KnownExclusion | None:
+def asked(searcher: BoolSearcher, exclusion: KnownQuery) -> KnownExclusion | None:
     """What documents say about what a query excludes, best first; None where nothing is read as excluded."""
     question, parts = searcher.question(exclusion.query)
     if not excludes(question):
@@ -85,23 +82,11 @@ def asked(searcher: BoolSearcher, exclusion: Exclusion) -> KnownExclusion | None
     return searcher.weighed(look)
 
 
-def made_exclusions(searcher: BoolSearcher) -> list[Exclusion]:
+def made_exclusions(searcher: BoolSearcher) -> list[KnownQuery]:
     """Exclusions over the documents of an index or a store, made from their words, names and fields."""
     keys, rows = zip(*_documents(searcher), strict=True)
-    with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "queries"
-        make_queries(OwnDocuments(rows, progress=False), made, queries=QUERIES)
-        return exclusions_of(quest_task(made, "train", progress=False), keys)
-
-
-def exclusions_of(task: Task, keys: Sequence[int | str] | None = None) -> list[Exclusion]:
-    """The queries of a task that exclude. keys: of its documents, where they are not their rows."""
-    found = []
-    for question, rows in zip(task.questions, task.negated or (), strict=True):
-        if len(rows):
-            own = frozenset(int(row) if keys is None else keys[row] for row in rows)
-            found.append(Exclusion(question.text, own))
-    return found
+    made = make_exclusions(OwnDocuments(rows, progress=False))
+    return [KnownQuery(one.query, frozenset(keys[row] for row in one.excluded)) for one in made]
 
 
 def _documents(searcher: BoolSearcher) -> Iterator[tuple[int | str, dict[str, Any]]]:
