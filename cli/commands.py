@@ -22,6 +22,9 @@ def index(options: Namespace) -> None:
     from boolbert.search import build_index, load_model
     from boolbert.search.searcher import model_of
 
+    if options.calibrate and not (options.output or options.store or options.delete):
+        _calibrate_existing(options)
+        return
     if options.output and (options.add or options.delete):  # a folder of an index is a store as well
         options.store, options.output = options.output, None
     _check_index(options)
@@ -52,6 +55,8 @@ def index(options: Namespace) -> None:
     if not state.is_main_process:
         return
     _say_notes(documents)
+    if options.calibrate:
+        _calibrate(options, built)
     evidence = (
         None
         if built.evidence is None
@@ -59,6 +64,28 @@ def index(options: Namespace) -> None:
     )
     ready = f"{len(built):,} documents{_size_line(evidence)}, ready for: boolbert search QUERY --index {built.folder}"
     _done(options, {"folder": str(built.folder), **built.manifest, "evidence": evidence}, f"{built.folder}: {ready}")
+
+
+def _calibrate_existing(options: Namespace) -> None:
+    from boolbert.search.searcher import is_store
+
+    if not options.documents or not (is_store(options.documents) or _is_index(options.documents)):
+        raise BoolBertError(
+            "--calibrate needs the documents with --output DIR or --store NAME, or an index to calibrate"
+        )
+    _calibrate(options, options.documents)
+
+
+def _calibrate(options: Namespace, name: Any) -> None:
+    """Calibrate an index or a store that is there, and say for what."""
+    from boolbert.retrieval.exclusion_line import PROMISES
+    from boolbert.search import BoolSearcher
+    from boolbert.search.calibrating import calibrate
+
+    line = calibrate(BoolSearcher(options.model, name, device=options.device))
+    promises = [f"{promise:.0%}" for promise, own in zip(PROMISES, line.lines, strict=True) if own is not None]
+    kept = f"can promise at most {', '.join(promises)}" if promises else "nothing can be promised for these documents"
+    _say(f"calibrated on {line.exclusions:,} exclusions made from the documents: search --violations {kept}")
 
 
 def _check_index(options: Namespace) -> None:
@@ -79,6 +106,8 @@ def _index_into(store: Any, documents: Any, model: Any, options: Namespace) -> N
         _say(f"note: {store.name} was made without evidence; index all its documents into a new store to have it")
     if written.repeated:
         _say(f"note: {written.repeated:,} ids come more than once; the last document of each counts")
+    if options.calibrate:
+        _calibrate(options, store)
     count = store.count()
     flags = f"--store {options.store}{f' --collection {options.collection}' if options.collection else ''}"
     evidence = {"clauses": written.clauses, "bytes": written.evidence_bytes} if store.about().evidence else None
@@ -145,6 +174,8 @@ def search(options: Namespace) -> None:
     if cached is not None:
         _say(cached.model.note)
     searcher = cached or _searcher(options)
+    if options.unsure and options.violations is None:
+        raise BoolBertError("--unsure lists what --violations leaves out; give both")
     more = {"where": options.where, "hybrid": options.hybrid, "evidence": not options.no_evidence}
     if not (options.no_evidence or searcher.has_evidence):
         _say(NO_EVIDENCE)
@@ -157,7 +188,7 @@ def search(options: Namespace) -> None:
     if options.json:
         print_json({"model": searcher.model.name, **answer.as_json()})
     else:
-        print(show_answer(answer), flush=True)
+        print(show_answer(answer, unsure=options.unsure), flush=True)
     cache_model(searcher.model)
 
 
@@ -254,7 +285,7 @@ def parse_operators(text: str | None) -> list[str] | None:
 
 
 def _limits(options: Namespace) -> dict[str, Any]:
-    names = ("not_weight", "exclude_above", "not_kind")
+    names = ("not_weight", "exclude_above", "not_kind", "violations")
     return {name: getattr(options, name) for name in names}
 
 

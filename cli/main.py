@@ -99,6 +99,12 @@ A store takes more documents at any time; those whose id it has are replaced. MI
         "--no-evidence", action="store_true", help="without the documents' clauses: smaller, faster, and less exact"
     )
     command.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="for `search --violations`, on exclusions made from the documents; an index that is there: boolbert index "
+        "my_index --calibrate",
+    )
+    command.add_argument(
         "--remove",
         "--delete",
         dest="delete",
@@ -118,6 +124,7 @@ def _add_search(add) -> None:
   boolbert search "films that are not westerns" --index my_index --operators not
   boolbert search "island monarchies" --operators none       # every gate off: plain BERT
   boolbert search "films that are not westerns" --index my_index --not-weight 0.8 --exclude-above 0.4
+  boolbert search "snack bars without nuts" --index my_index --violations 0.05 --unsure    # at most 5% have nuts
   boolbert search "films that are not westerns" --index my_index --hybrid    # and BM25; pip install 'boolbert[eval]'
   boolbert search "films that are not westerns" --store films.db --where "year > 1990 and country in (France, Italy)"
 """
@@ -127,6 +134,7 @@ def _add_search(add) -> None:
     command.add_argument(
         "--no-evidence", action="store_true", help="rank by the documents' vectors alone, not by what they say"
     )
+    command.add_argument("--unsure", action="store_true", help="with --violations: list what was left out as well")
     command.add_argument("--where", metavar="FILTER", help='a filter on the documents\' fields: "year > 1990"')
     _add_model(command)
 
@@ -228,6 +236,13 @@ def _add_query(command: argparse.ArgumentParser) -> None:
         type=float,
         metavar="SCORE",
         help="leave out documents whose similarity to what NOT excludes is above this",
+    )
+    command.add_argument(
+        "--violations",
+        type=float,
+        metavar="SHARE",
+        help="leave out documents so that at most this share of the results should have what NOT excludes: 0.01, 0.02, "
+        "0.05, 0.1 or 0.2; needs `boolbert index --calibrate`",
     )
 
 

@@ -18,19 +18,31 @@ ROLES = {"excluded": ("9", foreground("not")), "alternative": ("4", foreground("
 SIGNS = {"excluded": ("[-", "-]"), "alternative": ("{", "}")}  # where there is no colour
 
 
-def show_answer(answer: Answer, *, colour: bool | None = None, width: int | None = None) -> str:
-    """How the query was read, then a line for each hit: rank, scores, title and the beginning of its text."""
+def show_answer(answer: Answer, *, colour: bool | None = None, width: int | None = None, unsure: bool = False) -> str:
+    """How the query was read, then a line for each hit: rank, scores, title and the beginning of its text.
+
+    unsure: also list the documents that were left out for a promise.
+    """
     colour = has_colour() if colour is None else colour
     width = width or shutil.get_terminal_size((100, 24)).columns
     says = f"operators: {show_operators(answer.operators, colour)} (said by {answer.decided_by})"
-    lines = [show_reading(answer.reading, colour), says, ""]
-    digits = len(str(len(answer)))
-    excludes = any(hit.excluded is not None for hit in answer)
+    lines = [show_reading(answer.reading, colour), says, "", *_show_hits(answer.hits, answer, colour, width)]
+    if answer.promise is not None:
+        lines += ["", printable(answer.promise.line(listed(answer.excluded_words, "or")))]
+    if unsure and answer.unsure:
+        lines += ["", "left out:", *_show_hits(answer.unsure, answer, colour, width)]
+    return "\n".join(lines)
+
+
+def _show_hits(hits: Sequence[Hit], answer: Answer, colour: bool, width: int) -> list[str]:
+    lines = []
+    digits = len(str(len(hits)))
+    excludes = any(hit.excluded is not None for hit in hits)
     if excludes:
         lines.append(paint(f"{'':{digits}}   score  wanted  excluded", "2", colour=colour))
-    mark_width = len(BROKEN) if any(hit.violates for hit in answer) else 0
-    title_width = max((len(fitted(hit.title, TITLE)) for hit in answer), default=0) + mark_width
-    for hit in answer:
+    mark_width = len(BROKEN) if any(hit.violates for hit in hits) else 0
+    title_width = max((len(fitted(hit.title, TITLE)) for hit in hits), default=0) + mark_width
+    for hit in hits:
         head = f"{hit.rank:>{digits}}  {hit.score:6.3f}  "
         if excludes:
             head += f"{hit.wanted:6.3f}    {hit.excluded:6.3f}  "
@@ -42,7 +54,7 @@ def show_answer(answer: Answer, *, colour: bool | None = None, width: int | None
     if mark_width:
         excluded = printable(listed(answer.excluded_words, "or"))
         lines.append(f"{BROKEN.strip()}: {excluded}, by the facts of the embedded countries")
-    return "\n".join(lines)
+    return lines
 
 
 def _show_reason(reason: Reason, indent: str, width: int, colour: bool) -> str:

@@ -139,13 +139,13 @@ class WithEvidence(System):
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
         whole = self.dense.scorer(questions)(0, self.documents).cpu().numpy()
-        asked = self._conditions(questions)
+        asked = self.conditions(questions)
         rows = np.arange(self.documents)
         scores = [self.evidence.score(one, rows, own) for one, own in zip(asked, whole, strict=True)]
         table = torch.from_numpy(np.stack(scores))
         return lambda start, end: table[:, start:end]
 
-    def _conditions(self, questions: Sequence[Question]) -> list[ConditionVectors]:
+    def conditions(self, questions: Sequence[Question]) -> list[ConditionVectors]:
         """The conditions of all questions; their parts are encoded together, each once."""
         read = [read_conditions(question.text) for question in questions]
         texts = sorted({part.text for one in read for group in (*one.wanted, one.excluded) for part in group})

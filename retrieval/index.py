@@ -183,6 +183,8 @@ def build_index(
         "documents": len(corpus),
         "bytes": (folder / DOCUMENTS).stat().st_size,
     }
+    if is_index(folder) and (line := read_object(folder / MANIFEST, RetrievalError).get("line")):
+        manifest["line"] = line  # of the same documents and encoder, else their vectors would have been refused
     write_json(folder / MANIFEST, manifest)
     state.wait_for_everyone()
     return Index(folder)

@@ -2,7 +2,7 @@
 
 import math
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 DEEPEST = 16_384  # documents of a store that are looked through; Milvus gives no more
 LEAST_DEPTH = 64  # documents that a store is asked for at first where something is excluded
 BLOCK = 8192  # documents that numpy compares at once
+Found = TypeVar("Found")
 
 
 class Candidate(NamedTuple):
@@ -127,6 +128,15 @@ class DocumentSearch:
         return self.index.vectors.shape[1] if isinstance(self.index, Index) else self.index.about().size
 
     @property
+    def line(self) -> tuple[Any, str, str]:
+        """What was calibrated (retrieval/exclusion_line.py), the name of the index, and its document encoder."""
+        if isinstance(self.index, Index):
+            manifest = self.index.manifest
+            return manifest.get("line"), str(self.index.folder), manifest["document_encoder"]
+        about = self.index.about()
+        return about.line, self.index.name, about.encoder
+
+    @property
     def vectors(self) -> tuple[Any, npt.NDArray[np.int64]]:
         """The documents' vectors, and the rows that count; none where they are not on this machine."""
         if isinstance(self.index, Index):
@@ -136,7 +146,7 @@ class DocumentSearch:
         now = self.index.local().snapshot()
         return now, np.flatnonzero(now.live)
 
-    def weighed(self, where: str | None, rank: "Callable[[WeighedDocuments], list[Candidate]]") -> list[Candidate]:
+    def weighed(self, where: str | None, rank: "Callable[[WeighedDocuments], Found]") -> "Found":
         """What `rank` makes of the documents that pass the filter, where there is evidence."""
         index = self.index
         if not isinstance(index, Index):

@@ -12,7 +12,7 @@ from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.ranking import check_k
 
 from .reading import CUT, QueryReading, Span, per_word
-from .searcher import Answer, BoolSearcher, Hit
+from .searcher import Answer, BoolSearcher, Hit, Promise
 
 if TYPE_CHECKING:
     import torch
@@ -81,6 +81,7 @@ class Explanation:
     before: list[Change]
     after: list[Change]
     plain_name: str
+    promise: Promise | None = None
 
     @property
     def query(self) -> str:
@@ -121,6 +122,8 @@ class Explanation:
         if self.reading.alternatives:
             how = "each has a vector of its own" if self.vectors > 1 else "the one that a document speaks for counts"
             notes.append(f"OR offers {listed(self.reading.alternatives, 'or')}; {how}.")
+        if self.promise is not None:
+            notes.append(f"{self.promise.line(listed(self.reading.excluded, 'or'))}.")
         return notes
 
     def violations(self, changes: Sequence[Change]) -> str:
@@ -141,8 +144,10 @@ class Explanation:
         return max((max(part.strength, default=0.0) for part in self.attention if part.on), default=0.0)
 
     def as_json(self) -> dict[str, Any]:
+        promise = {} if self.promise is None else {"promise": asdict(self.promise)}
         return {
             **self.reading.as_json(),
+            **promise,
             "trained": self.trained,
             "not_weight": self.not_weight,
             "penalty": self.penalty,
@@ -182,6 +187,7 @@ def explain(
     exclude_above: float | None = None,
     excluded: Collection[int] | None = None,
     not_kind: str | None = None,
+    violations: float | None = None,
     baseline: BoolSearcher | None = None,
 ) -> Explanation:
     """Read a query and search twice: with its operators, and without (or with another model)."""
@@ -197,6 +203,7 @@ def explain(
         "exclude_above": exclude_above,
         "excluded": excluded,
         "not_kind": not_kind,
+        "violations": violations,
     }
     answer, plain, plain_name = _both_rankings(searcher, query, max(k, DEPTH), baseline, asked)
     reading = answer.reading
@@ -211,6 +218,7 @@ def explain(
         before=_compared(plain, answer, k),
         after=_compared(answer, plain, k),
         plain_name=plain_name,
+        promise=_promise(answer, k),
     )
 
 
@@ -221,13 +229,14 @@ def compare(
     *,
     not_weight: float | None = None,
     excluded: Collection[int] | None = None,
+    violations: float | None = None,
     baseline: BoolSearcher | None = None,
 ) -> Explanation:
     """What `explain` says, for a plain encoder too, which has no attention to explain."""
+    asked: dict[str, Any] = {"not_weight": not_weight, "excluded": excluded, "violations": violations}
     if searcher.is_boolean:
-        return explain(searcher, query, k, not_weight=not_weight, excluded=excluded, baseline=baseline)
+        return explain(searcher, query, k, baseline=baseline, **asked)
     check_k(k)
-    asked = {"not_weight": not_weight, "excluded": excluded}
     answer, plain, plain_name = _both_rankings(searcher, query, max(k, DEPTH), baseline, asked)
     return Explanation(
         reading=answer.reading,
@@ -239,7 +248,15 @@ def compare(
         before=_compared(plain, answer, k),
         after=_compared(answer, plain, k),
         plain_name=plain_name,
+        promise=_promise(answer, k),
     )
+
+
+def _promise(answer: Answer, k: int) -> Promise | None:
+    """The promise for the first k hits of an answer."""
+    if answer.promise is None or len(answer) <= k:
+        return answer.promise
+    return replace(answer.promise, left_out=sum(hit.score >= answer[k - 1].score for hit in answer.unsure))
 
 
 def _both_rankings(

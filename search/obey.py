@@ -144,12 +144,12 @@ class ObeyingEncoder:
         """
         if not texts:
             return []
-        _check_texts(texts)
+        check_texts(texts)
         encoded, rows = self.encode_query_parts(query), np.arange(len(texts))
         whole = encoded.scores(self._document_vectors(texts))
         parts = ConditionVectors.of(
             conditions_of(encoded.texts.reading, reads=True),
-            lambda parts: unit_length(_vectors(self._embed_queries, parts)),
+            lambda parts: unit_length(vectors_of(self._embed_queries, parts)),
         )
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder, "evidence")

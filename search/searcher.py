@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import spread_rows
 from boolbert.retrieval.countries_index import default_index
 from boolbert.retrieval.evidence import ConditionVectors
+from boolbert.retrieval.exclusion_line import ExclusionLine
 from boolbert.retrieval.index import STORE, Index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.ranking import check_k
@@ -38,7 +39,7 @@ from .document_search import Candidate, DocumentSearch, WeighedDocuments
 from .query_encoder import QueryEncoder, QueryVectors
 from .query_reader import SEARCH_BOX, QueryTexts, check_kind, check_query, read
 from .reading import QueryReading, Span, Word, with_cues, with_roles, words_in, words_of
-from .weighing import Reason, conditions_of, reasons, weigh
+from .weighing import Limit, Reason, Weighed, conditions_of, reasons, weigh
 
 if TYPE_CHECKING:
     from boolbert.retrieval.stores import VectorStore
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from .obey import ObeyingEncoder
 
 # Who decides which operators are on.
+T = TypeVar("T")
 CALLER, MODEL, LEXICON = "the caller", "the model's gate", "the cue lexicon"
 
 
@@ -81,11 +83,45 @@ class Hit:
 
 
 @dataclass(frozen=True)
+class Promise:
+    """At most the share `violations` of the hits is expected to have what the query excludes.
+
+    left_out: how many documents that would be among the hits were left out for it. exclusions: how many it was
+    calibrated on. notes: why it may not hold for this query.
+    """
+
+    violations: float
+    left_out: int
+    exclusions: int
+    notes: tuple[str, ...] = ()
+
+    def line(self, excluded: str) -> str:
+        """What it says, for people.
+
+        >>> Promise(0.05, 3, 240).line("nuts")
+        '3 documents were left out; at most 5% of the results should have nuts (calibrated on 240 exclusions)'
+        """
+        notes = "".join(f"; note: {note}" for note in self.notes)
+        if not excluded:
+            return notes.removeprefix("; ")
+        documents = "1 document was" if self.left_out == 1 else f"{self.left_out:,} documents were"
+        return (
+            f"{documents} left out; at most {self.violations:.0%} of the results should have {excluded} "
+            f"(calibrated on {self.exclusions:,} exclusions){notes}"
+        )
+
+
+@dataclass(frozen=True)
 class Answer:
-    """The hits of a query, best first, and how it was read."""
+    """The hits of a query, best first, and how it was read.
+
+    promise: where the caller asked for one; unsure: the documents that were left out for it, at most k.
+    """
 
     reading: QueryReading
     hits: tuple[Hit, ...]
+    promise: Promise | None = None
+    unsure: tuple[Hit, ...] = ()
 
     @property
     def query(self) -> str:
@@ -121,7 +157,10 @@ class Answer:
         return self.hits[index]
 
     def as_json(self) -> dict[str, Any]:
-        return {**self.reading.as_json(), "hits": [asdict(hit) for hit in self.hits]}
+        content = {**self.reading.as_json(), "hits": [asdict(hit) for hit in self.hits]}
+        if self.promise is not None:
+            content |= {"promise": asdict(self.promise), "unsure": [asdict(hit) for hit in self.unsure]}
+        return content
 
 
 class BoolSearcher:
@@ -192,6 +231,7 @@ class BoolSearcher:
         hybrid: bool = False,
         evidence: bool = True,
         not_kind: str | None = None,
+        violations: float | None = None,
     ) -> Answer:
         """The k best documents.
 
@@ -205,7 +245,8 @@ class BoolSearcher:
         documents say, clause by clause, where the index knows it and not every gate is switched off; words are a part
         of that, so that `hybrid` changes nothing then. not_kind: NOT excludes a "topic", a "set" or a "property" of
         the answer, of which nothing is taken away; if not given, the query's words tell (boolean/kinds.py), and with a
-        `not_weight` it is a set.
+        `not_weight` it is a set. violations: 0.05 leaves out so many documents that at most 5% of the others are
+        expected to have what is excluded; the index has to be calibrated for it (search/calibrating.py).
         """
         check_k(k)
         self._check_limits(not_weight, exclude_above)
@@ -213,12 +254,21 @@ class BoolSearcher:
         parts = self._scaled_parts(vectors)
         has_evidence = evidence and operators != [] and self.has_evidence
         reading = _as_asked(reading, vectors, has_evidence)
+        limit = None if violations is None else self._limit(violations, has_evidence)
+        unsure: list[Candidate] = []
+        promise = None
         if has_evidence:
-            found = self._weighed(reading, parts, k, not_weight, exclude_above, where)
+            question = self._question(reading, parts)
+            weighed, found, unsure = self._weighed(question, parts, k, not_weight, exclude_above, where, limit)
+            if limit is not None:
+                promise = self._promise(limit, weighed, reading)
         else:
             found = self._documents.find(parts, k, exclude_above, where, reading.wanted_words if hybrid else None)
+        return Answer(reading, self._hits(found, parts, reading), promise, self._hits(unsure, parts, reading))
+
+    def _hits(self, found: Sequence[Candidate], parts: QueryVectors, reading: QueryReading) -> tuple[Hit, ...]:
         violating = self.violating(reading)
-        hits = [
+        return tuple(
             Hit(
                 rank=rank,
                 score=candidate.score,
@@ -232,8 +282,7 @@ class BoolSearcher:
                 reasons=candidate.reasons,
             )
             for rank, candidate in enumerate(found, start=1)
-        ]
-        return Answer(reading, tuple(hits))
+        )
 
     def read(
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
@@ -402,32 +451,80 @@ class BoolSearcher:
             encoded = encode_queries(self.model.encoder, texts, one_vector=True)
         return _scaled(encoded)
 
+    @property
+    def line_source(self) -> tuple[Any, str, str]:
+        """What was calibrated on the documents, the name of their index, and their encoder."""
+        return self._documents.line
+
+    def question(self, query: str) -> tuple[ConditionVectors, QueryVectors]:
+        """A query as evidence is asked: its conditions, and the vectors of the whole."""
+        reading, vectors = self._read(query, None, None)
+        parts = self._scaled_parts(vectors)
+        return self._question(reading, parts), parts
+
+    def weighed(self, look: Callable[[WeighedDocuments], T]) -> T:
+        """What `look` makes of the documents and their evidence."""
+        return self._documents.weighed(None, look)
+
+    def _question(self, reading: QueryReading, parts: QueryVectors) -> ConditionVectors:
+        def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
+            is_whole = self.queries is not None and not reading.operators and texts == [reading.query]
+            return parts.vectors if is_whole else self._encode_parts(texts)  # it is encoded already
+
+        return ConditionVectors.of(conditions_of(reading, self.model.trained), encode)
+
     def _weighed(
         self,
-        reading: QueryReading,
+        question: ConditionVectors,
         parts: QueryVectors,
         k: int,
         not_weight: float | None,
         exclude_above: float | None,
         where: str | None,
-    ) -> list[Candidate]:
-        """The k best documents by what they say, each with its reasons."""
-
-        def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
-            is_whole = self.queries is not None and not reading.operators and texts == [reading.query]
-            return parts.vectors if is_whole else self._encode_parts(texts)  # it is encoded already
-
-        question = ConditionVectors.of(conditions_of(reading, self.model.trained), encode)
+        limit: Limit | None,
+    ) -> tuple[Weighed, list[Candidate], list[Candidate]]:
+        """The k best documents by what they say, and those that a limit leaves out, each with its reasons."""
         strength = 1.0 if not_weight is None else not_weight / (question.weights.penalty or 1.0)
 
-        def rank(documents: WeighedDocuments) -> list[Candidate]:
-            ranked = weigh(documents, question, parts, k, exclude_above=exclude_above, strength=strength)
-            return [
-                found._replace(reasons=reasons(documents.evidence, question, row, found.text))
-                for row, found in zip(ranked[1], documents.candidates(*ranked), strict=True)
-            ]
+        def rank(documents: WeighedDocuments) -> tuple[Weighed, list[Candidate], list[Candidate]]:
+            def candidates(scores: list[float], rows: list[int]) -> list[Candidate]:
+                return [
+                    found._replace(reasons=reasons(documents.evidence, question, row, found.text))
+                    for row, found in zip(rows, documents.candidates(scores, rows), strict=True)
+                ]
+
+            weighed = weigh(documents, question, parts, k, exclude_above=exclude_above, strength=strength, limit=limit)
+            unsure = candidates(weighed.unsure_scores, weighed.unsure_rows)
+            return weighed, candidates(weighed.scores, weighed.rows), unsure
 
         return self._documents.weighed(where, rank)
+
+    def _limit(self, violations: float, has_evidence: bool) -> Limit:
+        """The line for a promise, as the index was calibrated."""
+        if not has_evidence:
+            raise RetrievalError(
+                "violations cannot be promised by the documents' vectors alone: it needs an index with evidence, and "
+                "operators that are not switched off"
+            )
+        line = ExclusionLine.of_json(*self.line_source)
+        return Limit(line, line.at(violations), violations)
+
+    def _promise(self, limit: Limit, weighed: Weighed, reading: QueryReading) -> Promise:
+        """What an answer says about its line."""
+        line, notes = limit.line, []
+        if weighed.evidence is None:
+            notes.append(
+                "what is negated is a property of the answer, of which nothing is left out; --not set changes that"
+                if reading.kind == "property" and reading.excluded
+                else "nothing is excluded, so nothing was left out"
+            )
+        elif weighed.evidence < line.least:
+            notes.append("hardly a document says anything about what is excluded: the line is not calibrated for that")
+        if line.documents != len(self.index):
+            notes.append(
+                f"the line was calibrated on {line.documents:,} documents, and there are {len(self.index):,} now"
+            )
+        return Promise(limit.violations, weighed.left_out, line.exclusions, tuple(notes))
 
     def _scaled_parts(self, parts: QueryVectors) -> QueryVectors:
         """The query's vectors, what it wants and what it excludes, all of one length."""

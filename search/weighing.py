@@ -1,12 +1,14 @@
 """Rank an index's documents by what they say: candidates, their scores, and the clauses that decide."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean.conditions import Conditions, read_conditions
 from boolbert.retrieval.evidence import NEAR, Array, Asked, ConditionVectors, Evidence, score_by_words
+from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
 
 from .document_search import WeighedDocuments, far_enough
 from .query_encoder import QueryVectors
@@ -19,6 +21,31 @@ DEPTH = (
 PART_DEPTH = 100  # and what each of several parts finds by its vector
 
 Rows = npt.NDArray[np.int64]
+
+
+class Limit(NamedTuple):
+    """Documents that have what is excluded with a higher probability than this are left out.
+
+    violations: the share of the others that then should have it.
+    """
+
+    line: ExclusionLine
+    probability: float
+    violations: float
+
+
+class Weighed(NamedTuple):
+    """The scores and rows of the best documents; those that a limit has left out among them, and how many it has.
+
+    evidence: for what is excluded, the cosine of the best clause; None where there is no limit, or nothing is excluded.
+    """
+
+    scores: list[float]
+    rows: list[int]
+    unsure_scores: list[float]
+    unsure_rows: list[int]
+    left_out: int = 0
+    evidence: float | None = None
 
 
 @dataclass(frozen=True)
@@ -65,19 +92,35 @@ def weigh(
     *,
     exclude_above: float | None = None,
     strength: float = 1.0,
-) -> tuple[list[float], list[int]]:
-    """The scores and rows of the k best documents. strength: of NOT."""
+    limit: Limit | None = None,
+) -> Weighed:
+    """The k best documents, without those that a limit leaves out. strength: of NOT."""
     words = documents.evidence.word_scores(question)
     rows = _candidates(documents, question, parts, words, k)
     if exclude_above is not None:
         rows = np.array(far_enough(rows.tolist(), documents.vectors, parts, exclude_above), np.int64)
     if not len(rows):
-        return [], []
+        return Weighed([], [], [], [])
     vectors = documents.vectors.rows(rows).astype(np.float32)
     whole = parts.scores(vectors)
     scores = documents.evidence.score(question, rows, whole, strength=strength, words=words)
-    order = np.lexsort((rows, -scores))[:k]
-    return scores[order].tolist(), rows[order].tolist()
+    order = np.lexsort((rows, -scores))
+    scores, rows = scores[order], rows[order]
+    if limit is None or not excludes(question):
+        return Weighed(scores[:k].tolist(), rows[:k].tolist(), [], [])
+    features = features_of(documents.evidence, question.excluded, rows)
+    is_out = limit.line.probabilities(features) > limit.probability
+    kept = np.flatnonzero(~is_out)[:k]
+    out = np.flatnonzero(is_out[: kept[-1]] if len(kept) == k else is_out)
+    left = out[:k]
+    return Weighed(
+        scores[kept].tolist(),
+        rows[kept].tolist(),
+        scores[left].tolist(),
+        rows[left].tolist(),
+        left_out=len(out),
+        evidence=float(features[:, 0].max()),
+    )
 
 
 def _candidates(

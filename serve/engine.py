@@ -12,6 +12,7 @@ from typing import Any
 
 from boolbert.core.errors import BoolBertError
 from boolbert.core.terminal import fitted, printable
+from boolbert.retrieval.exclusion_line import PROMISES
 from boolbert.search import BoolSearcher, Explanation
 from boolbert.search.explanation import compare
 
@@ -57,6 +58,7 @@ class Engine:
         k: Any = 10,
         strength: Any = None,
         excluded: Any = None,
+        violations: Any = None,
         *,
         address: str = "",
     ) -> Explanation:
@@ -71,10 +73,14 @@ class Engine:
             strength = float(strength)
         if excluded is not None:
             excluded = checked_words(excluded)
+        if violations is not None and violations not in PROMISES:
+            shares = ", ".join(map(str, PROMISES))
+            raise BoolBertError(f"violations must be one of {shares}, got {_short(violations)}")
 
         def answer() -> Explanation:
             searcher, baseline = self.open()
-            found = compare(searcher, text, k, not_weight=strength, excluded=excluded, baseline=baseline)
+            asked = {"not_weight": strength, "excluded": excluded, "violations": violations}
+            found = compare(searcher, text, k, baseline=baseline, **asked)
             return replace(found, plain_name=os.path.basename(found.plain_name))  # without the folders of this machine
 
         try:

@@ -6,7 +6,7 @@ boolbert serve --index my_index      # a folder of `boolbert index`
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
@@ -14,6 +14,7 @@ from starlette.middleware import Middleware
 
 from boolbert.composing_boolbert import PENALISED_SHARE
 from boolbert.core.errors import BoolBertError
+from boolbert.retrieval.exclusion_line import PROMISES, ExclusionLine
 
 from .engine import LONGEST, Engine, error_line
 from .guard import Guard
@@ -31,12 +32,20 @@ EXAMPLES = (
 
 @dataclass(frozen=True)
 class Shown:
-    """What the page shows: a query, its excluded words, whether they were clicked, and a strength if it was set."""
+    """What the page shows: a query, its excluded words, whether they were clicked, and a strength if it was set.
+
+    violations: the share of the results that may have what is excluded; None: no line is drawn.
+    """
 
     query: str = ""
     excluded: tuple[int, ...] = ()
     by_hand: bool = False
     strength: float | None = None
+    violations: float | None = None
+
+    def asks(self, query: str, excluded: tuple[int, ...] = (), by_hand: bool = False) -> "Shown":
+        """Another query, or the same with other words excluded; what was set stays."""
+        return replace(self, query=query, excluded=excluded, by_hand=by_hand)
 
 
 def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
@@ -45,36 +54,42 @@ def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
     def show(shown: Shown, request: gr.Request) -> tuple[Any, ...]:
         excluded = list(shown.excluded) if shown.by_hand else None
         try:
-            found = engine.search(shown.query, RESULTS, shown.strength, excluded, address=_address(request))
+            limits = (shown.strength, excluded, shown.violations)
+            found = engine.search(shown.query, RESULTS, *limits, address=_address(request))
         except Exception as error:
             return error_html(error_line(error)), "", gr.skip(), shown
         words = tuple(number for number, word in enumerate(found.reading.words) if word.excluded)
-        shown = Shown(found.query, words, shown.by_hand, shown.strength)
+        shown = shown.asks(found.query, words, shown.by_hand)
         slider = gr.skip() if found.not_weight is None else gr.update(value=round(found.not_weight, 2))
         return reading_html(found, shown.by_hand), results_html(found), slider, shown
 
     def ask(query: str, shown: Shown, request: gr.Request) -> tuple[Any, ...]:
-        return show(Shown(query, strength=shown.strength), request)
+        return show(shown.asks(query), request)
 
     def ask_example(shown: Shown, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
         number = _number(event)
         if number is None or not 0 <= number < len(examples):
             return gr.skip(), gr.skip(), gr.skip(), shown, gr.skip()
-        return *show(Shown(examples[number], strength=shown.strength), request), examples[number]
+        return *show(shown.asks(examples[number]), request), examples[number]
 
     def click_word(shown: Shown, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
         word = _number(event)
         if word is None:
             return gr.skip(), gr.skip(), gr.skip(), shown
         if word < 0:  # as the model reads it
-            return show(Shown(shown.query, strength=shown.strength), request)
+            return show(shown.asks(shown.query), request)
         words = tuple(sorted(set(shown.excluded) ^ {word}))
-        return show(Shown(shown.query, words, True, shown.strength), request)
+        return show(shown.asks(shown.query, words, True), request)
 
     def set_strength(strength: float, shown: Shown, request: gr.Request) -> tuple[Any, ...]:
         # Back at the learned strength, the model searches with its penalty again.
-        changed = Shown(shown.query, shown.excluded, shown.by_hand, None if strength == _learned(engine) else strength)
-        return show(changed, request) if shown.query else (gr.skip(), gr.skip(), gr.skip(), changed)
+        return again(replace(shown, strength=None if strength == _learned(engine) else strength), request)
+
+    def set_violations(violations: float, shown: Shown, request: gr.Request) -> tuple[Any, ...]:
+        return again(replace(shown, violations=violations or None), request)
+
+    def again(shown: Shown, request: gr.Request) -> tuple[Any, ...]:
+        return show(shown, request) if shown.query else (gr.skip(), gr.skip(), gr.skip(), shown)
 
     def search(
         request: gr.Request,
@@ -82,14 +97,16 @@ def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
         k: int = RESULTS,
         strength: float | None = None,
         excluded: list[int] | None = None,
+        violations: float | None = None,
     ) -> dict[str, Any]:
         """How a query is read, and its results with and without its operators.
 
         strength: how strongly what NOT excludes is taken away; as learned if not given. excluded: the numbers of the
-        words that NOT excludes, from 0 in "words", instead of those that the model finds.
+        words that NOT excludes, from 0 in "words", instead of those that the model finds. violations: leave out
+        documents so that at most this share of the results should have what is excluded, where the index is calibrated.
         """
         try:
-            found = engine.search(query, k, strength, excluded, address=_address(request)).as_json()
+            found = engine.search(query, k, strength, excluded, violations, address=_address(request)).as_json()
         except Exception as error:
             raise gr.Error(error_line(error), print_exception=False) from None
         return {name: value for name, value in found.items() if name != "attention"}
@@ -122,6 +139,14 @@ def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
             buttons=[],
             elem_id="strength",
         )
+        promises = _promises(engine)
+        line = gr.Radio(
+            [("any", 0.0), *((f"at most {promise:.0%}", promise) for promise in promises)],
+            value=0.0,
+            label="Results that may have what is excluded",
+            visible=bool(promises),
+            elem_id="violations",
+        )
         results = gr.HTML(js_on_load=None, elem_id="results")
 
         outputs = [reading, results, slider, state]
@@ -130,6 +155,7 @@ def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
         tried.click(ask_example, [state], **{**private, "outputs": [*outputs, query]})
         reading.click(click_word, [state], **private)
         slider.release(set_strength, [slider, state], **private)
+        line.input(set_violations, [line, state], **private)
         gr.api(search, api_name="search")
     return page.queue(max_size=WAITING, default_concurrency_limit=2)
 
@@ -186,6 +212,15 @@ def _learned(engine: Engine) -> float:
     if bert is None:
         return 0.0
     return round(bert.config.exclusion_weight * (PENALISED_SHARE if bert.composer.has_penalty else 1.0), 2)
+
+
+def _promises(engine: Engine) -> list[float]:
+    """The shares of violations that the index is calibrated for, the largest first."""
+    try:
+        line = ExclusionLine.of_json(*engine.open()[0].line_source)
+    except (BoolBertError, OSError):
+        return []
+    return [promise for promise, own in zip(PROMISES, line.lines, strict=True) if own is not None][::-1]
 
 
 def _number(event: Any) -> int | None:

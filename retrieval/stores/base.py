@@ -42,6 +42,7 @@ class About:
     source: str = ""
     complete: bool = True  # False while documents are being added, and after that was cut off
     evidence: bool = False  # whether it knows what its documents say, clause by clause: retrieval/evidence.py
+    line: Mapping[str, object] | None = None  # what was calibrated on its documents: retrieval/exclusion_line.py
 
     @classmethod
     def of(cls, model: "SearchModel", fields: Mapping[str, str], source: str, *, evidence: bool = False) -> "About":

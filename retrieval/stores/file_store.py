@@ -334,6 +334,7 @@ class FileStore(VectorStore):
                 fields=manifest.get("fields", {}),
                 source=str(manifest.get("source", "")),
                 evidence=(self.folder / EVIDENCE / "words" / "lengths.npy").exists(),
+                line=manifest.get("line"),
             )
             return Snapshot(about, [segment], {})
         try:

@@ -1,0 +1,165 @@
+"""Is the promise kept? What a calibrated line leaves of what is excluded, and what it costs in right documents.
+
+    python eval/exclusion_line.py                      # documents that deny: dev's line, asked on test
+    python eval/exclusion_line.py --data boolmovies --calibrate train --split dev
+
+Of the embedded documents that deny, exclusions are made from dev's texts, and test's queries are asked over test's
+documents. Of QUEST-format data with atomic sets, the line is calibrated on one split's queries and asked on another's.
+"Violations" is the mean share of the returned documents that have what is excluded, with its 95% interval over queries;
+"lost" the share of the right documents among the first 100 that the line leaves out. `--exclude-above` is tried at many
+values on the very queries that are asked, and the best one is shown: the fewest right documents lost at no more
+violations.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.core.arguments import parse_arguments
+from boolbert.core.errors import EvaluationError, run_script
+from boolbert.core.tables import aligned
+from boolbert.data.denials import denials_folder
+from boolbert.data.own import OwnDocuments
+from boolbert.data.own.exclusions import Exclusion, exclusions_of, make_exclusions
+from boolbert.data.tasks import Question, quest_task
+from boolbert.eval.denials import denial_task
+from boolbert.eval.evidence import BATCH, WithEvidence
+from boolbert.eval.systems import Dense
+from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.exclusion_line import (
+    DEPTHS,
+    PROMISES,
+    ExclusionLine,
+    KnownExclusion,
+    calibrated_line,
+    excludes,
+    features_of,
+)
+from boolbert.retrieval.models import default_model, load_model
+
+SHOWN = (0.01, 0.05, 0.1)
+DEPTH = max(DEPTHS)
+DEEPEST = 300  # documents of each query that are looked at
+ABOVE = np.arange(0.05, 0.8, 0.025)  # of --exclude-above
+
+
+@dataclass
+class Arguments:
+    """The flags of this script."""
+
+    model: str | None = field(default=None, metadata={"help": "model folder or Hub id; the default model if not given"})
+    data: str | None = field(default=None, metadata={"help": "QUEST-format folder with atomic sets"})
+    calibrate: str = field(default="train", metadata={"help": "its split that the line is calibrated on"})
+    split: str = field(default="dev", metadata={"help": "its split that is asked"})
+    queries: int = field(default=600, metadata={"help": "at most so many of each split"})
+    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
+
+
+class Asked(NamedTuple):
+    """An exclusion, its documents best first: which are right, and their cosines with what is excluded."""
+
+    known: KnownExclusion
+    right: npt.NDArray[np.bool_]
+    near: npt.NDArray[np.float32]
+
+
+class Outcome(NamedTuple):
+    """What a line does: violations of each query for each of DEPTHS (Q, 3), and the right documents it loses (Q,)."""
+
+    violations: npt.NDArray[np.float64]
+    lost: npt.NDArray[np.float64]
+
+
+def system(model: Any, texts: Sequence[str]) -> WithEvidence:
+    return WithEvidence("with evidence", Dense("model", model, encode_inputs(model, texts, "document", BATCH)), texts)
+
+
+def ask(found: WithEvidence, exclusions: Sequence[Exclusion], gold: Mapping[str, Any], limit: int) -> list[Asked]:
+    """Ask queries that exclude something. gold: the rows that answer each."""
+    exclusions = exclusions[:limit]
+    questions = [Question(one.query, one.query) for one in exclusions]
+    scored = found.scorer(questions)(0, found.documents).numpy()
+    asked = []
+    for one, scores, condition in zip(exclusions, scored, found.conditions(questions), strict=True):
+        if not excludes(condition):
+            continue
+        best = np.argsort(-scores, kind="stable")[:DEEPEST]
+        features = features_of(found.evidence, condition.excluded, best)
+        unwanted = np.stack([part.vector for part in condition.excluded])
+        near = (np.asarray(found.dense.vectors[best], np.float32) @ unwanted.T).max(1)
+        known = KnownExclusion(features, np.isin(best, list(one.excluded)))
+        asked.append(Asked(known, np.isin(best, gold.get(one.query, ())), near))
+    print(f"{len(asked)} of {len(exclusions)} exclusions are read as such")
+    return asked
+
+
+def outcome(asked: Sequence[Asked], is_out: Sequence[npt.NDArray[np.bool_]]) -> Outcome:
+    violations, lost = [], []
+    for one, out in zip(asked, is_out, strict=True):
+        kept = np.flatnonzero(~out)
+        violations.append([float(one.known.has[kept[:depth]].mean()) if len(kept) else 0.0 for depth in DEPTHS])
+        right = one.right[:DEPTH]
+        lost.append(float(out[:DEPTH][right].mean()) if right.any() else 0.0)
+    return Outcome(np.array(violations), np.array(lost))
+
+
+def interval(values: npt.NDArray[np.float64]) -> str:
+    """Mean and 95% interval over queries."""
+    draws = np.random.default_rng(0).choice(values, (2000, len(values))).mean(1)
+    low, high = np.quantile(draws, (0.025, 0.975))
+    return f"{values.mean():.3f} ({low:.3f} to {high:.3f})"
+
+
+def table(line: ExclusionLine, asked: Sequence[Asked]) -> str:
+    header = [
+        "line",
+        *(f"violations in the first {depth}" for depth in DEPTHS),
+        "lost",
+        "--exclude-above",
+        "lost by it",
+    ]
+    no_line = outcome(asked, [np.zeros(len(one.right), np.bool_) for one in asked])
+    rivals = [(value, outcome(asked, [one.near > value for one in asked])) for value in ABOVE]
+    rows = [["none", *map(interval, no_line.violations.T), interval(no_line.lost), "", ""]]
+    for promise in SHOWN:
+        if line.lines[PROMISES.index(promise)] is None:
+            rows.append([f"{promise:.0%}", "cannot be promised", *[""] * (len(header) - 2)])
+            continue
+        own = outcome(asked, [line.probabilities(one.known.features) > line.at(promise) for one in asked])
+        worst = own.violations.mean(0).max()
+        equal = [(rival.lost.mean(), value) for value, rival in rivals if rival.violations.mean(0).max() <= worst]
+        best = min(equal, default=(float("nan"), float("nan")))
+        rows.append(
+            [f"{promise:.0%}", *map(interval, own.violations.T), interval(own.lost), f"{best[1]:.3f}", f"{best[0]:.3f}"]
+        )
+    return aligned(header, rows)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    args = parse_arguments(Arguments, __doc__, words)
+    model = (default_model(args.device) if args.model is None else load_model(args.model, device=args.device)).encoder
+    if args.data is None:
+        corpus = quest_task(denials_folder("dev"), "dev", progress=False).corpus
+        rows = [{"title": document.title, "text": document.text} for document in corpus]
+        made, task = make_exclusions(OwnDocuments(rows, progress=False)), denial_task("test")[0]
+    else:
+        calibration, task = (quest_task(args.data, split, progress=False) for split in (args.calibrate, args.split))
+        corpus, made = calibration.corpus, list(exclusions_of(calibration))
+    exclusions = list(exclusions_of(task))
+    if not made or not exclusions:
+        raise EvaluationError(f"{task.name}: has no queries that exclude something whose atomic sets are known")
+    found = system(model, corpus.texts())
+    known = [one.known for one in ask(found, made, {}, args.queries)]
+    line = calibrated_line(known, len(corpus), "")
+    if task.corpus.texts() != corpus.texts():
+        found = system(model, task.corpus.texts())
+    print(f"\ncalibrated on {line.exclusions} exclusions; weights {line.weights}, lines {line.lines}\n")
+    gold = {question.text: rows for question, rows in zip(task.questions, task.gold, strict=True)}
+    print(table(line, ask(found, exclusions, gold, args.queries)))
+
+
+if __name__ == "__main__":
+    run_script(main)

@@ -1,0 +1,108 @@
+"""Calibrate an index: which line keeps what a query excludes out of its results, with what error rate.
+
+Exclusions are made from the documents themselves, so that it is known which documents have what is excluded. Each is
+asked as a user's query would be.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from boolbert.core.errors import BoolBertError, RetrievalError
+from boolbert.core.files import write_json
+from boolbert.core.progress import shown_progress
+from boolbert.data.own import OwnDocuments
+from boolbert.data.own.exclusions import make_exclusions
+from boolbert.retrieval.exclusion_line import ExclusionLine, KnownExclusion, calibrated_line, excludes, features_of
+from boolbert.retrieval.index import MANIFEST, Index
+
+from .document_search import WeighedDocuments
+from .searcher import BoolSearcher
+from .weighing import weigh
+
+DEEPEST = 300  # documents of each query that are looked at
+
+
+class KnownQuery(NamedTuple):
+    """A query, and the documents that have what it excludes: their rows or, in a store, their ids."""
+
+    query: str
+    excluded: frozenset[int | str]
+
+
+def calibrate(
+    searcher: BoolSearcher, exclusions: Sequence[KnownQuery] | None = None, *, progress: bool = True
+) -> ExclusionLine:
+    """Calibrate a searcher's index or store, and keep the line there. exclusions: made from its documents, if not
+    given."""
+    if not searcher.has_evidence:
+        raise RetrievalError(f"{_name(searcher)}: has no evidence to calibrate; index its documents again with it")
+    if exclusions is None:
+        exclusions = made_exclusions(searcher)
+    line = line_of(searcher, exclusions, progress=progress)
+    index = searcher.index
+    if isinstance(index, Index):
+        index.manifest["line"] = line.as_json()
+        write_json(index.folder / MANIFEST, index.manifest)
+    else:
+        index.note(replace(index.about(), line=line.as_json()))
+    return line
+
+
+def line_of(searcher: BoolSearcher, exclusions: Sequence[KnownQuery], *, progress: bool = True) -> ExclusionLine:
+    """The line that some exclusions give."""
+    searcher = BoolSearcher(searcher.model, searcher.index)
+    with suppress(BoolBertError):  # a GPU, or it is not installed: torch computes the queries then
+        searcher.use_onnx()
+    known = []
+    with shown_progress("calibrate", len(exclusions), "exclusion", shown=progress) as advance:
+        for exclusion in exclusions:
+            found = asked(searcher, exclusion)
+            known += [] if found is None else [found]
+            advance(1)
+    return calibrated_line(known, len(searcher.index), searcher.line_source[2])
+
+
+def asked(searcher: BoolSearcher, exclusion: KnownQuery) -> KnownExclusion | None:
+    """What documents say about what a query excludes, best first; None where nothing is read as excluded."""
+    question, parts = searcher.question(exclusion.query)
+    if not excludes(question):
+        return None
+
+    def look(documents: WeighedDocuments) -> KnownExclusion:
+        weighed = weigh(documents, question, parts, DEEPEST)
+        found = documents.candidates(weighed.scores, weighed.rows)
+        keys = [candidate.id if candidate.row is None else candidate.row for candidate in found]
+        has = np.array([key in exclusion.excluded for key in keys], np.bool_)
+        return KnownExclusion(features_of(documents.evidence, question.excluded, np.array(weighed.rows, np.int64)), has)
+
+    return searcher.weighed(look)
+
+
+def made_exclusions(searcher: BoolSearcher) -> list[KnownQuery]:
+    """Exclusions over the documents of an index or a store, made from their words, names and fields."""
+    keys, rows = zip(*_documents(searcher), strict=True)
+    made = make_exclusions(OwnDocuments(rows, progress=False))
+    return [KnownQuery(one.query, frozenset(keys[row] for row in one.excluded)) for one in made]
+
+
+def _documents(searcher: BoolSearcher) -> Iterator[tuple[int | str, dict[str, Any]]]:
+    """The documents with the values of their fields, each with its row or id. One without a word makes no query."""
+    index = searcher.index
+    rows: Iterator[tuple[int | str, str, str, Any]]
+    if isinstance(index, Index):
+        rows = ((row, document.title, document.text, {}) for row, document in enumerate(index.documents()))
+    else:
+        now = index.local().snapshot()
+        records = (now.full_record(int(row)) for row in np.flatnonzero(now.live))
+        rows = ((record.id, record.title, record.text, record.fields) for record in records)
+    for key, title, text, fields in rows:
+        if any(map(str.isalnum, title + text)):
+            yield key, {**fields, "title": title, "text": text}
+
+
+def _name(searcher: BoolSearcher) -> str:
+    return searcher.line_source[1]
