@@ -75,8 +75,8 @@ class Arguments:
     unchanged: list[str] = field(
         default_factory=list,
         metadata={
-            "help": "QUEST-format FOLDER:SPLIT, or countries: list the queries without OR and NOT whose vector is "
-            "not, to the bit, the plain encoder's",
+            "help": "QUEST-format FOLDER:SPLIT, countries, or a folder whose queries have a kind: list those without "
+            "OR and NOT whose vector is not, to the bit, the plain encoder's",
             "nargs": "+",
         },
     )
@@ -293,9 +293,13 @@ def marked_queries(data: str) -> tuple[list[str], list[tuple[tuple[int, int], ..
 
 def changed_queries(model: Any, plain: Any, data: str) -> tuple[list[str], int]:
     """The queries without OR and NOT whose vector is not the plain encoder's, and how many such queries there are."""
-    folder, _, split = data.rpartition(":")
-    task = quest_task(folder or None, split if folder else "dev", progress=False)
-    asked = [question.text for question in task.questions if not {"or", "not"} & set(question.operators or ())]
+    if Path(data).is_dir():
+        rows = pool_rows(Path(data), "queries", "text", "kind")
+        asked = [row["text"] for row in rows if row["kind"] in ("plain", "and")]
+    else:
+        folder, _, split = data.rpartition(":")
+        task = quest_task(folder or None, split if folder else "dev", progress=False)
+        asked = [question.text for question in task.questions if not {"or", "not"} & set(question.operators or ())]
     ours, theirs = (encode_inputs(encoder, asked, "query", 32, one_vector=True) for encoder in (model, plain))
     ours = ours if ours.ndim == 2 else ours[:, 0]
     return [text for text, one, other in zip(asked, ours, theirs, strict=True) if not np.array_equal(one, other)], len(

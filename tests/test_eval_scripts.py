@@ -151,3 +151,12 @@ def test_a_stronger_penalty_takes_more_from_what_is_near():
     query = penalised_query(wanted, torch.tensor([[0.0, 1.0]]), torch.tensor([[0.5, 0.3]]))
     assert penalised_scores(exclusion.stronger(query, 2), near).item() == pytest.approx(0.6 - 2 * 0.5 * (0.8 - 0.3))
     assert penalised_scores(query, near).item() == pytest.approx(0.6 - 0.5 * (0.8 - 0.3))
+
+
+def test_plain_questions_of_a_folder_are_compared_with_the_plain_encoder(tmp_path, monkeypatch):
+    rows = [{"text": "a", "kind": "plain"}, {"text": "b", "kind": "not"}, {"text": "c", "kind": "and"}]
+    (tmp_path / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    vectors = {("ours", "c"): 1.0}  # 0 for all others
+    encode = lambda model, texts, *_, **__: np.array([[vectors.get((model, text), 0.0)] for text in texts])  # noqa: E731
+    monkeypatch.setattr(exclusion, "encode_inputs", encode)
+    assert exclusion.changed_queries("ours", "plain", str(tmp_path)) == (["c"], 2)
