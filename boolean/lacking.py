@@ -1,4 +1,4 @@
-"""Collections without something: "hotels with no pool", "flats that do not allow pets".
+"""Collections without something: "hotels with no pool", "flats that do not allow pets", "sugar-free desserts".
 
 A verb that is negated excludes nothing in a question ("Which birds do not fly?"), and `read_parts` leaves it alone.
 After a plural noun and without a question, the same words take some members from a set.
@@ -19,7 +19,7 @@ _LACK = rf"""
     | free\s+(?:of|from) | sans | in\s+the\s+absence\s+of | (?:and\s+|but\s+)?no
     | where\s+there\s+(?:(?:is|are)\s+(?:no|not\s+any)|(?:isn|aren)['’]t(?:\s+any)?)
     | (?:that|which|who)\s+(?:
-        {_NOT}(?:\s+{_HAVE})? | {_HAVE}\s+no | (?:comes?|do|does)\s+without | avoids? | omits? | skips?
+        {_NOT}(?:\s+{_HAVE})? | {_HAVE}\s+no | (?:comes?|do|does)\s+without | avoids? | omits? | skips? | lacks?
         | (?:are|is)\s+(?:free\s+(?:of|from)|not\s+(?:equipped|made)\s+with))
     | whose\s+\w+\s+(?:have|has)\s+no
 """
@@ -39,12 +39,18 @@ def read_lacking(text: str) -> Reading | None:
     >>> reading = read_lacking("snack bars with no nuts or milk")
     >>> [part.text for part in reading.wanted], [part.text for part in reading.excluded]
     (['snack bars'], ['nuts', 'milk'])
+    >>> [part.text for part in read_lacking("sugar-free desserts").excluded]
+    ['sugar']
     >>> read_lacking("Which birds do not fly?"), read_lacking("rooms with no more than two beds")
     (None, None)
     """
-    match = None if len(text) > LONGEST or is_question(text) else _LACKING.fullmatch(text)
-    if match is None:
+    if len(text) > LONGEST or is_question(text):
         return None
+    match = _LACKING.fullmatch(text)
+    if match is None:
+        read = read_parts(text)
+        rules = {cue.rule for cue in read.cues if cue.operator == "not" and cue.excludes}
+        return read if rules == {"suffix"} else None
     (start, end), first = match.span("wanted"), match.start("excluded")
     listed = read_parts(text[first : match.end("excluded")])
     if listed.excluded or read_parts(text[start:end]).excluded:
