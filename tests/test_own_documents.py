@@ -110,6 +110,15 @@ def test_structured_fields_are_found(tmp_path):
     assert first.fields["brand"][0] + "," not in first.content.split("(")[1]  # told already
 
 
+def test_a_title_of_codes_is_the_id_only_where_there_is_no_other(tmp_path):
+    rows = [{"id": f"d{row}", "title": f"T{row}", "text": "a warm jacket"} for row in range(4)]
+    for drop, id, title in ((None, "d0", "T0"), ("id", "T0", "")):
+        path = tmp_path / f"{drop}.jsonl"
+        path.write_text("".join(json.dumps({k: v for k, v in row.items() if k != drop}) + "\n" for row in rows))
+        first = next(iter(OwnDocuments(path, progress=False)))
+        assert (first.id, first.title) == (id, title)
+
+
 def test_fields_can_be_named(tmp_path):
     path = write_products(tmp_path / "products.csv", 50)
     documents = OwnDocuments(path, text="name,description", title="sku", atoms="colour")

@@ -83,8 +83,8 @@ def find_layout(
     if not texts:
         raise DataError(f"{first.where}: no field holds text (fields here: {shorten_list(', '.join(names)) or 'none'})")
     title = None if title in texts else title
-    if title and not given_title and _codes(rows, title):
-        title, id = None, id or title
+    if title and not (given_title or id or _named(ID, names, taken=texts)) and _codes(rows, title):
+        title, id = None, title
     id = None if id == "none" else id or _named(ID, names, taken=(*texts, *([title] if title else [])))
     rest = [name for name in names if name not in (*texts, title, id)]
     separators = {name: separator for name in rest if (separator := _separator(rows, name))}
