@@ -123,7 +123,7 @@ def test_says_how_long_it_will_take_before_it_trains(tmp_path, tiny, shop, monke
     monkeypatch.setattr("boolbert.train.retrieval_run.train_on_query_folder", train)
     with pytest.raises(KeyboardInterrupt):
         fit(shop, tmp_path / "fitted", model=tiny, say=lines.append, **SHORT)
-    assert re.search(r"2 steps on \d+ queries, .* 80 documents are encoded once. About \d+ minutes? on", lines[-1])
+    assert re.search(r"5 steps on \d+ queries, .* 80 documents are encoded once. About \d+ minutes? on", lines[-1])
 
 
 def test_a_plain_encoder_is_upgraded_first(tmp_path, tiny, monkeypatch):
