@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from .terminal import fitted, printable
 
@@ -26,7 +26,7 @@ def render(template: str, **values: Any) -> str:
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=lambda name: not str(name).endswith(".md"),
+        autoescape=select_autoescape(disabled_extensions=("md",), default=True),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,  # a name that is not passed is a mistake, not an empty text
