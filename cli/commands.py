@@ -78,12 +78,11 @@ def _calibrate_existing(options: Namespace) -> None:
 
 def _calibrate(options: Namespace, name: Any) -> None:
     """Calibrate an index or a store that is there, and say for what."""
-    from boolbert.retrieval.exclusion_line import PROMISES
     from boolbert.search import BoolSearcher
     from boolbert.search.calibrating import calibrate
 
     line = calibrate(BoolSearcher(options.model, name, device=options.device))
-    promises = [f"{promise:.0%}" for promise, own in zip(PROMISES, line.lines, strict=True) if own is not None]
+    promises = [f"{promise:.0%}" for promise in line.promises]
     kept = f"can promise at most {', '.join(promises)}" if promises else "nothing can be promised for these documents"
     _say(f"calibrated on {line.exclusions:,} exclusions made from the documents: search --violations {kept}")
 

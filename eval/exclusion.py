@@ -202,7 +202,7 @@ def penalty_of(bert: Any) -> tuple[float, float]:
 
 
 def stronger(queries: Any, times: float) -> Any:
-    """Queries as `penalised_query` gives them, whose penalty is so many times as strong."""
+    """Queries as `penalised_query` gives them, with their penalty multiplied."""
     queries = queries.copy() if isinstance(queries, np.ndarray) else queries.clone()
     queries[:, -1] *= times
     return queries

@@ -30,8 +30,8 @@ from boolbert.eval.evidence import BATCH, WithEvidence
 from boolbert.eval.systems import Dense
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.exclusion_line import (
+    DEEPEST,
     DEPTHS,
-    PROMISES,
     ExclusionLine,
     KnownExclusion,
     calibrated_line,
@@ -42,7 +42,6 @@ from boolbert.retrieval.models import default_model, load_model
 
 SHOWN = (0.01, 0.05, 0.1)
 DEPTH = max(DEPTHS)
-DEEPEST = 300  # documents of each query that are looked at
 ABOVE = np.arange(0.05, 0.8, 0.025)  # of --exclude-above
 
 
@@ -54,7 +53,7 @@ class Arguments:
     data: str | None = field(default=None, metadata={"help": "QUEST-format folder with atomic sets"})
     calibrate: str = field(default="train", metadata={"help": "its split that the line is calibrated on"})
     split: str = field(default="dev", metadata={"help": "its split that is asked"})
-    queries: int = field(default=600, metadata={"help": "at most so many of each split"})
+    queries: int = field(default=600, metadata={"help": "the most queries of each split"})
     device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
 
 
@@ -125,7 +124,7 @@ def table(line: ExclusionLine, asked: Sequence[Asked]) -> str:
     rivals = [(value, outcome(asked, [one.near > value for one in asked])) for value in ABOVE]
     rows = [["none", *map(interval, no_line.violations.T), interval(no_line.lost), "", ""]]
     for promise in SHOWN:
-        if line.lines[PROMISES.index(promise)] is None:
+        if promise not in line.promises:
             rows.append([f"{promise:.0%}", "cannot be promised", *[""] * (len(header) - 2)])
             continue
         own = outcome(asked, [line.probabilities(one.known.features) > line.at(promise) for one in asked])

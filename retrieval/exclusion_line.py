@@ -8,7 +8,7 @@ queries that are like those.
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from boolbert.retrieval.evidence import Array, Asked, ConditionVectors, Evidence
 
 PROMISES = (0.01, 0.02, 0.05, 0.1, 0.2)  # shares of the returned documents that have what is excluded
 DEPTHS = (10, 30, 100)  # the promise is for lists of these lengths
+DEEPEST = 300  # documents of each exclusion that a line is calibrated on
 SIGNS = (1, -1, 1, -1)  # what each feature says: affirming clause, denying clause, words, denied words
 GRID = 400  # lines that are tried
 RIDGE = 1e-4  # keeps the weights finite where the features tell members from others without an error
@@ -57,14 +58,18 @@ class ExclusionLine:
         logits = np.einsum("pfn,f->pn", features, np.array(self.weights[:-1])) + self.weights[-1]
         return 1 - np.prod(1 - 1 / (1 + np.exp(-logits)), axis=0)
 
+    @property
+    def promises(self) -> list[float]:
+        """Those of PROMISES that can be kept."""
+        return [promise for promise, line in zip(PROMISES, self.lines, strict=True) if line is not None]
+
     def at(self, promise: float) -> float:
         """The line for a promise."""
         if promise not in PROMISES:
             raise RetrievalError(f"violations must be one of {', '.join(map(str, PROMISES))}, got {promise}")
         line = self.lines[PROMISES.index(promise)]
         if line is None:
-            kept = [known for known, own in zip(PROMISES, self.lines, strict=True) if own is not None]
-            instead = f"ask for {kept[0]}" if kept else "they say too little of what is asked for"
+            instead = f"ask for {self.promises[0]}" if self.promises else "they say too little of what is asked for"
             raise RetrievalError(
                 f"violations {promise} cannot be promised for these documents, by {self.exclusions} exclusions tried "
                 f"on them; {instead}"
@@ -112,14 +117,14 @@ def calibrated_line(known: Sequence[KnownExclusion], documents: int, encoder: st
     """The line of exclusions whose documents are known."""
     if not any(one.has.any() for one in known):
         raise RetrievalError("no line can be calibrated: no exclusion could be made from the documents")
-    weights = _fitted_weights(known)
-    line = ExclusionLine(weights, (None,) * len(PROMISES), len(known), documents, _least(known), encoder)
+    unknown = (None,) * len(PROMISES)
+    line = ExclusionLine(_fitted_weights(known), unknown, len(known), documents, _least(known), encoder)
     probabilities = [line.probabilities(one.features) for one in known]
     grid = useful_lines(probabilities)
     losses = np.array([losses_of(p, one.has, grid) for p, one in zip(probabilities, known, strict=True)])  # (Q, K, G)
     risk = ((losses.sum(0) + 1) / (len(losses) + 1)).max(0)  # as if every result of one more exclusion had violated it
     lines = tuple(float(grid[risk <= promise][-1]) if (risk <= promise).any() else None for promise in PROMISES)
-    return ExclusionLine(weights, lines, len(known), documents, line.least, encoder)
+    return replace(line, lines=lines)
 
 
 def useful_lines(probabilities: Sequence[Array]) -> Array:

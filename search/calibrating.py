@@ -16,14 +16,19 @@ from boolbert.core.files import write_json
 from boolbert.core.progress import shown_progress
 from boolbert.data.own import OwnDocuments
 from boolbert.data.own.exclusions import make_exclusions
-from boolbert.retrieval.exclusion_line import ExclusionLine, KnownExclusion, calibrated_line, excludes, features_of
+from boolbert.retrieval.exclusion_line import (
+    DEEPEST,
+    ExclusionLine,
+    KnownExclusion,
+    calibrated_line,
+    excludes,
+    features_of,
+)
 from boolbert.retrieval.index import MANIFEST, Index
 
 from .document_search import WeighedDocuments
 from .searcher import BoolSearcher
 from .weighing import weigh
-
-DEEPEST = 300  # documents of each query that are looked at
 
 
 class KnownQuery(NamedTuple):
@@ -39,7 +44,9 @@ def calibrate(
     """Calibrate a searcher's index or store, and keep the line there. exclusions: made from its documents, if not
     given."""
     if not searcher.has_evidence:
-        raise RetrievalError(f"{_name(searcher)}: has no evidence to calibrate; index its documents again with it")
+        raise RetrievalError(
+            f"{searcher.line_source[1]}: has no evidence to calibrate; index its documents again with it"
+        )
     if exclusions is None:
         exclusions = made_exclusions(searcher)
     line = line_of(searcher, exclusions, progress=progress)
@@ -102,7 +109,3 @@ def _documents(searcher: BoolSearcher) -> Iterator[tuple[int | str, dict[str, An
     for key, title, text, fields in rows:
         if any(map(str.isalnum, title + text)):
             yield key, {**fields, "title": title, "text": text}
-
-
-def _name(searcher: BoolSearcher) -> str:
-    return searcher.line_source[1]

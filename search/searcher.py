@@ -27,7 +27,7 @@ from boolbert.boolean import (
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import spread_rows
 from boolbert.retrieval.countries_index import default_index
-from boolbert.retrieval.evidence import ConditionVectors
+from boolbert.retrieval.evidence import ConditionVectors, unit_length
 from boolbert.retrieval.exclusion_line import ExclusionLine
 from boolbert.retrieval.index import STORE, Index
 from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
@@ -245,8 +245,8 @@ class BoolSearcher:
         documents say, clause by clause, where the index knows it and not every gate is switched off; words are a part
         of that, so that `hybrid` changes nothing then. not_kind: NOT excludes a "topic", a "set" or a "property" of
         the answer, of which nothing is taken away; if not given, the query's words tell (boolean/kinds.py), and with a
-        `not_weight` it is a set. violations: 0.05 leaves out so many documents that at most 5% of the others are
-        expected to have what is excluded; the index has to be calibrated for it (search/calibrating.py).
+        `not_weight` it is a set. violations: 0.05 leaves out documents until at most 5% of the others are expected
+        to have what is excluded; the index has to be calibrated for it (search/calibrating.py).
         """
         check_k(k)
         self._check_limits(not_weight, exclude_above)
@@ -264,25 +264,8 @@ class BoolSearcher:
                 promise = self._promise(limit, weighed, reading)
         else:
             found = self._documents.find(parts, k, exclude_above, where, reading.wanted_words if hybrid else None)
-        return Answer(reading, self._hits(found, parts, reading), promise, self._hits(unsure, parts, reading))
-
-    def _hits(self, found: Sequence[Candidate], parts: QueryVectors, reading: QueryReading) -> tuple[Hit, ...]:
         violating = self.violating(reading)
-        return tuple(
-            Hit(
-                rank=rank,
-                score=candidate.score,
-                row=candidate.row,
-                title=candidate.title,
-                text=candidate.text,
-                wanted=float(candidate.vector @ parts.wanted),
-                excluded=None if parts.excluded is None else float(candidate.vector @ parts.excluded),
-                violates=None if violating is None else candidate.row in violating,
-                id=candidate.id,
-                reasons=candidate.reasons,
-            )
-            for rank, candidate in enumerate(found, start=1)
-        )
+        return Answer(reading, _hits(found, parts, violating), promise, _hits(unsure, parts, violating))
 
     def read(
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
@@ -449,7 +432,7 @@ class BoolSearcher:
             from boolbert.retrieval.batches import encode_queries
 
             encoded = encode_queries(self.model.encoder, texts, one_vector=True)
-        return _scaled(encoded)
+        return unit_length(encoded)
 
     @property
     def line_source(self) -> tuple[Any, str, str]:
@@ -529,10 +512,28 @@ class BoolSearcher:
     def _scaled_parts(self, parts: QueryVectors) -> QueryVectors:
         """The query's vectors, what it wants and what it excludes, all of one length."""
         if self._is_cosine:
-            parts = parts._replace(vectors=_scaled(parts.vectors), wanted=_scaled(parts.wanted))
+            parts = parts._replace(vectors=unit_length(parts.vectors), wanted=unit_length(parts.wanted))
         if parts.excluded is None:
             return parts
-        return parts._replace(excluded=_scaled(parts.excluded) * np.linalg.norm(parts.wanted))
+        return parts._replace(excluded=unit_length(parts.excluded) * np.linalg.norm(parts.wanted))
+
+
+def _hits(found: Sequence[Candidate], parts: QueryVectors, violating: frozenset[int] | None) -> tuple[Hit, ...]:
+    return tuple(
+        Hit(
+            rank=rank,
+            score=candidate.score,
+            row=candidate.row,
+            title=candidate.title,
+            text=candidate.text,
+            wanted=float(candidate.vector @ parts.wanted),
+            excluded=None if parts.excluded is None else float(candidate.vector @ parts.excluded),
+            violates=None if violating is None else candidate.row in violating,
+            id=candidate.id,
+            reasons=candidate.reasons,
+        )
+        for rank, candidate in enumerate(found, start=1)
+    )
 
 
 def _query_encoder(model: SearchModel | CachedModel) -> QueryEncoder | None:
@@ -587,11 +588,6 @@ def _operator_labels(operators: Sequence[Any] | None) -> list[int] | None:
     from boolbert.sentence_boolbert import operator_row
 
     return operator_row(operators)
-
-
-def _scaled(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Vectors of length 1."""
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
 def model_of(index: "Index | VectorStore", device: str | None) -> SearchModel:

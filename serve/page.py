@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 
 from boolbert.composing_boolbert import PENALISED_SHARE
 from boolbert.core.errors import BoolBertError
-from boolbert.retrieval.exclusion_line import PROMISES, ExclusionLine
+from boolbert.retrieval.exclusion_line import ExclusionLine
 
 from .engine import LONGEST, Engine, error_line
 from .guard import Guard
@@ -220,7 +220,7 @@ def _promises(engine: Engine) -> list[float]:
         line = ExclusionLine.of_json(*engine.open()[0].line_source)
     except (BoolBertError, OSError):
         return []
-    return [promise for promise, own in zip(PROMISES, line.lines, strict=True) if own is not None][::-1]
+    return line.promises[::-1]
 
 
 def _number(event: Any) -> int | None:
