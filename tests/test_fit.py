@@ -267,7 +267,7 @@ def test_the_readme_goes_from_a_csv_to_a_search_that_obeys_not(tmp_path, monkeyp
     """With fewer queries than the README's, and with the real encoder."""
     monkeypatch.chdir(tmp_path)
     write_products(tmp_path / "products.csv", 100)
-    look, train, search = readme_commands()
+    look, train, search, calibrate, search_by_promise = readme_commands()
     few = ["--queries", "70"]
     assert main([*look[1:], *few]) == 0
     assert "answers" in capsys.readouterr().out
@@ -280,3 +280,8 @@ def test_the_readme_goes_from_a_csv_to_a_search_that_obeys_not(tmp_path, monkeyp
         assert len(hits) == 10
         hooded.append(sum("hood" in hit["text"] for hit in hits))
     assert hooded[0] < hooded[1]
+    assert main(calibrate[1:]) == 0
+    capsys.readouterr()
+    assert main([*search_by_promise[1:], "--json"]) == 0
+    promise = json.loads(capsys.readouterr().out)["promise"]
+    assert promise["violations"] == 0.05
