@@ -301,7 +301,8 @@ class BoolSearcher:
             return self._read_for_any_encoder(query, labels, not_kind)
         decided_by = CALLER if labels is not None else MODEL
         words = words_of(query)
-        cues = [cue for cue in find_cues(query) if not cue.weak]
+        seen = find_cues(query)
+        cues = [cue for cue in seen if not cue.weak]
         is_free = self._can_exclude and labels is None and excluded is None  # nothing was said by the caller
         typed = read_search_box(query) if is_free else None
         by_rule = typed or (read_lacking(query) if is_free else None)
@@ -317,6 +318,11 @@ class BoolSearcher:
         kind = not_kind or ("set" if not_weight is not None else self._kind(query, words, excluded))
         found = self.queries.encode(tokens, labels, not_scope, not_weight, WHOLE_WEIGHTS[kind])
         names = from_multi_hot(found.operators)
+        known = {"and", *(cue.operator for cue in seen)}
+        if is_free and labels is None and not known.issuperset(names):  # without a word for it, it is a mistake
+            labels = multi_hot(known.intersection(names))
+            found = self.queries.encode(tokens, labels, not_scope, not_weight, WHOLE_WEIGHTS[kind])
+            names = from_multi_hot(found.operators)
 
         roles = words[: max(places) + 1]
         if self.model.trained:

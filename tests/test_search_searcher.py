@@ -11,7 +11,7 @@ from sentence_helpers import embed
 
 from boolbert.boolean import WHOLE_WEIGHTS
 from boolbert.core.errors import BoolBertError
-from boolbert.retrieval.models import newest_run
+from boolbert.retrieval.models import default_model, newest_run
 from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.search.query_encoder import QueryVectors
 from boolbert.search.reading import QueryReading, words_of
@@ -52,6 +52,8 @@ def test_finds_what_a_slow_search_finds(searcher, encoders, tokenizer, names, ro
 def test_without_operators_the_gate_decides(searcher, encoders, tokenizer):
     with torch.no_grad():
         gate = encoders[0](**tokenizer(QUERY, return_tensors="pt")).operators[0].tolist()
+    assert gate == [0, 1, 1]
+    gate[1] = 0  # OR has no word in the query
     answer = searcher.search(QUERY, 10)
     assert [int(name in answer.operators) for name in ("and", "or", "not")] == gate
     assert answer.decided_by == "the model's gate"
@@ -273,3 +275,14 @@ def test_hybrid_without_bm25s_is_one_line(searcher, monkeypatch):
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(BoolBertError, match="bm25s is not installed: pip install"):
         searcher.search(QUERY, hybrid=True)
+
+
+def test_an_operator_without_a_word_for_it_is_a_mistake():
+    """The shipped reading sees OR in the first and NOT in the second, which would strike out most of their words."""
+    searcher = BoolSearcher(default_model("cpu"), progress=False)
+    for query in ("either side of the river", "Which college did she leave for the war?", "Which mammals hibernate?"):
+        reading = searcher.read(query)
+        assert {"or", "not"}.isdisjoint(reading.operators), query
+        assert not reading.excluded + reading.alternatives, query
+    assert searcher.read("mammals that do not hibernate").excluded_text == "hibernate"
+    assert searcher.read("either side of the river", excluded=[3]).excluded_text == "the"
