@@ -135,14 +135,24 @@ def test_what_the_mteb_tasks_hold_and_add(tmp_path):
     assert scores["violations"] == pytest.approx(2 / 3)
 
 
-def test_mteb_takes_the_task(model):
+def test_mteb_takes_the_task(model, monkeypatch):
+    """And asks a Bool-BERT for the vectors of queries and documents apart, so that its operators are on."""
     pytest.importorskip("mteb")
     import mteb
 
     from boolbert.eval.mteb_tasks import boolquestions_retrieval_task, countries_task
 
-    task = countries_task("dev")
+    task, texts = countries_task("dev"), {}
+    for name in ("encode_query", "encode_document"):
+        encode = getattr(model, name)
+
+        def counted(inputs, *args, name=name, encode=encode, **kwargs):
+            texts[name] = texts.get(name, 0) + len(inputs)
+            return encode(inputs, *args, **kwargs)
+
+        monkeypatch.setattr(model, name, counted)
     result = mteb.evaluate(model, [task], cache=None).task_results[0].scores["dev"][0]
     assert 0 <= result["main_score"] <= 1
     assert "violations" in result
+    assert texts == {"encode_query": 210, "encode_document": 195}
     assert boolquestions_retrieval_task().metadata.name == "BoolQuestionsMSMARCORetrieval"
