@@ -37,7 +37,6 @@ SELDOM = (100_000, 50, 100)
 # Commands that are programs of their own: the module whose `main(words)` runs, and what it does.
 TOOLS = {
     ("data", "summary"): ("boolbert.data.summary", "rows, templates, operators, lengths, and all that is wrong"),
-    ("data", "split"): ("boolbert.data.split", "hold out a share of the training queries as a dev split"),
     ("data", "queries"): ("boolbert.data.own.show", "make Boolean queries from documents alone, and look at them"),
     ("data", "countries"): ("boolbert.data.countries.folder", "write the embedded countries into a folder"),
     ("data", "denials"): ("boolbert.data.denials.folder", "write documents that say what they lack, and queries"),
@@ -181,11 +180,10 @@ def _add_serve(add) -> None:
 
 
 def _add_data(add) -> None:
-    text = "Look into data sets, make and split them."
+    text = "Look into data sets, and make them."
     examples = """examples:
   boolbert data summary                 # the embedded countries and sentences
   boolbert data summary path/to/quest --json
-  boolbert data split path/to/quest --output quest-split
   boolbert data queries recipes.csv --show 20
   boolbert data cues quest/train.jsonl --show not
 `boolbert data COMMAND --help` tells more.

@@ -15,8 +15,7 @@ if __name__ == "__main__":
     prepare_training()  # before torch is imported
 
 from boolbert.core.errors import run_script
-from boolbert.data.split import HELD_OUT
-from boolbert.data.tasks import boolquestions_splits
+from boolbert.data.tasks import HELD_OUT, boolquestions_splits
 from boolbert.retrieval.metrics import boolquestions_metrics
 from boolbert.train.arguments import flag, parse_arguments
 from boolbert.train.outputs import PUSH, published
