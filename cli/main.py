@@ -41,7 +41,6 @@ TOOLS = {
     ("data", "countries"): ("boolbert.data.countries.folder", "write the embedded countries into a folder"),
     ("data", "denials"): ("boolbert.data.denials.folder", "write documents that say what they lack, and queries"),
     ("data", "sentences"): ("boolbert.data.sentences.generate", "write Boolean sentences for pretraining"),
-    ("data", "cues"): ("boolbert.boolean.measure", "how well the cue lexicon tells the operators of queries"),
     ("fit",): ("boolbert.train.fit", "train on Boolean queries made from your documents, and index them"),
     ("eval",): ("boolbert.eval.own_queries", "measure an index on a few queries of your own"),
     ("upgrade",): ("boolbert.train.upgrade", "turn a sentence-transformers model into one that obeys NOT"),
@@ -185,7 +184,6 @@ def _add_data(add) -> None:
   boolbert data summary                 # the embedded countries and sentences
   boolbert data summary path/to/quest --json
   boolbert data queries recipes.csv --show 20
-  boolbert data cues quest/train.jsonl --show not
 `boolbert data COMMAND --help` tells more.
 """
     command = _parser(add.add_parser, text, examples, "data", help=text.rstrip("."))

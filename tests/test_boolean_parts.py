@@ -1,11 +1,10 @@
 """Where parts begin and end, and which negations exclude."""
 
-import json
 import time
 
 import pytest
 
-from boolbert.boolean import OPERATORS, marked_scopes, measure_parts, read_parts, scope_labels
+from boolbert.boolean import OPERATORS, marked_scopes, read_parts, scope_labels
 
 
 def parts(text):
@@ -144,24 +143,3 @@ def test_marks_of_and_and_or():
         "or": ((0, 6), (10, 14)),
         "not": (),
     }
-
-
-def test_measure_parts(tmp_path, capsys):
-    path = tmp_path / "queries.jsonl"
-    rows = [
-        {
-            "query": "Fish of Peru but not of Chile",
-            "original_query": "<mark>Fish of Peru</mark> that are not <mark>Fish of Chile</mark>",
-        },
-        {"query": "Fish of Peru", "original_query": "<mark>Fish of Peru</mark>"},
-        {"text": "Which fish do not sleep?"},
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    measure_parts.main([str(path), "--show", "5"])
-    printed = capsys.readouterr().out
-    assert "3 queries, 1 with an exclusion (33.3%)" in printed
-    assert printed.count("precision 1.000, recall 1.000, F1 1.000") == 2
-    assert "  Which fish do not sleep?\n" in printed
-    path.write_text("{}\n", "utf-8")
-    with pytest.raises(SystemExit, match=r"line 1: .*a row needs `query` or `text`"):
-        measure_parts.main([str(path)])

@@ -45,6 +45,8 @@ def test_quest_folder(tmp_path, capsys):
     assert (train["queries with all gold"], train["queries with no gold"]) == (1, 2)
     assert train["gold per query"] == {"median": 1, "95%": 2, "max": 2}
     assert train["operators"] == {"and": 1, "or": 1, "not": 1, "unknown": 1}
+    assert train["precision of cues, %"] == {"or": 100.0, "not": 100.0}
+    assert train["recall of cues, %"] == {"and": 0.0, "or": 100.0, "not": 100.0}
     assert train["templates"] == {"_ or _": 1, "_ that are also _ but not _": 1, "unknown": 1}
     assert train["domains"] == {"unknown": 2, "films": 1}
     assert train["words"]["max"] == 5
