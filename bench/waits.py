@@ -85,10 +85,12 @@ def verdict(wait: Wait, now: float, cpu: float) -> str:
 
 
 def write_documents(path: Path) -> None:
-    from boolbert.data.denials.generate import SPLITS, denial_documents
+    from boolbert.data import Quest
+    from boolbert.data.embedded import denials_folder
+    from boolbert.data.lines import write_rows
 
-    documents = [document for split in SPLITS for document in denial_documents(split)][:DOCUMENTS]
-    path.write_text("".join(f"{json.dumps(document)}\n" for document in documents), encoding="utf-8")
+    documents = list(Quest(denials_folder("dev"), progress=False).documents())[:DOCUMENTS]
+    write_rows(path, [{"title": document.title, "text": document.text} for document in documents])
 
 
 if __name__ == "__main__":

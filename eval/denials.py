@@ -18,7 +18,7 @@ import numpy.typing as npt
 from boolbert.core.arguments import parse_arguments
 from boolbert.core.errors import EvaluationError, run_script
 from boolbert.core.tables import aligned
-from boolbert.data.denials import denials_folder
+from boolbert.data.embedded import denials_folder
 from boolbert.data.quest import Quest
 from boolbert.data.tasks import Question, Task, quest_task
 from boolbert.eval.evidence import WithEvidence

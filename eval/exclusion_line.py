@@ -21,7 +21,7 @@ import numpy.typing as npt
 from boolbert.core.arguments import parse_arguments
 from boolbert.core.errors import EvaluationError, run_script
 from boolbert.core.tables import aligned
-from boolbert.data.denials import denials_folder
+from boolbert.data.embedded import denials_folder
 from boolbert.data.own import OwnDocuments
 from boolbert.data.own.exclusions import Exclusion, exclusions_of, make_exclusions
 from boolbert.data.tasks import Question, quest_task

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.errors import DataError
 from ...core.files import read_object, whole_folder, write_json
-from ..embedded import write_atoms, write_rows
+from ..lines import write_atoms, write_rows
 from .atoms import Sizes, choose_atoms
 from .counting import Text, count_texts
 from .documents import OwnDocument, OwnDocuments

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypedDict
 
 from ...boolean import OPERATORS
 from ...core.errors import DataError
-from ..embedded import write_rows
+from ..lines import write_rows
 from .lists import DOMAINS, Domain
 from .writers import AtomWriter, TopicWriter
 
