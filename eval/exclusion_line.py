@@ -25,7 +25,6 @@ from boolbert.data.embedded import denials_folder
 from boolbert.data.own import OwnDocuments
 from boolbert.data.own.exclusions import Exclusion, exclusions_of, make_exclusions
 from boolbert.data.tasks import Question, quest_task
-from boolbert.eval.denials import denial_task
 from boolbert.eval.evidence import BATCH, WithEvidence
 from boolbert.eval.systems import Dense
 from boolbert.retrieval.batches import encode_inputs
@@ -143,7 +142,8 @@ def main(words: Sequence[str] | None = None) -> None:
     if args.data is None:
         corpus = quest_task(denials_folder("dev"), "dev", progress=False).corpus
         rows = [{"title": document.title, "text": document.text} for document in corpus]
-        made, task = make_exclusions(OwnDocuments(rows, progress=False)), denial_task("test")[0]
+        made = make_exclusions(OwnDocuments(rows, progress=False))
+        task = quest_task(denials_folder("test"), "test", progress=False)
     else:
         calibration, task = (quest_task(args.data, split, progress=False) for split in (args.calibrate, args.split))
         corpus, made = calibration.corpus, list(exclusions_of(calibration))

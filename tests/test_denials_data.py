@@ -11,7 +11,6 @@ from boolbert.boolean import split_clauses
 from boolbert.cli import main
 from boolbert.data import Quest
 from boolbert.data.embedded import denials_folder
-from boolbert.eval.denials import count_wrong, denial_task, measure, table
 
 SPLITS = {split: Quest(denials_folder(split), strict=True, progress=False) for split in ("dev", "test")}
 
@@ -80,16 +79,3 @@ def test_the_command_writes_both_splits(tmp_path, capsys):
     assert "documents.jsonl: 320 rows" in capsys.readouterr().out
     for split, quest in SPLITS.items():
         assert Quest(tmp_path / split, progress=False).queries(split) == quest.queries(split)
-
-
-def test_counting_what_is_wrong_in_the_first_ten():
-    """The best ranking has nothing wrong, the worst ten excluded documents."""
-    task, kinds = denial_task("dev")
-    gold = [sorted(kind - set(rows.tolist())) for kind, rows in zip(kinds, task.negated, strict=True)]
-    best = measure(lambda questions, k: [rows[:k] for rows in gold], task, kinds)
-    assert best.excluded.sum() == best.off_topic.sum() == 0
-    worst = measure(lambda questions, k: [rows[:k] for rows in task.negated], task, kinds)
-    assert (worst.excluded == 10).all()
-    elsewhere = [[row for row in range(320) if row not in kind][:10] for kind in kinds]
-    assert (count_wrong(elsewhere, task.negated, kinds).off_topic == 10).all()
-    assert "320" in table({"worst": worst}, task)

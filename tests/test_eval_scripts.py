@@ -142,8 +142,11 @@ def test_pools_with_traps_say_how_answers_and_traps_stand():
     pool = Pool("letters", list("abcd"), [Asked("x", [0], [1], "all"), Asked("y", [3], [0], "all")])
     found = figures(pool, {"s": np.array([[3.0, 2, 1, 0], [4.0, 3, 2, 1]])})["all"]["s"]
     assert (found["above"], found["R@3"], found["V@3"]) == (0.5, 0.5, 1.0)
+    assert found["in ten"] == 1.0
     without = Pool("letters", pool.texts, [*pool.queries, Asked("z", [1], [], "all")])
-    assert "V@3" not in figures(without, {"s": np.ones((3, 4))})["all"]["s"]
+    found = figures(without, {"s": np.ones((3, 4))})["all"]["s"]
+    assert "V@3" not in found
+    assert found["in ten"] == 1.0  # of the queries that exclude something
 
 
 def test_a_stronger_penalty_takes_more_from_what_is_near():
