@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from boolbert.boolean import OPERATORS, marked_scopes, read_parts, scope_labels
+from boolbert.boolean import OPERATORS, read_parts, scope_labels
 
 
 def parts(text):
@@ -107,39 +107,3 @@ def test_long_texts_take_linear_time(piece):
     start = time.process_time()
     read_parts(piece * 500)
     assert time.process_time() - start < 2
-
-
-@pytest.mark.parametrize(
-    ("query", "original", "expected"),
-    [
-        (
-            "Fish of Peru but not of Chile",
-            "<mark>Fish of Peru</mark> that are not <mark>Fish of Chile</mark>",
-            "of Chile",
-        ),
-        (
-            "Peruvian fish except for Chilean comedies",
-            "<mark>Fish of Peru</mark> that are not <mark>Chilean comedy</mark>",
-            "Chilean comedies",
-        ),
-        (
-            "plants of Peru that aren't found in the Andes",
-            "<mark>Flora of Peru</mark> that are not <mark>Flora of the Andes</mark>",
-            "found in the Andes",
-        ),
-        ("Fish of Peru", "<mark>Fish of Peru</mark> that are not <mark>Fish of Chile</mark>", None),
-    ],
-)
-def test_marks_are_found_again_in_the_query(query, original, expected):
-    scopes = marked_scopes(query, original)
-    assert (scopes and [query[slice(*span)] for span in scopes["not"]]) == (expected and [expected])
-
-
-def test_marks_of_and_and_or():
-    original = "<mark>cats</mark> that are also <mark>pets</mark> but not <mark>tigers</mark>"
-    assert marked_scopes("cats also pets, no lions", original) == {"and": ((0, 4), (10, 14)), "or": (), "not": None}
-    assert marked_scopes("tigers or cats", "<mark>cats</mark> or <mark>tigers</mark>") == {
-        "and": (),
-        "or": ((0, 6), (10, 14)),
-        "not": (),
-    }
