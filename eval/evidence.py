@@ -15,7 +15,7 @@ first.
 import random
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ import torch
 
 from boolbert.boolean.conditions import read_conditions
 from boolbert.boolean.operators import OPERATORS, SHORT_NAMES
-from boolbert.core.arguments import parse_arguments
+from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import run_script
 from boolbert.core.files import write_json
 from boolbert.data.embedded import denials_folder
@@ -63,13 +63,13 @@ class Pool(NamedTuple):
 class Arguments:
     """The flags of this script."""
 
-    model: str | None = field(default=None, metadata={"help": "model folder or Hub id; the default model if not given"})
-    data: str = field(default="countries", metadata={"help": "QUEST-format FOLDER:SPLIT, countries or denials:SPLIT"})
-    pools: list[str] = field(default_factory=list, metadata={"help": "folders with a corpus and queries", "nargs": "+"})
-    queries: int | None = field(default=None, metadata={"help": "take this many, drawn at random"})
-    documents: int | None = field(default=None, metadata={"help": "and this many documents, those that answer first"})
-    output: str | None = field(default=None, metadata={"help": "also write the figures to this JSON file"})
-    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
+    model: str | None = flag(None, "model folder or Hub id; the default model if not given")
+    data: str = flag("countries", "QUEST-format FOLDER:SPLIT, countries or denials:SPLIT")
+    pools: list[str] = flag([], "folders with a corpus and queries")
+    queries: int | None = flag(None, "take this many, drawn at random")
+    documents: int | None = flag(None, "and this many documents, those that answer first")
+    output: str | None = flag(None, "also write the figures to this JSON file")
+    device: str | None = flag(None, "cpu, cuda, ...; the best there is")
 
 
 def quest_pool(data: str) -> Pool:

@@ -11,7 +11,7 @@ what an LLM made of the queries is scored too.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS
-from boolbert.core.arguments import parse_arguments
+from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import DataError, run_script
 from boolbert.core.files import write_json
 from boolbert.data.lines import read_lines
@@ -68,25 +68,18 @@ class Score:
 class Arguments:
     """The flags of this script."""
 
-    model: str | None = field(default=None, metadata={"help": "model folder or Hub id; the default model if not given"})
-    data: list[str] = field(default_factory=list, metadata={"help": "folders with a corpus and queries", "nargs": "+"})
-    unchanged: list[str] = field(
-        default_factory=list,
-        metadata={
-            "help": "QUEST-format FOLDER:SPLIT, countries, or a folder whose queries have a kind: list those without "
-            "OR and NOT whose vector is not, to the bit, the plain encoder's",
-            "nargs": "+",
-        },
+    model: str | None = flag(None, "model folder or Hub id; the default model if not given")
+    data: list[str] = flag([], "folders with a corpus and queries")
+    unchanged: list[str] = flag(
+        [],
+        "QUEST-format FOLDER:SPLIT, countries, or a folder whose queries have a kind: list those without "
+        "OR and NOT whose vector is not, to the bit, the plain encoder's",
     )
-    hybrid: bool = field(
-        default=False, metadata={"help": "also rank with BM25 over the words that are not excluded, and fuse both"}
-    )
-    penalties: list[float] = field(
-        default_factory=list, metadata={"help": "strengths of the penalty to try instead of the model's", "nargs": "+"}
-    )
-    plain: str | None = field(default=None, metadata={"help": "the plain encoder; all-MiniLM-L6-v2 if not given"})
-    output: str | None = field(default=None, metadata={"help": "also write the figures to this JSON file"})
-    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
+    hybrid: bool = flag(False, "also rank with BM25 over the words that are not excluded, and fuse both")
+    penalties: list[float] = flag([], "strengths of the penalty to try instead of the model's")
+    plain: str | None = flag(None, "the plain encoder; all-MiniLM-L6-v2 if not given")
+    output: str | None = flag(None, "also write the figures to this JSON file")
+    device: str | None = flag(None, "cpu, cuda, ...; the best there is")
 
 
 def read_trap_set(folder: str | Path) -> TrapSet:

@@ -12,13 +12,13 @@ violations.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.core.arguments import parse_arguments
+from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import EvaluationError, run_script
 from boolbert.core.tables import aligned
 from boolbert.data.embedded import denials_folder
@@ -48,12 +48,12 @@ ABOVE = np.arange(0.05, 0.8, 0.025)  # of --exclude-above
 class Arguments:
     """The flags of this script."""
 
-    model: str | None = field(default=None, metadata={"help": "model folder or Hub id; the default model if not given"})
-    data: str | None = field(default=None, metadata={"help": "QUEST-format folder with atomic sets"})
-    calibrate: str = field(default="train", metadata={"help": "its split that the line is calibrated on"})
-    split: str = field(default="dev", metadata={"help": "its split that is asked"})
-    queries: int = field(default=600, metadata={"help": "the most queries of each split"})
-    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
+    model: str | None = flag(None, "model folder or Hub id; the default model if not given")
+    data: str | None = flag(None, "QUEST-format folder with atomic sets")
+    calibrate: str = flag("train", "its split that the line is calibrated on")
+    split: str = flag("dev", "its split that is asked")
+    queries: int = flag(600, "the most queries of each split")
+    device: str | None = flag(None, "cpu, cuda, ...; the best there is")
 
 
 class Asked(NamedTuple):
