@@ -43,7 +43,6 @@ TOOLS = {
         "boolbert.data.embedded:write_denials",
         "write documents that say what they lack",
     ),
-    ("data", "sentences"): ("boolbert.data.sentences.generate", "write Boolean sentences for pretraining"),
     ("fit",): ("boolbert.train.fit", "train on Boolean queries made from your documents, and index them"),
     ("eval",): ("boolbert.eval.own_queries", "measure an index on a few queries of your own"),
     ("upgrade",): ("boolbert.train.upgrade", "turn a sentence-transformers model into one that obeys NOT"),

@@ -1,7 +1,6 @@
 """Boolean sentences for pretraining."""
 
 import itertools
-import json
 import re
 import time
 from random import Random
@@ -10,7 +9,7 @@ import pytest
 
 from boolbert.boolean import OPERATORS, operators_of, read_parts
 from boolbert.data.sentences import boolean_sentences, labelled
-from boolbert.data.sentences.generate import PLANS, main, words_of
+from boolbert.data.sentences.generate import PLANS, words_of
 from boolbert.data.sentences.lists import DOMAINS, FRAMES, TOPIC_FRAMES
 from boolbert.data.sentences.writers import AtomWriter, TopicWriter
 
@@ -111,16 +110,6 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="must not be negative"):
         boolean_sentences("and", -1)
     assert boolean_sentences("and", 0) == []
-
-
-def test_command(tmp_path, capsys):
-    main(["--output", str(tmp_path / "new"), "--n", "7", "--seed", "3", "--split", "dev"])
-    assert capsys.readouterr().out.count("7 triplets") == 3
-    for operator in OPERATORS:
-        lines = (tmp_path / "new" / f"{operator}.jsonl").read_text("utf-8").splitlines()
-        assert [json.loads(line) for line in lines] == boolean_sentences(operator, 7, 3, "dev")
-    with pytest.raises(ValueError, match="n must not be negative"):
-        main(["--output", str(tmp_path), "--n", "-1"])
 
 
 def test_the_parser_reads_what_made_sentences_exclude(monkeypatch):
