@@ -85,7 +85,7 @@ def test_compare_joins_seeds_and_writes_tables_pictures_and_report(
     assert "(2 seeds)" in capsys.readouterr().out
 
     page = (out / "report.html").read_text()
-    assert page.count('src="data:image/svg+xml;base64,') == 3
+    assert page.count('src="data:image/svg+xml;base64,') == 2
     assert page.count("<article>") == 6
     assert not re.search(
         r"""(?:src|href)\s*=\s*["'](?!#|data:image/svg)|url\((?!#)|@import|<script""", page

@@ -142,15 +142,6 @@ def test_counting_a_sample_scales(tmp_path):
     assert counts.estimate(counts["fields"]["kind", "cat"]) == 1000
 
 
-def test_sorts_can_be_left_out(tmp_path):
-    documents = OwnDocuments(write_products(tmp_path / "products.csv"), progress=False)
-    weights = {"field": 1.0, "kind": 0.0}
-    made = make_queries(documents, tmp_path / "made", queries=70, weights=weights, low=5)
-    asked = {name for query in Quest(made.folder, progress=False).queries("train") for name in query.atoms}
-    assert asked
-    assert not any(name.startswith(("kind:", "word:")) for name in asked)
-
-
 def test_a_small_collection_works(tmp_path):
     rows = [{"title": row.title, "text": row.text} for row in Quest(progress=False).documents()]
     documents = OwnDocuments(rows, progress=False)
