@@ -1,4 +1,4 @@
-r"""Every speed that this project promises, in one run: model, encoding, training, search and the command line.
+r"""Every speed that this project promises, in one run: model, encoding, training and search.
 
 python bench/all.py                                     # on whatever there is; CPUs get smaller shapes and counts
 python bench/all.py --device cuda --json bench.json     # everything on a GPU in bf16, about 10 minutes
@@ -31,7 +31,6 @@ PARTS = {
     "encode": "speed.encoding",
     "train": "speed.training",
     "search": "speed.search",
-    "start": "speed.start",
 }
 
 

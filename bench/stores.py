@@ -1,7 +1,7 @@
-"""How search scales: approximate indexes against the exact one, and the stores. The vectors are made up.
+"""How search scales: time, size and recall of FAISS's approximate indexes against the exact search. The vectors are
+made up. The stores as they are used: bench/growth.py.
 
-python bench/stores.py curve --vectors 10000 100000 1000000   # time, size and recall of FAISS's indexes
-python bench/stores.py engines --vectors 10000 100000         # the stores as they are used: folder, FAISS, Milvus Lite
+python bench/stores.py --vectors 10000 100000 1000000
 """
 
 import argparse
@@ -9,7 +9,6 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ import torch
 
 from boolbert.retrieval.faiss_index import FaissIndex
 from boolbert.retrieval.neighbours import top_k
-from boolbert.retrieval.stores import About, Record, open_store
 
 K = 10
 SIZE = 384
@@ -109,37 +107,6 @@ def curve(options: argparse.Namespace) -> None:
             print(row_of(count, name, built, size, times, recalls), flush=True)
 
 
-def engines(options: argparse.Namespace) -> None:
-    """Stores as a user has them: documents, fields and vectors come back with every search."""
-    print(f"{os.cpu_count()} cores")
-    print(
-        "| documents | store | added per s | ms per search: plain / NOT / OR | with a filter that one in ten passes |"
-    )
-    print("| --- | --- | --- | --- | --- |")
-    for count in options.vectors:
-        world = World()
-        vectors = world.documents(count)
-        queries = {kind: world.queries(kind, options.queries) for kind in KINDS}
-        records = [Record(f"d{row}", f"Document {row}", "A text.", {"tenth": float(row % 10)}) for row in range(count)]
-        with tempfile.TemporaryDirectory() as folder:
-            for name in ("folder", "exact.faiss", "lite.db"):
-                store = open_store(Path(folder) / name)
-                store.create(About("made", SIZE, fields={"tenth": "number"}))
-                start = time.perf_counter()
-                for first in range(0, count, 8192):
-                    store.add(records[first : first + 8192], vectors[first : first + 8192])
-                rate = count / (time.perf_counter() - start)
-                store.note(replace(store.about(), complete=True))
-                asked: list[tuple[str, str | None]] = [*((kind, None) for kind in KINDS), ("plain", "tenth = 3")]
-                times = [
-                    timed(queries[kind], lambda asked, where=where, store=store: store.search(asked, K, where))[0]
-                    for kind, where in asked
-                ]
-                shown = " / ".join(f"{1000 * seconds:.1f}" for seconds in times[:3])
-                print(f"| {count:,} | {name} | {rate:,.0f} | {shown} | {1000 * times[3]:.1f} |", flush=True)
-                store.close()
-
-
 def timed(queries: np.ndarray, search: Callable[[np.ndarray], Any]) -> tuple[float, np.ndarray]:
     """The median time of a search of one query at a time, and what was found."""
     search(queries[:1])
@@ -149,7 +116,7 @@ def timed(queries: np.ndarray, search: Callable[[np.ndarray], Any]) -> tuple[flo
         result = search(queries[number : number + 1])
         times.append(time.perf_counter() - start)
         found.append(result[0])
-    return float(np.median(times)), found if isinstance(found[0], list) else np.stack(found)
+    return float(np.median(times)), np.stack(found)
 
 
 def row_of(count: int, name: str, built: float, size: int, times: Sequence[float], recalls: Sequence[float]) -> str:
@@ -160,12 +127,11 @@ def row_of(count: int, name: str, built: float, size: int, times: Sequence[float
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("curve", "engines"))
     parser.add_argument("--vectors", type=int, nargs="+", default=[10_000])
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--most_hnsw", type=int, default=1_000_000, help="HNSW takes long to build")
     options = parser.parse_args()
-    (curve if options.what == "curve" else engines)(options)
+    curve(options)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from .kinds import WHOLE_WEIGHTS, kind_of_exclusion, whole_weight
 from .labels import cue_labels, scope_labels
 from .lacking import read_lacking
 from .lexicon import Cue, cue_table
-from .marks import ParsedQuery, marked_scopes, parse_original_query, render_original_query
+from .marks import ParsedQuery, parse_original_query, render_original_query
 from .operators import OPERATORS, TEMPLATES, from_multi_hot, multi_hot, template_operators
 from .parts import Part, Reading, read_parts
 from .reasons import is_english, why_nothing_excluded
@@ -31,7 +31,6 @@ __all__ = [
     "from_multi_hot",
     "is_english",
     "kind_of_exclusion",
-    "marked_scopes",
     "multi_hot",
     "operators_of",
     "parse_original_query",

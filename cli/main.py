@@ -34,15 +34,15 @@ _MINUS = re.compile(r"-(?!-|[a-z]\Z|k=|k?[\d.]+\Z).")
 # stay: by its own rule it searches them many times, a tenth of the time until torch is there, and once more at the end.
 SELDOM = (100_000, 50, 100)
 
-# Commands that are programs of their own: the module whose `main(words)` runs, and what it does.
+# Commands that are programs of their own: the module whose `main(words)`, or the named function, runs; what it does.
 TOOLS = {
     ("data", "summary"): ("boolbert.data.summary", "rows, templates, operators, lengths, and all that is wrong"),
-    ("data", "split"): ("boolbert.data.split", "hold out a share of the training queries as a dev split"),
     ("data", "queries"): ("boolbert.data.own.show", "make Boolean queries from documents alone, and look at them"),
-    ("data", "countries"): ("boolbert.data.countries.folder", "write the embedded countries into a folder"),
-    ("data", "denials"): ("boolbert.data.denials.folder", "write documents that say what they lack, and queries"),
-    ("data", "sentences"): ("boolbert.data.sentences.generate", "write Boolean sentences for pretraining"),
-    ("data", "cues"): ("boolbert.boolean.measure", "how well the cue lexicon tells the operators of queries"),
+    ("data", "countries"): ("boolbert.data.embedded:write_countries", "write the embedded countries into a folder"),
+    ("data", "denials"): (
+        "boolbert.data.embedded:write_denials",
+        "write documents that say what they lack",
+    ),
     ("fit",): ("boolbert.train.fit", "train on Boolean queries made from your documents, and index them"),
     ("eval",): ("boolbert.eval.own_queries", "measure an index on a few queries of your own"),
     ("upgrade",): ("boolbert.train.upgrade", "turn a sentence-transformers model into one that obeys NOT"),
@@ -181,13 +181,11 @@ def _add_serve(add) -> None:
 
 
 def _add_data(add) -> None:
-    text = "Look into data sets, make and split them."
+    text = "Look into data sets, and make them."
     examples = """examples:
   boolbert data summary                 # the embedded countries and sentences
   boolbert data summary path/to/quest --json
-  boolbert data split path/to/quest --output quest-split
   boolbert data queries recipes.csv --show 20
-  boolbert data cues quest/train.jsonl --show not
 `boolbert data COMMAND --help` tells more.
 """
     command = _parser(add.add_parser, text, examples, "data", help=text.rstrip("."))
@@ -313,8 +311,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: Sequence[str]) -> int:
     for length in (1, 2):
         if (name := tuple(words[:length])) in TOOLS:
-            module, _ = TOOLS[name]
-            return import_module(module).main(list(words[length:])) or 0
+            module, _, function = TOOLS[name][0].partition(":")
+            return getattr(import_module(module), function or "main")(list(words[length:])) or 0
     parser = build_parser()
     options, unknown = parser.parse_known_args(_query_last(words))
     if unknown:

@@ -3,11 +3,19 @@
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from dataclasses import field
 from typing import Any, TypeVar, cast
 
 from boolbert.core.errors import BoolBertError
 
 Arguments = TypeVar("Arguments")
+
+
+def flag(default: Any, text: str) -> Any:
+    """A dataclass field that is a flag with a help text; [] for one that takes any number of values."""
+    if default == []:
+        return field(default_factory=list, metadata={"help": text})
+    return field(default=default, metadata={"help": text})
 
 
 def parse_arguments(kind: type[Arguments], description: str | None, words: Sequence[str] | None = None) -> Arguments:

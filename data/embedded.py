@@ -1,77 +1,52 @@
-"""Data that the package makes itself, as folders in QUEST's format: made on first use and kept in the user's cache."""
+"""Data that comes with the package, as folders in QUEST's format: the countries, and documents that say what they lack.
 
-import atexit
-import hashlib
+boolbert data countries --output my_folder
+boolbert data denials --output my_folder
+"""
+
+import argparse
+import gzip
 import json
-import shutil
-import tempfile
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-from ..core.files import cache_root, whole_file, whole_folder
+from ..core.files import write_bytes
 
-Write = Callable[[Path], Path]
-
-
-def embedded_folder(name: str, write: Write, files: Sequence[str]) -> Path:
-    """The folder that `write` fills with `files`; it is made if it is not there yet.
-
-    It stands in the user's cache (`cache_root`), under a name that changes with what it is made from. Where that place
-    cannot be written, it is a temporary folder.
-    """
-    root = cache_root()
-    folder = root / f"{name}-{_version(name)}"
-    if _is_complete(folder, files):
-        return folder
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        if folder.exists():
-            shutil.rmtree(folder, ignore_errors=True)
-        with whole_folder(folder) as aside:  # nobody ever sees half of it, even when two processes make it
-            write(aside)
-        return folder
-    except OSError as error:
-        return _temporary_folder(name, write, f"{folder}: {error.strerror or error}")
+_HERE = Path(__file__).parent
 
 
-def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """One JSON object a line; the file is replaced as a whole."""
-    _write_lines(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+def countries_folder() -> Path:
+    """A folder with documents, train, dev, test and atoms."""
+    return _HERE / "countries"
 
 
-def write_atoms(path: Path, atoms: Mapping[str, Sequence[int]]) -> None:
-    """The atomic sets, one a line."""
-    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(list(rows))}" for key, rows in atoms.items())
-    _write_lines(path, [f"{{\n{lines}\n}}\n"])
+def country_names() -> dict[str, list[str]]:
+    """How queries name each atomic set: {"island": ["island countries", "island states", ...], ...}."""
+    names: dict[str, list[str]] = json.loads((_HERE / "country_names.json").read_text(encoding="utf-8"))
+    return names
 
 
-def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    with whole_file(path) as aside, aside.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(lines)
+def denials_folder(split: str) -> Path:
+    """The folder of one split, "dev" or "test": its own documents, its queries, its atomic sets."""
+    return _HERE / "denials" / split
 
 
-@cache
-def _temporary_folder(name: str, write: Write, problem: str) -> Path:
-    """One folder for this process, deleted at its end. It has a folder round it, which an index may stand in too."""
-    warnings.warn(f"the cache cannot be written ({problem}); using a temporary folder", stacklevel=3)
-    root = Path(tempfile.mkdtemp(prefix="boolbert-"))
-    atexit.register(shutil.rmtree, root, ignore_errors=True)
-    return write(root / f"{name}-{_version(name)}")
+def write_countries(words: list[str] | None = None) -> None:
+    _write("countries", words)
 
 
-@cache
-def _version(name: str) -> str:
-    """A hash of everything that the files are made from: the package that makes them, and the language of queries."""
-    here = Path(__file__).parent
-    sources = [*(here / name).glob("*.*"), Path(__file__), *(here.parent / "boolean").glob("*.*")]
-    digest = hashlib.sha256()
-    for source in sorted(sources):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
-    return digest.hexdigest()[:12]
+def write_denials(words: list[str] | None = None) -> None:
+    _write("denials", words)
 
 
-def _is_complete(folder: Path, files: Sequence[str]) -> bool:
-    return all((folder / name).is_file() and (folder / name).stat().st_size for name in files)
+def _write(name: str, words: list[str] | None) -> None:
+    parser = argparse.ArgumentParser(prog=f"boolbert data {name}", description=f"Write the {name} data set.")
+    parser.add_argument("--output", metavar="DIR", required=True, type=Path, help="the folder to write")
+    output = parser.parse_args(words).output
+    for source in sorted(path for path in (_HERE / name).rglob("*") if path.is_file()):
+        path, content = output / source.relative_to(_HERE / name), source.read_bytes()
+        if source.suffix == ".gz":
+            path, content = path.with_suffix(""), gzip.decompress(content)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, content)
+        if path.suffix == ".jsonl":
+            print(f"{path}: {len(content.splitlines()):,} rows")

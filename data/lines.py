@@ -1,16 +1,18 @@
-"""Lines of a text file, plain or gzip, one at a time, with the place of every fault."""
+"""Lines of a text file, plain or gzip, one at a time, with the place of every fault; and rows written as lines."""
 
 import gzip
+import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from tqdm import tqdm
 
 from ..core.errors import DataError
+from ..core.files import whole_file
 
 LONGEST_LINE = 1 << 27  # bytes of a row
 LARGEST_TEXT = 1 << 31  # letters of a file that is read as a whole
@@ -85,6 +87,22 @@ def read_text(path: Path) -> str:
             raise DataError(f"{path}:{number}: an array of more than {LARGEST_TEXT:,} letters; write a row per line")
         lines.append(line)
     return "\n".join(lines)
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """One JSON object a line; the file is replaced as a whole."""
+    _write_lines(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def write_atoms(path: Path, atoms: Mapping[str, Sequence[int]]) -> None:
+    """The atomic sets, one a line."""
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(list(rows))}" for key, rows in atoms.items())
+    _write_lines(path, [f"{{\n{lines}\n}}\n"])
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    with whole_file(path) as aside, aside.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)
 
 
 def _progress_bar(path: Path, progress: bool) -> tqdm:

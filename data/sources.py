@@ -69,7 +69,7 @@ class SentenceSource(Source):
 def open_source(source: str | Path | None = None) -> Source:
     """A folder, a file, a Hub data set id ("owner/name"), or the embedded data: "countries" (None) and "sentences"."""
     if source is None or source == "countries":
-        from .countries import countries_folder
+        from .embedded import countries_folder
 
         return LocalSource(countries_folder(), name="countries (embedded)")
     if source == "sentences":

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..boolean import OPERATORS, TEMPLATES
+from ..boolean import OPERATORS, TEMPLATES, operators_of
 from ..core.errors import DataError
 from ..core.terminal import print_json
 from .boolquestions import passage
@@ -157,9 +157,23 @@ def _split(
         "queries with atoms": sum(bool(query.atoms) for query in queries),
         "words": _spread(_words(query.query) for query in queries),
         "operators": _counts(operators.elements(), OPERATORS),
+        **_cues(queries),
         "templates": _counts((query.template or "unknown" for query in queries), TEMPLATES),
         "domains": _counts(query.domain or "unknown" for query in queries),
     }
+
+
+def _cues(queries: list[Query]) -> Table:
+    """How well the words of queries tell the operators of their templates."""
+    pairs = [(operators_of(query.query), set(query.operators)) for query in queries if query.operators is not None]
+    tables: dict[str, Table] = {"precision of cues, %": {}, "recall of cues, %": {}}
+    for operator in OPERATORS:
+        told = [operator in meant for found, meant in pairs if operator in found]
+        found_of_meant = [operator in found for found, meant in pairs if operator in meant]
+        for table, values in zip(tables.values(), (told, found_of_meant), strict=True):
+            if values:
+                table[operator] = round(100 * sum(values) / len(values), 1)
+    return {name: table for name, table in tables.items() if table}
 
 
 def _gold(golds: list[tuple[str, ...]], known: set[str] | None) -> Table:

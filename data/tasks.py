@@ -16,9 +16,9 @@ from .gold import Gold, Rows
 from .hard_negatives import HardNegatives
 from .quest import Quest
 from .schema import BoolQuestion, Query
-from .split import HELD_OUT, keep_and_hold
 
 T = TypeVar("T")
+HELD_OUT = 0.2  # share of the training queries, where there is no dev split
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,20 @@ def _first(queries: list[T], limit: int | None) -> list[T]:
     if limit is not None and limit < 1:
         raise DataError(f"the limit must be at least 1 query, got {limit}")
     return queries[:limit]
+
+
+def keep_and_hold(count: int, share: float, seed: int = 0) -> tuple[list[int], list[int]]:
+    """Which of `count` rows to keep, and which share of them to hold out, both in order.
+
+    >>> keep, hold = keep_and_hold(10, 0.2)
+    >>> len(keep), len(hold), sorted(keep + hold) == list(range(10))
+    (8, 2, True)
+    """
+    held = max(1, round(count * share))
+    if not 0 < share < 1 or held >= count:
+        raise DataError(f"a share of {share} of {count} rows cannot be held out; it must leave rows on both sides")
+    chosen = set(np.random.default_rng(seed).permutation(count)[:held].tolist())
+    return sorted(set(range(count)) - chosen), sorted(chosen)
 
 
 def _train_and_dev(train: list[T], dev: list[T] | None, split: str, share: float) -> tuple[list[T], list[T], str]:

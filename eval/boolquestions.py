@@ -7,9 +7,9 @@ Writes metrics.json, per_query.jsonl, run.trec, qrels.trec, pictures and report.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from boolbert.core.arguments import parse_arguments
+from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import run_script
 from boolbert.data.tasks import boolquestions_task
 from boolbert.eval.single import SingleArguments, evaluate_model
@@ -18,9 +18,9 @@ from boolbert.retrieval.metrics import boolquestions_metrics
 
 @dataclass
 class Arguments(SingleArguments):
-    split: str = field(default="eval", metadata={"help": "the questions to ask"})
-    subset: str = field(default="MSMARCO", metadata={"help": "MSMARCO or NaturalQuestions"})
-    output_dir: str = field(default="runs/eval-boolquestions", metadata={"help": "folder for the results"})
+    split: str = flag("eval", "the questions to ask")
+    subset: str = flag("MSMARCO", "MSMARCO or NaturalQuestions")
+    output_dir: str = flag("runs/eval-boolquestions", "folder for the results")
 
 
 def main(words: Sequence[str] | None = None) -> None:

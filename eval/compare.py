@@ -14,12 +14,12 @@ Writes table.md, table.csv, table.json, pictures/, report.html, and a folder for
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from boolbert.core.arguments import parse_arguments
+from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import EvaluationError, run_script
 from boolbert.core.files import write_json, write_text
 from boolbert.core.terminal import fitted
@@ -38,15 +38,15 @@ from boolbert.retrieval.models import bool_bert
 
 @dataclass
 class Arguments(Settings):
-    data: str | None = field(default=None, metadata={"help": "data folder or Hub data set id; the embedded countries"})
-    split: str = field(default="dev", metadata={"help": "the queries to ask"})
-    output_dir: str = field(default="runs/compare", metadata={"help": "folder for tables, pictures and the report"})
-    runs: list[str] = field(default_factory=list, metadata={"help": "folders written by train/quest.py"})
-    models: list[str] = field(default_factory=list, metadata={"help": "sentence-transformers models, folder or Hub id"})
-    encoder: str | None = field(default=None, metadata={"help": "the untrained encoder; all-MiniLM-L6-v2"})
-    untrained: bool = field(default=True, metadata={"help": "include what needs no training"})
-    reference: str | None = field(default=None, metadata={"help": "the system that p-values compare with"})
-    limit: int | None = field(default=None, metadata={"help": "only the first N queries"})
+    data: str | None = flag(None, "data folder or Hub data set id; the embedded countries")
+    split: str = flag("dev", "the queries to ask")
+    output_dir: str = flag("runs/compare", "folder for tables, pictures and the report")
+    runs: list[str] = flag([], "folders written by train/quest.py")
+    models: list[str] = flag([], "sentence-transformers models, folder or Hub id")
+    encoder: str | None = flag(None, "the untrained encoder; all-MiniLM-L6-v2")
+    untrained: bool = flag(True, "include what needs no training")
+    reference: str | None = flag(None, "the system that p-values compare with")
+    limit: int | None = flag(None, "only the first N queries")
 
 
 def main(words: Sequence[str] | None = None) -> None:

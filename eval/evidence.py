@@ -2,18 +2,20 @@
 
     python eval/evidence.py                                                       # the embedded countries, dev
     python eval/evidence.py --data boolmovies:dev --queries 168 --documents 2500  # QUEST's schema, a part of it
+    python eval/evidence.py --data denials:test                                   # documents that say what they lack
     python eval/evidence.py --pools excluir_dev comlq_dev                         # folders as eval/exclusion.py reads
 
 Of a part, documents are kept that answer its queries, and others at random. Conditions are read off the queries by
-`boolean/conditions.py`. "Excluded" is the share of the first R documents that a query excludes, R being how many
-answer it; in pools, that of its traps, and "above", R@3 and V@3 are those of eval/exclusion.py. "Pairs": of two
-questions whose right documents are each other's traps, both have the right one first.
+`boolean/conditions.py`. "Excluded" is the share of the first R documents that a query excludes, R being how many answer
+it, and "in ten" how many of the first ten these are; in pools, those of its traps, and "above", R@3 and V@3 are those
+of eval/exclusion.py. "Pairs": of two questions whose right documents are each other's traps, both have the right one
+first.
 """
 
 import random
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,9 +25,10 @@ import torch
 
 from boolbert.boolean.conditions import read_conditions
 from boolbert.boolean.operators import OPERATORS, SHORT_NAMES
-from boolbert.core.arguments import parse_arguments
+from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import run_script
 from boolbert.core.files import write_json
+from boolbert.data.embedded import denials_folder
 from boolbert.data.tasks import Question, quest_task
 from boolbert.eval.exclusion import TrapQuery, TrapSet, pool_rows, score_ranked
 from boolbert.eval.systems import Dense, System
@@ -60,20 +63,22 @@ class Pool(NamedTuple):
 class Arguments:
     """The flags of this script."""
 
-    model: str | None = field(default=None, metadata={"help": "model folder or Hub id; the default model if not given"})
-    data: str = field(default="countries", metadata={"help": "QUEST-format FOLDER:SPLIT, or countries"})
-    pools: list[str] = field(default_factory=list, metadata={"help": "folders with a corpus and queries", "nargs": "+"})
-    queries: int | None = field(default=None, metadata={"help": "take this many, drawn at random"})
-    documents: int | None = field(default=None, metadata={"help": "and this many documents, those that answer first"})
-    output: str | None = field(default=None, metadata={"help": "also write the figures to this JSON file"})
-    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
+    model: str | None = flag(None, "model folder or Hub id; the default model if not given")
+    data: str = flag("countries", "QUEST-format FOLDER:SPLIT, countries or denials:SPLIT")
+    pools: list[str] = flag([], "folders with a corpus and queries")
+    queries: int | None = flag(None, "take this many, drawn at random")
+    documents: int | None = flag(None, "and this many documents, those that answer first")
+    output: str | None = flag(None, "also write the figures to this JSON file")
+    device: str | None = flag(None, "cpu, cuda, ...; the best there is")
 
 
 def quest_pool(data: str) -> Pool:
     folder, _, split = data.rpartition(":")
-    task = quest_task(folder or None, split if folder else "dev", progress=False)
+    source = denials_folder(split) if folder == "denials" else folder or None
+    task = quest_task(source, split if folder else "dev", progress=False)
     excluded: Sequence[Any] = task.negated if task.negated is not None else [()] * len(task)
-    kinds = [SHORT_NAMES.get(template, template) for template in task.groups["template"]]
+    groups = task.groups["domain" if folder == "denials" else "template"]
+    kinds = [SHORT_NAMES.get(group, group) for group in groups]
     asked = zip(task.texts, task.gold, excluded, kinds, strict=True)
     return Pool(
         data, task.corpus.texts(), [Asked(text, list(gold), list(out), kind) for text, gold, out, kind in asked]
@@ -192,6 +197,7 @@ def figures(pool: Pool, found: dict[str, Scores]) -> dict[str, dict[str, dict[st
             "MRR@10": ranking.mrr_at_k(ranked, gold, 10),
             "R@100": ranking.recall_at_k(ranked, gold, min(100, len(pool.texts))),
             "excluded": ranking.violation_rate(ranked, excluded, gold),
+            "in ten": np.where(list(map(bool, excluded)), ranking.hits(ranked[:, :10], excluded).sum(1), np.nan),
             "pairs": both_right(table, pool.queries),
         }
         if all(excluded):  # each query has a trap

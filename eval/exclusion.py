@@ -11,27 +11,25 @@ what an LLM made of the queries is scored too.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, marked_scopes, scope_labels
-from boolbert.core.arguments import parse_arguments
+from boolbert.boolean import OPERATORS
+from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import DataError, run_script
 from boolbert.core.files import write_json
-from boolbert.data import Quest
 from boolbert.data.lines import read_lines
 from boolbert.data.tasks import quest_task
 from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.hybrid import WordSearch, fuse, wanted_words
-from boolbert.retrieval.models import bool_bert, default_model, load_encoder, side_modules, twin_of
+from boolbert.retrieval.models import bool_bert, default_model, load_encoder, twin_of
 from boolbert.retrieval.neighbours import Ranked, top_k
 from boolbert.retrieval.penalty import penalised_query
 
-NOT = OPERATORS.index("not")
 OFF = [0] * len(OPERATORS)
 
 
@@ -70,29 +68,18 @@ class Score:
 class Arguments:
     """The flags of this script."""
 
-    model: str | None = field(default=None, metadata={"help": "model folder or Hub id; the default model if not given"})
-    data: list[str] = field(default_factory=list, metadata={"help": "folders with a corpus and queries", "nargs": "+"})
-    unchanged: list[str] = field(
-        default_factory=list,
-        metadata={
-            "help": "QUEST-format FOLDER:SPLIT, countries, or a folder whose queries have a kind: list those without "
-            "OR and NOT whose vector is not, to the bit, the plain encoder's",
-            "nargs": "+",
-        },
+    model: str | None = flag(None, "model folder or Hub id; the default model if not given")
+    data: list[str] = flag([], "folders with a corpus and queries")
+    unchanged: list[str] = flag(
+        [],
+        "QUEST-format FOLDER:SPLIT, countries, or a folder whose queries have a kind: list those without "
+        "OR and NOT whose vector is not, to the bit, the plain encoder's",
     )
-    marks: list[str] = field(
-        default_factory=list,
-        metadata={"help": "QUEST-format FOLDER:SPLIT: the model's NOT scopes against the queries' marks", "nargs": "+"},
-    )
-    hybrid: bool = field(
-        default=False, metadata={"help": "also rank with BM25 over the words that are not excluded, and fuse both"}
-    )
-    penalties: list[float] = field(
-        default_factory=list, metadata={"help": "strengths of the penalty to try instead of the model's", "nargs": "+"}
-    )
-    plain: str | None = field(default=None, metadata={"help": "the plain encoder; all-MiniLM-L6-v2 if not given"})
-    output: str | None = field(default=None, metadata={"help": "also write the figures to this JSON file"})
-    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
+    hybrid: bool = flag(False, "also rank with BM25 over the words that are not excluded, and fuse both")
+    penalties: list[float] = flag([], "strengths of the penalty to try instead of the model's")
+    plain: str | None = flag(None, "the plain encoder; all-MiniLM-L6-v2 if not given")
+    output: str | None = flag(None, "also write the figures to this JSON file")
+    device: str | None = flag(None, "cpu, cuda, ...; the best there is")
 
 
 def read_trap_set(folder: str | Path) -> TrapSet:
@@ -252,45 +239,6 @@ def without_exclusion(model: Any) -> Any:
     return twin
 
 
-def scope_agreement(
-    model: Any, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]] | None = None
-) -> dict[str, float]:
-    """How far the model's NOT scopes agree with the parser's, or with given spans, over tokens."""
-    import torch
-
-    bert: Any = bool_bert(model)
-    first = side_modules(model, "query")[0]
-    hits = wrong = missed = 0
-    for row, text in enumerate(texts):
-        encoding = first.tokenizer(text, return_offsets_mapping=True, truncation=True, return_tensors="pt")
-        offsets = encoding.pop("offset_mapping")[0].tolist()
-        with torch.no_grad():
-            found = bert.read(**encoding.to(bert.device)).scope[0, NOT].bool().cpu().numpy()
-        given = None if spans is None else {"not": tuple(spans[row])}
-        meant = np.array(scope_labels(text, offsets, given)[NOT], dtype=bool)
-        hits, wrong, missed = (
-            hits + int((found & meant).sum()),
-            wrong + int((found & ~meant).sum()),
-            missed + int((~found & meant).sum()),
-        )
-    precision, recall = hits / max(hits + wrong, 1), hits / max(hits + missed, 1)
-    return {"precision": precision, "recall": recall, "f1": 2 * hits / max(2 * hits + wrong + missed, 1)}
-
-
-def marked_queries(data: str) -> tuple[list[str], list[tuple[tuple[int, int], ...]]]:
-    """The NOT queries of QUEST-format data whose marks can be found in their words, and where NOT's part stands."""
-    folder, _, split = data.rpartition(":")
-    texts, spans = [], []
-    for query in Quest(folder or None, progress=False).queries(split if folder else "dev"):
-        if "not" not in (query.operators or ()) or not query.original_query:
-            continue
-        scopes = marked_scopes(query.query, query.original_query)
-        if scopes is not None and scopes["not"]:
-            texts.append(query.query)
-            spans.append(scopes["not"])
-    return texts, spans
-
-
 def changed_queries(model: Any, plain: Any, data: str) -> tuple[list[str], int]:
     """The queries without OR and NOT whose vector is not the plain encoder's, and how many such queries there are."""
     if Path(data).is_dir():
@@ -302,9 +250,8 @@ def changed_queries(model: Any, plain: Any, data: str) -> tuple[list[str], int]:
         asked = [question.text for question in task.questions if not {"or", "not"} & set(question.operators or ())]
     ours, theirs = (encode_inputs(encoder, asked, "query", 32, one_vector=True) for encoder in (model, plain))
     ours = ours if ours.ndim == 2 else ours[:, 0]
-    return [text for text, one, other in zip(asked, ours, theirs, strict=True) if not np.array_equal(one, other)], len(
-        asked
-    )
+    changed = [text for text, one, other in zip(asked, ours, theirs, strict=True) if not np.array_equal(one, other)]
+    return changed, len(asked)
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -316,14 +263,6 @@ def main(words: Sequence[str] | None = None) -> None:
         found = scores(model, traps, hybrid=args.hybrid, penalties=args.penalties)
         show(traps, found)
         figures[traps.name] = {"systems": {row.system: row.means() for row in found}}
-        if getattr(bool_bert(model), "scope_reader", None) is not None:
-            agreement = scope_agreement(model, [query.text for query in traps.queries])
-            figures[traps.name]["scope"] = agreement
-            print("NOT scopes, agreement with the parser: " + ", ".join(f"{k} {v:.3f}" for k, v in agreement.items()))
-    for data in args.marks:
-        texts, spans = marked_queries(data)
-        figures[f"marks of {data}"] = agreement = scope_agreement(model, texts, spans)
-        print(f"\n{data}: NOT scopes against {len(texts)} marked queries: F1 {agreement['f1']:.3f}")
     if args.unchanged:
         plain = load_encoder(args.plain, device=args.device, quiet=True)
         for data in args.unchanged:

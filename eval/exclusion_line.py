@@ -12,20 +12,19 @@ violations.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.core.arguments import parse_arguments
+from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import EvaluationError, run_script
 from boolbert.core.tables import aligned
-from boolbert.data.denials import denials_folder
+from boolbert.data.embedded import denials_folder
 from boolbert.data.own import OwnDocuments
 from boolbert.data.own.exclusions import Exclusion, exclusions_of, make_exclusions
 from boolbert.data.tasks import Question, quest_task
-from boolbert.eval.denials import denial_task
 from boolbert.eval.evidence import BATCH, WithEvidence
 from boolbert.eval.systems import Dense
 from boolbert.retrieval.batches import encode_inputs
@@ -49,12 +48,12 @@ ABOVE = np.arange(0.05, 0.8, 0.025)  # of --exclude-above
 class Arguments:
     """The flags of this script."""
 
-    model: str | None = field(default=None, metadata={"help": "model folder or Hub id; the default model if not given"})
-    data: str | None = field(default=None, metadata={"help": "QUEST-format folder with atomic sets"})
-    calibrate: str = field(default="train", metadata={"help": "its split that the line is calibrated on"})
-    split: str = field(default="dev", metadata={"help": "its split that is asked"})
-    queries: int = field(default=600, metadata={"help": "the most queries of each split"})
-    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
+    model: str | None = flag(None, "model folder or Hub id; the default model if not given")
+    data: str | None = flag(None, "QUEST-format folder with atomic sets")
+    calibrate: str = flag("train", "its split that the line is calibrated on")
+    split: str = flag("dev", "its split that is asked")
+    queries: int = flag(600, "the most queries of each split")
+    device: str | None = flag(None, "cpu, cuda, ...; the best there is")
 
 
 class Asked(NamedTuple):
@@ -143,7 +142,8 @@ def main(words: Sequence[str] | None = None) -> None:
     if args.data is None:
         corpus = quest_task(denials_folder("dev"), "dev", progress=False).corpus
         rows = [{"title": document.title, "text": document.text} for document in corpus]
-        made, task = make_exclusions(OwnDocuments(rows, progress=False)), denial_task("test")[0]
+        made = make_exclusions(OwnDocuments(rows, progress=False))
+        task = quest_task(denials_folder("test"), "test", progress=False)
     else:
         calibration, task = (quest_task(args.data, split, progress=False) for split in (args.calibrate, args.split))
         corpus, made = calibration.corpus, list(exclusions_of(calibration))

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boolbert.core.arguments import flag
 from boolbert.core.errors import BoolBertError, EvaluationError
 from boolbert.core.runs import Run, finished_runs
 from boolbert.data.tasks import Task
@@ -38,16 +39,14 @@ UNTRAINED = "Untrained encoder"
 class Settings:
     """How systems are built; the flags of a comparison."""
 
-    conjunction: str = field(default="sum", metadata={"help": "AND of a decomposition: sum or min"})
-    not_weight: float = field(default=NOT_WEIGHT, metadata={"help": "weight of the excluded part of a decomposition"})
-    faiss: str | None = field(
-        default=None, metadata={"help": "search each dual encoder through this FAISS index too, such as HNSW32,Flat"}
-    )
-    hybrid: bool = field(default=False, metadata={"help": "each dual encoder also fused with BM25 on the wanted words"})
-    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
-    precision: str = field(default="float32", metadata={"help": "of the models: float32, float16 or bfloat16"})
-    storage: str = field(default="float32", metadata={"help": "of the document vectors: float32 or float16"})
-    seed: int = field(default=0, metadata={"help": "of the fresh Bool-BERT's weights"})
+    conjunction: str = flag("sum", "AND of a decomposition: sum or min")
+    not_weight: float = flag(NOT_WEIGHT, "weight of the excluded part of a decomposition")
+    faiss: str | None = flag(None, "search each dual encoder through this FAISS index too, such as HNSW32,Flat")
+    hybrid: bool = flag(False, "each dual encoder also fused with BM25 on the wanted words")
+    device: str | None = flag(None, "cpu, cuda, ...; the best there is")
+    precision: str = flag("float32", "of the models: float32, float16 or bfloat16")
+    storage: str = flag("float32", "of the document vectors: float32 or float16")
+    seed: int = flag(0, "of the fresh Bool-BERT's weights")
 
 
 class Lineup:

@@ -1,4 +1,4 @@
-"""Pictures of a comparison, as PNG and SVG. Systems differ by hatch, marker and line too: grey print is enough."""
+"""Pictures of a comparison, as PNG and SVG. Systems differ by hatch too: grey print is enough."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,12 +11,9 @@ from boolbert.core.files import whole_file
 Summary = Mapping[str, Any]  # a metrics.json
 
 STYLE = Path(__file__).with_name("pictures.mplstyle")
-# Light for bars, so that their intervals are seen on them; dark for lines.
+# Light, so that the bars' intervals are seen on them.
 COLOURS = ("#6f8fc4", "#f2b632", "#a9dcf5", "#d9713c", "#c9c9c9", "#3fb489", "#f4ea6a", "#dd9bc0", "#8d8d8d", "#c3e59a")
-DARK = ("#2b4c8c", "#a86f00", "#2a86b5", "#9c3d0c", "#6d6d6d", "#0b6b4a", "#8f8500", "#96487a", "#333333", "#5c8a22")
 HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "ooo", "+++", "***", "|||")
-MARKERS = "osD^vPX*<>"
-LINES = ("-", "--", "-.", ":")
 TITLES = {
     "r_precision": "R-precision",
     "recall@100": "Recall@100",
@@ -36,7 +33,6 @@ def draw_all(systems: Sequence[Summary], folder: Path, metric: str) -> list[Path
             drawn.append(bars(systems, kind, metric, folder / f"{metric.replace('@', '_at_')}_by_{kind}"))
             if _has(systems, kind, "violations"):
                 drawn.append(bars(systems, kind, "violations", folder / "violations"))
-        drawn.append(recall_against_k(systems, folder / "recall_against_k"))
     return drawn
 
 
@@ -66,41 +62,6 @@ def bars(systems: Sequence[Summary], kind: str, metric: str, path: Path) -> Path
     axes.set_ylabel(TITLES.get(metric, metric).split(" (")[0] if metric != "violations" else "Violations")
     axes.set_title(TITLES.get(metric, metric) + ("" if metric == "violations" else f" by {kind}"))
     axes.margins(x=0.01)
-    return _finish(figure, axes, path)
-
-
-def recall_against_k(systems: Sequence[Summary], path: Path) -> Path:
-    """Recall at ever more documents."""
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(9, 4.8))
-    for number, system in enumerate(systems):
-        curve = system["recall_curve"]
-        depths = [int(k) for k in curve]
-        axes.plot(
-            depths,
-            [curve[k]["mean"] for k in curve],
-            color=DARK[number % len(DARK)],
-            marker=MARKERS[number % len(MARKERS)],
-            linestyle=LINES[number % len(LINES)],
-            markeredgecolor="black",
-            markeredgewidth=0.4,
-            label=system["system"],
-        )
-        axes.fill_between(
-            depths,
-            [curve[k]["low"] for k in curve],
-            [curve[k]["high"] for k in curve],
-            color=DARK[number % len(DARK)],
-            alpha=0.07,
-            linewidth=0,
-        )
-    axes.set_xscale("log")
-    axes.set_xticks(depths, [str(k) for k in depths])
-    axes.minorticks_off()
-    axes.set_xlabel("K, documents looked at")
-    axes.set_ylabel("Recall@K")
-    axes.set_title("Recall against K")
     return _finish(figure, axes, path)
 
 

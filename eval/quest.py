@@ -7,9 +7,9 @@ Writes metrics.json, per_query.jsonl, run.trec, qrels.trec, pictures and report.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from boolbert.core.arguments import parse_arguments
+from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import run_script
 from boolbert.data.tasks import quest_task
 from boolbert.eval.single import SingleArguments, evaluate_model
@@ -18,8 +18,8 @@ from boolbert.retrieval.metrics import main_metric, quest_metrics
 
 @dataclass
 class Arguments(SingleArguments):
-    split: str = field(default="dev", metadata={"help": "the queries to ask"})
-    output_dir: str = field(default="runs/eval-quest", metadata={"help": "folder for the results"})
+    split: str = flag("dev", "the queries to ask")
+    output_dir: str = flag("runs/eval-quest", "folder for the results")
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from boolbert.boolean.operators import SHORT_NAMES
-from boolbert.core.arguments import parse_arguments
+from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import EvaluationError, run_script
 from boolbert.core.files import read_json, write_text
 from boolbert.core.pages import render
@@ -174,7 +174,7 @@ def spread(labels: Sequence[str], count: int) -> list[int]:
 @dataclass
 class Arguments:
     folder: str = field(metadata={"help": "folder of results"})
-    examples: int = field(default=EXAMPLES, metadata={"help": "how many queries to show"})
+    examples: int = flag(EXAMPLES, "how many queries to show")
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -19,15 +19,14 @@ from boolbert.data.tasks import Task
 from boolbert.eval.significance import as_json, averages, bootstrap
 from boolbert.eval.systems import System
 from boolbert.eval.trec import write_run
-from boolbert.retrieval.metrics import Metrics, PerQuery, depths, search_depth
+from boolbert.retrieval.metrics import Metrics, PerQuery, search_depth
 from boolbert.retrieval.neighbours import BlockScorer, Ranked, Scores
-from boolbert.retrieval.ranking import Values, hits, pairwise_accuracy, recall_at_k
+from boolbert.retrieval.ranking import Values, hits, pairwise_accuracy
 
 SHOWN = 10  # ranked documents per query in per_query.jsonl
 TIMED = 20  # queries whose latency is measured
 LATENCY_DEPTH = 100
 RESERVED = ("pictures", "vectors")  # folders of a comparison that are no system's
-CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # the K of the picture of recall against K
 
 
 @dataclass
@@ -37,7 +36,6 @@ class Result:
     name: str
     parameters: int
     per_query: PerQuery
-    curve: dict[int, Values]
     pairs: Values | None
     scores: Scores
     rows: Ranked
@@ -76,7 +74,6 @@ def measure(system: System, task: Task, metrics: Metrics) -> Result:
         name=system.name,
         parameters=system.parameters,
         per_query={**metrics(task, rows), **system.own_metrics(task.questions, rows)},
-        curve={k: recall_at_k(rows, task.gold, k) for k in depths(len(task.corpus), CURVE)},
         pairs=pair_accuracy(task, system),
         scores=scores,
         rows=rows,
@@ -125,7 +122,6 @@ def merged(runs: Sequence[Result], name: str) -> Result:
         first,
         name=name,
         per_query={metric: np.mean([run.per_query[metric] for run in runs], axis=0) for metric in first.per_query},
-        curve={k: np.mean([run.curve[k] for run in runs], axis=0) for k in first.curve},
         pairs=None if first.pairs is None else np.mean([run.pairs for run in runs if run.pairs is not None], axis=0),
         latency_ms=float(np.median([run.latency_ms for run in runs])),
         seeds=len(runs),
@@ -138,7 +134,6 @@ def summary(result: Result, task: Task) -> dict[str, Any]:
     found = averages(result.per_query, task.groups)
     if result.pairs is not None:
         found["all"]["pairwise_accuracy"] = bootstrap({"pairs": result.pairs})["pairs"]
-    curve = bootstrap({str(k): values for k, values in result.curve.items()})
     return {
         "system": result.name,
         "data": task.name,
@@ -150,7 +145,6 @@ def summary(result: Result, task: Task) -> dict[str, Any]:
         "seeds": result.seeds,
         "seed_deviation": result.spread,
         "metrics": as_json(found),
-        "recall_curve": as_json(curve),
     }
 
 

@@ -1,8 +1,9 @@
 """Evaluate one model on one task and write its folder: what quest.py and boolquestions.py share."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from boolbert.core.arguments import flag
 from boolbert.core.errors import EvaluationError
 from boolbert.data.tasks import Task
 from boolbert.eval.pictures import draw_all
@@ -20,22 +21,19 @@ from boolbert.retrieval.models import OPERATOR_SOURCES, bool_bert, load_encoder
 class SingleArguments:
     """The flags of both scripts."""
 
-    model: str | None = field(default=None, metadata={"help": "model folder or Hub id; all-MiniLM-L6-v2 if not given"})
-    data: str | None = field(default=None, metadata={"help": "data folder or Hub data set id; the embedded countries"})
-    output_dir: str = field(default="runs/evaluation", metadata={"help": "folder for the results"})
-    vectors: str | None = field(default=None, metadata={"help": "folder of the encoded corpus; output_dir/vectors"})
-    gate: str | None = field(
-        default=None,
-        metadata={"help": "of a Bool-BERT: given (operators from the data), learned or cue; the model's own setting"},
+    model: str | None = flag(None, "model folder or Hub id; all-MiniLM-L6-v2 if not given")
+    data: str | None = flag(None, "data folder or Hub data set id; the embedded countries")
+    output_dir: str = flag("runs/evaluation", "folder for the results")
+    vectors: str | None = flag(None, "folder of the encoded corpus; output_dir/vectors")
+    gate: str | None = flag(
+        None, "of a Bool-BERT: given (operators from the data), learned or cue; the model's own setting"
     )
-    faiss: str | None = field(
-        default=None, metadata={"help": "search with this FAISS index, such as HNSW32,Flat, instead of exactly"}
-    )
-    limit: int | None = field(default=None, metadata={"help": "only the first N queries"})
-    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is"})
-    precision: str = field(default="float32", metadata={"help": "of the model: float32, float16 or bfloat16"})
-    storage: str = field(default="float32", metadata={"help": "of the document vectors: float32 or float16"})
-    batch_size: int | None = field(default=None, metadata={"help": "documents of full length in a batch"})
+    faiss: str | None = flag(None, "search with this FAISS index, such as HNSW32,Flat, instead of exactly")
+    limit: int | None = flag(None, "only the first N queries")
+    device: str | None = flag(None, "cpu, cuda, ...; the best there is")
+    precision: str = flag("float32", "of the model: float32, float16 or bfloat16")
+    storage: str = flag("float32", "of the document vectors: float32 or float16")
+    batch_size: int | None = flag(None, "documents of full length in a batch")
 
 
 def evaluate_model(args: SingleArguments, task: Task, metrics: Metrics, metric: str) -> None:

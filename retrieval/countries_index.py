@@ -6,17 +6,25 @@ For the default encoder the vectors come with the package, since encoding the co
 first answer: those of the documents in float16, those of their clauses in int8, as evidence keeps them.
 """
 
+import atexit
 import hashlib
+import shutil
+import tempfile
+import warnings
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from boolbert import boolean
 from boolbert.boolean.clauses import split_clauses
 from boolbert.core.errors import run_script
+from boolbert.core.files import cache_root
 from boolbert.data import Corpus, Quest
+from boolbert.data.embedded import countries_folder
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
 from boolbert.retrieval.evidence import Encode, Evidence, in_bytes
 from boolbert.retrieval.fingerprints import corpus_fingerprint
@@ -49,18 +57,34 @@ def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
 
 
 def default_index_folder(model: Any) -> Path:
-    from boolbert.data.countries import countries_folder
+    """In the user's cache, under a name that changes with the texts and with how they are taken apart."""
+    digest = hashlib.sha256()
+    for source in (countries_folder() / "documents.jsonl", *sorted(Path(boolean.__file__).parent.glob("*.*"))):
+        digest.update(source.read_bytes())
+    return _writable_cache() / "indexes" / f"countries-{digest.hexdigest()[:12]}-{document_encoder_of(model)}-evidence"
 
-    folder = countries_folder()
-    # Beside the countries: where the cache cannot be written, that is a temporary folder. Indexes of older versions,
-    # which have no evidence, have another name.
-    return folder.parent / "indexes" / f"{folder.name}-{document_encoder_of(model)}-evidence"
+
+def _writable_cache() -> Path:
+    root = cache_root()
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=root).close()
+    except OSError as error:
+        return _temporary_cache(f"{root}: {error.strerror or error}")
+    return root
+
+
+@cache
+def _temporary_cache(problem: str) -> Path:
+    """One folder for this process, deleted at its end."""
+    warnings.warn(f"the cache cannot be written ({problem}); using a temporary folder", stacklevel=3)
+    root = Path(tempfile.mkdtemp(prefix="boolbert-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    return root
 
 
 def countries() -> Corpus:
-    from boolbert.data.countries import countries_folder
-
-    return Quest(countries_folder(), progress=False).corpus
+    return Quest(progress=False).corpus
 
 
 def write_stored(folder: Path, corpus: Corpus, document_encoder: str, encode: Encode, stored: Path = STORED) -> bool:

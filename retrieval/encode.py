@@ -9,13 +9,14 @@ another model is refused.
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import RetrievalError
 from boolbert.core.progress import shown_progress
 from boolbert.data import Corpus
@@ -135,18 +136,17 @@ def processes() -> Any:
 
 @dataclass
 class Arguments:
-    model: str | None = field(default=None, metadata={"help": "model folder or Hub id; all-MiniLM-L6-v2 if not given"})
-    data: str | None = field(default=None, metadata={"help": "data folder or Hub data set id; the embedded countries"})
-    output_dir: str = field(default="runs/vectors", metadata={"help": "folder for the shards"})
-    precision: str = field(default="float32", metadata={"help": "of the model: float32, float16 or bfloat16"})
-    storage: str = field(default="float32", metadata={"help": "of the vectors on disk: float32 or float16"})
-    batch_size: int | None = field(default=None, metadata={"help": "documents of full length in a batch"})
-    shard_size: int = field(default=SHARD_SIZE, metadata={"help": "documents of a shard"})
-    device: str | None = field(default=None, metadata={"help": "cpu, cuda, ...; the best there is if not given"})
+    model: str | None = flag(None, "model folder or Hub id; all-MiniLM-L6-v2 if not given")
+    data: str | None = flag(None, "data folder or Hub data set id; the embedded countries")
+    output_dir: str = flag("runs/vectors", "folder for the shards")
+    precision: str = flag("float32", "of the model: float32, float16 or bfloat16")
+    storage: str = flag("float32", "of the vectors on disk: float32 or float16")
+    batch_size: int | None = flag(None, "documents of full length in a batch")
+    shard_size: int = flag(SHARD_SIZE, "documents of a shard")
+    device: str | None = flag(None, "cpu, cuda, ...; the best there is if not given")
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    from boolbert.core.arguments import parse_arguments
     from boolbert.data import Quest
     from boolbert.retrieval.models import load_encoder
 

@@ -271,10 +271,11 @@ def random_bert(folder: Path | None = None) -> Path:
 
 def _vocabulary(words: int = 4000) -> list[str]:
     """BERT's special tokens, single characters, and the commonest words of the embedded data."""
-    from boolbert.data.countries import country_documents, country_queries
+    from boolbert.data import Quest
 
-    texts = [f"{document['title']} {document['text']}" for document in country_documents()]
-    texts += [row["query"] for row in country_queries("train")]
+    countries = Quest(progress=False)
+    texts = [f"{document.title} {document.text}" for document in countries.documents()]
+    texts += [query.query for query in countries.queries("train")]
     counts = Counter(word for text in texts for word in re.findall(r"[a-z]{2,}", text.lower()))
     characters = [chr(code) for code in range(33, 127) if not chr(code).isupper()]
     common = sorted(counts, key=lambda word: (-counts[word], word))[:words]

@@ -32,7 +32,6 @@ from boolbert.retrieval.shards import MANIFEST as SHARDS_MANIFEST
 from boolbert.retrieval.shards import SHARD_SIZE, Shards, begin, check_fields, shard_count, shard_rows, write_shard
 
 if TYPE_CHECKING:
-    from boolbert.retrieval.bf16_prefilter import Prefilter
     from boolbert.retrieval.models import SearchModel
 
 MANIFEST, DOCUMENTS, LINES, VECTORS = "index.json", "documents.jsonl", "lines.npy", "vectors"
@@ -71,13 +70,6 @@ class Index:
 
     def __len__(self) -> int:
         return len(self.vectors)
-
-    @cached_property
-    def prefilter(self) -> "Prefilter":
-        """Its vectors, for one query after the other on a CPU."""
-        from boolbert.retrieval.bf16_prefilter import Prefilter
-
-        return Prefilter(self.vectors)
 
     @cached_property
     def evidence(self) -> Evidence | None:

@@ -4,7 +4,6 @@ manifest.json        how many documents, of which corpus, by which model, and ho
 vectors-00000.npy    the vectors of the first `shard_size` documents, and so on
 """
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -68,15 +67,6 @@ class Shards:
             parts = (torch.from_numpy(part).to(device) for part in self._parts)
             self._copies[str(device)] = torch.cat(list(parts)) if fits else self
         return self._copies[str(device)]
-
-    @cached_property
-    def parts(self) -> list[Any] | None:
-        """The shards as tensors in float32, as they lie in memory; None where they are stored otherwise."""
-        import torch
-
-        if self.manifest["storage"] != "float32":
-            return None
-        return [torch.from_numpy(part) for part in self._parts]
 
     def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
         start, end, step = rows.indices(len(self))

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from functools import cache
 
-from boolbert.data import Corpus, Document
-from boolbert.data.countries import country_atoms, country_documents
-from boolbert.data.countries.atoms import all_atoms
+from boolbert.data import Quest
+from boolbert.data.embedded import country_names
 from boolbert.retrieval.fingerprints import corpus_fingerprint
 from boolbert.retrieval.index import Index
 
@@ -32,7 +31,7 @@ def _rows(phrase: str) -> frozenset[int] | None:
 
 @cache
 def _countries() -> str:
-    return corpus_fingerprint(Corpus(Document(row["title"], row["text"]) for row in country_documents()))
+    return corpus_fingerprint(Quest(progress=False).corpus)
 
 
 @cache
@@ -42,10 +41,9 @@ def _named() -> dict[str, frozenset[int]]:
     >>> _named()["former british colonies"] == _named()["british colonies"]
     True
     """
-    rows = country_atoms()
+    atoms = Quest(progress=False).atoms or {}
     named: dict[str, frozenset[int]] = {}
-    for key, atom in all_atoms().items():
-        predicates = [predicate.removeprefix("are ").removeprefix("were ") for predicate in atom.predicates]
-        for words in filter(None, (*atom.nouns, *atom.predicates, *predicates, atom.adjective, atom.after)):
-            named.setdefault(words.lower(), frozenset(rows[key]))
+    for key, names in country_names().items():
+        for words in names:
+            named.setdefault(words.lower(), frozenset(atoms[key].tolist()))
     return named

@@ -101,9 +101,7 @@ class DocumentSearch:
         device = torch.device(self.device)
         vectors = index.vectors.on(device)
         if exclude_above is None or parts.excluded is None:
-            asked = parts.asked[None]
-            is_cpu = device.type == "cpu"
-            scores, rows = index.prefilter.top_k(asked, k) if is_cpu else top_k(asked, vectors, k, device=device)
+            scores, rows = top_k(parts.asked[None], vectors, k, device=device)
             return scores[0].tolist(), rows[0].tolist()
         check_shapes(parts.asked[None], vectors, k)
         wanted, unwanted = (torch.from_numpy(part[None]).to(device) for part in (parts.asked, parts.excluded))

@@ -6,9 +6,18 @@ import torch
 from transformers import BertConfig, BertModel
 
 from boolbert import BoolBertModel
-from boolbert.data.countries.queries import answer
 from boolbert.sentence_boolbert import save_dual_encoder
 
+# The set that a template makes of its atomic sets.
+OPERATION = {
+    "_": lambda a: a,
+    "_ or _": lambda a, b: a | b,
+    "_ or _ or _": lambda a, b, c: a | b | c,
+    "_ that are also _": lambda a, b: a & b,
+    "_ that are also both _ and _": lambda a, b, c: a & b & c,
+    "_ that are not _": lambda a, b: a - b,
+    "_ that are also _ but not _": lambda a, b, c: (a & b) - c,
+}
 # Sets over ten documents, and queries that follow from them.
 SETS = {"films": [0, 1, 2, 3, 4, 5], "war": [1, 3, 5, 7, 9], "books": [6, 7, 8, 9], "long": [0, 3, 6, 9]}
 QUERIES = [
@@ -22,7 +31,7 @@ QUERIES = [
 
 
 def answers(template, atoms):
-    return answer(template, *(set(SETS[name]) for name in atoms))
+    return OPERATION[template](*(set(SETS[name]) for name in atoms))
 
 
 def write_quest(folder):

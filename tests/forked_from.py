@@ -4,8 +4,6 @@ from importlib import import_module
 
 from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
-from boolbert.data.countries import country_queries
-
 MODULES = [
     *("accelerate.commands.launch", "matplotlib.pyplot", "matplotlib.backends.backend_agg", "PIL.PngImagePlugin"),
     *("tabulate", "torch.distributed.fsdp", "torch.profiler", "transformers.models.bert.tokenization_bert"),
@@ -16,4 +14,3 @@ MODULES = [
 for name in MODULES:
     import_module(name)
 get_checkpoint_conversion_mapping("bert")  # transformers compiles the patterns of all models for the first one
-country_queries("dev")  # which the first command without data of its own makes

@@ -1,14 +1,11 @@
 """Which NOT a query means, and why nothing is excluded where it seems to say NOT."""
 
-import gzip
-import json
 from pathlib import Path
 
 import pytest
 
 from boolbert.boolean import is_english, kind_of_exclusion, read_search_box, why_nothing_excluded
 from boolbert.boolean.lexicon import KINDS
-from boolbert.boolean.measure_kinds import main
 
 
 @pytest.mark.parametrize(
@@ -57,18 +54,6 @@ def test_the_labels_of_public_queries_are_ids_and_kinds_only():
     assert {half for _, _, half, _ in rows} == {"dev", "test"}
     assert {kind for *_, kind in rows} == set(KINDS)
     assert all(" " not in cell for row in rows for cell in row)
-
-
-def test_the_command_counts_what_is_right(tmp_path, capsys):
-    (tmp_path / "labels.tsv").write_text("# a note\nfilms\t1\ttest\tset\nfilms\t2\ttest\ttopic\nfilms\t2\tdev\tset\n")
-    (tmp_path / "films").mkdir()
-    rows = [{"id": "1", "text": "films that are not westerns"}, {"id": "2", "text": "islands"}]
-    with gzip.open(tmp_path / "films" / "queries.jsonl.gz", "wt") as file:
-        file.write("".join(json.dumps(row) + "\n" for row in rows))
-    main([str(tmp_path / "labels.tsv"), "--data", str(tmp_path), "--half", "test"])
-    assert "all: 1 of 2 right, 0.500" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match=r"error: .*nowhere"):
-        main([str(tmp_path / "labels.tsv"), "--data", str(tmp_path / "nowhere")])
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,10 @@
 """Where parts begin and end, and which negations exclude."""
 
-import json
 import time
 
 import pytest
 
-from boolbert.boolean import OPERATORS, marked_scopes, measure_parts, read_parts, scope_labels
+from boolbert.boolean import OPERATORS, read_parts, scope_labels
 
 
 def parts(text):
@@ -108,60 +107,3 @@ def test_long_texts_take_linear_time(piece):
     start = time.process_time()
     read_parts(piece * 500)
     assert time.process_time() - start < 2
-
-
-@pytest.mark.parametrize(
-    ("query", "original", "expected"),
-    [
-        (
-            "Fish of Peru but not of Chile",
-            "<mark>Fish of Peru</mark> that are not <mark>Fish of Chile</mark>",
-            "of Chile",
-        ),
-        (
-            "Peruvian fish except for Chilean comedies",
-            "<mark>Fish of Peru</mark> that are not <mark>Chilean comedy</mark>",
-            "Chilean comedies",
-        ),
-        (
-            "plants of Peru that aren't found in the Andes",
-            "<mark>Flora of Peru</mark> that are not <mark>Flora of the Andes</mark>",
-            "found in the Andes",
-        ),
-        ("Fish of Peru", "<mark>Fish of Peru</mark> that are not <mark>Fish of Chile</mark>", None),
-    ],
-)
-def test_marks_are_found_again_in_the_query(query, original, expected):
-    scopes = marked_scopes(query, original)
-    assert (scopes and [query[slice(*span)] for span in scopes["not"]]) == (expected and [expected])
-
-
-def test_marks_of_and_and_or():
-    original = "<mark>cats</mark> that are also <mark>pets</mark> but not <mark>tigers</mark>"
-    assert marked_scopes("cats also pets, no lions", original) == {"and": ((0, 4), (10, 14)), "or": (), "not": None}
-    assert marked_scopes("tigers or cats", "<mark>cats</mark> or <mark>tigers</mark>") == {
-        "and": (),
-        "or": ((0, 6), (10, 14)),
-        "not": (),
-    }
-
-
-def test_measure_parts(tmp_path, capsys):
-    path = tmp_path / "queries.jsonl"
-    rows = [
-        {
-            "query": "Fish of Peru but not of Chile",
-            "original_query": "<mark>Fish of Peru</mark> that are not <mark>Fish of Chile</mark>",
-        },
-        {"query": "Fish of Peru", "original_query": "<mark>Fish of Peru</mark>"},
-        {"text": "Which fish do not sleep?"},
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    measure_parts.main([str(path), "--show", "5"])
-    printed = capsys.readouterr().out
-    assert "3 queries, 1 with an exclusion (33.3%)" in printed
-    assert printed.count("precision 1.000, recall 1.000, F1 1.000") == 2
-    assert "  Which fish do not sleep?\n" in printed
-    path.write_text("{}\n", "utf-8")
-    with pytest.raises(SystemExit, match=r"line 1: .*a row needs `query` or `text`"):
-        measure_parts.main([str(path)])

@@ -1,5 +1,6 @@
 """The documents that say what they lack: what is true of them is known, and their words say it."""
 
+import gzip
 import json
 import re
 from collections import Counter
@@ -7,97 +8,74 @@ from collections import Counter
 import pytest
 
 from boolbert.boolean import split_clauses
-from boolbert.data.denials import denial_atoms, denial_queries, denials_folder, descriptions
-from boolbert.data.denials.folder import main
-from boolbert.data.quest import Quest
-from boolbert.eval.denials import count_wrong, denial_task, measure, table
+from boolbert.cli import main
+from boolbert.data import Quest
+from boolbert.data.embedded import denials_folder
 
-SPLITS = ("dev", "test")
+SPLITS = {split: Quest(denials_folder(split), strict=True, progress=False) for split in ("dev", "test")}
+
+
+def rows_of(split, name):
+    """The documents of an atomic set."""
+    return {SPLITS[split].corpus[row] for row in SPLITS[split].atoms[name]}
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_a_third_of_the_statements_deny(split):
-    documents = descriptions(split)
-    ways = Counter(way for document in documents for way in document.statements.values())
-    assert len(documents) >= 300
-    assert 0.3 < ways["denies"] / ways.total() < 0.45
+def test_documents_are_many_and_of_like_length(split):
+    documents = list(SPLITS[split].documents())
     lengths = [len(document.text.split()) for document in documents]
+    assert len({document.title for document in documents}) == len(documents) >= 300
     assert min(lengths) >= 40
     assert max(lengths) <= 85
-    assert len({document.title for document in documents}) == len(documents)
     assert not [document.text for document in documents if re.search(r"[{}]|\.\.| ,|\ba [aeio]", document.text)]
 
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_queries_of_three_kinds_with_enough_right_documents_to_fill_the_first_ten(split):
-    queries = denial_queries(split)
-    counts = Counter(query["metadata"]["domain"] for query in queries)
+    queries = SPLITS[split].queries(split)
+    counts = Counter(query.domain for query in queries)
     assert counts["denied"] >= 30
     assert min(counts["silent"], counts["near"]) >= 15
-    atoms = denial_atoms(split)
     for query in queries:
-        kind, having = (set(atoms[name]) for name in query["metadata"]["atoms"])
+        kind, having = (rows_of(split, name) for name in query.atoms)
         assert having < kind
-        assert len(query["docs"]) == len(kind - having) >= 10
-        assert len(having) >= 10
+        assert set(query.docs) == {document.title for document in kind - having}
+        assert min(len(query.docs), len(having)) >= 10
 
 
-def test_what_nobody_denies_is_denied_nowhere():
-    for split in SPLITS:
-        silent = {q["metadata"]["atoms"][-1] for q in denial_queries(split) if q["metadata"]["domain"] == "silent"}
-        for document in descriptions(split):
-            for thing, way in document.statements.items():
-                assert way == "has" or f"{document.kind}: {thing}" not in silent
-
-
-def test_a_near_miss_counts_as_the_table_says():
+def test_a_near_miss_counts_as_the_page_says():
     """Who may not eat nuts is not served by "may contain traces of nuts"; a restaurant across the street is not the
     hotel's."""
-    bars = [d for d in descriptions("dev") if d.kind == "snack bars" and d.statements.get("nuts") == "near"]
+    bars = {bar for bar in rows_of("dev", "snack bars") if "may contain traces of nuts" in bar.text.lower()}
     assert bars
-    assert all("nuts" in bar.things and "may contain traces of nuts" in bar.text.lower() for bar in bars)
-    hotels = [d for d in descriptions("dev") if d.kind == "hotels" and d.statements.get("restaurant") == "near"]
+    assert bars <= rows_of("dev", "snack bars: nuts")
+    hotels = {hotel for hotel in rows_of("dev", "hotels") if "across the street" in hotel.text}
     assert hotels
-    assert all("restaurant" not in hotel.things and "across the street" in hotel.text for hotel in hotels)
+    assert not hotels & rows_of("dev", "hotels: restaurant")
 
 
 def test_dev_and_test_share_no_document_and_no_wording():
-    dev, test = (descriptions(split) for split in SPLITS)
+    dev, test = (list(quest.documents()) for quest in SPLITS.values())
     assert not {document.title for document in dev} & {document.title for document in test}
     sentences = [{sentence for d in each for sentence in d.text.split(". ")} for each in (dev, test)]
     assert not sentences[0] & sentences[1]
-    assert not {q["query"] for q in denial_queries("dev")} & {q["query"] for q in denial_queries("test")}
+    asked = [{query.query for query in quest.queries(split)} for split, quest in SPLITS.items()]
+    assert not asked[0] & asked[1]
 
 
 def test_the_reader_finds_most_of_what_the_documents_of_dev_deny():
     found, expected = 0, 0
-    for document in descriptions("dev"):
-        denied = sum(way == "denies" for way in document.statements.values())
-        spans = [document.text[a:b] for clause in split_clauses(document.text) for a, b in clause.denied]
-        found += min(denied, sum(1 + len(re.findall(r" (?:or|and) ", span)) for span in spans))
-        expected += denied
+    with gzip.open(denials_folder("dev") / "documents.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for document in map(json.loads, lines):
+            text, denied = document["text"], len(document["denies"])
+            spans = [text[a:b] for clause in split_clauses(text) for a, b in clause.denied]
+            found += min(denied, sum(1 + len(re.findall(r" (?:or|and) ", span)) for span in spans))
+            expected += denied
     assert found / expected > 0.95
 
 
-def test_it_opens_like_other_data(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "cache"))
-    main(["--output", str(tmp_path)])
-    assert "320 documents, 64 queries" in capsys.readouterr().out
-    for split in SPLITS:
-        quest = Quest(tmp_path / split, strict=True, progress=False)
-        assert quest.splits == [split]
-        assert [len(rows) for rows in quest.gold(split)] == [len(query["docs"]) for query in denial_queries(split)]
-    assert json.loads((denials_folder("dev") / "atoms.json").read_text()) == denial_atoms("dev")
-
-
-def test_counting_what_is_wrong_in_the_first_ten():
-    """The best ranking has nothing wrong, the worst ten excluded documents."""
-    task, kinds = denial_task("dev")
-    gold = [sorted(kind - set(rows.tolist())) for kind, rows in zip(kinds, task.negated, strict=True)]
-    best = measure(lambda questions, k: [rows[:k] for rows in gold], task, kinds)
-    assert best.excluded.sum() == best.off_topic.sum() == 0
-    worst = measure(lambda questions, k: [rows[:k] for rows in task.negated], task, kinds)
-    assert (worst.excluded == 10).all()
-    elsewhere = [[row for row in range(320) if row not in kind][:10] for kind in kinds]
-    assert (count_wrong(elsewhere, task.negated, kinds).off_topic == 10).all()
-    assert "320" in table({"worst": worst}, task)
+def test_the_command_writes_both_splits(tmp_path, capsys):
+    assert main(["data", "denials", "--output", str(tmp_path)]) == 0
+    assert "documents.jsonl: 320 rows" in capsys.readouterr().out
+    for split, quest in SPLITS.items():
+        assert Quest(tmp_path / split, progress=False).queries(split) == quest.queries(split)

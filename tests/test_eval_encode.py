@@ -192,6 +192,15 @@ def test_half_precision_on_disk_and_in_the_model(folder, model, corpus, tmp_path
     np.testing.assert_allclose(encode_corpus(rough, corpus, tmp_path / "bf16")[0:60], exact[0:60], atol=0.1)
 
 
+@pytest.mark.parametrize("storage", ["float32", "float16"])
+def test_rows_of_several_shards(model, corpus, tmp_path, storage):
+    shards = encode_corpus(model, corpus, tmp_path / "v", shard_size=16, batch_size=4, storage=storage)
+    rows = np.array([59, 0, 16, 15, 16])
+    assert (shards.rows(rows) == shards[0:60][rows]).all()
+    assert shards.rows(rows).dtype == storage
+    assert shards.rows(np.array([], np.int64)).shape == (0, shards.shape[1])
+
+
 def test_nan_and_overflow_are_errors(model, corpus, tmp_path):
     with torch.no_grad():
         model[0].sub_modules["document"][0].model.embeddings.word_embeddings.weight[5:] = float("nan")

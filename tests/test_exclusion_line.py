@@ -10,7 +10,8 @@ from store_fixtures import KINDS, skip_without
 
 from boolbert.cli.main import main
 from boolbert.core.errors import BoolBertError, RetrievalError
-from boolbert.data.denials import denial_documents
+from boolbert.data import Quest
+from boolbert.data.embedded import denials_folder
 from boolbert.data.own import OwnDocuments
 from boolbert.data.own import exclusions as making
 from boolbert.retrieval.exclusion_line import (
@@ -28,6 +29,8 @@ from boolbert.search.calibrating import KnownQuery, calibrate, made_exclusions
 from boolbert.serve.engine import Engine
 
 QUERY = "hotels without a pool"
+DENYING = Quest(denials_folder("dev"), progress=False).documents()
+DOCUMENTS = [{"title": document.title, "text": document.text} for document in DENYING][:80]
 POOL = [row for row, text in enumerate(HOTELS) if "a pool" in text]  # "There is no pool." denies it
 
 
@@ -169,7 +172,7 @@ def test_what_cannot_be_promised_says_so(index, model):
 
 def test_exclusions_are_made_from_the_documents(tmp_path, monkeypatch, model):
     monkeypatch.setattr(making, "QUERIES", 70)
-    texts = denial_documents("dev")[:80]
+    texts = DOCUMENTS
     index = build_index(OwnDocuments(texts, progress=False), tmp_path / "index", model, progress=False, evidence=False)
     made = made_exclusions(BoolSearcher(model, index))
     assert len(made) > 10
@@ -187,7 +190,7 @@ def test_the_commands(tmp_path, monkeypatch, capsys, lively, tiny_config, tokeni
     monkeypatch.setattr(making, "QUERIES", 70)
     write_run(tmp_path / "model", lively, tiny_config, tokenizer, pooling="mean", similarity="cosine")
     documents, folder = tmp_path / "hotels.jsonl", str(tmp_path / "index")
-    documents.write_text("".join(json.dumps(row) + "\n" for row in denial_documents("dev")[:80]))
+    documents.write_text("".join(json.dumps(row) + "\n" for row in DOCUMENTS))
     ask = ["search", "films but not about war", "--index", folder, "--violations", "0.2"]
     assert main(["index", str(documents), "--output", folder, "--model", str(tmp_path / "model")]) == 0
     assert main(ask) == 2

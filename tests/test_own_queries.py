@@ -4,13 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from eval_fixtures import OPERATION
 from own_documents import write_products
 
 from boolbert.boolean import TEMPLATES, operators_of, parse_original_query, template_operators
 from boolbert.cli import main
 from boolbert.data import DataError, HardNegatives, Quest
-from boolbert.data.countries import country_documents
-from boolbert.data.countries.queries import answer
 from boolbert.data.own import OwnDocuments, make_queries, show_queries
 from boolbert.data.own.atoms import Atom, Sizes, choose_atoms
 from boolbert.data.own.counting import Text, count_texts
@@ -49,7 +48,7 @@ def test_gold_follows_from_the_sets_and_not_bites(shop):
     pools = HardNegatives.from_atoms(queries, atoms, gold)
     for index, query in enumerate(queries):
         sets = [set(atoms[name].tolist()) for name in query.atoms]
-        answers = answer(query.template, *sets)
+        answers = OPERATION[query.template](*sets)
         found = set(gold[index].tolist())
         if "not" in query.operators:
             assert found <= answers  # what only mentions the excluded words is left out
@@ -143,17 +142,9 @@ def test_counting_a_sample_scales(tmp_path):
     assert counts.estimate(counts["fields"]["kind", "cat"]) == 1000
 
 
-def test_sorts_can_be_left_out(tmp_path):
-    documents = OwnDocuments(write_products(tmp_path / "products.csv"), progress=False)
-    weights = {"field": 1.0, "kind": 0.0}
-    made = make_queries(documents, tmp_path / "made", queries=70, weights=weights, low=5)
-    asked = {name for query in Quest(made.folder, progress=False).queries("train") for name in query.atoms}
-    assert asked
-    assert not any(name.startswith(("kind:", "word:")) for name in asked)
-
-
 def test_a_small_collection_works(tmp_path):
-    documents = OwnDocuments([dict(row) for row in country_documents()], progress=False)
+    rows = [{"title": row.title, "text": row.text} for row in Quest(progress=False).documents()]
+    documents = OwnDocuments(rows, progress=False)
     made = make_queries(documents, tmp_path / "made", queries=140)
     assert made.train == 140
     assert made.dev >= 7

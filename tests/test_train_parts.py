@@ -14,7 +14,6 @@ from accelerate import Accelerator
 
 from boolbert.core.errors import BoolBertError, TrainingError, run_script
 from boolbert.data import DataError
-from boolbert.data.split import split_folder
 from boolbert.data.tasks import boolquestions_splits, quest_splits
 from boolbert.retrieval import tokens
 from boolbert.retrieval.prefetch import prefetch
@@ -173,16 +172,18 @@ def test_groups_of_the_optimizer(lively):
         build_optimizer(model, learning_rate=1)
 
 
-def test_held_out_queries_are_those_of_the_split_command(folder, tmp_path):
-    source = tmp_path / "source"
-    source.mkdir()
+def test_without_a_dev_split_a_share_of_the_training_queries_is_held_out(folder, tmp_path):
     for name in ("documents.jsonl", "train.jsonl", "atoms.json"):
-        (source / name).write_text((folder / "quest" / name).read_text())
-    split_folder(source, tmp_path / "split", dev=0.2)
-    ours, theirs = quest_splits(str(source)), quest_splits(str(tmp_path / "split"))
-    assert ours.dev.texts == theirs.dev.texts
-    assert ours.train.texts == theirs.train.texts
-    assert "held out" in ours.note
+        (tmp_path / name).write_text((folder / "quest" / name).read_text())
+    data, again = (quest_splits(str(tmp_path), dev_share=0.25) for _ in range(2))
+    queries = [json.loads(line)["query"] for line in (tmp_path / "train.jsonl").read_text().splitlines()]
+    assert sorted(data.train.texts + data.dev.texts) == sorted(queries)
+    assert len(data.dev) == round(len(queries) / 4)
+    assert data.dev.texts == again.dev.texts
+    assert "held out" in data.note
+    for share in (0.0, 1.0, 0.99):
+        with pytest.raises(DataError, match="must leave rows on both sides"):
+            quest_splits(str(tmp_path), dev_share=share)
 
 
 def test_violating_negatives_need_atoms(folder, tmp_path):

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 from transformers import HfArgumentParser
 
+from boolbert.core.arguments import flag
 from boolbert.core.errors import TrainingError
 from boolbert.train.optimizer import SCHEDULES
 
@@ -19,11 +20,6 @@ FREE = {
     *("push_to_hub",),
     *("threads", "mini_batch_size", "gradient_checkpointing", "compile", "graphs", "mixed_precision"),
 }
-
-
-def flag(default: Any, text: str, **options: Any) -> Any:
-    """A dataclass field that is a flag with a help text."""
-    return field(default=default, metadata={"help": text, **options})
 
 
 @dataclass

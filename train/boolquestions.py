@@ -14,11 +14,11 @@ from boolbert.core.environment import prepare_training
 if __name__ == "__main__":
     prepare_training()  # before torch is imported
 
+from boolbert.core.arguments import flag
 from boolbert.core.errors import run_script
-from boolbert.data.split import HELD_OUT
-from boolbert.data.tasks import boolquestions_splits
+from boolbert.data.tasks import HELD_OUT, boolquestions_splits
 from boolbert.retrieval.metrics import boolquestions_metrics
-from boolbert.train.arguments import flag, parse_arguments
+from boolbert.train.arguments import parse_arguments
 from boolbert.train.outputs import PUSH, published
 from boolbert.train.retrieval import RetrievalArguments
 from boolbert.train.retrieval_run import run_retrieval

@@ -22,7 +22,7 @@ from boolbert.boolean import OPERATORS
 from boolbert.core.errors import TrainingError, run_script
 from boolbert.data import Triplet, read_triplets
 from boolbert.data.sentences import boolean_sentences
-from boolbert.data.split import keep_and_hold
+from boolbert.data.tasks import keep_and_hold
 from boolbert.retrieval.models import no_warnings
 from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.arguments import parse_arguments

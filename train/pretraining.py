@@ -11,9 +11,10 @@ from accelerate.utils import send_to_device
 from torch import Tensor, nn
 
 from boolbert import BoolBertForPreTraining
+from boolbert.core.arguments import flag
 from boolbert.data import epoch_batch
 from boolbert.modeling_boolbert import reading_losses
-from boolbert.train.arguments import RunArguments, flag
+from boolbert.train.arguments import RunArguments
 from boolbert.train.grad_cache import reseed
 from boolbert.train.loop import can_record, check_batch
 from boolbert.train.optimizer import is_boolean

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from boolbert.boolean import OPERATORS, multi_hot, read_parts, scope_labels
 from boolbert.boolean.labels import cue_labels
-from boolbert.boolean.measure import f1
 from boolbert.data.sentences import Sentence
 from boolbert.modeling_boolbert import IGNORED_LABEL, READING_PARTS, BoolBertModel, reading_losses
 
@@ -197,6 +196,15 @@ def measure_reading(model: BoolBertModel, data: LabelledTokens, batch_size: int 
         for kind, table in counts.items()
     }
     return {**scores, "gates_right": all_right / len(data)}
+
+
+def f1(hits: float, wrong: float, missed: float) -> float:
+    """The harmonic mean of precision and recall; 1 where there is nothing to find and nothing is found.
+
+    >>> f1(hits=3, wrong=1, missed=1), f1(0, 1, 0), f1(0, 0, 0)
+    (0.75, 0.0, 1.0)
+    """
+    return float(2 * hits / (2 * hits + wrong + missed)) if hits + wrong + missed else 1.0
 
 
 def _shuffled_batches(data: LabelledTokens, size: int, random: np.random.Generator) -> Iterator[np.ndarray]:

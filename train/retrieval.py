@@ -12,6 +12,7 @@ from torch import Tensor
 
 from boolbert.boolean import OPERATORS, multi_hot
 from boolbert.configuration_boolbert import EXCLUSIONS, PAPER
+from boolbert.core.arguments import flag
 from boolbert.core.errors import TrainingError
 from boolbert.data import Batch, HardNegatives, TrainingSampler
 from boolbert.data.tasks import Splits, Task
@@ -28,7 +29,7 @@ from boolbert.retrieval.metrics import (
 from boolbert.retrieval.models import OPERATOR_SOURCES
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.tokens import encode_tokens, gather_rows, tokenize
-from boolbert.train.arguments import RunArguments, flag
+from boolbert.train.arguments import RunArguments
 from boolbert.train.dual_encoder import DOCUMENT, QUERY, TEMPERATURES, DualEncoder, contrastive_loss, searched_with
 from boolbert.train.grad_cache import Side, embedding_backward, reseed
 from boolbert.train.loop import can_record, check_batch

@@ -28,9 +28,9 @@ def make_batch(shape: str, device: str) -> dict[str, Tensor]:
 
 def sentences() -> list[str]:
     """The sentences of the countries' descriptions."""
-    from boolbert.data.countries import country_documents
+    from boolbert.data import Quest
 
-    return [part for row in country_documents() for part in row["text"].split(". ") if part]
+    return [part for document in Quest(progress=False).documents() for part in document.text.split(". ") if part]
 
 
 def made_texts(count: int, seed: int = 0) -> list[str]:

@@ -3,19 +3,19 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import DataError
 from ...core.files import read_object, whole_folder, write_json
-from ..embedded import write_atoms, write_rows
+from ..lines import write_atoms, write_rows
 from .atoms import Sizes, choose_atoms
 from .counting import Text, count_texts
 from .documents import OwnDocument, OwnDocuments
-from .queries import WEIGHTS, MadeQuery, QueryMaker, compose_kinds
+from .queries import MadeQuery, QueryMaker, compose_kinds
 from .sets import AtomSets, find_sets
 from .wording import MEANINGS, Writer
 
@@ -59,14 +59,11 @@ def make_queries(
     held_out: float | None = None,
     seed: int = 0,
     kind: str | None = None,
-    weights: Mapping[str, float] = WEIGHTS,
-    low: int | None = None,
 ) -> QueryFolder:
     """Write a data folder with `queries` training queries, or as many as the documents give, and held-out ones.
 
     No atom of a held-out query occurs in training: `held_out` is the share of the atoms that is kept for them. `kind`
-    is what the documents are called in the queries ("film"); without it they are asked. `weights` says how often each
-    sort of atom is asked for, 0 for never; `low` is the least number of documents of an atom.
+    is what the documents are called in the queries ("film"); without it they are asked.
     """
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -83,7 +80,7 @@ def make_queries(
                 f"{documents.name}: {total} documents are too few to make queries from; "
                 f"at least {FEWEST_DOCUMENTS} are needed"
             )
-        sizes = Sizes.of(total) if low is None else replace(Sizes.of(total), low=low)
+        sizes = Sizes.of(total)
 
         def texts(stride: int = 1) -> Iterator[Text]:
             return _read_texts(aside / DOCUMENTS, stride)
@@ -102,7 +99,7 @@ def make_queries(
             held_out = min(0.3, max(0.1, 150 / len(sets)))
         made: dict[str, list[MadeQuery]] = {}
         for split, wanted in (("train", queries), ("dev", max(queries // 10, len(MEANINGS)))):
-            maker = QueryMaker(sets, sizes, Writer(heads), split, seed=seed, held_out=held_out, weights=weights)
+            maker = QueryMaker(sets, sizes, Writer(heads), split, seed=seed, held_out=held_out)
             made[split] = maker.make(wanted)
             _write_queries(aside / f"{split}.jsonl", made[split], sets, names)
         if len(made["train"]) < min(FEWEST_QUERIES, queries) or not made["dev"]:

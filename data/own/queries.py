@@ -1,7 +1,7 @@
 """Boolean queries over atomic sets: which atoms are asked for together, and which documents answer them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from random import Random
@@ -73,25 +73,13 @@ class QueryMaker:
     """Makes the queries of one side of the split: all their atoms are of that side."""
 
     def __init__(
-        self,
-        sets: AtomSets,
-        sizes: Sizes,
-        writer: Writer,
-        side: str,
-        *,
-        seed: int = 0,
-        held_out: float = 0.1,
-        weights: Mapping[str, float] = WEIGHTS,
+        self, sets: AtomSets, sizes: Sizes, writer: Writer, side: str, *, seed: int = 0, held_out: float = 0.1
     ):
-        self.sets, self.sizes, self.writer = sets, sizes, writer
-        self.weights = {sort: weight for sort, weight in weights.items() if weight > 0}
-        self.side = side
-        self.seed = seed
-        asked = ((index, atom) for index, atom in enumerate(sets.atoms) if atom.sort in self.weights)
-        own = [index for index, atom in asked if atom.side(seed, held_out) == side]
+        self.sets, self.writer, self.side, self.seed = sets, writer, side, seed
+        own = [index for index, atom in enumerate(sets.atoms) if atom.side(seed, held_out) == side]
         self.own = frozenset(own)
         narrow = [index for index in own if len(sets.members[index]) <= sizes.high]
-        self.by_sort = {sort: [i for i in narrow if sets.atoms[i].sort == sort] for sort in self.weights}
+        self.by_sort = {sort: [i for i in narrow if sets.atoms[i].sort == sort] for sort in WEIGHTS}
         self.by_sort = {sort: indices for sort, indices in self.by_sort.items() if indices}
         self.used: Counter[int] = Counter()
 
@@ -145,7 +133,7 @@ class QueryMaker:
     def _any(self, rng: Random, like: Atom | None = None) -> int:
         """A narrow atom: first a sort, then of three atoms the one used least. Half are of the sort of `like`."""
         sorts = list(self.by_sort)
-        sort = rng.choices(sorts, [self.weights[name] for name in sorts])[0]
+        sort = rng.choices(sorts, [WEIGHTS[name] for name in sorts])[0]
         pool: Sequence[int] = self.by_sort[sort]
         if like is not None and like.sort in self.by_sort and rng.random() < 0.5:
             pool = self.by_sort[like.sort]
@@ -169,7 +157,7 @@ class QueryMaker:
         for index in candidates:
             by_sort[self.sets.atoms[index].sort].append(index)
         for _ in range(min(_TRIES, 2 * len(candidates))):
-            sort = rng.choices(list(by_sort), [self.weights[name] for name in by_sort])[0]
+            sort = rng.choices(list(by_sort), [WEIGHTS[name] for name in by_sort])[0]
             chosen = rng.choice(by_sort[sort])
             if all(self.sets.atoms[chosen].fits(self.sets.atoms[index]) for index in atoms):
                 return chosen

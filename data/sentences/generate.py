@@ -1,18 +1,13 @@
 """G/P/N triplets: a Boolean sentence, two that mean the same, three that use its words to mean something else.
 
 The words stay and the operator, or its place, changes: what tells P from N is the Boolean structure, never the topic.
-
-    boolbert data sentences --output DIR --n 2000
 """
 
-import argparse
-from pathlib import Path
 from random import Random
 from typing import NamedTuple, TypedDict
 
 from ...boolean import OPERATORS
 from ...core.errors import DataError
-from ..embedded import write_rows
 from .lists import DOMAINS, Domain
 from .writers import AtomWriter, TopicWriter
 
@@ -119,19 +114,3 @@ def _triplet(operator: str, domain: Domain, rng: Random) -> Triplet:
         others += writer.write(meaning, [order for name, order in opposed if name == meaning])
     rng.shuffle(others)
     return {"G": same[0], "P": same[1:], "N": others}
-
-
-def main(arguments: list[str] | None = None) -> None:
-    description = "Write the Boolean sentences to and.jsonl, or.jsonl and not.jsonl."
-    parser = argparse.ArgumentParser(prog="boolbert data sentences", description=description)
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the three files")
-    parser.add_argument("--n", type=int, default=2000, help="triplets per operator (default 2000)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--split", choices=SPLITS, default="train", help="dev uses words that train never does")
-    options = parser.parse_args(arguments)
-    options.output.mkdir(parents=True, exist_ok=True)
-    for operator in OPERATORS:
-        triplets = boolean_sentences(operator, options.n, options.seed, options.split)
-        path = options.output / f"{operator}.jsonl"
-        write_rows(path, triplets)
-        print(f"{path}: {len(triplets)} triplets")

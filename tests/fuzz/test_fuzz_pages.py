@@ -105,7 +105,6 @@ def write_results(folder, systems, data, split, query, found, template):
                 "latency_ms": 1.0,
                 "seeds": 1,
                 "seed_deviation": {},
-                "recall_curve": {},
                 "reference": systems[0],
                 "metrics": {"all": metrics, "template": {template: metrics}},
                 "tested_on": "r_precision",
