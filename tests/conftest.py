@@ -7,15 +7,17 @@ import shutil
 import sys
 import tempfile
 
-if "BOOLBERT_CACHE" not in os.environ:  # nothing of a test is left in its user's home; workers have their parent's
-    os.environ["BOOLBERT_CACHE"] = tempfile.mkdtemp(prefix="boolbert-tests-")
-    atexit.register(shutil.rmtree, os.environ["BOOLBERT_CACHE"], ignore_errors=True)
+if "BOOLBERT_TESTS" not in os.environ:  # nothing of a test is left in its user's home; workers have their parent's
+    os.environ["BOOLBERT_TESTS"] = tempfile.mkdtemp(prefix="boolbert-tests-")
+    atexit.register(shutil.rmtree, os.environ["BOOLBERT_TESTS"], ignore_errors=True)
+os.environ.setdefault("BOOLBERT_CACHE", os.path.join(os.environ["BOOLBERT_TESTS"], "cache"))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # The suite has a process per core: more threads would wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import export_once
 import pytest
 from store_fixtures import KINDS, skip_without
 
@@ -33,6 +35,8 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     """What is imported by now stays: the garbage collector need not look through all of it again and again."""
     gc.freeze()
+    if "boolbert.search.export" in sys.modules:
+        export_once.install()
 
 
 # Both of these look for torch and do not import it: tests of the plain Python parts must not pay for that.

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+import export_once
 from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
 from boolbert.data.countries import country_queries
@@ -9,11 +10,12 @@ from boolbert.data.countries import country_queries
 MODULES = [
     *("accelerate.commands.launch", "matplotlib.pyplot", "matplotlib.backends.backend_agg", "PIL.PngImagePlugin"),
     *("tabulate", "torch.distributed.fsdp", "torch.profiler", "transformers.models.bert.tokenization_bert"),
-    *("boolbert.cli.commands", "boolbert.cli.main", "boolbert.retrieval.encoders", "boolbert.search"),
+    *("boolbert.cli.commands", "boolbert.cli.main", "boolbert.retrieval.encoders", "boolbert.search.export"),
     *("boolbert.retrieval.stores.milvus_store", "boolbert.sentence_boolbert", "boolbert.train.pretrain"),
     *("boolbert.train.quest", "process_helpers", "training_helpers", "faults.server"),
 ]
 for name in MODULES:
     import_module(name)
+export_once.install()
 get_checkpoint_conversion_mapping("bert")  # transformers compiles the patterns of all models for the first one
 country_queries("dev")  # which the first command without data of its own makes
