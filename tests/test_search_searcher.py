@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from search_fixtures import QUERY, TEXTS, write_baseline, write_documents, write_run
-from sentence_helpers import embed
+from sentence_helpers import embed, plain_bert
 
 from boolbert.boolean import WHOLE_WEIGHTS
 from boolbert.core.errors import BoolBertError
@@ -18,16 +18,9 @@ from boolbert.search.reading import QueryReading, words_of
 
 
 @pytest.fixture
-def encoders(tmp_path, lively, tiny_config, tokenizer):
-    return write_run(tmp_path / "model", lively, tiny_config, tokenizer)
-
-
-@pytest.fixture
-def searcher(tmp_path, encoders):
-    model = load_model(tmp_path / "model")
-    return BoolSearcher(
-        model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model, evidence=False)
-    )
+def encoders(lively, tiny_config):
+    """The two of `searcher`."""
+    return lively(pooling="mean"), plain_bert(lively, tiny_config)
 
 
 def slow_ranking(encoders, tokenizer, operators):
