@@ -226,8 +226,7 @@ def test_the_newest_finished_run_is_the_default(tmp_path, lively, tiny_config, t
 def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypatch):
     from boolbert.retrieval.encoders import Encoder, random_bert
 
-    folder = random_bert(tmp_path / "random")
-    encoder = Encoder(str(folder), "cls", "dot", "random", "WARNING: random")
+    encoder = Encoder(str(random_bert()), "cls", "dot", "random", "WARNING: random")
     monkeypatch.setattr("boolbert.retrieval.encoders.resolve_encoder", lambda name=None: encoder)
     model = load_model(runs=tmp_path / "none")
     assert not model.trained
