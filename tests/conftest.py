@@ -1,21 +1,25 @@
 """What most tests need: a tiny Bool-BERT with fixed weights, a batch with padding, and a tokenizer made on the spot."""
 
 import atexit
+import copy
+import functools
 import gc
 import os
 import shutil
 import sys
 import tempfile
 
-if "BOOLBERT_CACHE" not in os.environ:  # nothing of a test is left in its user's home; workers have their parent's
-    os.environ["BOOLBERT_CACHE"] = tempfile.mkdtemp(prefix="boolbert-tests-")
-    atexit.register(shutil.rmtree, os.environ["BOOLBERT_CACHE"], ignore_errors=True)
+if "BOOLBERT_TESTS" not in os.environ:  # nothing of a test is left in its user's home; workers have their parent's
+    os.environ["BOOLBERT_TESTS"] = tempfile.mkdtemp(prefix="boolbert-tests-")
+    atexit.register(shutil.rmtree, os.environ["BOOLBERT_TESTS"], ignore_errors=True)
+os.environ.setdefault("BOOLBERT_CACHE", os.path.join(os.environ["BOOLBERT_TESTS"], "cache"))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # The suite has a process per core: more threads would wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import export_once
 import pytest
 from store_fixtures import KINDS, skip_without
 
@@ -26,13 +30,20 @@ WORDS = [
 
 
 def pytest_collection_modifyitems(items):
-    """Tests that start processes come first: they go to one worker then, and only that one pays for their imports."""
-    items.sort(key=lambda item: "start" not in getattr(item, "fixturenames", ()))
+    """Tests that start processes come first: they go to one worker then, and only that one pays for their imports.
+
+    Then those that take long: at the end of a run, no worker waits for another's.
+    """
+    items.sort(
+        key=lambda item: ("start" not in getattr(item, "fixturenames", ()), item.get_closest_marker("long") is None)
+    )
 
 
 def pytest_collection_finish():
     """What is imported by now stays: the garbage collector need not look through all of it again and again."""
     gc.freeze()
+    if "boolbert.search.export" in sys.modules:
+        export_once.install()
 
 
 # Both of these look for torch and do not import it: tests of the plain Python parts must not pay for that.
@@ -87,21 +98,30 @@ def tiny_config():
     )
 
 
+LIVELY = {}  # a copy is made in a quarter of the time
+
+
 @pytest.fixture
 def lively(tiny_config):
     """A function that makes a tiny model whose every weight is large enough for its part to be felt."""
     import torch
 
-    def make(model_class=None, seed=0, std=0.3, **changes):
-        from boolbert import BoolBertConfig, BoolBertModel
+    from boolbert import BoolBertConfig, BoolBertModel
 
-        torch.manual_seed(seed)
-        model = (model_class or BoolBertModel)(BoolBertConfig(**{**tiny_config.to_dict(), **changes}))
-        with torch.no_grad():
-            for name, parameter in model.named_parameters():
-                if "LayerNorm" not in name and "sigma" not in name and "threshold" not in name:
-                    parameter.normal_(std=std)
-        return with_some_cues(model.eval())
+    def make(model_class=BoolBertModel, seed=0, std=0.3, **changes):
+        settings = {**tiny_config.to_dict(), **changes}
+        key = repr((model_class, seed, std, settings))
+        if key not in LIVELY:
+            torch.manual_seed(seed)
+            model = model_class(BoolBertConfig(**settings))
+            with torch.no_grad():
+                for name, parameter in model.named_parameters():
+                    if "LayerNorm" not in name and "sigma" not in name and "threshold" not in name:
+                        parameter.normal_(std=std)
+            LIVELY[key] = with_some_cues(model.eval()), torch.get_rng_state()
+        model, random_state = LIVELY[key]
+        torch.set_rng_state(random_state)
+        return copy.deepcopy(model)
 
     return make
 
@@ -210,21 +230,52 @@ def fresh_accelerate():
 
 
 @pytest.fixture
-def searcher(tmp_path, lively, tiny_config, tokenizer):
-    """A tiny model over a few films and books, without evidence: `tmp_path / "model"` and `tmp_path / "index"`."""
-    from search_fixtures import write_documents, write_run
+def run_once(made_once, lively, tiny_config, tokenizer):
+    """A function that gives the folder of a finished run of a tiny model, written once: copy it to change it."""
+    from search_fixtures import write_run
 
-    from boolbert.search import BoolSearcher, build_index, load_model
+    def made(**settings):
+        name = "-".join(["run", *(f"{name}={value}" for name, value in sorted(settings.items()))])
+        return made_once(name, lambda folder: write_run(folder, lively, tiny_config, tokenizer, **settings))
 
-    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
-    model = load_model(tmp_path / "model")
-    documents = write_documents(tmp_path / "docs.jsonl")
-    return BoolSearcher(model, build_index(documents, tmp_path / "index", model, evidence=False))
+    return made
+
+
+@pytest.fixture(scope="session")
+def load_once():
+    """A function that loads the model of a folder once: for tests that do not change it."""
+    from boolbert.search import load_model
+
+    return functools.cache(load_model)
 
 
 @pytest.fixture
-def engine(tmp_path, searcher):
+def searched_model(tmp_path, made_once, run_once, load_once):
+    """The model of `tmp_path / "model"`; `tmp_path / "index"` holds a few films and books, without evidence."""
+    from search_fixtures import write_documents
+
+    from boolbert.search import build_index
+
+    model = load_once(run_once())
+
+    def make(folder):
+        build_index(write_documents(folder / "docs.jsonl"), folder / "index", model, progress=False, evidence=False)
+
+    shutil.copytree(run_once(), tmp_path / "model")
+    shutil.copytree(made_once("searched", make), tmp_path, dirs_exist_ok=True)
+    return model
+
+
+@pytest.fixture
+def searcher(tmp_path, searched_model):
+    from boolbert.search import BoolSearcher
+
+    return BoolSearcher(searched_model, tmp_path / "index")
+
+
+@pytest.fixture
+def engine(tmp_path, searched_model):
     from boolbert.search import BoolSearcher
     from boolbert.serve.engine import Engine
 
-    return Engine(lambda: (BoolSearcher(tmp_path / "model", tmp_path / "index"), None))
+    return Engine(lambda: (BoolSearcher(searched_model, tmp_path / "index"), None))

@@ -2,15 +2,17 @@
 
 from importlib import import_module
 
+import export_once
 from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
 MODULES = [
     *("accelerate.commands.launch", "matplotlib.pyplot", "matplotlib.backends.backend_agg", "PIL.PngImagePlugin"),
     *("tabulate", "torch.distributed.fsdp", "torch.profiler", "transformers.models.bert.tokenization_bert"),
-    *("boolbert.cli.commands", "boolbert.cli.main", "boolbert.retrieval.encoders", "boolbert.search"),
+    *("boolbert.cli.commands", "boolbert.cli.main", "boolbert.retrieval.encoders", "boolbert.search.export"),
     *("boolbert.retrieval.stores.milvus_store", "boolbert.sentence_boolbert", "boolbert.train.pretrain"),
     *("boolbert.train.quest", "process_helpers", "training_helpers", "faults.server"),
 ]
 for name in MODULES:
     import_module(name)
+export_once.install()
 get_checkpoint_conversion_mapping("bert")  # transformers compiles the patterns of all models for the first one

@@ -2,11 +2,12 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
-from search_fixtures import QUERY, write_baseline, write_documents, write_run
+from search_fixtures import QUERY, write_baseline, write_documents
 
 from boolbert.cli import main
 from boolbert.cli.colours import has_colour
@@ -14,17 +15,20 @@ from boolbert.cli.main import TOOLS
 
 
 @pytest.fixture
-def model(tmp_path, lively, tiny_config, tokenizer):
-    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
-    return str(tmp_path / "model")
+def model(tmp_path, run_once):
+    return str(shutil.copytree(run_once(), tmp_path / "model"))
 
 
 @pytest.fixture
-def index(tmp_path, model, capsys):
-    docs = write_documents(tmp_path / "docs.jsonl")
-    assert main(["index", str(docs), "--output", str(tmp_path / "index"), "--model", model]) == 0
-    assert "10 documents" in capsys.readouterr().out
-    return str(tmp_path / "index")
+def index(tmp_path, model, made_once, run_once, capsys):
+    """Of the model that `model` is a copy of."""
+
+    def make(folder):
+        docs = write_documents(folder / "docs.jsonl")
+        assert main(["index", str(docs), "--output", str(folder / "index"), "--model", str(run_once())]) == 0
+        assert "10 documents" in capsys.readouterr().out
+
+    return str(shutil.copytree(made_once("indexed", make) / "index", tmp_path / "index"))
 
 
 def test_help_needs_neither_torch_nor_numpy():

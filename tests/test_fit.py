@@ -15,6 +15,7 @@ import boolbert
 from boolbert.cli import main
 from boolbert.core.errors import BoolBertError
 from boolbert.core.runs import Run
+from boolbert.retrieval.encoders import random_bert
 from boolbert.retrieval.models import load_model
 from boolbert.search import BoolSearcher
 from boolbert.train import fit as fit_module
@@ -26,11 +27,10 @@ SHORT = {"queries": 70, "epochs": 1, "document_side": "fixed"}
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     """A tiny Bool-BERT to start from, with random weights."""
-    from boolbert.retrieval.encoders import random_bert
     from boolbert.retrieval.models import load_encoder, with_fresh_attention
 
     folder = tmp_path_factory.mktemp("tiny")
-    plain = load_encoder(str(random_bert(folder / "plain")), quiet=True)
+    plain = load_encoder(str(random_bert()), quiet=True)
     with_fresh_attention(plain, share=True, query_length=None, gate="cue").save(str(folder / "model"))
     return folder / "model"
 
@@ -105,7 +105,8 @@ def test_fixed_documents_keep_their_vectors_and_learned_ones_do_not(tmp_path, ti
     from boolbert.retrieval.models import load_encoder
 
     start = load_encoder(str(tiny), quiet=True)
-    learned = fit(shop, tmp_path / "learned", model=tiny, say=quiet, **{**SHORT, "document_side": "learned"})
+    few = {"queries": 14, "document_side": "learned"}  # every step encodes documents and goes back through them
+    learned = fit(shop, tmp_path / "learned", model=tiny, say=quiet, **{**SHORT, **few})
     for found, same in ((fitted, True), (learned, False)):
         texts = [found.index[row].text for row in range(len(shop))]
         before = encode_inputs(start, texts, "document", 32)
@@ -126,7 +127,7 @@ def test_says_how_long_it_will_take_before_it_trains(tmp_path, tiny, shop, monke
     assert re.search(r"5 steps on \d+ queries, .* 80 documents are encoded once. About \d+ minutes? on", lines[-1])
 
 
-def test_a_plain_encoder_is_upgraded_first(tmp_path, tiny, monkeypatch):
+def test_a_plain_encoder_is_upgraded_first(tmp_path, monkeypatch):
     from boolbert.retrieval.models import with_fresh_attention
     from boolbert.train.upgrade import Upgrade
 
@@ -138,7 +139,7 @@ def test_a_plain_encoder_is_upgraded_first(tmp_path, tiny, monkeypatch):
 
     monkeypatch.setattr("boolbert.train.upgrade.upgrade", upgrade)
     for _ in range(2):  # the second call finds what the first has kept
-        start = fit_module.start_model(tmp_path, tiny.parent / "plain", 3, lines.append)
+        start = fit_module.start_model(tmp_path, random_bert(), 3, lines.append)
         assert start.bert is not None
     assert seeds == [3]
     assert "plain encoder" in lines[-1]

@@ -31,8 +31,9 @@ METRICS = {
 
 
 @pytest.fixture
-def run_dir(tmp_path, lively, tiny_config, tokenizer):
-    write_dual(tmp_path / "run", lively, tiny_config, tokenizer)
+def run_dir(tmp_path, made_once, lively, tiny_config, tokenizer):
+    made = made_once("run-to-publish", lambda folder: write_dual(folder, lively, tiny_config, tokenizer))
+    shutil.copytree(made, tmp_path / "run")
     (tmp_path / "run/metrics.json").write_text(json.dumps(METRICS))
     return tmp_path / "run"
 

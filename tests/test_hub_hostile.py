@@ -18,11 +18,9 @@ from boolbert.hub.refuse import refusals, text_refusals
 
 
 @pytest.fixture
-def run_dir(tmp_path, tmp_path_factory, lively, tiny_config, tokenizer):
+def run_dir(tmp_path, made_once, lively, tiny_config, tokenizer):
     """A good run; made once, and copied for each test."""
-    made = tmp_path_factory.getbasetemp() / "run-to-publish"
-    if not made.exists():
-        write_dual(made, lively, tiny_config, tokenizer)
+    made = made_once("run-to-publish", lambda folder: write_dual(folder, lively, tiny_config, tokenizer))
     return shutil.copytree(made, tmp_path / "run")
 
 

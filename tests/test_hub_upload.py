@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -22,8 +23,9 @@ METRICS = {"dev": {"recall@20": 0.25, "mrr@10": 0.5}, "seed": 0, "arguments": {"
 
 
 @pytest.fixture
-def run_dir(tmp_path, lively, tiny_config, tokenizer):
-    write_dual(tmp_path / "run", lively, tiny_config, tokenizer)
+def run_dir(tmp_path, made_once, lively, tiny_config, tokenizer):
+    made = made_once("run-to-publish", lambda folder: write_dual(folder, lively, tiny_config, tokenizer))
+    shutil.copytree(made, tmp_path / "run")
     (tmp_path / "run/metrics.json").write_text(json.dumps(METRICS))
     (tmp_path / "run/checkpoints").mkdir()
     (tmp_path / "run/checkpoints/optimizer.pt").write_bytes(b"\x80\x02...")

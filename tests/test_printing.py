@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fuzz.strategies import HARMFUL
 from matplotlib.figure import Figure
-from search_fixtures import QUERY, write_run
+from search_fixtures import QUERY
 
 from boolbert.cli import main
 from boolbert.cli.show import show_answer, show_explanation
@@ -24,7 +24,7 @@ from boolbert.eval.report import read_results, read_rows
 from boolbert.eval.results import folder_names
 from boolbert.eval.trec import document_id, write_qrels
 from boolbert.eval.trec import write_run as write_trec
-from boolbert.search import BoolSearcher, QueryReading, build_index, explain, load_model
+from boolbert.search import BoolSearcher, QueryReading, build_index, explain
 from boolbert.search.picture import draw, write_picture
 from boolbert.search.searcher import Answer, Hit
 
@@ -49,9 +49,8 @@ def test_letters_of_every_alphabet_stay():
 
 
 @pytest.fixture
-def searcher(tmp_path, lively, tiny_config, tokenizer):
-    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
-    model = load_model(tmp_path / "model")
+def searcher(tmp_path, run_once, load_once):
+    model = load_once(run_once())
     docs = tmp_path / "docs.jsonl"
     rows = [{"title": f"{ESCAPES}{row}", "text": f"films {ESCAPES}"} for row in range(4)]
     docs.write_text("".join(json.dumps(row) + "\n" for row in rows))

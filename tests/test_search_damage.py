@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from search_fixtures import QUERY, TEXTS, write_documents, write_run
+from search_fixtures import QUERY, TEXTS, write_documents
 from sentence_helpers import write_dual
 
 from boolbert.core.errors import BoolBertError
@@ -17,23 +17,15 @@ from boolbert.retrieval.index import read_corpus
 from boolbert.retrieval.models import load_encoder
 from boolbert.search import BoolSearcher, Index, build_index, explain, load_model
 
-LOADED = []
+
+@pytest.fixture
+def model_folder(tmp_path, run_once):
+    return shutil.copytree(run_once(), tmp_path / "model")
 
 
 @pytest.fixture
-def model_folder(tmp_path, tmp_path_factory, lively, tiny_config, tokenizer):
-    made = tmp_path_factory.getbasetemp() / "search-damage-model"
-    if not made.exists():
-        write_run(made, lively, tiny_config, tokenizer)
-    return shutil.copytree(made, tmp_path / "model")
-
-
-@pytest.fixture
-def model(model_folder, tmp_path_factory):
-    """Loaded once: no test changes it."""
-    if not LOADED:
-        LOADED.append(load_model(tmp_path_factory.getbasetemp() / "search-damage-model"))
-    return LOADED[0]
+def model(run_once, load_once):
+    return load_once(run_once())
 
 
 @pytest.fixture

@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from search_fixtures import write_run
 
 from boolbert.cli.main import main
 from boolbert.retrieval.index import Index, build_index
-from boolbert.search import BoolSearcher, explain, load_model, weighing
+from boolbert.search import BoolSearcher, explain, weighing
 from boolbert.search.page import explanation_page
 from boolbert.search.picture import write_picture
 
@@ -29,9 +28,8 @@ def documents(tmp_path):
 
 
 @pytest.fixture
-def model(tmp_path, lively, tiny_config, tokenizer):
-    write_run(tmp_path / "model", lively, tiny_config, tokenizer, pooling="mean", similarity="cosine")
-    return load_model(tmp_path / "model")
+def model(run_once, load_once):
+    return load_once(run_once())
 
 
 @pytest.fixture
@@ -100,7 +98,7 @@ def test_an_index_without_gets_evidence_by_indexing_again(tmp_path, documents, m
 
 def test_the_command_line_says_what_there_is(tmp_path, documents, model, capsys, monkeypatch):
     monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "cache"))
-    index, name = str(tmp_path / "index"), ["--model", str(tmp_path / "model")]
+    index, name = str(tmp_path / "index"), ["--model", model.name]
     assert main(["index", str(documents), "--output", index, "--no-evidence", *name]) == 0
     assert "evidence" not in capsys.readouterr().out
     assert main(["search", QUERY, "--index", index]) == 0

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from search_fixtures import TEXTS, write_documents, write_run
+from search_fixtures import TEXTS, write_documents
 from sentence_helpers import embed
 
 from boolbert.data import DataError
@@ -12,9 +12,8 @@ from boolbert.search import Index, build_index, load_model
 
 
 @pytest.fixture
-def model(tmp_path, lively, tiny_config, tokenizer):
-    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
-    return load_model(tmp_path / "model")
+def model(run_once, load_once):
+    return load_once(run_once())
 
 
 @pytest.mark.parametrize("name", ["any_name.jsonl", "documents.jsonl.gz"])
@@ -32,7 +31,7 @@ def test_holds_every_document_and_its_vector(tmp_path, model, lively, tiny_confi
 
 def test_remembers_model_and_corpus(tmp_path, model):
     index = build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", model, progress=False)
-    assert index.model == str((tmp_path / "model").resolve())
+    assert index.model == model.name
     assert index.manifest["documents"] == 10
     assert index.manifest["corpus"] == index.vectors.manifest["corpus"]
     assert index.fits(model)

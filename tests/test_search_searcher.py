@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from search_fixtures import QUERY, TEXTS, write_baseline, write_documents, write_run
-from sentence_helpers import embed
+from sentence_helpers import embed, plain_bert
 
 from boolbert.boolean import WHOLE_WEIGHTS
 from boolbert.core.errors import BoolBertError
@@ -18,16 +18,9 @@ from boolbert.search.reading import QueryReading, words_of
 
 
 @pytest.fixture
-def encoders(tmp_path, lively, tiny_config, tokenizer):
-    return write_run(tmp_path / "model", lively, tiny_config, tokenizer)
-
-
-@pytest.fixture
-def searcher(tmp_path, encoders):
-    model = load_model(tmp_path / "model")
-    return BoolSearcher(
-        model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model, evidence=False)
-    )
+def encoders(lively, tiny_config):
+    """The two of `searcher`."""
+    return lively(pooling="mean"), plain_bert(lively, tiny_config)
 
 
 def slow_ranking(encoders, tokenizer, operators):
@@ -235,8 +228,7 @@ def test_the_newest_finished_run_is_the_default(tmp_path, lively, tiny_config, t
 def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypatch):
     from boolbert.retrieval.encoders import Encoder, random_bert
 
-    folder = random_bert(tmp_path / "random")
-    encoder = Encoder(str(folder), "cls", "dot", "random", "WARNING: random")
+    encoder = Encoder(str(random_bert()), "cls", "dot", "random", "WARNING: random")
     monkeypatch.setattr("boolbert.retrieval.encoders.resolve_encoder", lambda name=None: encoder)
     model = load_model(runs=tmp_path / "none")
     assert not model.trained

@@ -6,14 +6,13 @@ import shutil
 
 import numpy as np
 import pytest
-from search_fixtures import write_run
 from store_fixtures import KINDS
 
 from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.stores import copy_documents, index_documents, open_store
-from boolbert.search import BoolSearcher, build_index, load_model, weighing
+from boolbert.search import BoolSearcher, build_index, weighing
 
 # Each with the line above which `exclude_above` leaves documents out.
 QUERIES = {
@@ -44,10 +43,11 @@ def write(path, documents):
 
 
 @pytest.fixture
-def model(tmp_path, made_once, lively, tiny_config, tokenizer):
-    settings = {"branches": 4, "penalty": 0.5, "pooling": "mean", "similarity": "cosine"}
-    made = made_once("evidence-model", lambda folder: write_run(folder, lively, tiny_config, tokenizer, **settings))
-    return load_model(shutil.copytree(made, tmp_path / "model"))
+def model(tmp_path, run_once, load_once):
+    """A copy of it is in `tmp_path / "model"`, for commands."""
+    made = run_once(branches=4, penalty=0.5)
+    shutil.copytree(made, tmp_path / "model")
+    return load_once(made)
 
 
 def answers(searcher, monkeypatch):

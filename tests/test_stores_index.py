@@ -10,7 +10,6 @@ import socket
 import numpy as np
 import pytest
 from process_helpers import finish, free_port, index_as_rank, write_records
-from search_fixtures import write_run
 from store_fixtures import skip_without, write_films
 
 from boolbert.cli.main import main
@@ -29,10 +28,11 @@ FILTERS = (None, "year > 1970", "genres = western and not genres = 'war film' or
 
 
 @pytest.fixture
-def model(tmp_path, made_once, lively, tiny_config, tokenizer):
-    settings = {"branches": 4, "penalty": 0.5}
-    made = made_once("stores-model", lambda folder: write_run(folder, lively, tiny_config, tokenizer, **settings))
-    return load_model(shutil.copytree(made, tmp_path / "model"))
+def model(tmp_path, run_once, load_once):
+    """A copy of it is in `tmp_path / "model"`, for commands."""
+    made = run_once(branches=4, penalty=0.5)
+    shutil.copytree(made, tmp_path / "model")
+    return load_once(made)
 
 
 @pytest.fixture
@@ -228,7 +228,9 @@ def test_another_encoder_is_refused(tmp_path, place, opened, model, films, livel
         lambda: BoolSearcher(another, store),
         lambda: index_documents(films, store, another, progress=False),
     ):
-        with pytest.raises(RetrievalError, match=r"another document encoder, that of .*/model, not of .*/other"):
+        with pytest.raises(
+            RetrievalError, match=r"another document encoder, that of .*/run-branches=4-penalty=0.5, not of .*/other"
+        ):
             call()
     assert store.count() == 60
 

@@ -3,12 +3,11 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from search_fixtures import write_run
 from store_fixtures import KINDS, skip_without, write_films
 
 from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.stores import index_documents, open_store
-from boolbert.search import BoolSearcher, build_index, load_model
+from boolbert.search import BoolSearcher, build_index
 
 QUERIES = [
     f"{first} {joint} {second}"
@@ -19,11 +18,10 @@ WHERE = (None, "year > 1970", "genres = drama")
 
 
 @pytest.mark.parametrize("kind", ["index", *KINDS])
-def test_sixteen_threads_get_the_answers_of_one(kind, tmp_path, lively, tiny_config, tokenizer):
+def test_sixteen_threads_get_the_answers_of_one(kind, tmp_path, run_once, load_once):
     """Through `BoolSearcher`: NOT, OR, filters, and the first calls, which open files and fill caches, at once."""
     skip_without(kind)
-    write_run(tmp_path / "model", lively, tiny_config, tokenizer, branches=4)
-    model = load_model(tmp_path / "model")
+    model = load_once(run_once(branches=4))
     films = OwnDocuments(write_films(tmp_path / "films.jsonl", 300), progress=False)
     if kind == "index":
         build_index(films, tmp_path / "index", model, progress=False)

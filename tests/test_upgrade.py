@@ -122,7 +122,7 @@ def test_an_upgrade_of_a_tiny_encoder(tmp_path, monkeypatch):
 
     # How much it learns is another test's; every tenth sentence is enough to be saved, loaded and tuned.
     monkeypatch.setattr(upgrading, "training_sentences", lambda *given: training_sentences(*given)[::10])
-    source = str(random_bert(tmp_path / "source"))
+    source = str(random_bert())
     folder = tmp_path / "upgraded"
     made = upgrade(source, folder, settings=UpgradeSettings(sentences=100), device="cpu", progress=False)
     assert "scope" in table(made.metrics)
@@ -167,7 +167,7 @@ def test_a_lite_upgrade_is_smaller_and_leaves_the_rest_alone(tmp_path, monkeypat
     from boolbert.retrieval.encoders import random_bert
 
     monkeypatch.setattr(upgrading, "training_sentences", lambda *given: training_sentences(*given)[::20])
-    source, folder = str(random_bert(tmp_path / "source")), tmp_path / "lite"
+    source, folder = str(random_bert()), tmp_path / "lite"
     upgrading.main([source, "--output_dir", str(folder), "--lite", "--sentences", "60", "--device", "cpu"])
     lite, plain = (load_encoder(name, device="cpu", quiet=True) for name in (str(folder), source))
     bert = bool_bert(lite)
@@ -218,7 +218,7 @@ def test_another_pooling_is_one_line(tmp_path):
 
     from boolbert.retrieval.encoders import random_bert
 
-    model = load_encoder(str(random_bert(tmp_path / "bert")), device="cpu", quiet=True)
+    model = load_encoder(str(random_bert()), device="cpu", quiet=True)
     largest = SentenceTransformer(modules=[model[0], Pooling(128, pooling_mode="max")], device="cpu")
     with pytest.raises(BoolBertError, match="pools by max, not by cls or mean"):
         upgrade(largest, tmp_path / "out")

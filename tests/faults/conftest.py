@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from faults.commands import Commands, Server
-from search_fixtures import write_documents, write_run
+from search_fixtures import write_documents
 from training_helpers import write_encoder, write_quest
 
 ROWS = []
@@ -26,12 +26,9 @@ def commands(tmp_path, server):
 
 
 @pytest.fixture
-def model(commands, tmp_path_factory, lively, tiny_config, tokenizer):
+def model(commands, run_once):
     """A finished run of a tiny model, beside the folder that the commands work in."""
-    made = tmp_path_factory.getbasetemp() / "faults-model"
-    if not made.exists():
-        write_run(made, lively, tiny_config, tokenizer)
-    return shutil.copytree(made, commands.folder.with_name("model"))
+    return shutil.copytree(run_once(), commands.folder.with_name("model"))
 
 
 @pytest.fixture
