@@ -46,12 +46,16 @@ def index(options: Namespace) -> None:
     documents = documents_of(options)  # before a model is loaded, so that a wrong name is reported at once
     _say(documents.preview())
     own = store is not None and options.model is None and store.exists()
-    model = model_of(store, options.device) if own else load_model(options.model, device=options.device)
+    quick = None if store is not None or state.num_processes > 1 else _without_torch(options)
+    if quick is None:
+        model = model_of(store, options.device) if own else load_model(options.model, device=options.device)
+    else:
+        model = quick
     _say(model.note)
     if store is not None:
         _index_into(store, documents, model, options)
         return
-    built = build_index(documents, options.output, model, evidence=not options.no_evidence)
+    built = build_index(documents, options.output, model, evidence=not options.no_evidence, float32=options.float32)
     if not state.is_main_process:
         return
     _say_notes(documents)
@@ -64,6 +68,22 @@ def index(options: Namespace) -> None:
     )
     ready = f"{len(built):,} documents{_size_line(evidence)}, ready for: boolbert search QUERY --index {built.folder}"
     _done(options, {"folder": str(built.folder), **built.manifest, "evidence": evidence}, f"{built.folder}: {ready}")
+
+
+def _without_torch(options: Namespace) -> Any:
+    """The default model for a folder of documents that are encoded in int8 on a CPU; None where that is not asked for,
+    or cannot be done."""
+    from boolbert.retrieval.index import VECTORS
+    from boolbert.retrieval.models import newest_run
+    from boolbert.retrieval.shards import FLOAT32, precision_of
+    from boolbert.search.default_program import default_documents
+
+    is_other = options.model or options.float32 or options.device not in (None, "cpu")
+    if is_other or newest_run() is not None or precision_of(Path(options.output, VECTORS)) == FLOAT32:
+        return None
+    with suppress(Exception):  # whatever is missing, the model itself can be opened, or says what is wrong
+        return default_documents()
+    return None
 
 
 def _calibrate_existing(options: Namespace) -> None:
@@ -99,7 +119,7 @@ def _check_index(options: Namespace) -> None:
 def _index_into(store: Any, documents: Any, model: Any, options: Namespace) -> None:
     from boolbert.retrieval.stores import index_documents
 
-    written = index_documents(documents, store, model, evidence=not options.no_evidence)
+    written = index_documents(documents, store, model, evidence=not options.no_evidence, float32=options.float32)
     _say_notes(documents)
     if not (options.no_evidence or store.about().evidence):
         _say(f"note: {store.name} was made without evidence; index all its documents into a new store to have it")
@@ -198,7 +218,8 @@ def explain(options: Namespace) -> None:
     for name in (options.html, options.png):
         if name and not Path(name).absolute().parent.is_dir():
             raise BoolBertError(f"{name}: its folder does not exist; make it first")
-    searcher = _searcher(options)
+    _check_query(options)
+    searcher = _default_searcher(options) or _searcher(options)
     baseline = _baseline(options, searcher)
 
     from boolbert.search import explain as explain_query
@@ -291,6 +312,19 @@ def _limits(options: Namespace) -> dict[str, Any]:
 def _searcher(options: Namespace) -> Any:
     _check_query(options)
     return _open_searcher(options)
+
+
+def _default_searcher(options: Namespace) -> Any:
+    """One whose model opens its Bool-BERT alone; None where another model or a store is asked."""
+    from boolbert.search.searcher import cached_searcher
+
+    if options.model or options.store or options.collection:
+        return None
+    searcher = cached_searcher(None, options.index, options.device)
+    if searcher is None or searcher.model.name is not None:
+        return None
+    _say(searcher.model.note)
+    return searcher
 
 
 def _open_searcher(options: Namespace) -> Any:

@@ -99,6 +99,9 @@ A store takes more documents at any time; those whose id it has are replaced. MI
         "--no-evidence", action="store_true", help="without the documents' clauses: smaller, faster, and less exact"
     )
     command.add_argument(
+        "--float32", action="store_true", help="no int8, which makes encoding on many CPUs twice as fast"
+    )
+    command.add_argument(
         "--calibrate",
         action="store_true",
         help="for `search --violations`, on exclusions made from the documents; an index that is there: boolbert index "

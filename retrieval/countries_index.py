@@ -35,6 +35,7 @@ from boolbert.retrieval.index import (
     clause_encoder,
     document_encoder_of,
     is_index,
+    write_rest,
     write_vectors,
 )
 
@@ -51,9 +52,11 @@ def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
     if is_index(folder):
         return Index(folder)
     corpus = countries()
-    if not folder.exists():
-        write_stored(folder, corpus, document_encoder_of(model), clause_encoder(model))
-    return build_index(corpus, folder, model, progress=progress)
+    # The model is opened only for clauses that are not stored.
+    encode: Encode = lambda texts: clause_encoder(model)(texts)  # noqa: E731
+    if not folder.exists() and write_stored(folder, corpus, document_encoder_of(model), encode):
+        return Index(folder)
+    return build_index(corpus, folder, model, progress=progress, float32=True)
 
 
 def default_index_folder(model: Any) -> Path:
@@ -88,8 +91,8 @@ def countries() -> Corpus:
 
 
 def write_stored(folder: Path, corpus: Corpus, document_encoder: str, encode: Encode, stored: Path = STORED) -> bool:
-    """Write the vectors that come with the package where an index looks for those of an earlier call. False, and
-    nothing written, where they are of other documents or of another encoder. encode: for clauses that are not stored.
+    """Write the index of the vectors that come with the package. False, and nothing written, where they are of other
+    documents or of another encoder. encode: for clauses that are not stored.
     """
     from safetensors import safe_open
 
@@ -110,6 +113,7 @@ def write_stored(folder: Path, corpus: Corpus, document_encoder: str, encode: En
     write_vectors(folder / VECTORS, documents.astype(np.float32), fingerprint, document_encoder)
     known = {"corpus": fingerprint, "model": document_encoder}
     Evidence.build(folder / EVIDENCE, corpus.texts(), look_up, **known, progress=False)
+    write_rest(folder, corpus, {"model": None, "document_encoder": document_encoder, "fields": {}})
     return True
 
 

@@ -7,10 +7,13 @@ A killed run goes on where it was and ends with the same bytes. A folder that ho
 another model is refused.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,10 +23,11 @@ from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import RetrievalError
 from boolbert.core.progress import shown_progress
 from boolbert.data import Corpus
-from boolbert.retrieval.batches import Preparation, encode_inputs, prepared_batches, start_batches
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
-from boolbert.retrieval.prefetch import prefetch
+from boolbert.retrieval.int8_encoder import Int8Encoder
 from boolbert.retrieval.shards import (
+    FLOAT32,
+    INT8,
     SHARD_SIZE,
     STORAGES,
     Shards,
@@ -39,9 +43,12 @@ from boolbert.retrieval.shards import (
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+# What the launchers of several processes set, as accelerate looks for it.
+LAUNCHED = {"WORLD_SIZE", "LOCAL_RANK", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE"}
+
 
 def encode_corpus(
-    model: "SentenceTransformer",
+    model: "SentenceTransformer | Int8Encoder",
     corpus: Corpus,
     folder: str | Path,
     *,
@@ -59,7 +66,7 @@ def encode_corpus(
     state = processes()
     folder = Path(folder)
     with ThreadPoolExecutor(max_workers=1) as aside:
-        model_hash = aside.submit(model_fingerprint, model, "document")
+        model_hash = aside.submit(lambda: _fingerprint(model))
         expected = {
             "documents": len(corpus),
             "corpus": corpus_fingerprint(corpus),
@@ -67,9 +74,8 @@ def encode_corpus(
             "storage": storage,
         }
     if state.is_main_process:
-        size = model.get_embedding_dimension() or encode_inputs(model, ["size"], "document", 1).shape[1]
-        sizes = {"shard_size": shard_size, "batch_size": batch_size or default_batch_size(model), "size": size}
-        begin(folder, {**expected, **sizes})
+        sizes = {"shard_size": shard_size, "batch_size": batch_size or default_batch_size(model), "size": _size(model)}
+        begin(folder, {**expected, **sizes, "precision": INT8 if isinstance(model, Int8Encoder) else FLOAT32})
     state.wait_for_everyone()
     manifest = read_manifest(folder)
     check_manifest(folder, manifest, expected)
@@ -99,13 +105,20 @@ def encode_corpus(
 
 
 def _vectors(
-    model: "SentenceTransformer",
+    model: "SentenceTransformer | Int8Encoder",
     corpus: Corpus,
     numbers: Sequence[int],
     manifest: dict[str, Any],
     on_batch: Callable[[int], object],
 ) -> Iterator[tuple[int, Callable[[], npt.NDArray[np.float32]]]]:
     """What gives the vectors of these shards. The texts of the next one are tokenized while the model computes."""
+    if isinstance(model, Int8Encoder):
+        for number in numbers:
+            yield number, partial(model, corpus.texts(shard_rows(number, manifest)), on_batch)
+        return
+    from boolbert.retrieval.batches import Preparation, prepared_batches, start_batches
+    from boolbert.retrieval.prefetch import prefetch
+
     preparation = Preparation.of(model, "document")
 
     def prepare(number: int) -> Any:
@@ -121,13 +134,29 @@ def _vectors(
         yield number, start_batches(model, batches, "document", on_batch=on_batch)
 
 
-def default_batch_size(model: "SentenceTransformer") -> int:
+def _fingerprint(model: "SentenceTransformer | Int8Encoder") -> str:
+    return model.fingerprint() if isinstance(model, Int8Encoder) else model_fingerprint(model, "document")
+
+
+def _size(model: "SentenceTransformer | Int8Encoder") -> int:
+    """How many numbers a vector has."""
+    if isinstance(model, Int8Encoder):
+        return model.size
+    from boolbert.retrieval.batches import encode_inputs
+
+    return model.get_embedding_dimension() or encode_inputs(model, ["size"], "document", 1).shape[1]
+
+
+def default_batch_size(model: "SentenceTransformer | Int8Encoder") -> int:
     """Documents of full length in a batch."""
-    return 256 if model.device.type == "cuda" else 32
+    return 32 if isinstance(model, Int8Encoder) or model.device.type != "cuda" else 256
 
 
 def processes() -> Any:
     """Which of the launched processes this one is; without a GPU, accelerate needs `cpu=True`."""
+    if not LAUNCHED & os.environ.keys():  # nothing to ask accelerate for, which imports torch
+        alone = {"is_main_process": True, "is_local_main_process": True, "process_index": 0, "num_processes": 1}
+        return SimpleNamespace(**alone, wait_for_everyone=lambda: None)
     import torch
     from accelerate import PartialState
 

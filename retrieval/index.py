@@ -29,9 +29,19 @@ from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprin
 from boolbert.retrieval.models import is_cosine
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.shards import MANIFEST as SHARDS_MANIFEST
-from boolbert.retrieval.shards import SHARD_SIZE, Shards, begin, check_fields, shard_count, shard_rows, write_shard
+from boolbert.retrieval.shards import (
+    SHARD_SIZE,
+    Shards,
+    begin,
+    check_fields,
+    precision_of,
+    shard_count,
+    shard_rows,
+    write_shard,
+)
 
 if TYPE_CHECKING:
+    from boolbert.retrieval.int8_encoder import Int8Encoder
     from boolbert.retrieval.models import SearchModel
 
 MANIFEST, DOCUMENTS, LINES, VECTORS = "index.json", "documents.jsonl", "lines.npy", "vectors"
@@ -128,14 +138,17 @@ def build_index(
     *,
     progress: bool = True,
     evidence: bool = True,
+    float32: bool = False,
 ) -> Index:
     """Encode documents into a folder, or go on where an earlier call was cut off.
 
     Of several launched processes each encodes its own shards, and the first writes the rest. `documents`: a .jsonl,
     .csv, .tsv or .parquet file, a folder of texts, a Hub data set id, or None for the countries. evidence: encode each
-    document's clauses too, where the model compares vectors by their cosine.
+    document's clauses too, where the model compares vectors by their cosine. float32: not in int8, which is usual on a
+    CPU that has int8 products (retrieval/int8_encoder.py).
     """
     from boolbert.retrieval.encode import encode_corpus, processes
+    from boolbert.retrieval.int8_encoder import int8_encoder
 
     folder = Path(folder)
     records: list[dict[str, Any]] = []
@@ -155,37 +168,38 @@ def build_index(
         raise RetrievalError(f"{folder}: is a store; add documents with: boolbert index DOCS.jsonl --store {folder}")
     _check_own(folder, corpus, fingerprint)
     folder.mkdir(parents=True, exist_ok=True)
-    encode_corpus(model.encoder, corpus, folder / VECTORS, progress=progress)
+    precision = precision_of(folder / VECTORS)
+    # A model that is not opened (search/default_program.py) has one that is made already.
+    int8 = getattr(model, "int8", None) or int8_encoder(model.encoder, precision, folder, float32=float32)
+    encode_corpus(int8 or model.encoder, corpus, folder / VECTORS, progress=progress)
     state = processes()
     if not state.is_main_process:
         state.wait_for_everyone()
         return Index(folder)
-    _write_documents(folder, corpus)
     if isinstance(documents, OwnDocuments):
         write_records(folder, _with_own_ids(records))
     document_encoder = document_encoder_of(model)
-    if evidence and is_cosine(model.encoder):
-        add_evidence(folder, corpus, model, document_encoder, progress=progress)
-    manifest = {
-        "model": lasting_name(model.name, folder),
-        "document_encoder": document_encoder,
-        "source": corpus.name,
-        "fields": documents.columns if isinstance(documents, OwnDocuments) else {},
-        "corpus": fingerprint,
-        "documents": len(corpus),
-        "bytes": (folder / DOCUMENTS).stat().st_size,
-    }
+    if evidence and (is_cosine(model.encoder) if int8 is None else int8.is_cosine):
+        add_evidence(folder, corpus, clause_encoder(model, int8), document_encoder, progress=progress)
+    fields = documents.columns if isinstance(documents, OwnDocuments) else {}
+    about = {"model": lasting_name(model.name, folder), "document_encoder": document_encoder, "fields": fields}
     if is_index(folder) and (line := read_object(folder / MANIFEST, RetrievalError).get("line")):
-        manifest["line"] = line  # of the same documents and encoder, else their vectors would have been refused
-    write_json(folder / MANIFEST, manifest)
+        about["line"] = line  # of the same documents and encoder, else their vectors would have been refused
+    write_rest(folder, corpus, about)
     state.wait_for_everyone()
     return Index(folder)
 
 
-def add_evidence(
-    folder: Path, corpus: Corpus, model: "SearchModel", document_encoder: str, *, progress: bool = True
-) -> None:
-    """Write what the documents of an index say; what is there of them already stays."""
+def write_rest(folder: Path, corpus: Corpus, about: dict[str, Any]) -> None:
+    """Write the documents of an index whose vectors and evidence are there, and that it is whole."""
+    _write_documents(folder, corpus)
+    size = (folder / DOCUMENTS).stat().st_size
+    known = {"corpus": corpus_fingerprint(corpus), "documents": len(corpus), "bytes": size}
+    write_json(folder / MANIFEST, {**about, "source": corpus.name, **known})
+
+
+def add_evidence(folder: Path, corpus: Corpus, encode: Encode, document_encoder: str, *, progress: bool = True) -> None:
+    """Write what the documents of an index say; what is there of them already stays. encode: of their clauses."""
     known = corpus_fingerprint(corpus), document_encoder
     if (folder / EVIDENCE).is_dir():
         try:
@@ -193,14 +207,15 @@ def add_evidence(
             return
         except RetrievalError:
             shutil.rmtree(folder / EVIDENCE)
-    encode = clause_encoder(model)
     Evidence.build(
         folder / EVIDENCE, corpus.texts(), encode, corpus=known[0], model=document_encoder, progress=progress
     )
 
 
-def clause_encoder(model: "SearchModel") -> Encode:
-    """What encodes the clauses of documents."""
+def clause_encoder(model: "SearchModel", int8: "Int8Encoder | None" = None) -> Encode:
+    """What encodes the clauses of documents. int8: what encodes the documents themselves, where that is in int8."""
+    if int8 is not None:
+        return lambda texts: unit_length(int8(texts))
     from boolbert.retrieval.batches import encode_inputs
     from boolbert.retrieval.encode import default_batch_size
 

@@ -148,7 +148,28 @@ def default_model(device: str | None = None) -> SearchModel:
     encoder = with_fresh_attention(source, share=True, query_length=None, **UPGRADED)
     if not load_reading(bool_bert(encoder)):
         return SearchModel(None, encoder, f"{default.note}\n{UNTRAINED}", trained=False, path=default.path)
-    return SearchModel(None, encoder, f"{default.note}, upgraded to obey NOT", path=default.path)
+    return SearchModel(None, encoder, upgraded_note(default), path=default.path)
+
+
+def upgraded_note(default: "Encoder") -> str:
+    """The line on the default encoder with the weights that come with the package."""
+    return f"{default.note}, upgraded to obey NOT"
+
+
+def default_bert() -> "BoolBertModel":
+    """The Bool-BERT of `default_model` without sentence-transformers, which takes as long to import as to use."""
+    import torch
+
+    from boolbert.configuration_boolbert import UPGRADED
+    from boolbert.modeling_boolbert import BoolBertModel
+    from boolbert.retrieval.encoders import resolve_encoder
+
+    default = resolve_encoder()
+    with no_warnings(), torch.random.fork_rng():
+        torch.manual_seed(0)  # as `with_fresh_attention`
+        bert = BoolBertModel.from_pretrained(default.path, pooling=default.pooling, **UPGRADED).eval()
+    load_reading(bert)
+    return bert
 
 
 def default_reader() -> "tuple[BoolBertModel, Tokenizer] | None":

@@ -24,6 +24,7 @@ FIELDS = {
     "model": str,
 }
 STORAGES = ("float32", "float16")
+FLOAT32, INT8 = "float32", "int8"  # of the products by which documents were encoded: retrieval/int8_encoder.py
 SHARD_SIZE = 8192
 
 
@@ -110,6 +111,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except RetrievalError as error:
         raise RetrievalError(f"{error}; give another folder, or delete this one and encode again") from None
     return manifest
+
+
+def precision_of(folder: Path) -> str | None:
+    """Whether vectors were computed in float32 or int8; None where none are begun. Earlier versions had no int8."""
+    return read_manifest(folder).get("precision", FLOAT32) if (folder / MANIFEST).exists() else None
 
 
 def check_fields(path: Path, manifest: dict[str, Any], fields: dict[str, type]) -> None:

@@ -21,7 +21,16 @@ from boolbert.core.errors import BoolBertError
 from boolbert.core.files import cache_root, write_bytes, write_json
 from boolbert.retrieval.encoders import encoder_parts
 from boolbert.retrieval.index import document_encoder_of
-from boolbert.retrieval.models import READING_FILE, SearchModel, bool_bert, load_model, newest_run, note_on, run_note
+from boolbert.retrieval.models import (
+    READING_FILE,
+    SearchModel,
+    bool_bert,
+    default_bert,
+    load_model,
+    newest_run,
+    note_on,
+    run_note,
+)
 
 from .query_encoder import QueryEncoder, open_graph
 
@@ -46,9 +55,9 @@ class CachedModel:
     def encoder(self) -> "SentenceTransformer":
         return load_model(self.name, device="cpu").encoder
 
-    @property
+    @cached_property
     def bert(self) -> Any | None:
-        return bool_bert(self.encoder)
+        return default_bert() if self.name is None else bool_bert(self.encoder)
 
 
 def cached_model(name: str | None) -> CachedModel | None:
@@ -60,42 +69,67 @@ def cached_model(name: str | None) -> CachedModel | None:
         note = note_on(name, is_boolean=True)
     elif (run := newest_run()) is not None:
         name, note = str(run.folder), run_note(run)
-    try:
+    # Whatever is wrong with a cache, the model itself can be opened, or says what is wrong.
+    with suppress(Exception):
         return _read(name, note)
-    except Exception:  # whatever is wrong with a cache, the model itself can be opened, or says what is wrong
-        return None
+    if name is None:
+        with suppress(Exception):
+            return _from_package()
+    return None
 
 
 def cache_model(model: SearchModel | CachedModel) -> None:
     """Export a model's query side for `cached_model`, where that can be done and was not done before."""
     if isinstance(model, CachedModel):
         return
-    from .export import checked_encoder, export_graph, tokenizer_of
+    from .export import checked_encoder, export_graph
 
     if model.bert is None or model.path is None or model.bert.device.type != "cpu":
         return
     # No room, no permission, no ONNX Runtime: without the file a search takes longer, that is all.
     with suppress(Exception):
-        folder = _folder(model.path if model.name is not None else None)
-        _make_private(folder)
-        graph, tokenizer = export_graph(model.encoder), tokenizer_of(model.encoder).encode()
+        graph = export_graph(model.encoder)
         queries = checked_encoder(graph, model.encoder)
-        write_bytes(folder / GRAPH, graph)
-        write_bytes(folder / TOKENIZER, tokenizer)
-        path = Path(model.path).resolve()
-        settings = {
-            "path": str(path),
-            "fingerprint": _fingerprint(path),
-            "sha256": {GRAPH: _sha256(graph), TOKENIZER: _sha256(tokenizer)},
-            "note": model.note,
-            "trained": model.trained,
-            "document_encoder": document_encoder_of(model),
-            "prompt": queries.prompt,
-            "is_cosine": queries.is_cosine,
-            "can_exclude": queries.can_exclude,
-        }
-        write_json(folder / SETTINGS, settings)
-        _delete_oldest(folder.parent)
+        cached = CachedModel(model.name, model.note, model.trained, document_encoder_of(model), queries)
+        _write(cached, model.path, graph)
+
+
+def _from_package() -> CachedModel:
+    """The default model, whose graph comes with the package (search/default_program.py)."""
+    from boolbert.retrieval.encoders import resolve_encoder
+    from boolbert.retrieval.models import upgraded_note
+
+    from .default_program import default_program
+
+    default = resolve_encoder()
+    program = default_program(Path(default.path))
+    queries = QueryEncoder(open_graph(program.graph), *program.told)
+    model = CachedModel(None, upgraded_note(default), True, program.document_encoder, queries)
+    with suppress(Exception):  # without a cache the next search does the same again
+        _write(model, default.path, program.graph)
+    return model
+
+
+def _write(model: CachedModel, path: str, graph: bytes) -> None:
+    """Write a model whose files lie under a path, for `_read`."""
+    folder, source, queries = _folder(model.name and path), Path(path).resolve(), model.queries
+    contents = {GRAPH: graph, TOKENIZER: queries.tokenizer.encode()}
+    _make_private(folder)
+    for name, content in contents.items():
+        write_bytes(folder / name, content)
+    settings = {
+        "path": str(source),
+        "fingerprint": _fingerprint(source),
+        "sha256": {name: _sha256(content) for name, content in contents.items()},
+        "note": model.note,
+        "trained": model.trained,
+        "document_encoder": model.document_encoder,
+        "prompt": queries.prompt,
+        "is_cosine": queries.is_cosine,
+        "can_exclude": queries.can_exclude,
+    }
+    write_json(folder / SETTINGS, settings)
+    _delete_oldest(folder.parent)
 
 
 def _read(name: str | None, note: str | None) -> CachedModel:

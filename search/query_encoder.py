@@ -103,7 +103,7 @@ class QueryEncoder:
         """tokenizer: the content of a tokenizer.json that cuts queries at the model's length."""
         from tokenizers import Tokenizer
 
-        self.run, self._tokenizer = run, Tokenizer.from_str(tokenizer)
+        self.run, self.tokenizer, self._tokenizer = run, tokenizer, Tokenizer.from_str(tokenizer)
         self.prompt, self.is_cosine, self.can_exclude = prompt, is_cosine, can_exclude
 
     def tokens(self, query: str) -> QueryTokens:

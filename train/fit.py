@@ -112,7 +112,9 @@ def fit(
 
     from boolbert.retrieval.encode import encode_corpus
     from boolbert.retrieval.index import VECTORS, build_index
+    from boolbert.retrieval.int8_encoder import int8_encoder
     from boolbert.retrieval.models import load_model
+    from boolbert.retrieval.shards import precision_of
     from boolbert.train.retrieval_run import ORIGINAL_WEIGHT, train_on_query_folder
 
     side = document_side or ("learned" if torch.cuda.is_available() else "fixed")
@@ -124,7 +126,9 @@ def fit(
     steps = epochs * -(-made.train // batch_size)
     say(plan(start.encoder, data.train, data.dev, steps, side))
     # Where documents are fixed these vectors are the index's too, and are not computed again.
-    shards = encode_corpus(start.encoder, corpus, folder / VECTORS if side == "fixed" else folder / START / VECTORS)
+    place = folder / VECTORS if side == "fixed" else folder / START / VECTORS
+    int8 = int8_encoder(start.encoder, precision_of(place), place)
+    shards = encode_corpus(int8 or start.encoder, corpus, place)
     vectors = np.array(shards[:], dtype=np.float32)
     before = measure(start.encoder, data.dev, vectors)
     train_on_query_folder(

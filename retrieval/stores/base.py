@@ -19,6 +19,7 @@ from boolbert.retrieval.evidence import DocumentEvidence
 from boolbert.retrieval.fingerprints import model_fingerprint
 from boolbert.retrieval.ranking import check_k
 from boolbert.retrieval.records import Record
+from boolbert.retrieval.shards import FLOAT32
 
 from .where import Filter, fitted_filter
 
@@ -43,16 +44,26 @@ class About:
     complete: bool = True  # False while documents are being added, and after that was cut off
     evidence: bool = False  # whether it knows what its documents say, clause by clause: retrieval/evidence.py
     line: Mapping[str, object] | None = None  # what was calibrated on its documents: retrieval/exclusion_line.py
+    precision: str = FLOAT32  # by which documents are encoded: retrieval/int8_encoder.py
 
     @classmethod
-    def of(cls, model: "SearchModel", fields: Mapping[str, str], source: str, *, evidence: bool = False) -> "About":
+    def of(
+        cls,
+        model: "SearchModel",
+        fields: Mapping[str, str],
+        source: str,
+        *,
+        evidence: bool = False,
+        precision: str = FLOAT32,
+    ) -> "About":
         size = model.encoder.get_embedding_dimension()
         if size is None:
             raise RetrievalError(f"{model.name}: the model does not tell the size of its vectors")
         name = model.name
         if name is not None and Path(name).is_dir():
             name = str(Path(name).resolve())
-        return cls(model_fingerprint(model.encoder, "document"), size, name, dict(fields), source, evidence=evidence)
+        encoder = model_fingerprint(model.encoder, "document")
+        return cls(encoder, size, name, dict(fields), source, evidence=evidence, precision=precision)
 
 
 class StoreHit(NamedTuple):

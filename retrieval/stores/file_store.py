@@ -32,7 +32,7 @@ from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, w
 from boolbert.retrieval.index import STORE as MANIFEST
 from boolbert.retrieval.neighbours import QUERY_BLOCK, best_of, dot_products
 from boolbert.retrieval.records import Record, id_of
-from boolbert.retrieval.shards import SHARD_SIZE
+from boolbert.retrieval.shards import FLOAT32, SHARD_SIZE, precision_of
 
 from .base import About, Array, StoreHit, VectorStore
 from .joined_evidence import JoinedEvidence
@@ -335,6 +335,7 @@ class FileStore(VectorStore):
                 source=str(manifest.get("source", "")),
                 evidence=(self.folder / EVIDENCE / "words" / "lengths.npy").exists(),
                 line=manifest.get("line"),
+                precision=precision_of(segment.index.vectors.folder) or FLOAT32,
             )
             return Snapshot(about, [segment], {})
         try:

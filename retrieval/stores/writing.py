@@ -17,9 +17,10 @@ from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.encode import default_batch_size
 from boolbert.retrieval.evidence import evidence_of
 from boolbert.retrieval.index import clause_encoder
+from boolbert.retrieval.int8_encoder import int8_encoder
 from boolbert.retrieval.models import is_cosine
 from boolbert.retrieval.records import Record
-from boolbert.retrieval.shards import SHARD_SIZE
+from boolbert.retrieval.shards import FLOAT32, INT8, SHARD_SIZE
 
 from .base import About, VectorStore
 from .file_store import FileStore
@@ -48,19 +49,23 @@ def index_documents(
     batch: int = SHARD_SIZE,
     progress: bool = True,
     evidence: bool = True,
+    float32: bool = False,
 ) -> Written:
     """Add documents to a store, or go on where an earlier call was cut off. Documents of the same id are replaced.
 
     evidence: of a new store, whether it keeps what documents say, clause by clause, where the model compares vectors by
-    their cosine. One that is there keeps it if it was made with it.
+    their cosine. One that is there keeps it if it was made with it. float32: as for `build_index`.
     """
     written = Written()
     seen: set[str] = set()
     size = default_batch_size(model.encoder)
     with store.writing():
         evidence = evidence and is_cosine(model.encoder)
-        store.create(About.of(model, documents.columns, documents.name, evidence=evidence))
-        encode = clause_encoder(model) if store.about().evidence else None
+        known = store.about().precision if store.exists() else None
+        int8 = int8_encoder(model.encoder, known, store.name, float32=float32)
+        precision = FLOAT32 if int8 is None else INT8
+        store.create(About.of(model, documents.columns, documents.name, evidence=evidence, precision=precision))
+        encode = clause_encoder(model, int8) if store.about().evidence else None
         is_new = store.count() == 0
         with tqdm(desc="index", unit="doc", unit_scale=True, disable=None if progress else True) as bar:
             for part in _batches(documents, batch):
@@ -76,7 +81,7 @@ def index_documents(
                 new = [record for record in records.values() if stored.get(record.id) != record.digest]
                 if new:
                     texts = [record.text for record in new]
-                    vectors = encode_inputs(model.encoder, texts, "document", size)
+                    vectors = encode_inputs(model.encoder, texts, "document", size) if int8 is None else int8(texts)
                     said = None if encode is None else list(evidence_of(texts, encode))
                     store.add(new, vectors, said)
                     written.clauses += sum(len(one.clauses) for one in said or ())

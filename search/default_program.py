@@ -1,0 +1,206 @@
+"""The default model without torch, which takes most of the wait for a first answer.
+
+Its query side comes with the package as an ONNX graph without weights: those are filled in from the encoder's own
+files. Its document side is a BERT, which retrieval/int8_encoder.py writes as a graph.
+
+python -m boolbert.search.default_program       # writes default_query.onnx.gz, after the model's code changes
+"""
+
+import gzip
+import hashlib
+import importlib.metadata
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.core.errors import BoolBertError, run_script
+from boolbert.core.files import read_object, write_bytes
+from boolbert.retrieval.encoders import encoder_parts, resolve_encoder
+from boolbert.retrieval.int8_encoder import Int8Encoder, check_processor, program_of
+from boolbert.retrieval.models import READING_FILE, upgraded_note
+
+STORED = Path(__file__).parent / "default_query.onnx.gz"
+KEPT = 64  # numbers of a weight that stays in the graph
+GPUS = (Path("/dev/nvidia0"), Path("/dev/kfd"))  # what there is where torch would find one
+
+
+class DefaultProgram(NamedTuple):
+    """The graph with its weights, the content of its tokenizer.json, and what a query encoder is told beside them."""
+
+    graph: bytes
+    document_encoder: str
+    tokenizer: str
+    prompt: str
+    is_cosine: bool
+    can_exclude: bool
+
+    @property
+    def told(self) -> tuple[str, str, bool, bool]:
+        """What a `QueryEncoder` takes after its graph."""
+        return self[2:]
+
+
+@dataclass(frozen=True)
+class DefaultDocuments:
+    """The default model for `build_index`, which encodes documents in int8 and never opens it."""
+
+    note: str
+    document_encoder: str
+    int8: Int8Encoder
+    name: None = None
+
+
+def default_program(folder: Path, stored: Path = STORED) -> DefaultProgram:
+    """The program for the default encoder's folder. Raises where the graph was made from other files or other code."""
+    from onnx import numpy_helper
+
+    model, about = _stored(folder, stored)
+    weights = _weights(folder)
+    for place in model.graph.initializer:
+        if place.doc_string:
+            name, axes = json.loads(place.doc_string)
+            place.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(weights[name].transpose(axes)), place.name))
+    told = (about[name] for name in DefaultProgram._fields[3:])
+    tokenizer = _tokenizer(folder, about).to_str()
+    return DefaultProgram(model.SerializeToString(), about["document_encoder"], tokenizer, *told)
+
+
+def default_documents() -> DefaultDocuments:
+    """Raises as `default_program`, and where documents are not encoded in int8 on this machine."""
+    check_processor()
+    if any(path.exists() for path in GPUS):
+        raise BoolBertError("documents are encoded on the GPU")
+    default = resolve_encoder()
+    folder = Path(default.path)
+    _, about = _stored(folder, STORED)
+    if about["versions"] != _versions():
+        raise BoolBertError("these versions of the libraries may know the encoder by another fingerprint")
+    config = SimpleNamespace(**read_object(folder / "config.json"))
+    tokenizer = _tokenizer(folder, about)
+
+    def tokens(texts: Sequence[str]) -> list[npt.NDArray[np.int32]]:
+        return [np.array(found.ids, np.int32) for found in tokenizer.encode_batch_fast(list(texts))]
+
+    encoder = Int8Encoder(
+        program_of(_weights(folder), config, is_mean=default.pooling == "mean"),
+        tokens,
+        is_cosine=about["is_cosine"],
+        is_normalised=True,
+        fingerprint=lambda: str(about["document_encoder"]),
+    )
+    return DefaultDocuments(upgraded_note(default), about["document_encoder"], encoder)
+
+
+def _stored(folder: Path, stored: Path) -> tuple[Any, dict[str, Any]]:
+    """The graph without its weights, and what is known of it."""
+    import onnx
+
+    model = onnx.load_from_string(gzip.decompress(stored.read_bytes()))
+    about = {entry.key: json.loads(entry.value) for entry in model.metadata_props}
+    if about["files"] != _hashes(folder) or about["code"] != _code_hash():
+        raise BoolBertError(f"{stored}: was made from another encoder, or by other code")
+    return model, about
+
+
+def _tokenizer(folder: Path, about: dict[str, Any]) -> Any:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(about["length"])
+    return tokenizer
+
+
+def without_weights(graph: bytes, folder: Path, about: dict[str, Any]) -> bytes:
+    """An exported graph whose weights are replaced by the names of those that they are, in the files of a folder."""
+    import onnx
+    from onnx import numpy_helper
+
+    model = onnx.load_from_string(graph)
+    known = {}
+    for name, weight in _weights(folder).items():
+        for axes in itertools.permutations(range(weight.ndim)):
+            turned = weight.transpose(axes)
+            known.setdefault((turned.shape, turned.tobytes()), (name, axes))
+    for place in model.graph.initializer:
+        value = numpy_helper.to_array(place)
+        if value.size > KEPT and (source := known.get((value.shape, value.tobytes()))):
+            place.ClearField("raw_data")
+            place.doc_string = json.dumps(source)
+    facts = {**about, "files": _hashes(folder), "code": _code_hash(), "versions": _versions()}
+    onnx.helper.set_model_props(model, {name: json.dumps(value) for name, value in facts.items()})
+    return gzip.compress(model.SerializeToString(), mtime=0)
+
+
+def _weights(folder: Path) -> dict[str, npt.NDArray[Any]]:
+    """The encoder's weights, and those by which it reads queries, in float32."""
+    from safetensors.numpy import load_file
+
+    found = {**load_file(folder / "model.safetensors"), **load_file(READING_FILE)}
+    return {name: weight.astype(np.float32, copy=False) for name, weight in found.items()}
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file of an encoder that shapes its vectors."""
+    files = [file for part in encoder_parts(folder) for file in part.iterdir()]
+    chosen = [file for file in files if file.suffix in (".json", ".safetensors") and file.name != "data_config.json"]
+    return {file.relative_to(folder).as_posix(): _sha256(file) for file in sorted(chosen)}
+
+
+def _code_hash() -> str:
+    """Changes with the model's code, and with that of the export."""
+    package = Path(__file__).parent.parent
+    files = [*sorted(package.glob("*_boolbert.py")), package / "retrieval/penalty.py", package / "search/export.py"]
+    return hashlib.sha256("".join(map(_sha256, files)).encode()).hexdigest()
+
+
+def _versions() -> list[str]:
+    """Of the libraries whose settings are part of an encoder's fingerprint."""
+    return [importlib.metadata.version(name) for name in ("transformers", "sentence-transformers")]
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _silence(bert: Any) -> None:
+    """Make the weights of attention's biases zero, which a fresh model draws at random: they move a score by some 1e-6,
+    and zeros need no room in the package."""
+    import torch
+
+    with torch.no_grad():
+        for layer in bert.encoder.layer:
+            if (predictor := getattr(layer.attention.self, "bias_predictor", None)) is not None:
+                for weight in (predictor.dense.weight, predictor.output_weight, predictor.position_weight):
+                    weight.zero_()
+
+
+def main() -> None:
+    from boolbert.retrieval.index import document_encoder_of
+    from boolbert.retrieval.models import default_model
+
+    from .export import checked_encoder, export_graph, tokenizer_of
+
+    model, copy = default_model("cpu"), default_model("cpu")
+    if model.path is None or not model.trained:
+        raise BoolBertError("the default encoder cannot be had here")
+    _silence(copy.bert)
+    graph = export_graph(copy.encoder)
+    queries = checked_encoder(graph, model.encoder)
+    length = json.loads(tokenizer_of(model.encoder))["truncation"]["max_length"]
+    about = {name: getattr(queries, name) for name in ("prompt", "is_cosine", "can_exclude")}
+    about |= {"document_encoder": document_encoder_of(model), "length": length}
+    write_bytes(STORED, without_weights(graph, Path(model.path), about))
+    print(f"{STORED}: {STORED.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    run_script(main)

@@ -1,0 +1,158 @@
+"""The default model without torch: the same readings, vectors and index as with it, or it is not used."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from search_fixtures import write_documents
+
+from boolbert.core.errors import BoolBertError
+from boolbert.retrieval import int8_encoder
+from boolbert.retrieval.index import Index, document_encoder_of
+from boolbert.retrieval.int8_encoder import CannotUseInt8, Int8Encoder
+from boolbert.retrieval.models import default_bert, default_model
+from boolbert.search import BoolSearcher, explain
+from boolbert.search import default_program as module
+from boolbert.search.cached_model import cached_model
+from boolbert.search.default_program import default_documents, default_program
+from boolbert.search.export import checked_encoder, tokenizer_of
+
+TEXTS = ["", "a", "Ünïcode: it does NOT have a king.", "sea and sand " * 150, "x" * 300]
+QUERY = "landlocked countries in Africa that are not former British colonies"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return default_model("cpu")
+
+
+@pytest.fixture
+def folder(model):
+    return Path(model.path)
+
+
+@pytest.fixture(autouse=True)
+def any_cpu(monkeypatch):
+    monkeypatch.setattr(int8_encoder, "INSTRUCTIONS", {"processor"})
+    monkeypatch.setattr(module, "GPUS", ())
+
+
+def run(*words, cache):
+    """The output of a command in a process of its own, and whether it has imported torch."""
+    code = "import sys; from boolbert.cli import main; main(sys.argv[1:]); print('torch' in sys.modules)"
+    environment = {**os.environ, "BOOLBERT_CACHE": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+        cwd=cache.parent,
+    )
+    *output, imported = done.stdout.splitlines()
+    return "\n".join(output), imported
+
+
+def test_it_is_the_default_model(model, folder):
+    """If this fails, write it again: python -m boolbert.search.default_program."""
+    program = default_program(folder)
+    checked_encoder(program.graph, model.encoder)  # raises where anything differs by more than rounding
+    assert json.loads(program.tokenizer) == json.loads(tokenizer_of(model.encoder))
+    assert program.document_encoder == document_encoder_of(model)
+    assert program.told[1:] == ("", True, True)
+
+
+def test_its_bert_is_that_of_the_default_model(model):
+    expected = {name: weight.numpy() for name, weight in model.bert.state_dict().items()}
+    found = {name: weight.numpy() for name, weight in default_bert().state_dict().items()}
+    assert found.keys() == expected.keys()
+    for name, weight in expected.items():
+        np.testing.assert_array_equal(found[name], weight, err_msg=name)
+
+
+def test_explained_alike(model):
+    found, expected = (BoolSearcher(one) for one in (cached_model(None), model))
+    for query in (QUERY, "monarchies or island countries"):
+        ours, theirs = (explain(searcher, query, 5).as_json() for searcher in (found, expected))
+        assert_alike(ours, theirs)
+
+
+def assert_alike(found, expected):
+    """Whether two JSON values differ by rounding alone."""
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        found, expected = list(found.values()), list(expected.values())
+    if isinstance(expected, list | tuple):
+        assert len(found) == len(expected)
+        for ours, theirs in zip(found, expected, strict=True):
+            assert_alike(ours, theirs)
+    else:
+        assert found == (pytest.approx(expected, abs=1e-4) if isinstance(expected, float) else expected)
+
+
+def test_its_documents_have_the_same_bits(model):
+    found, expected = default_documents(), Int8Encoder.of(model.encoder)
+    np.testing.assert_array_equal(found.int8(TEXTS), expected(TEXTS))
+    assert (found.note, found.document_encoder) == (model.note, expected.fingerprint())
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "1_Pooling/config.json", "model.safetensors"])
+def test_other_files_are_refused(tmp_path, folder, name):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    default_program(copy)
+    with (copy / name).open("ab") as file:
+        file.write(b" ")
+    with pytest.raises(BoolBertError, match="was made from another encoder, or by other code"):
+        default_program(copy)
+
+
+def test_other_code_and_other_versions_are_refused(folder, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_code_hash", lambda: "0")
+        with pytest.raises(BoolBertError, match="other code"):
+            default_program(folder)
+    monkeypatch.setattr(module, "_versions", lambda: ["9.0", "9.0"])
+    with pytest.raises(BoolBertError, match="another fingerprint"):
+        default_documents()
+    default_program(folder)
+
+
+def test_a_gpu_or_an_old_processor_encodes_documents_with_torch(monkeypatch, tmp_path):
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "GPUS", (tmp_path,))
+        with pytest.raises(BoolBertError, match="on the GPU"):
+            default_documents()
+    monkeypatch.setattr(int8_encoder, "INSTRUCTIONS", {"no-such-instruction"})
+    with pytest.raises(CannotUseInt8, match="no int8 products"):
+        default_documents()
+
+
+def test_the_first_search_needs_no_torch_and_fills_the_cache(tmp_path, model):
+    cache = tmp_path / "cache"
+    first, imported = run("search", QUERY, "--json", cache=cache)
+    assert imported == "False"
+    (made,) = (cache / "exported").iterdir()
+    assert stat.S_IMODE(made.stat().st_mode) == 0o700
+    assert run("search", QUERY, "--json", cache=cache) == (first, "False")
+    for file in made.iterdir():
+        file.write_bytes(b"cut off")
+    assert run("search", QUERY, "--json", cache=cache) == (first, "False")
+    titles = [hit["title"] for hit in json.loads(first)["hits"]]
+    assert titles == [hit.title for hit in BoolSearcher(model).search(QUERY)]
+
+
+def test_an_index_of_documents_needs_no_torch_where_int8_is_used(tmp_path, model):
+    documents = write_documents(tmp_path / "documents.jsonl")
+    _, imported = run("index", str(documents), "--output", str(tmp_path / "index"), cache=tmp_path / "cache")
+    built, encoder = Index(tmp_path / "index"), Int8Encoder.of(model.encoder)
+    assert built.fits(model)
+    if built.vectors.manifest["precision"] == "int8":
+        assert imported == "False"
+        texts = [document.text for document in built.documents()]
+        np.testing.assert_array_equal(built.vectors[:], encoder(texts))
