@@ -20,7 +20,7 @@ def index(options: Namespace) -> None:
     from boolbert.data.own import documents_of
     from boolbert.retrieval.encode import processes
     from boolbert.search import build_index, load_model
-    from boolbert.search.searcher import model_of
+    from boolbert.search.opening import model_of
 
     if options.calibrate and not (options.output or options.store or options.delete):
         _calibrate_existing(options)
@@ -87,7 +87,7 @@ def _without_torch(options: Namespace) -> Any:
 
 
 def _calibrate_existing(options: Namespace) -> None:
-    from boolbert.search.searcher import is_store
+    from boolbert.search.opening import is_store
 
     if not options.documents or not (is_store(options.documents) or _is_index(options.documents)):
         raise BoolBertError(

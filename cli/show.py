@@ -4,9 +4,9 @@ import shutil
 from collections.abc import Sequence
 
 from boolbert.core.terminal import fitted, printable
+from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation, listed
 from boolbert.search.reading import QueryReading, Run
-from boolbert.search.searcher import Answer, Hit
 from boolbert.search.weighing import Reason
 
 from .colours import foreground, has_colour, paint

@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from boolbert.retrieval.index import Index, build_index
     from boolbert.retrieval.models import SearchModel, load_model
 
+    from .answer import Answer, Hit
     from .explanation import Explanation, OperatorAttention, explain
     from .reading import QueryReading, Span, Word
-    from .searcher import Answer, BoolSearcher, Hit
+    from .searcher import BoolSearcher
 
 __all__ = [
     "Answer",
@@ -32,9 +33,10 @@ __all__ = [
 _HOMES = {
     "boolbert.retrieval.index": ("Index", "build_index"),
     "boolbert.retrieval.models": ("SearchModel", "load_model"),
+    "boolbert.search.answer": ("Answer", "Hit"),
     "boolbert.search.explanation": ("Explanation", "OperatorAttention", "explain"),
     "boolbert.search.reading": ("QueryReading", "Span", "Word"),
-    "boolbert.search.searcher": ("Answer", "BoolSearcher", "Hit"),
+    "boolbert.search.searcher": ("BoolSearcher",),
 }
 
 

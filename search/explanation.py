@@ -11,8 +11,9 @@ from boolbert.boolean import OPERATORS, WHOLE_WEIGHTS, multi_hot
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.ranking import check_k
 
+from .answer import Answer, Hit, Promise
 from .reading import CUT, QueryReading, Span, per_word
-from .searcher import Answer, BoolSearcher, Hit, Promise
+from .searcher import BoolSearcher
 
 if TYPE_CHECKING:
     import torch

@@ -4,8 +4,8 @@ torch is imported where it is used: a cached model (search/cached_model.py) answ
 """
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,154 +13,33 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import (
-    OPERATORS,
-    WHOLE_WEIGHTS,
-    find_cues,
-    from_multi_hot,
-    kind_of_exclusion,
-    multi_hot,
-    read_lacking,
-    read_parts,
-    read_search_box,
-)
+from boolbert.boolean import OPERATORS, multi_hot
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import spread_rows
 from boolbert.retrieval.countries_index import default_index
 from boolbert.retrieval.evidence import ConditionVectors, unit_length
 from boolbert.retrieval.exclusion_line import ExclusionLine
-from boolbert.retrieval.index import STORE, Index
-from boolbert.retrieval.models import SearchModel, default_model, is_cosine, load_model, prompt_of, side_modules
+from boolbert.retrieval.index import Index
+from boolbert.retrieval.models import SearchModel, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.ranking import check_k
 
+from .answer import Answer, hits_of, promise_of
 from .cached_model import CachedModel, cached_model
 from .country_facts import named_rows
 from .document_search import Candidate, DocumentSearch, WeighedDocuments
+from .model_reader import CALLER, ModelReader
+from .opening import is_store, model_of, open_index
 from .query_encoder import QueryEncoder, QueryVectors
-from .query_reader import SEARCH_BOX, QueryTexts, check_kind, check_query, read
-from .reading import QueryReading, Span, Word, with_cues, with_roles, words_in, words_of
-from .weighing import Limit, Reason, Weighed, conditions_of, reasons, weigh
+from .query_reader import QueryTexts, check_kind, check_query, read
+from .reading import QueryReading, words_of
+from .weighing import Limit, Weighed, conditions_of, reasons, weigh
 
 if TYPE_CHECKING:
     from boolbert.retrieval.stores import VectorStore
 
     from .obey import ObeyingEncoder
 
-# Who decides which operators are on.
 T = TypeVar("T")
-CALLER, MODEL, LEXICON = "the caller", "the model's gate", "the cue lexicon"
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A found document. row: its place in an index; None in a store, where only its id is known.
-
-    wanted, excluded: its dot products with what the query wants and with what it excludes, both as long as the query's
-    vector; excluded is None where nothing is. violates: whether it is excluded, None where the data does not know.
-    reasons: the clauses that speak for and against it, where the index has evidence.
-    """
-
-    rank: int
-    score: float
-    row: int | None
-    title: str
-    text: str
-    wanted: float
-    excluded: float | None = None
-    violates: bool | None = None
-    id: str | None = None
-    reasons: tuple[Reason, ...] = ()
-
-    @property
-    def deciding(self) -> Reason | None:
-        """The reason that is about what is excluded; the first where there is none."""
-        return next((reason for reason in self.reasons if reason.says != "for"), next(iter(self.reasons), None))
-
-    @property
-    def key(self) -> int | str | None:
-        """Identifies the document in its collection: its row, or in a store its id."""
-        return self.id if self.row is None else self.row
-
-
-@dataclass(frozen=True)
-class Promise:
-    """At most the share `violations` of the hits is expected to have what the query excludes.
-
-    left_out: how many documents that would be among the hits were left out for it. exclusions: how many it was
-    calibrated on. notes: why it may not hold for this query.
-    """
-
-    violations: float
-    left_out: int
-    exclusions: int
-    notes: tuple[str, ...] = ()
-
-    def line(self, excluded: str) -> str:
-        """What it says, for people.
-
-        >>> Promise(0.05, 3, 240).line("nuts")
-        '3 documents were left out; at most 5% of the results should have nuts (calibrated on 240 exclusions)'
-        """
-        notes = "".join(f"; note: {note}" for note in self.notes)
-        if not excluded:
-            return notes.removeprefix("; ")
-        documents = "1 document was" if self.left_out == 1 else f"{self.left_out:,} documents were"
-        return (
-            f"{documents} left out; at most {self.violations:.0%} of the results should have {excluded} "
-            f"(calibrated on {self.exclusions:,} exclusions){notes}"
-        )
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The hits of a query, best first, and how it was read.
-
-    promise: where the caller asked for one; unsure: the documents that were left out for it, at most k.
-    """
-
-    reading: QueryReading
-    hits: tuple[Hit, ...]
-    promise: Promise | None = None
-    unsure: tuple[Hit, ...] = ()
-
-    @property
-    def query(self) -> str:
-        return self.reading.query
-
-    @property
-    def operators(self) -> tuple[str, ...]:
-        return self.reading.operators
-
-    @property
-    def decided_by(self) -> str:
-        return self.reading.decided_by
-
-    @property
-    def cues(self) -> tuple[Span, ...]:
-        return self.reading.cues
-
-    @property
-    def excluded_words(self) -> tuple[Span, ...]:
-        return self.reading.excluded
-
-    @property
-    def alternatives(self) -> tuple[Span, ...]:
-        return self.reading.alternatives
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
-
-    def __len__(self) -> int:
-        return len(self.hits)
-
-    def __getitem__(self, index: int) -> Hit:
-        return self.hits[index]
-
-    def as_json(self) -> dict[str, Any]:
-        content = {**self.reading.as_json(), "hits": [asdict(hit) for hit in self.hits]}
-        if self.promise is not None:
-            content |= {"promise": asdict(self.promise), "unsure": [asdict(hit) for hit in self.unsure]}
-        return content
 
 
 class BoolSearcher:
@@ -261,11 +140,11 @@ class BoolSearcher:
             question = self._question(reading, parts)
             weighed, found, unsure = self._weighed(question, parts, k, not_weight, exclude_above, where, limit)
             if limit is not None:
-                promise = self._promise(limit, weighed, reading)
+                promise = promise_of(limit, weighed, reading, len(self.index))
         else:
             found = self._documents.find(parts, k, exclude_above, where, reading.wanted_words if hybrid else None)
         violating = self.violating(reading)
-        return Answer(reading, _hits(found, parts, violating), promise, _hits(unsure, parts, violating))
+        return Answer(reading, hits_of(found, parts, violating), promise, hits_of(unsure, parts, violating))
 
     def read(
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
@@ -285,7 +164,7 @@ class BoolSearcher:
         not_weight: float | None = None,
         not_kind: str | None = None,
     ) -> tuple[QueryReading, QueryVectors]:
-        """How a query is read, and its vectors, from one pass of the model."""
+        """How a query is read, and its vectors."""
         check_query(query)
         check_kind(not_kind)
         labels = _operator_labels(operators)
@@ -299,48 +178,8 @@ class BoolSearcher:
                     f"excluded cannot be given: the query encoder of {self.model.name} is no Bool-BERT"
                 )
             return self._read_for_any_encoder(query, labels, not_kind)
-        decided_by = CALLER if labels is not None else MODEL
-        words = words_of(query)
-        seen = find_cues(query)
-        cues = [cue for cue in seen if not cue.weak]
-        is_free = self._can_exclude and labels is None and excluded is None  # nothing was said by the caller
-        typed = read_search_box(query) if is_free else None
-        by_rule = typed or (read_lacking(query) if is_free else None)
-        if by_rule is not None:
-            decided_by, cues = LEXICON if typed is None else SEARCH_BOX, list(by_rule.cues)
-            labels = multi_hot({cue.operator for cue in cues})
-            excluded = words_in(words, by_rule.scopes("not")) or None
-        elif labels is None and not self.model.trained:
-            labels, decided_by = multi_hot({cue.operator for cue in cues}), LEXICON
-        tokens = self.queries.tokens(query)
-        places = self.queries.token_words(tokens, words)
-        not_scope = self._not_scope(places, words, excluded)
-        kind = not_kind or ("set" if not_weight is not None else self._kind(query, words, excluded))
-        found = self.queries.encode(tokens, labels, not_scope, not_weight, WHOLE_WEIGHTS[kind])
-        names = from_multi_hot(found.operators)
-        known = {"and", *(cue.operator for cue in seen)}
-        if is_free and labels is None and not known.issuperset(names):  # without a word for it, it is a mistake
-            labels = multi_hot(known.intersection(names))
-            found = self.queries.encode(tokens, labels, not_scope, not_weight, WHOLE_WEIGHTS[kind])
-            names = from_multi_hot(found.operators)
-
-        roles = words[: max(places) + 1]
-        if self.model.trained:
-            roles = with_roles(roles, places, names, found.cues, found.scope)
-        if by_rule is not None or not self.model.trained:
-            roles = with_cues(roles, [cue for cue in cues if cue.operator in names])
-        if not_scope is not None:
-            roles = [word._replace(excluded=number in (excluded or ())) for number, word in enumerate(roles)]
-        reading = QueryReading(query, names, decided_by, tuple(roles), truncated=tokens.is_cut, not_scope=not_scope)
-        return replace(reading, kind=kind if reading.excluded or not_kind else None), found.vectors
-
-    def _kind(self, query: str, words: Sequence[Word], excluded: Collection[int] | None) -> str:
-        """What kind of NOT a query has, by its words; "set" where the parser finds nothing and the model decides."""
-        if excluded is None:
-            spans = list(read_parts(query).scopes("not"))
-        else:
-            spans = [(words[number].start, words[number].end) for number in sorted(excluded)]
-        return kind_of_exclusion(query, spans) if spans else "set"
+        reader = ModelReader(self.model.name, self.model.trained, self.queries)
+        return reader.read(query, labels, excluded, not_weight, not_kind)
 
     def _read_for_any_encoder(
         self, query: str, labels: list[int] | None, not_kind: str | None
@@ -370,19 +209,6 @@ class BoolSearcher:
         vectors, rows = self._documents.vectors
         sample = vectors.rows(rows[spread_rows(len(rows))]).astype(np.float32) if len(rows) > 1 else None
         return ObeyingEncoder(embed("query"), embed("document"), is_cosine=self._is_cosine, sample=sample)
-
-    def _not_scope(
-        self, places: Sequence[int], words: Sequence[Word], excluded: Collection[int] | None
-    ) -> tuple[int, ...] | None:
-        """For each token whether it is a piece of an excluded word; None where the model shall decide."""
-        if excluded is None:
-            return None
-        if not self._can_exclude:
-            raise RetrievalError(f"{self.model.name}: is built without exclusion, so no word can be excluded by hand")
-        wrong = [number for number in excluded if not 0 <= number < len(words)]
-        if wrong:
-            raise RetrievalError(f"excluded names word {wrong[0]}, but the query has the words 0 to {len(words) - 1}")
-        return tuple(int(word in excluded) for word in places)
 
     def violating(self, reading: QueryReading) -> frozenset[int] | None:
         """The rows of the documents that a query excludes, None where the data does not know."""
@@ -498,23 +324,6 @@ class BoolSearcher:
         line = ExclusionLine.of_json(*self.line_source)
         return Limit(line, line.at(violations), violations)
 
-    def _promise(self, limit: Limit, weighed: Weighed, reading: QueryReading) -> Promise:
-        """What an answer says about its line."""
-        line, notes = limit.line, []
-        if weighed.evidence is None:
-            notes.append(
-                "what is negated is a property of the answer, of which nothing is left out; --not set changes that"
-                if reading.kind == "property" and reading.excluded
-                else "nothing is excluded, so nothing was left out"
-            )
-        elif weighed.evidence < line.least:
-            notes.append("hardly a document says anything about what is excluded: the line is not calibrated for that")
-        if line.documents != len(self.index):
-            notes.append(
-                f"the line was calibrated on {line.documents:,} documents, and there are {len(self.index):,} now"
-            )
-        return Promise(limit.violations, weighed.left_out, line.exclusions, tuple(notes))
-
     def _scaled_parts(self, parts: QueryVectors) -> QueryVectors:
         """The query's vectors, what it wants and what it excludes, all of one length."""
         if self._is_cosine:
@@ -522,24 +331,6 @@ class BoolSearcher:
         if parts.excluded is None:
             return parts
         return parts._replace(excluded=unit_length(parts.excluded) * np.linalg.norm(parts.wanted))
-
-
-def _hits(found: Sequence[Candidate], parts: QueryVectors, violating: frozenset[int] | None) -> tuple[Hit, ...]:
-    return tuple(
-        Hit(
-            rank=rank,
-            score=candidate.score,
-            row=candidate.row,
-            title=candidate.title,
-            text=candidate.text,
-            wanted=float(candidate.vector @ parts.wanted),
-            excluded=None if parts.excluded is None else float(candidate.vector @ parts.excluded),
-            violates=None if violating is None else candidate.row in violating,
-            id=candidate.id,
-            reasons=candidate.reasons,
-        )
-        for rank, candidate in enumerate(found, start=1)
-    )
 
 
 def _query_encoder(model: SearchModel | CachedModel) -> QueryEncoder | None:
@@ -556,15 +347,6 @@ def _as_asked(reading: QueryReading, vectors: QueryVectors, has_evidence: bool) 
     return reading if has_evidence or len(vectors.vectors) > 1 else reading.without_alternatives()
 
 
-def open_index(name: str | Path) -> "Index | VectorStore":
-    """A folder of `boolbert index`, or a store by its name."""
-    if not is_store(name):
-        return Index(name)
-    from boolbert.retrieval.stores import open_store
-
-    return open_store(name)
-
-
 def cached_searcher(name: str | None, index: str | None, device: str | None) -> BoolSearcher | None:
     """A searcher for a model's folder, or as without a name, that does not open the model; None: it is not cached."""
     if device not in (None, "cpu") or (index is not None and is_store(index)):
@@ -574,11 +356,6 @@ def cached_searcher(name: str | None, index: str | None, device: str | None) -> 
     if model is None or (documents is not None and not documents.fits(model)):
         return None
     return BoolSearcher(model, documents)
-
-
-def is_store(name: str | Path) -> bool:
-    """Whether a name is a store's, or that of an index which has become one."""
-    return str(name).endswith((".db", ".faiss")) or "://" in str(name) or (Path(name) / STORE).exists()
 
 
 def _operator_labels(operators: Sequence[Any] | None) -> list[int] | None:
@@ -594,11 +371,3 @@ def _operator_labels(operators: Sequence[Any] | None) -> list[int] | None:
     from boolbert.sentence_boolbert import operator_row
 
     return operator_row(operators)
-
-
-def model_of(index: "Index | VectorStore", device: str | None) -> SearchModel:
-    """The model that an index was made with. The default encoder's vectors serve a run that left them as they were."""
-    if index.model is not None:
-        return load_model(index.model, device=device)
-    model = load_model(device=device)
-    return model if model.name is None or index.fits(model) else default_model(device)

@@ -25,8 +25,8 @@ from boolbert.eval.results import folder_names
 from boolbert.eval.trec import document_id, write_qrels
 from boolbert.eval.trec import write_run as write_trec
 from boolbert.search import BoolSearcher, QueryReading, build_index, explain
+from boolbert.search.answer import Answer, Hit
 from boolbert.search.picture import draw, write_picture
-from boolbert.search.searcher import Answer, Hit
 
 ESCAPES = "\x1b[31m\x1b]0;owned\x07\u202e\u2066\x9b2J\x00\b\r\n\u2028"
 

@@ -16,10 +16,10 @@ from boolbert.eval.report import write_report
 from boolbert.eval.results import folder_names
 from boolbert.hub.card import literal
 from boolbert.hub.refuse import text_refusals
+from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation, OperatorAttention
 from boolbert.search.page import explanation_page
 from boolbert.search.reading import QueryReading, words_of
-from boolbert.search.searcher import Answer, Hit
 
 pytestmark = pytest.mark.long
 

@@ -1,0 +1,156 @@
+"""What a search returns: the hits, how the query was read, and what is promised of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .document_search import Candidate
+from .query_encoder import QueryVectors
+from .reading import QueryReading, Span
+from .weighing import Limit, Reason, Weighed
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A found document. row: its place in an index; None in a store, where only its id is known.
+
+    wanted, excluded: its dot products with what the query wants and with what it excludes, both as long as the query's
+    vector; excluded is None where nothing is. violates: whether it is excluded, None where the data does not know.
+    reasons: the clauses that speak for and against it, where the index has evidence.
+    """
+
+    rank: int
+    score: float
+    row: int | None
+    title: str
+    text: str
+    wanted: float
+    excluded: float | None = None
+    violates: bool | None = None
+    id: str | None = None
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def deciding(self) -> Reason | None:
+        """The reason that is about what is excluded; the first where there is none."""
+        return next((reason for reason in self.reasons if reason.says != "for"), next(iter(self.reasons), None))
+
+    @property
+    def key(self) -> int | str | None:
+        """Identifies the document in its collection: its row, or in a store its id."""
+        return self.id if self.row is None else self.row
+
+
+@dataclass(frozen=True)
+class Promise:
+    """At most the share `violations` of the hits is expected to have what the query excludes.
+
+    left_out: how many documents that would be among the hits were left out for it. exclusions: how many it was
+    calibrated on. notes: why it may not hold for this query.
+    """
+
+    violations: float
+    left_out: int
+    exclusions: int
+    notes: tuple[str, ...] = ()
+
+    def line(self, excluded: str) -> str:
+        """What it says, for people.
+
+        >>> Promise(0.05, 3, 240).line("nuts")
+        '3 documents were left out; at most 5% of the results should have nuts (calibrated on 240 exclusions)'
+        """
+        notes = "".join(f"; note: {note}" for note in self.notes)
+        if not excluded:
+            return notes.removeprefix("; ")
+        documents = "1 document was" if self.left_out == 1 else f"{self.left_out:,} documents were"
+        return (
+            f"{documents} left out; at most {self.violations:.0%} of the results should have {excluded} "
+            f"(calibrated on {self.exclusions:,} exclusions){notes}"
+        )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The hits of a query, best first, and how it was read.
+
+    promise: where the caller asked for one; unsure: the documents that were left out for it, at most k.
+    """
+
+    reading: QueryReading
+    hits: tuple[Hit, ...]
+    promise: Promise | None = None
+    unsure: tuple[Hit, ...] = ()
+
+    @property
+    def query(self) -> str:
+        return self.reading.query
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        return self.reading.operators
+
+    @property
+    def decided_by(self) -> str:
+        return self.reading.decided_by
+
+    @property
+    def cues(self) -> tuple[Span, ...]:
+        return self.reading.cues
+
+    @property
+    def excluded_words(self) -> tuple[Span, ...]:
+        return self.reading.excluded
+
+    @property
+    def alternatives(self) -> tuple[Span, ...]:
+        return self.reading.alternatives
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __getitem__(self, index: int) -> Hit:
+        return self.hits[index]
+
+    def as_json(self) -> dict[str, Any]:
+        content = {**self.reading.as_json(), "hits": [asdict(hit) for hit in self.hits]}
+        if self.promise is not None:
+            content |= {"promise": asdict(self.promise), "unsure": [asdict(hit) for hit in self.unsure]}
+        return content
+
+
+def hits_of(found: Sequence[Candidate], parts: QueryVectors, violating: frozenset[int] | None) -> tuple[Hit, ...]:
+    return tuple(
+        Hit(
+            rank=rank,
+            score=candidate.score,
+            row=candidate.row,
+            title=candidate.title,
+            text=candidate.text,
+            wanted=float(candidate.vector @ parts.wanted),
+            excluded=None if parts.excluded is None else float(candidate.vector @ parts.excluded),
+            violates=None if violating is None else candidate.row in violating,
+            id=candidate.id,
+            reasons=candidate.reasons,
+        )
+        for rank, candidate in enumerate(found, start=1)
+    )
+
+
+def promise_of(limit: Limit, weighed: Weighed, reading: QueryReading, documents: int) -> Promise:
+    """What an answer over so many documents says about its line."""
+    line, notes = limit.line, []
+    if weighed.evidence is None:
+        notes.append(
+            "what is negated is a property of the answer, of which nothing is left out; --not set changes that"
+            if reading.kind == "property" and reading.excluded
+            else "nothing is excluded, so nothing was left out"
+        )
+    elif weighed.evidence < line.least:
+        notes.append("hardly a document says anything about what is excluded: the line is not calibrated for that")
+    if line.documents != documents:
+        notes.append(f"the line was calibrated on {line.documents:,} documents, and there are {documents:,} now")
+    return Promise(limit.violations, weighed.left_out, line.exclusions, tuple(notes))

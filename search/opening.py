@@ -1,0 +1,32 @@
+"""What a name stands for: a folder of documents or a vector store, and the model that it was made with."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boolbert.retrieval.index import STORE, Index
+from boolbert.retrieval.models import SearchModel, default_model, load_model
+
+if TYPE_CHECKING:
+    from boolbert.retrieval.stores import VectorStore
+
+
+def open_index(name: str | Path) -> "Index | VectorStore":
+    """A folder of `boolbert index`, or a store by its name."""
+    if not is_store(name):
+        return Index(name)
+    from boolbert.retrieval.stores import open_store
+
+    return open_store(name)
+
+
+def is_store(name: str | Path) -> bool:
+    """Whether a name is a store's, or that of an index which has become one."""
+    return str(name).endswith((".db", ".faiss")) or "://" in str(name) or (Path(name) / STORE).exists()
+
+
+def model_of(index: "Index | VectorStore", device: str | None) -> SearchModel:
+    """The model that an index was made with. The default encoder's vectors serve a run that left them as they were."""
+    if index.model is not None:
+        return load_model(index.model, device=device)
+    model = load_model(device=device)
+    return model if model.name is None or index.fits(model) else default_model(device)
