@@ -178,6 +178,7 @@ def start():
     context.set_forkserver_preload(["forked_from"])
     with pytest.MonkeyPatch.context() as patch:  # it would pass over a module that it does not find
         patch.setenv("PYTHONPATH", os.path.dirname(__file__), prepend=os.pathsep)
+        patch.delenv("MIMALLOC_PURGE_DELAY", raising=False)  # of a command in this process: see test_environment.py
         forkserver.ensure_running()  # now, and not with what a test has changed in the environment
 
     def run(function, *args, **kwargs):

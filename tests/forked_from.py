@@ -10,7 +10,7 @@ MODULES = [
     *("tabulate", "torch.distributed.fsdp", "torch.profiler", "transformers.models.bert.tokenization_bert"),
     *("boolbert.cli.commands", "boolbert.cli.main", "boolbert.retrieval.encoders", "boolbert.search.export"),
     *("boolbert.retrieval.stores.milvus_store", "boolbert.sentence_boolbert", "boolbert.train.pretrain"),
-    *("boolbert.train.quest", "process_helpers", "training_helpers", "faults.server"),
+    *("boolbert.eval.quest", "boolbert.train.quest", "process_helpers", "training_helpers", "faults.server"),
 ]
 for name in MODULES:
     import_module(name)

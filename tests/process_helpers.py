@@ -22,6 +22,11 @@ def free_port():
         return free.getsockname()[1]
 
 
+def tell_setting(name, told):
+    """A variable of the environment, and whether torch is loaded."""
+    told.send((os.environ.get(name), "torch" in sys.modules))
+
+
 def write_records(place, count, name, told):
     """Write records into a store one by one, and tell each."""
     from boolbert.retrieval.stores import About, Record, open_store
