@@ -14,14 +14,7 @@ from boolbert.data.tasks import Task, boolquestions_task, quest_task
 from boolbert.eval.results import slug
 from boolbert.eval.systems import Dense
 from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.metrics import (
-    Metrics,
-    boolquestions_metrics,
-    main_metric,
-    means,
-    quest_metrics,
-    search_depth,
-)
+from boolbert.retrieval.metrics import Metrics, boolquestions_metrics, main_metric, means, quest_metrics, search_depth
 
 
 class TaskEvaluator(SentenceEvaluator):

@@ -83,10 +83,7 @@ def part_of(pool: TrapSet, queries: int | None, documents: int | None) -> TrapSe
     rows = gold + draw.sample(others, min(len(others), max(0, documents - len(gold))))
     new = {row: number for number, row in enumerate(rows)}
     kept = [
-        query._replace(
-            gold=[new[row] for row in query.gold],
-            traps=[new[row] for row in query.traps if row in new],
-        )
+        query._replace(gold=[new[row] for row in query.gold], traps=[new[row] for row in query.traps if row in new])
         for query in chosen
     ]
     return TrapSet(pool.name, [pool.texts[row] for row in rows], kept)
