@@ -26,12 +26,7 @@ os.environ.setdefault("MIMALLOC_PURGE_DELAY", "100000")
 import torch
 import transformers
 
-PARTS = {
-    "model": "speed.model",
-    "encode": "speed.encoding",
-    "train": "speed.training",
-    "search": "speed.search",
-}
+PARTS = {"model": "speed.model", "encode": "speed.encoding", "train": "speed.training", "search": "speed.search"}
 
 
 def main() -> None:

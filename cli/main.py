@@ -39,10 +39,7 @@ TOOLS = {
     ("data", "summary"): ("boolbert.data.summary", "rows, templates, operators, lengths, and all that is wrong"),
     ("data", "queries"): ("boolbert.data.own.show", "make Boolean queries from documents alone, and look at them"),
     ("data", "countries"): ("boolbert.data.embedded:write_countries", "write the embedded countries into a folder"),
-    ("data", "denials"): (
-        "boolbert.data.embedded:write_denials",
-        "write documents that say what they lack",
-    ),
+    ("data", "denials"): ("boolbert.data.embedded:write_denials", "write documents that say what they lack"),
     ("fit",): ("boolbert.train.fit", "train on Boolean queries made from your documents, and index them"),
     ("eval",): ("boolbert.eval.own_queries", "measure an index on a few queries of your own"),
     ("upgrade",): ("boolbert.train.upgrade", "turn a sentence-transformers model into one that obeys NOT"),

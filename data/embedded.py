@@ -1,4 +1,4 @@
-"""Data that comes with the package, as folders in QUEST's format: the countries, and documents that say what they lack.
+"""Data that comes with the package: the countries, documents that say what they lack, and Boolean sentences.
 
 boolbert data countries --output my_folder
 boolbert data denials --output my_folder
@@ -23,6 +23,11 @@ def country_names() -> dict[str, list[str]]:
     """How queries name each atomic set: {"island": ["island countries", "island states", ...], ...}."""
     names: dict[str, list[str]] = json.loads((_HERE / "country_names.json").read_text(encoding="utf-8"))
     return names
+
+
+def sentences_folder(split: str) -> Path:
+    """Triplets of Boolean sentences for pretraining, a file per operator; "dev" has words that "train" has not."""
+    return _HERE / "triplets" / split
 
 
 def denials_folder(split: str) -> Path:

@@ -69,12 +69,7 @@ class Gold(Sequence[Rows]):
 
 
 def link_gold(
-    titles: Sequence[Sequence[str]],
-    corpus: Corpus,
-    *,
-    places: Sequence[str],
-    field: str = "docs",
-    strict: bool = False,
+    titles: Sequence[Sequence[str]], corpus: Corpus, *, places: Sequence[str], field: str = "docs", strict: bool = False
 ) -> Gold:
     """Look the titles of each query up in the corpus. Titles it lacks are reported; with `strict` they are an error."""
     rows: list[list[int]] = []

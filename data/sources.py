@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..boolean import OPERATORS
 from ..core.errors import DataError
 from ..core.files import user_path
+from .embedded import countries_folder, sentences_folder
 from .hub import HubSource
 from .rows import Row, json_rows
 from .tables import Source
@@ -50,30 +50,12 @@ class LocalSource(Source):
         return paths[0]
 
 
-class SentenceSource(Source):
-    """The project's own Boolean sentences, made when they are read: a table per operator."""
-
-    name = "sentences (embedded)"
-    per_operator = 2000
-
-    def tables(self) -> list[str]:
-        return list(OPERATORS)
-
-    def rows(self, table: str, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
-        from .sentences import boolean_sentences
-
-        for number, values in enumerate(boolean_sentences(table, self.per_operator), start=1):
-            yield Row(f"sentences {table}", number, dict(values), unit=" row ")
-
-
 def open_source(source: str | Path | None = None) -> Source:
     """A folder, a file, a Hub data set id ("owner/name"), or the embedded data: "countries" (None) and "sentences"."""
     if source is None or source == "countries":
-        from .embedded import countries_folder
-
         return LocalSource(countries_folder(), name="countries (embedded)")
     if source == "sentences":
-        return SentenceSource()
+        return LocalSource(sentences_folder("train"), name="sentences (embedded)")
     path = user_path(source)
     if path.exists():
         local = LocalSource(path)

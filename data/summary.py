@@ -104,12 +104,7 @@ def _collection(source: Source, table: str, kind: str, titles: set[str], bad: li
         words.append(_words(document.text))
         repeated += document.title in titles
         titles.add(document.title)
-    return {
-        "rows": len(words),
-        "duplicate titles": repeated,
-        "empty texts": words.count(0),
-        "words": _spread(words),
-    }
+    return {"rows": len(words), "duplicate titles": repeated, "empty texts": words.count(0), "words": _spread(words)}
 
 
 def _split(

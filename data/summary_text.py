@@ -55,19 +55,8 @@ def _columns(tables: dict[str, dict[str, Any]]) -> str:
 
 
 def _merged(tables: Iterable[dict[str, Any]]) -> list[str]:
-    """All keys, in the order in which the tables bring them.
-
-    >>> _merged([{"a": 1, "c": 2}, {"b": 3, "c": 4, "d": 5}, {"e": 6}])
-    ['a', 'b', 'c', 'd', 'e']
-    """
-    keys: list[str] = []
-    for table in tables:
-        names = list(table)
-        for index, name in enumerate(names):
-            if name not in keys:
-                after = next((other for other in names[index:] if other in keys), None)
-                keys.insert(len(keys) if after is None else keys.index(after), name)
-    return keys
+    """All keys, in the order in which the tables bring them."""
+    return list(dict.fromkeys(key for table in tables for key in table))
 
 
 def _cell(value: Any) -> str:

@@ -5,7 +5,6 @@ SentenceTransformerTrainer(model, evaluator=evaluator, ...)
 evaluator(model)["countries_dev_r_precision"]
 """
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +14,11 @@ from boolbert.data.tasks import Task, boolquestions_task, quest_task
 from boolbert.eval.results import slug
 from boolbert.eval.systems import Dense
 from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.metrics import (
-    Metrics,
-    boolquestions_metrics,
-    main_metric,
-    means,
-    quest_metrics,
-    search_depth,
-)
+from boolbert.retrieval.metrics import Metrics, boolquestions_metrics, main_metric, means, quest_metrics, search_depth
 
 
 class TaskEvaluator(SentenceEvaluator):
-    """Any task as an evaluator; with `output_path` each call adds a line to a CSV file there.
+    """Any task as an evaluator. Its numbers go to the trainer's log and the model's card; `output_path` is not used.
 
     `gate` as in `eval.systems.Dense`: None leaves a Bool-BERT's operators to its own gate.
     """
@@ -40,7 +32,6 @@ class TaskEvaluator(SentenceEvaluator):
         name: str = "",
         gate: str | None = None,
         batch_size: int = 32,
-        write_csv: bool = True,
     ):
         super().__init__()
         self.task = task
@@ -48,7 +39,6 @@ class TaskEvaluator(SentenceEvaluator):
         self.name = name or f"{slug(Path(task.name).name.removesuffix(' (embedded)'))}_{task.split}"
         self.gate = gate
         self.batch_size = batch_size
-        self.write_csv = write_csv
         self.primary_metric = primary
         self._primary = primary
 
@@ -62,22 +52,10 @@ class TaskEvaluator(SentenceEvaluator):
         _, rows = system.search(self.task.questions, search_depth(self.task))
         model.train(training)
         found = means(self.metrics(self.task, rows))
-        if output_path is not None and self.write_csv:
-            self._add_line(Path(output_path), epoch, steps, found)
         self.primary_metric = self._primary
         result = self.prefix_name_to_metrics(found, self.name)
         self.store_metrics_in_model_card_data(model, result, epoch, steps)
         return result
-
-    def _add_line(self, folder: Path, epoch: int, steps: int, found: dict[str, float]) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{slug(self.name)}_results.csv"
-        new = not path.exists()
-        with path.open("a", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            if new:
-                writer.writerow(["epoch", "steps", *found])
-            writer.writerow([epoch, steps, *found.values()])
 
 
 class QuestEvaluator(TaskEvaluator):

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from boolbert.core.errors import run_script
 from boolbert.core.files import write_json
 from boolbert.data.embedded import denials_folder
 from boolbert.data.tasks import Question, quest_task
-from boolbert.eval.exclusion import TrapQuery, TrapSet, pool_rows, score_ranked
+from boolbert.eval.exclusion import TrapQuery, TrapSet, read_trap_set, score_ranked
 from boolbert.eval.systems import Dense, System
 from boolbert.retrieval import ranking
 from boolbert.retrieval.batches import encode_inputs
@@ -40,23 +40,6 @@ from boolbert.retrieval.neighbours import BlockScorer, Scores, dot_products
 
 OFF = [0] * len(OPERATORS)
 BATCH = 64
-
-
-class Asked(NamedTuple):
-    """A query, the rows that answer it, those that it excludes, and its kind."""
-
-    text: str
-    gold: list[int]
-    excluded: list[int]
-    kind: str
-
-
-class Pool(NamedTuple):
-    """Queries over texts."""
-
-    name: str
-    texts: list[str]
-    queries: list[Asked]
 
 
 @dataclass
@@ -72,7 +55,7 @@ class Arguments:
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
 
 
-def quest_pool(data: str) -> Pool:
+def quest_pool(data: str) -> TrapSet:
     folder, _, split = data.rpartition(":")
     source = denials_folder(split) if folder == "denials" else folder or None
     task = quest_task(source, split if folder else "dev", progress=False)
@@ -80,32 +63,16 @@ def quest_pool(data: str) -> Pool:
     groups = task.groups["domain" if folder == "denials" else "template"]
     kinds = [SHORT_NAMES.get(group, group) for group in groups]
     asked = zip(task.texts, task.gold, excluded, kinds, strict=True)
-    return Pool(
-        data, task.corpus.texts(), [Asked(text, list(gold), list(out), kind) for text, gold, out, kind in asked]
-    )
+    queries = [TrapQuery(text, list(gold), list(out), kind) for text, gold, out, kind in asked]
+    return TrapSet(data, task.corpus.texts(), queries)
 
 
-def trap_pool(folder: str) -> Pool:
-    corpus = list(pool_rows(Path(folder), "corpus", "id", "text"))
-    rows = {row["id"]: number for number, row in enumerate(corpus)}
-    queries = [
-        Asked(
-            row["text"],
-            [rows[name] for name in row["gold"]],
-            [rows[name] for name in row.get("traps", ())],
-            row.get("kind", "all"),
-        )
-        for row in pool_rows(Path(folder), "queries", "text", "gold")
-    ]
-    return Pool(Path(folder).name, [row["text"] for row in corpus], queries)
-
-
-def part_of(pool: Pool, queries: int | None, documents: int | None) -> Pool:
+def part_of(pool: TrapSet, queries: int | None, documents: int | None) -> TrapSet:
     """Some of the queries, and of the documents all that answer them and others at random.
 
-    >>> pool = Pool("letters", ["a", "b", "c"], [Asked("which?", [2], [0], "all")])
-    >>> part_of(pool, 1, 1)
-    Pool(name='letters', texts=['c'], queries=[Asked(text='which?', gold=[0], excluded=[], kind='all')])
+    >>> pool = TrapSet("letters", ["a", "b", "c"], [TrapQuery("which?", [2], [0])])
+    >>> part_of(pool, 1, 1).queries
+    [TrapQuery(text='which?', gold=[0], traps=[], kind='all', rewrite=None)]
     """
     draw = random.Random(0)
     chosen = pool.queries if queries is None else draw.sample(pool.queries, min(queries, len(pool.queries)))
@@ -116,13 +83,10 @@ def part_of(pool: Pool, queries: int | None, documents: int | None) -> Pool:
     rows = gold + draw.sample(others, min(len(others), max(0, documents - len(gold))))
     new = {row: number for number, row in enumerate(rows)}
     kept = [
-        query._replace(
-            gold=[new[row] for row in query.gold],
-            excluded=[new[row] for row in query.excluded if row in new],
-        )
+        query._replace(gold=[new[row] for row in query.gold], traps=[new[row] for row in query.traps if row in new])
         for query in chosen
     ]
-    return Pool(pool.name, [pool.texts[row] for row in rows], kept)
+    return TrapSet(pool.name, [pool.texts[row] for row in rows], kept)
 
 
 class WithEvidence(System):
@@ -171,7 +135,7 @@ def plain_vectors(model: Any, texts: Sequence[str]) -> npt.NDArray[np.float32]:
     return encoded if encoded.ndim == 2 else encoded[:, 0]
 
 
-def scores(model: Any, pool: Pool) -> dict[str, Scores]:
+def scores(model: Any, pool: TrapSet) -> dict[str, Scores]:
     """The scores (Q, N) of three systems: the plain encoder, the model as it is, and the model with evidence."""
     questions = [Question(query.text, query.text, ()) for query in pool.queries]
     vectors = encode_inputs(model, pool.texts, "document", BATCH)
@@ -185,9 +149,9 @@ def scores(model: Any, pool: Pool) -> dict[str, Scores]:
     return {name: score(0, len(vectors)).cpu().numpy() for name, score in found.items()}
 
 
-def figures(pool: Pool, found: dict[str, Scores]) -> dict[str, dict[str, dict[str, float]]]:
+def figures(pool: TrapSet, found: dict[str, Scores]) -> dict[str, dict[str, dict[str, float]]]:
     """{kind: {system: {metric: mean}}}, all kinds together first."""
-    gold, excluded = ([getattr(query, name) for query in pool.queries] for name in ("gold", "excluded"))
+    gold, excluded = ([getattr(query, name) for query in pool.queries] for name in ("gold", "traps"))
     values: dict[str, dict[str, Any]] = {}
     for system, table in found.items():
         ranked = np.argsort(-table, axis=1, kind="stable")
@@ -201,8 +165,7 @@ def figures(pool: Pool, found: dict[str, Scores]) -> dict[str, dict[str, dict[st
             "pairs": both_right(table, pool.queries),
         }
         if all(excluded):  # each query has a trap
-            traps = TrapSet(pool.name, pool.texts, [TrapQuery(*query[:3]) for query in pool.queries])
-            own = score_ranked(system, ranked, traps)
+            own = score_ranked(system, ranked, pool)
             values[system] |= {"above": own.above, "R@3": own.found, "V@3": own.trapped}
     kinds = np.array([query.kind for query in pool.queries])
     groups = {"all": kinds == kinds, **{kind: kinds == kind for kind in dict.fromkeys(kinds.tolist())}}
@@ -217,26 +180,26 @@ def figures(pool: Pool, found: dict[str, Scores]) -> dict[str, dict[str, dict[st
     }
 
 
-def both_right(table: Scores, queries: Sequence[Asked]) -> npt.NDArray[np.float64]:
+def both_right(table: Scores, queries: Sequence[TrapQuery]) -> npt.NDArray[np.float64]:
     """1 for a query of a pair whose two queries both have their document above the other's, 0 where one has not; NaN
     for queries without a partner.
 
-    >>> asked = [Asked("hot?", [0], [1], "pair"), Asked("cold?", [1], [0], "pair"), Asked("wet?", [2], [], "all")]
+    >>> asked = [TrapQuery("hot?", [0], [1], "pair"), TrapQuery("cold?", [1], [0], "pair"), TrapQuery("wet?", [2], [])]
     >>> both_right(np.array([[2.0, 1, 0], [1, 2, 0], [0, 0, 1]]), asked).tolist()
     [1.0, 1.0, nan]
     """
     right: dict[frozenset[int], list[bool]] = {}
-    pairs = [frozenset(query.gold + query.excluded) if query.kind == "pair" else frozenset() for query in queries]
+    pairs = [frozenset(query.gold + query.traps) if query.kind == "pair" else frozenset() for query in queries]
     for pair, query, scores in zip(pairs, queries, table, strict=True):
         if pair:
-            right.setdefault(pair, []).append(max(scores[query.gold]) > max(scores[query.excluded]))
+            right.setdefault(pair, []).append(max(scores[query.gold]) > max(scores[query.traps]))
     return np.array([all(right[pair]) if len(right.get(pair, ())) == 2 else np.nan for pair in pairs])
 
 
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
     model = (load_model(args.model, device=args.device) if args.model else default_model(args.device)).encoder
-    pools = [trap_pool(folder) for folder in args.pools] or [quest_pool(args.data)]
+    pools = [read_trap_set(folder, need_traps=False) for folder in args.pools] or [quest_pool(args.data)]
     written = {}
     for pool in (part_of(pool, args.queries, args.documents) for pool in pools):
         written[pool.name] = measured = figures(pool, scores(model, pool))

@@ -34,11 +34,12 @@ OFF = [0] * len(OPERATORS)
 
 
 class TrapQuery(NamedTuple):
-    """A query, the rows that answer it and the rows about what it excludes."""
+    """A query, the rows that answer it, the rows about what it excludes, and its kind."""
 
     text: str
     gold: list[int]
     traps: list[int]
+    kind: str = "all"
     rewrite: tuple[str, list[str]] | None = None  # what an LLM says is wanted and excluded
 
 
@@ -82,7 +83,7 @@ class Arguments:
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
 
 
-def read_trap_set(folder: str | Path) -> TrapSet:
+def read_trap_set(folder: str | Path, *, need_traps: bool = True) -> TrapSet:
     """A folder's pool and queries."""
     folder = Path(folder)
     corpus = list(pool_rows(folder, "corpus", "id", "text"))
@@ -91,12 +92,13 @@ def read_trap_set(folder: str | Path) -> TrapSet:
     if any(folder.glob("llm_rewrites.jsonl*")):
         found = pool_rows(folder, "llm_rewrites", "id", "wanted", "excluded")
         rewrites = {row["id"]: (row["wanted"], row["excluded"]) for row in found}
-    for row in pool_rows(folder, "queries", "text", "gold", "traps"):
-        unknown = [name for name in (*row["gold"], *row["traps"]) if name not in rows]
+    for row in pool_rows(folder, "queries", "text", "gold", *(["traps"] if need_traps else [])):
+        named = row["gold"], row.get("traps", ())
+        unknown = [name for names in named for name in names if name not in rows]
         if unknown:
             raise DataError(f"{folder}: a query names document {unknown[0]!r}, which the corpus does not have")
-        gold, about_excluded = ([rows[name] for name in row[key]] for key in ("gold", "traps"))
-        queries.append(TrapQuery(row["text"], gold, about_excluded, rewrites.get(row.get("id"))))
+        gold, traps = ([rows[name] for name in names] for names in named)
+        queries.append(TrapQuery(row["text"], gold, traps, row.get("kind", "all"), rewrites.get(row.get("id"))))
     return TrapSet(folder.name, [row["text"] for row in corpus], queries)
 
 

@@ -34,12 +34,7 @@ def publish(folder: Path, repo: str, *, private: bool = False, create_pr: bool =
     api = HfApi()
 
     def upload() -> str:
-        info = api.upload_folder(
-            repo_id=repo,
-            folder_path=folder,
-            commit_message=MESSAGE,
-            create_pr=create_pr,
-        )
+        info = api.upload_folder(repo_id=repo, folder_path=folder, commit_message=MESSAGE, create_pr=create_pr)
         return info.pr_url or info.commit_url
 
     # An upload that arrived and is sent again changes nothing, but a pull request that is sent again is opened twice.

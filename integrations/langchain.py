@@ -55,9 +55,7 @@ class BoolRetriever(BaseRetriever):
         best = rank(self.embeddings, query, [one.page_content for one in found], self.k)
         return [
             found[one.row].model_copy(
-                update={
-                    "metadata": {**found[one.row].metadata, "relevance_score": one.score, "reasons": one.reasons},
-                }
+                update={"metadata": {**found[one.row].metadata, "relevance_score": one.score, "reasons": one.reasons}}
             )
             for one in best
         ]

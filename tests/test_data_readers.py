@@ -23,7 +23,7 @@ from boolbert.data import (
     read_query_texts,
     read_triplets,
 )
-from boolbert.data.sources import LocalSource, SentenceSource, open_source
+from boolbert.data.sources import LocalSource, open_source
 
 DOCUMENTS = [{"title": "Alien", "text": "A film."}, {"title": "Dune", "text": "Ein Roman, größer als …"}]
 QUERY = {
@@ -148,9 +148,8 @@ def test_embedded_data_is_the_default():
         assert len(negatives[index]) == len(question.negatives)
         assert set(gold[index]).isdisjoint(negatives[index])
         assert len(negatives[index]) or question.operator == "or"
-    source = SentenceSource()
-    source.per_operator = 5
-    assert [triplet.operator for triplet in read_triplets(source)] == ["and"] * 5 + ["or"] * 5 + ["not"] * 5
+    operators = [triplet.operator for triplet in read_triplets()]
+    assert operators == ["and"] * 2000 + ["or"] * 2000 + ["not"] * 2000
 
 
 def test_documents_stream(tmp_path):

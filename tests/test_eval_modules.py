@@ -1,7 +1,6 @@
 """The metrics as an `evaluate` module, the evaluators in sentence-transformers' hands, the MTEB tasks."""
 
 import ast
-import csv
 import json
 import re
 from pathlib import Path
@@ -94,18 +93,15 @@ def test_what_the_module_refuses(tmp_path):
         evaluate.load(str(MODULE), "precision", cache_dir=str(tmp_path))
 
 
-def test_the_evaluator_agrees_with_the_script_and_keeps_a_log(model, tmp_path):
+def test_the_evaluator_agrees_with_the_script(model, tmp_path):
     data = str(write_quest(tmp_path / "data"))
     evaluator = QuestEvaluator(data, "dev")
     model.train()
     result = evaluator(model, str(tmp_path / "log"), epoch=1, steps=10)
-    evaluator(model, str(tmp_path / "log"), epoch=2, steps=20)
+    assert evaluator(model) == result
     assert model.training
     assert evaluator.primary_metric in result
     assert evaluator.primary_metric == "data_dev_r_precision"
-    rows = list(csv.DictReader(next((tmp_path / "log").iterdir()).open()))
-    assert [row["steps"] for row in rows] == ["10", "20"]
-    assert rows[0]["r_precision"] == rows[1]["r_precision"]
     pytest.importorskip("matplotlib")
     quest.main(
         ["--model", str(tmp_path / "model"), "--data", data, "--output_dir", str(tmp_path / "out"), "--device", "cpu"]

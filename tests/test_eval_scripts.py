@@ -14,7 +14,8 @@ pytest.importorskip("bm25s")
 
 from boolbert.core.errors import BoolBertError, EvaluationError, optional
 from boolbert.eval import boolquestions, compare, exclusion, quest, report
-from boolbert.eval.evidence import Asked, Pool, figures
+from boolbert.eval.evidence import figures
+from boolbert.eval.exclusion import TrapQuery, TrapSet
 from boolbert.retrieval.penalty import penalised_query, penalised_scores
 
 
@@ -139,11 +140,11 @@ def test_a_missing_package_is_named_with_its_extra():
 
 
 def test_pools_with_traps_say_how_answers_and_traps_stand():
-    pool = Pool("letters", list("abcd"), [Asked("x", [0], [1], "all"), Asked("y", [3], [0], "all")])
+    pool = TrapSet("letters", list("abcd"), [TrapQuery("x", [0], [1]), TrapQuery("y", [3], [0])])
     found = figures(pool, {"s": np.array([[3.0, 2, 1, 0], [4.0, 3, 2, 1]])})["all"]["s"]
     assert (found["above"], found["R@3"], found["V@3"]) == (0.5, 0.5, 1.0)
     assert found["in ten"] == 1.0
-    without = Pool("letters", pool.texts, [*pool.queries, Asked("z", [1], [], "all")])
+    without = TrapSet("letters", pool.texts, [*pool.queries, TrapQuery("z", [1], [])])
     found = figures(without, {"s": np.ones((3, 4))})["all"]["s"]
     assert "V@3" not in found
     assert found["in ten"] == 1.0  # of the queries that exclude something

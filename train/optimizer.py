@@ -44,11 +44,7 @@ def learning_rate_share(step: int, total: int, warmup: float, schedule: str = "l
 
 
 def build_optimizer(
-    model: nn.Module,
-    *,
-    learning_rate: float,
-    boolean_learning_rate: float | None = None,
-    weight_decay: float = 0.01,
+    model: nn.Module, *, learning_rate: float, boolean_learning_rate: float | None = None, weight_decay: float = 0.01
 ) -> torch.optim.AdamW:
     """AdamW over the parameters that learn."""
     groups: dict[tuple[float, float], dict[str, Any]] = {}

@@ -18,10 +18,9 @@ if __name__ == "__main__":
     prepare_training()  # before torch is imported
 
 from boolbert import BoolBertForPreTraining
-from boolbert.boolean import OPERATORS
 from boolbert.core.errors import TrainingError, run_script
 from boolbert.data import Triplet, read_triplets
-from boolbert.data.sentences import boolean_sentences
+from boolbert.data.embedded import sentences_folder
 from boolbert.data.tasks import keep_and_hold
 from boolbert.retrieval.models import no_warnings
 from boolbert.sentence_boolbert import save_dual_encoder
@@ -74,27 +73,17 @@ def main() -> None:
 
 def read_data(args: PretrainArguments) -> tuple[list[Triplet], list[Triplet], str]:
     """Training and held-out triplets, and a line about them."""
-    if args.data in (None, EMBEDDED):
-        rows = args.max_rows or 2000
-        train, dev = (embedded(count, split) for count, split in ((rows, "train"), (args.dev_rows, "dev")))
-        return train, dev, f"Data: sentences (embedded), {len(train):,} triplets, {len(dev):,} held out, of other words"
-    triplets = list(read_triplets(args.data, skip_bad=args.skip_bad))
-    kept, held = keep_and_hold(len(triplets), args.dev_share)
-    train = [triplets[row] for row in kept]
+    data = args.data or EMBEDDED
+    train = list(read_triplets(data, skip_bad=args.skip_bad))
+    if data == EMBEDDED:
+        dev = list(read_triplets(sentences_folder("dev")))
+    else:
+        kept, held = keep_and_hold(len(train), args.dev_share)
+        train, dev = [train[row] for row in kept], [train[row] for row in held]
     if args.max_rows is not None:
         names = dict.fromkeys(triplet.operator for triplet in train)  # in their order, which a set does not keep
         train = [t for name in names for t in [t for t in train if t.operator == name][: args.max_rows]]
-    note = f"Data: {args.data}, {len(train):,} triplets, {len(held):,} held out"
-    return train, [triplets[row] for row in held], note
-
-
-def embedded(count: int, split: str) -> list[Triplet]:
-    """The project's own triplets, `count` of each operator."""
-    return [
-        Triplet(values["G"], tuple(values["P"]), tuple(values["N"]), operator)
-        for operator in OPERATORS
-        for values in boolean_sentences(operator, count, split=split)
-    ]
+    return train, dev, f"Data: {data}, {len(train):,} triplets, {len(dev):,} held out"
 
 
 def build_model(start: Start, args: PretrainArguments) -> BoolBertForPreTraining:

@@ -44,7 +44,6 @@ class PretrainArguments(RunArguments):
     augment: float = flag(0.5, "share of cues that are replaced by a synonym in a sentence's second variant")
     triplet_share: float = flag(1.0, "share of a batch's triplets that count in the triplet loss, the costly one")
     max_rows: int | None = flag(None, "triplets to use of each operator; all if not given")
-    dev_rows: int = flag(100, "embedded data: held-out triplets of each operator, of words that training never sees")
     dev_share: float = flag(0.05, "other data: share of the triplets that is held out")
     skip_bad: bool = flag(False, "pass over broken rows, with a report; the published SetBERT data has some")
     query_length: int = flag(64, "tokens of a sentence, longer ones are cut")

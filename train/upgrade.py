@@ -103,10 +103,7 @@ def upgrade(
     task = quest_task(None, "dev", progress=False)
     # An upgrade leaves these vectors as they are.
     documents = encode_inputs(source, task.corpus.texts(), "document", 32)
-    metrics["countries"] = {
-        "before": measure(source, task, documents),
-        "after": measure(upgraded, task, documents),
-    }
+    metrics["countries"] = {"before": measure(source, task, documents), "after": measure(upgraded, task, documents)}
     metrics["seconds"] = round(time.perf_counter() - began, 1)
     if folder is not None:
         save(upgraded, folder, named, settings, metrics)

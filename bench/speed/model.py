@@ -18,10 +18,7 @@ GPU_PLAN = [
     ("base", "training", ["32x64", "192x256"], ["eager"]),
     ("minilm", "inference", ["1x32", "32x64", "256x64", "192x256"], ["eager", "graph"]),
 ]
-CPU_PLAN = [
-    ("minilm", "inference", ["1x16", "8x32", "32x64"], ["eager"]),
-    ("minilm", "training", ["8x32"], ["eager"]),
-]
+CPU_PLAN = [("minilm", "inference", ["1x16", "8x32", "32x64"], ["eager"]), ("minilm", "training", ["8x32"], ["eager"])]
 
 
 def measure(options: argparse.Namespace) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
-"""Boolean sentences for pretraining: triplets in SetBERT's schema, and sentences with the scopes of their operators."""
+"""Made sentences with the scopes of their operators: what the reading learns from."""
 
-from .generate import SPLITS, Triplet, boolean_sentences
 from .labelled import Sentence, labelled_sentences
 
-__all__ = ["SPLITS", "Sentence", "Triplet", "boolean_sentences", "labelled_sentences"]
+__all__ = ["Sentence", "labelled_sentences"]

@@ -11,8 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from ...boolean import CueSpan, cue_table, read_parts
-from .generate import SPLITS, words_of
-from .lists import DOMAINS, TYPED
+from .lists import DOMAINS, SPLITS, TYPED, words_of
 from .names import Names
 
 Span = tuple[int, int]

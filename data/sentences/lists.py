@@ -11,9 +11,6 @@ FRAMES = lists_under(_FRAMES, "atoms")
 TOPIC_FRAMES = lists_under(_FRAMES, "topics")
 BEING_FRAMES = lists_under(_FRAMES, "being")
 WITH_FRAMES = lists_under(_FRAMES, "with")
-WRAPPERS = _FRAMES["wrappers"]
-CLOSED = tuple(f"{word} " for word in _FRAMES["closed"])
-CLAUSES = _FRAMES["clauses"]
 NAMES = read_lists(_FOLDER / "names.txt")
 TYPED = read_lists(_FOLDER / "typed.txt")
 
@@ -39,3 +36,15 @@ def _domain(lists: Lists, name: str) -> Domain:
 
 _WORDS = read_lists(_FOLDER / "words.txt")
 DOMAINS = tuple(_domain(_WORDS, name) for name in dict.fromkeys(title.partition(":")[0] for title in _WORDS))
+SPLITS = ("train", "dev")
+_LISTS = ("adjectives", "phrases", "kinds", "topics")
+# Every fourth word of each list is for dev, in whichever other list it stands.
+_DEV = frozenset(word for domain in DOMAINS for name in _LISTS for word in getattr(domain, name)[3::4])
+
+
+def words_of(domain: Domain, split: str) -> Domain:
+    """The domain with the words of one split."""
+    adjectives, phrases, kinds, topics = (
+        tuple(word for word in getattr(domain, name) if (word in _DEV) == (split == "dev")) for name in _LISTS
+    )
+    return domain._replace(adjectives=adjectives, phrases=phrases, kinds=kinds, topics=topics)
