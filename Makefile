@@ -22,14 +22,14 @@ FRAMEWORKS := $(VENV)/frameworks
 
 .DEFAULT_GOAL := help
 FUZZ_EXAMPLES ?= 10000
-.PHONY: help demo serve test test-long test-all test-floors test-newest test-frameworks check format bench waits fuzz nightly audit clean
+.PHONY: help demo serve test test-long test-floors test-newest test-frameworks check format bench waits fuzz nightly audit clean
 
 help:
 	@echo "make demo       build a Bool-BERT and ask it three queries"
 	@echo "make serve      open a page to try it, on http://127.0.0.1:7860"
 	@echo "make test       run the tests, in less than five minutes on two cores"
 	@echo "make test-long  the rest of the suite: the demo, ONNX, fresh processes, made-up inputs"
-	@echo "make test-all   both of these in one run"
+	@echo "make   both of these in one run"
 	@echo "make test-floors  the doors, the Hub folder and upgrade with the lowest versions that setup.cfg allows"
 	@echo "make test-newest  the same with the newest Python that torch has a build for"
 	@echo "make test-frameworks  LangChain, LlamaIndex, Haystack, LanceDB, and the page in a browser"
@@ -69,15 +69,13 @@ serve: $(STAMP)
 		$(BIN)/python $(INSTALL) -e ".[serve]"
 	@$(BIN)/boolbert serve
 
+# MARKS: which part of the suite; CI runs both at once, so that no core waits for the last of either.
+MARKS ?= not long and not nightly
 test: $(DEV)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not long and not nightly"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(MARKS)"
 
-test-long: $(DEV)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m long
-
-# Both at once: one start, and no core waits for the last of either.
-test-all: $(DEV)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not nightly"
+test-long: MARKS = long
+test-long: test
 
 # The lowest versions that setup.cfg allows, in an environment of their own; torch is that of constraints.txt, since other
 # versions come in builds of several gigabytes. transformers 5.14 cannot open a ModernBERT that it has saved itself.
