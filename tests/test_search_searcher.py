@@ -9,12 +9,13 @@ import torch
 from search_fixtures import QUERY, TEXTS, write_baseline, write_documents, write_run
 from sentence_helpers import embed, plain_bert
 
-from boolbert.boolean import WHOLE_WEIGHTS
+from boolbert.boolean import WHOLE_WEIGHTS, find_cues
 from boolbert.core.errors import BoolBertError
 from boolbert.retrieval.models import default_model, newest_run
 from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.search.query_encoder import QueryVectors
-from boolbert.search.reading import QueryReading, words_of
+from boolbert.search.reading import QueryReading, with_cues, words_of
+from boolbert.search.weighing import conditions_of
 
 
 @pytest.fixture
@@ -278,3 +279,11 @@ def test_an_operator_without_a_word_for_it_is_a_mistake():
         assert not reading.excluded + reading.alternatives, query
     assert searcher.read("mammals that do not hibernate").excluded_text == "hibernate"
     assert searcher.read("either side of the river", excluded=[3]).excluded_text == "the"
+
+
+def test_a_not_that_excludes_nothing_stays_in_what_is_asked():
+    query = "Which birds do not fly?"
+    reading = QueryReading(query, ("not",), "", tuple(with_cues(words_of(query), find_cues(query))))
+    assert [span.text for span in reading.cues] == ["not"]
+    ((part,),) = conditions_of(reading, reads=True).wanted
+    assert part.text == "Which birds do not fly"
