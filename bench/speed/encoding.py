@@ -6,17 +6,21 @@ import shutil
 import statistics
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from boolbert.data import Corpus, Document
 from boolbert.retrieval.encode import encode_corpus
+from boolbert.retrieval.int8_encoder import CannotUseInt8, Int8Encoder
 from boolbert.retrieval.models import load_encoder
 from boolbert.retrieval.tokens import WORTH_CACHING
 from speed.made_up import cache_in, made_texts, write_encoder
 from speed.timing import Table, timed
 
 OURS, CACHED, THEIRS = "encode_corpus", "encode_corpus, cached tokens", "SentenceTransformer.encode"
+INT8 = "encode_corpus in int8"
 ROUNDS = 3
 
 
@@ -50,6 +54,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             }
             if len(texts) >= WORTH_CACHING:  # after a pass of ours its tokens are cached
                 works = {OURS: works[OURS], CACHED: works[OURS], THEIRS: works[THEIRS]}
+            with suppress(CannotUseInt8):
+                int8 = Int8Encoder.of(model)
+                works[INT8] = partial(ours, int8), len(texts)
             rates: dict[str, list[float]] = {what: [] for what in works}
             for _ in range(ROUNDS):
                 for what, (work, count) in works.items():
