@@ -114,7 +114,8 @@ def _vectors(
     """What gives the vectors of these shards. The texts of the next one are tokenized while the model computes."""
     if isinstance(model, Int8Encoder):
         for number in numbers:
-            yield number, partial(model, corpus.texts(shard_rows(number, manifest)), on_batch)
+            vectors = model(corpus.texts(shard_rows(number, manifest)), on_batch)
+            yield number, partial(np.asarray, vectors)
         return
     from boolbert.retrieval.batches import Preparation, prepared_batches, start_batches
     from boolbert.retrieval.prefetch import prefetch

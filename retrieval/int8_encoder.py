@@ -153,16 +153,13 @@ def check_processor() -> None:
 def _check_parts(model: "SentenceTransformer") -> bool:
     """Raise for another model than a BERT with [CLS] or mean pooling; whether it makes its vectors of length 1."""
     transformer, *others = side_modules(model, "document")
-    config = getattr(getattr(transformer, "model", None), "config", None)
+    config: Any = getattr(getattr(transformer, "model", None), "config", None)
     kinds = [type(module).__name__.removeprefix("BoolBert") for module in others]
-    is_bert = getattr(config, "model_type", None) in ("bert", "boolbert") and config.hidden_act == "gelu"  # type: ignore[union-attr]
+    is_bert = getattr(config, "model_type", None) in ("bert", "boolbert") and config.hidden_act == "gelu"
     if not is_bert or kinds not in (["Pooling"], ["Pooling", "Normalize"]):
         raise CannotUseInt8("the model is no BERT with a pooling of its tokens")
-    if (
-        others[0].pooling_mode not in ("cls", "mean")
-        or str(model.dtype) != "torch.float32"
-        or config.hidden_size % BLOCK
-    ):  # type: ignore[union-attr]
+    is_whole = config.hidden_size % BLOCK == 0 and config.intermediate_size % BLOCK == 0
+    if others[0].pooling_mode not in ("cls", "mean") or str(model.dtype) != "torch.float32" or not is_whole:
         raise CannotUseInt8("the model's pooling, precision or size is not among those that int8 is made for")
     return "Normalize" in kinds
 

@@ -22,6 +22,7 @@ FIELDS = {
     "storage": str,
     "corpus": str,
     "model": str,
+    "precision": str,
 }
 STORAGES = ("float32", "float16")
 FLOAT32, INT8 = "float32", "int8"  # of the products by which documents were encoded: retrieval/int8_encoder.py
@@ -105,6 +106,7 @@ def begin(folder: Path, manifest: dict[str, Any]) -> None:
 def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = read_object(folder / MANIFEST, RetrievalError)
+        manifest.setdefault("precision", FLOAT32)  # earlier versions had no int8
         check_fields(folder / MANIFEST, manifest, FIELDS)
     except FileNotFoundError:
         raise RetrievalError(f"{folder}: holds no encoded corpus ({MANIFEST} is missing)") from None
@@ -114,8 +116,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def precision_of(folder: Path) -> str | None:
-    """Whether vectors were computed in float32 or int8; None where none are begun. Earlier versions had no int8."""
-    return read_manifest(folder).get("precision", FLOAT32) if (folder / MANIFEST).exists() else None
+    """Whether vectors were computed in float32 or int8; None where none are begun."""
+    return read_manifest(folder)["precision"] if (folder / MANIFEST).exists() else None
 
 
 def check_fields(path: Path, manifest: dict[str, Any], fields: dict[str, type]) -> None:

@@ -124,7 +124,7 @@ def without_weights(graph: bytes, folder: Path, about: dict[str, Any]) -> bytes:
     from onnx import numpy_helper
 
     model = onnx.load_from_string(graph)
-    known = {}
+    known: dict[Any, tuple[str, tuple[int, ...]]] = {}
     for name, weight in _weights(folder).items():
         for axes in itertools.permutations(range(weight.ndim)):
             turned = weight.transpose(axes)

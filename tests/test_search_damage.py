@@ -79,11 +79,17 @@ def test_a_foreign_file_in_a_build_that_was_cut_off(tmp_path, model):
 def test_a_manifest_without_a_key_or_of_another_kind(index, name):
     file = index.folder / name
     content = json.loads(file.read_text())
-    optional = {"model", "source", "fields"} if name == "index.json" else set()
+    optional = {"model", "source", "fields"} if name == "index.json" else {"precision"}
     if "fields" in optional:
         file.write_text(json.dumps({**content, "fields": ["year"]}))
         with pytest.raises(BoolBertError, match="field 'fields' is missing or wrong"):
             Index(index.folder)
+    else:
+        file.write_text(json.dumps({**content, "precision": 8}))
+        with pytest.raises(BoolBertError, match="field 'precision' is missing or wrong"):
+            Index(index.folder)
+        file.write_text(json.dumps({key: content[key] for key in content if key != "precision"}))
+        assert len(Index(index.folder)) == len(index)
     for key in sorted(content.keys() - optional):
         for value in (None, [], -1, True, {}):
             file.write_text(json.dumps({**content, key: value}))

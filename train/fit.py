@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from boolbert.data.tasks import Task, quest_splits
 
 if TYPE_CHECKING:
     from boolbert.retrieval.index import Index
+    from boolbert.retrieval.int8_encoder import Int8Encoder
     from boolbert.retrieval.models import SearchModel
 
 # Epochs and batch size. Fixed documents are all compared with, however small the batch; those that learn are compared
@@ -124,10 +126,10 @@ def fit(
     data = quest_splits(folder / MADE)
     corpus = data.train.corpus
     steps = epochs * -(-made.train // batch_size)
-    say(plan(start.encoder, data.train, data.dev, steps, side))
     # Where documents are fixed these vectors are the index's too, and are not computed again.
     place = folder / VECTORS if side == "fixed" else folder / START / VECTORS
     int8 = int8_encoder(start.encoder, precision_of(place), place)
+    say(plan(start.encoder, data.train, data.dev, steps, side, int8 if side == "fixed" else None))
     shards = encode_corpus(int8 or start.encoder, corpus, place)
     vectors = np.array(shards[:], dtype=np.float32)
     before = measure(start.encoder, data.dev, vectors)
@@ -242,15 +244,19 @@ def document_length(model: Any) -> int:
     return min(int(getattr(side_modules(model, "document")[0], "max_seq_length", None) or 256), 512)
 
 
-def plan(model: Any, train: Task, dev: Task, steps: int, side: str) -> str:
-    """What will be done, and how long it will take: timed on a few texts; a backward pass counts as two forward."""
+def plan(model: Any, train: Task, dev: Task, steps: int, side: str, int8: "Int8Encoder | None" = None) -> str:
+    """What will be done, and how long it will take: timed on a few texts; a backward pass counts as two forward.
+
+    int8: what encodes the documents, where the model itself does not.
+    """
     from boolbert.retrieval.batches import encode_inputs
 
     def seconds_of(texts: Sequence[str], task: str) -> float:
         chosen = [texts[row] for row in np.linspace(0, len(texts) - 1, min(_PROBE, len(texts))).astype(int)]
-        encode_inputs(model, chosen[:2], task, 32)
+        encode = partial(encode_inputs, model, task=task, batch_size=32) if int8 is None or task == "query" else int8
+        encode(chosen[:2])
         start = time.perf_counter()
-        encode_inputs(model, chosen, task, 32)
+        encode(chosen)
         return (time.perf_counter() - start) / len(chosen)
 
     corpus = train.corpus
