@@ -117,7 +117,7 @@ def test_other_files_are_refused(tmp_path, folder, name):
         link.symlink_to(file)
     default_program(tmp_path)
     (tmp_path / name).unlink()
-    (tmp_path / name).write_bytes((folder / name).read_bytes()[:1000])
+    (tmp_path / name).write_bytes((folder / name).read_bytes()[:1000] + b" ")
     with pytest.raises(BoolBertError, match="was made from another encoder, or by other code"):
         default_program(tmp_path)
 
