@@ -5,6 +5,8 @@ import json
 
 from sentence_helpers import plain_bert, write_dual
 
+from boolbert.sentence_boolbert import save_dual_encoder
+
 WORDS = ["films", "films about war", "books", "books about war", "a", "b", "a and b", "films in c", "c or b", "war"]
 TEXTS = [f"Doc {row} é. {words}" for row, words in enumerate(WORDS)]  # title and text, as they are encoded
 QUERY = "films but not about war"
@@ -41,10 +43,8 @@ def write_run(folder, lively, tiny_config, tokenizer, script="quest", **settings
     return encoders
 
 
-def write_baseline(folder, lively, tiny_config, tokenizer):
-    """A plain BERT over the same documents' encoder."""
-    from boolbert.sentence_boolbert import save_dual_encoder
-
-    query, document = plain_bert(lively, tiny_config, seed=5), plain_bert(lively, tiny_config)
+def write_baseline(folder, lively, tiny_config, tokenizer, document_seed=1):
+    """A plain BERT over the same documents' encoder, or over another one."""
+    query, document = (plain_bert(lively, tiny_config, seed=seed) for seed in (5, document_seed))
     save_dual_encoder(folder, query, document, tokenizer, pooling="mean", similarity="cosine")
     return folder

@@ -163,13 +163,8 @@ def test_explain_against_a_baseline(index, tmp_path, capsys, lively, tiny_config
 
 
 def test_a_baseline_of_other_documents_is_refused(index, tmp_path, capsys, lively, tiny_config, tokenizer):
-    from sentence_helpers import plain_bert
-
-    from boolbert.sentence_boolbert import save_dual_encoder
-
-    query, other = plain_bert(lively, tiny_config, seed=5), plain_bert(lively, tiny_config, seed=6)
-    save_dual_encoder(tmp_path / "other", query, other, tokenizer, pooling="mean", similarity="cosine")
-    assert main(["explain", QUERY, "--index", index, "--baseline", str(tmp_path / "other")]) == 2
+    other = write_baseline(tmp_path / "other", lively, tiny_config, tokenizer, document_seed=6)
+    assert main(["explain", QUERY, "--index", index, "--baseline", str(other)]) == 2
     assert "another document encoder" in capsys.readouterr().err
 
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from search_fixtures import write_documents, write_run
+from search_fixtures import write_documents
 
 from boolbert.cli import main
 from boolbert.core.errors import DataError
@@ -15,9 +15,8 @@ from boolbert.search import BoolSearcher
 
 
 @pytest.fixture
-def index(tmp_path, lively, tiny_config, tokenizer):
-    write_run(tmp_path / "run", lively, tiny_config, tokenizer)
-    model = load_model(tmp_path / "run", device="cpu")
+def index(tmp_path, run_once, load_once):
+    model = load_once(run_once())
     return build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", model, progress=False)
 
 

@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from search_fixtures import TEXTS, write_documents
-from sentence_helpers import embed
+from search_fixtures import TEXTS, write_baseline, write_documents
+from sentence_helpers import embed, plain_bert
 
 from boolbert.data import DataError
 from boolbert.search import Index, build_index, load_model
@@ -23,8 +23,6 @@ def test_holds_every_document_and_its_vector(tmp_path, model, lively, tiny_confi
     assert len(index) == len(TEXTS)
     assert [index[row].text for row in range(len(index))] == TEXTS
     assert index[7].title == "Doc 7 é"
-    from sentence_helpers import plain_bert
-
     slow = embed(plain_bert(lively, tiny_config), tokenizer, TEXTS, "mean", "cosine")
     np.testing.assert_allclose(index.vectors[:], slow, atol=1e-5)
 
@@ -47,15 +45,10 @@ def test_building_again_gives_the_same_and_another_corpus_is_refused(tmp_path, m
 
 
 def test_another_document_encoder_does_not_fit(tmp_path, model, lively, tiny_config, tokenizer):
-    from sentence_helpers import plain_bert
-
-    from boolbert.sentence_boolbert import save_dual_encoder
-
     index = build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", model, progress=False)
-    other = plain_bert(lively, tiny_config, seed=9)
-    save_dual_encoder(tmp_path / "other", lively(pooling="mean"), other, tokenizer, pooling="mean", similarity="cosine")
+    other = load_model(write_baseline(tmp_path / "other", lively, tiny_config, tokenizer, document_seed=9))
     with pytest.raises(ValueError, match="another document encoder"):
-        index.check_model(load_model(tmp_path / "other"))
+        index.check_model(other)
 
 
 def test_missing_torn_and_mixed_indexes_are_told(tmp_path, model):

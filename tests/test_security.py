@@ -9,7 +9,7 @@ import shutil
 import numpy as np
 import pytest
 import training_helpers as helpers
-from search_fixtures import write_documents, write_run
+from search_fixtures import write_documents
 
 from boolbert.core.errors import BoolBertError
 from boolbert.hub.assemble import CODE
@@ -38,9 +38,8 @@ def mark(tmp_path):
 
 
 @pytest.fixture
-def run(tmp_path, lively, tiny_config, tokenizer):
-    write_run(tmp_path / "run", lively, tiny_config, tokenizer)
-    return tmp_path / "run"
+def run(tmp_path, run_once):
+    return shutil.copytree(run_once(), tmp_path / "run")
 
 
 @pytest.mark.parametrize("part", ["", "document_encoder"])

@@ -10,6 +10,7 @@ import socket
 import numpy as np
 import pytest
 from process_helpers import finish, free_port, index_as_rank, write_records
+from search_fixtures import write_baseline
 from store_fixtures import skip_without, write_films
 
 from boolbert.cli.main import main
@@ -215,15 +216,9 @@ def test_a_reader_sees_what_a_writer_adds(tmp_path, opened, start_writer):
 
 
 def test_another_encoder_is_refused(tmp_path, place, opened, model, films, lively, tiny_config, tokenizer):
-    from sentence_helpers import plain_bert
-
-    from boolbert.sentence_boolbert import save_dual_encoder
-
     store = opened(place)
     index_documents(films, store, model, progress=False)
-    other = plain_bert(lively, tiny_config, seed=9)
-    save_dual_encoder(tmp_path / "other", lively(pooling="mean"), other, tokenizer, pooling="mean", similarity="cosine")
-    another = load_model(tmp_path / "other")
+    another = load_model(write_baseline(tmp_path / "other", lively, tiny_config, tokenizer, document_seed=9))
     for call in (
         lambda: BoolSearcher(another, store),
         lambda: index_documents(films, store, another, progress=False),

@@ -233,7 +233,7 @@ def test_resizing_the_vocabulary(lively, batch):
 
 def test_export(lively, batch):
     """One graph for any batch and length, the operators an input of it."""
-    model = lively(scope_reader_layers=2)
+    model = lively(**SMALL_GRAPH)
     batch_size, length = torch.export.Dim("batch", max=64), torch.export.Dim("length", max=32)
     program = torch.export.export(
         model,

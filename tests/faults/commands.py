@@ -36,11 +36,15 @@ class Result(NamedTuple):
 
 
 class Commands:
-    """Runs commands in a folder, each in a process of its own, with the folder's own cache and temporary folder."""
+    """Runs commands in a folder, each in a process of its own, with the folder's own cache and temporary folder.
 
-    def __init__(self, folder, server):
+    `exports`: whether a search exports its model for the next one, which takes a second.
+    """
+
+    def __init__(self, folder, server, exports=True):
         self.folder = Path(folder)
         self.server = server
+        self.exports = exports
         self.temporary, self.cache = self.folder / "tmp", self.folder / "cache"
         for path in (self.temporary, self.cache):
             path.mkdir(exist_ok=True)
@@ -61,6 +65,7 @@ class Commands:
             "full_at": full_at,
             "as_user": as_user,
             "closed": closed,
+            "exports": self.exports,
         }
         answer = self.server.ask(request)
         return Result(**answer, changes=int(counted.read_text() or 0) if count else None)

@@ -52,12 +52,16 @@ def read_all(descriptors):
     return {name: content.decode(errors="replace") for name, content in chunks.items()}
 
 
-def run(command, folder, environment, kill_at, count, tear_at, full_at, as_user, closed):
+def run(command, folder, environment, kill_at, count, tear_at, full_at, as_user, closed, exports):
     """What the child does; it never returns."""
     os.environ.update(environment)
     os.chdir(folder)
     if closed:  # what Python finds where the shell was told >&-
         sys.stdout = None
+    if not exports:
+        from boolbert.search import cached_model
+
+        cached_model.cache_model = lambda model: None
     if as_user:
         obey_permissions()
     if kill_at is not None or count:

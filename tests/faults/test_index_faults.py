@@ -17,6 +17,7 @@ def command(documents, model):
 @pytest.fixture
 def whole_or_not_there(commands):
     """A check of an index's folder: searching it gives the right answer or one line."""
+    commands.exports = False  # the cache is emptied before the next search
     answers = set()
 
     def check(folder):
