@@ -8,6 +8,7 @@ The encoder is --encoder, else the finished stage 2 in runs/quest, else all-Mini
 
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 from boolbert.core.environment import prepare_training
 
@@ -36,12 +37,12 @@ class BoolQuestionsArguments(RetrievalArguments):
 
 def main() -> None:
     args = parse_arguments(BoolQuestionsArguments, __doc__, sys.argv[1:], embedded="boolquestions_countries.yaml")
-    options = {"subset": args.subset, "dev_split": args.dev_split, "dev_share": args.dev_share}
+    splits: dict[str, Any] = {"dev_split": args.dev_split, "dev_share": args.dev_share}
     with published(args.push_to_hub, args):
         run_retrieval(
             "boolquestions",
             args,
-            lambda: boolquestions_splits(args.data, **options),
+            lambda: boolquestions_splits(args.data, subset=args.subset, **splits),
             boolquestions_metrics,
             earlier="runs/quest",
         )
