@@ -44,8 +44,6 @@ BATCH = 64
 
 @dataclass
 class Arguments:
-    """The flags of this script."""
-
     model: str | None = flag(None, "model folder or Hub id; the default model if not given")
     data: str = flag("countries", "QUEST-format FOLDER:SPLIT, countries or denials:SPLIT")
     pools: list[str] = flag([], "folders with a corpus and queries")

@@ -67,8 +67,6 @@ class Score:
 
 @dataclass
 class Arguments:
-    """The flags of this script."""
-
     model: str | None = flag(None, "model folder or Hub id; the default model if not given")
     data: list[str] = flag([], "folders with a corpus and queries")
     unchanged: list[str] = flag(

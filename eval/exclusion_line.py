@@ -46,8 +46,6 @@ ABOVE = np.arange(0.05, 0.8, 0.025)  # of --exclude-above
 
 @dataclass
 class Arguments:
-    """The flags of this script."""
-
     model: str | None = flag(None, "model folder or Hub id; the default model if not given")
     data: str | None = flag(None, "QUEST-format folder with atomic sets")
     calibrate: str = flag("train", "its split that the line is calibrated on")

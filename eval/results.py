@@ -1,10 +1,8 @@
 """A system's result: measured once, written as metrics.json, per_query.jsonl and run.trec."""
 
-import hashlib
 import json
 import re
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +24,6 @@ from boolbert.retrieval.ranking import Values, hits, pairwise_accuracy
 SHOWN = 10  # ranked documents per query in per_query.jsonl
 TIMED = 20  # queries whose latency is measured
 LATENCY_DEPTH = 100
-RESERVED = ("pictures", "vectors")  # folders of a comparison that are no system's
 
 
 @dataclass
@@ -54,17 +51,12 @@ def slug(name: str) -> str:
 
 
 def folder_names(names: Sequence[str]) -> dict[str, str]:
-    """A folder for each system of a comparison. Names that would share one get a hash of the name as well.
+    """A folder for each system of a comparison, in the order of the table.
 
     >>> folder_names(["BM25", "run é", "run è"])
-    {'BM25': 'bm25', 'run é': 'run-9f54bf', 'run è': 'run-2328ca'}
+    {'BM25': '1-bm25', 'run é': '2-run', 'run è': '3-run'}
     """
-    used = Counter([*RESERVED, *map(slug, set(names))])
-    return {name: slug(name) if slug(name) and used[slug(name)] == 1 else _hashed(name) for name in names}
-
-
-def _hashed(name: str) -> str:
-    return f"{slug(name) or 'system'}-{hashlib.sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:6]}"
+    return {name: f"{number}-{slug(name)}" for number, name in enumerate(dict.fromkeys(names), start=1)}
 
 
 def measure(system: System, task: Task, metrics: Metrics) -> Result:

@@ -8,6 +8,7 @@ The encoder is --encoder, else the finished stage 2 in runs/quest, else all-Mini
 
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 from boolbert.core.environment import prepare_training
 
@@ -16,10 +17,10 @@ if __name__ == "__main__":
 
 from boolbert.core.arguments import flag
 from boolbert.core.errors import run_script
-from boolbert.data.tasks import HELD_OUT, boolquestions_splits
+from boolbert.data.tasks import boolquestions_splits
 from boolbert.retrieval.metrics import boolquestions_metrics
 from boolbert.train.arguments import parse_arguments
-from boolbert.train.outputs import PUSH, published
+from boolbert.train.outputs import published
 from boolbert.train.retrieval import RetrievalArguments
 from boolbert.train.retrieval_run import run_retrieval
 
@@ -32,19 +33,16 @@ class BoolQuestionsArguments(RetrievalArguments):
     negatives: str = flag("violating", "random, violating (listed by the data), bm25 or mined (by the start)")
     metric: str | None = flag("mrr@10", "chooses the best evaluation")
     subset: str = flag("MSMARCO", "MSMARCO or NaturalQuestions")
-    dev_split: str = flag("dev", "the split that chooses the best epoch")
-    dev_share: float = flag(HELD_OUT, "share of the training questions that is held out where there is no such split")
-    push_to_hub: str | None = flag(None, PUSH)
 
 
 def main() -> None:
     args = parse_arguments(BoolQuestionsArguments, __doc__, sys.argv[1:], embedded="boolquestions_countries.yaml")
-    options = {"subset": args.subset, "dev_split": args.dev_split}
+    splits: dict[str, Any] = {"dev_split": args.dev_split, "dev_share": args.dev_share}
     with published(args.push_to_hub, args):
         run_retrieval(
             "boolquestions",
             args,
-            lambda: boolquestions_splits(args.data, dev_share=args.dev_share, **options),
+            lambda: boolquestions_splits(args.data, subset=args.subset, **splits),
             boolquestions_metrics,
             earlier="runs/quest",
         )

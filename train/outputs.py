@@ -290,9 +290,6 @@ def git_commit() -> str | None:
     return commit + ("+changes" if changed else "")
 
 
-PUSH = 'publish the finished run there, such as org/name or "org/name --private"; see `boolbert publish --help`'
-
-
 @contextmanager
 def published(target: str | None, args: RunArguments) -> Iterator[None]:
     """Publish the run that the block finishes, if a target is given.

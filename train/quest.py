@@ -17,10 +17,10 @@ if __name__ == "__main__":
 
 from boolbert.core.arguments import flag
 from boolbert.core.errors import run_script
-from boolbert.data.tasks import HELD_OUT, quest_splits
+from boolbert.data.tasks import quest_splits
 from boolbert.retrieval.metrics import quest_metrics
 from boolbert.train.arguments import parse_arguments
-from boolbert.train.outputs import PUSH, published
+from boolbert.train.outputs import published
 from boolbert.train.retrieval import RetrievalArguments
 from boolbert.train.retrieval_run import run_retrieval
 
@@ -30,9 +30,6 @@ class QuestArguments(RetrievalArguments):
     """The paper's hyperparameters are the defaults."""
 
     output_dir: str = flag("runs/quest", "folder for the model, its checkpoints and logs")
-    dev_split: str = flag("dev", "the split that chooses the best epoch")
-    dev_share: float = flag(HELD_OUT, "share of the training queries that is held out where there is no such split")
-    push_to_hub: str | None = flag(None, PUSH)
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from boolbert.configuration_boolbert import EXCLUSIONS, PAPER
 from boolbert.core.arguments import flag
 from boolbert.core.errors import TrainingError
 from boolbert.data import Batch, HardNegatives, TrainingSampler
-from boolbert.data.tasks import Splits, Task
+from boolbert.data.tasks import HELD_OUT, Splits, Task
 from boolbert.modeling_boolbert import BoolBertModel, reading_losses
 from boolbert.retrieval.metrics import (
     Metrics,
@@ -70,6 +70,11 @@ class RetrievalArguments(RunArguments):
     freeze_reading: bool = flag(True, "cues, scopes and the query side's embeddings stay as stage 1 has taught them")
     reading_weight: float = flag(0.0, "without freeze_reading: weight of the loss that keeps cues and scopes")
     stay_close: float = flag(0.0, "weight of the distance to the start's vectors, for queries without OR and NOT")
+    dev_split: str = flag("dev", "the split that chooses the best epoch")
+    dev_share: float = flag(HELD_OUT, "share of the training queries that is held out where there is no such split")
+    push_to_hub: str | None = flag(
+        None, 'publish the finished run there, such as org/name or "org/name --private"; see `boolbert publish --help`'
+    )
     metric: str | None = flag(
         None, "chooses the best evaluation; recall@100, or r_precision for fewer than 1,000 documents, if not given"
     )
