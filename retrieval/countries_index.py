@@ -8,12 +8,10 @@ first answer: those of the documents in float16, those of their clauses in int8,
 
 import atexit
 import hashlib
-import os
 import shutil
 import tempfile
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,15 +69,18 @@ def default_index_folder(model: Any) -> Path:
 
 def _writable_cache() -> Path:
     root = cache_root()
-    with suppress(OSError):
+    try:
         root.mkdir(parents=True, exist_ok=True)
-    return root if root.is_dir() and os.access(root, os.W_OK) else _temporary_cache(root)
+        tempfile.TemporaryFile(dir=root).close()
+    except OSError as error:
+        return _temporary_cache(f"{root}: {error.strerror or error}")
+    return root
 
 
 @cache
-def _temporary_cache(instead_of: Path) -> Path:
+def _temporary_cache(problem: str) -> Path:
     """One folder for this process, deleted at its end."""
-    warnings.warn(f"the cache cannot be written ({instead_of}); using a temporary folder", stacklevel=3)
+    warnings.warn(f"the cache cannot be written ({problem}); using a temporary folder", stacklevel=3)
     root = Path(tempfile.mkdtemp(prefix="boolbert-"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     return root
