@@ -4,9 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from .cues import CueSpan, find_cues
 from .operators import OPERATORS
-from .parts import Reading, Span, read_parts
-
-IGNORED_LABEL = -100  # the label that counts in no loss
+from .parts import Span, read_parts
 
 
 def cue_labels(text: str, offsets: Iterable[Sequence[int]], cues: Iterable[CueSpan] | None = None) -> list[list[int]]:
@@ -31,28 +29,22 @@ def cue_labels(text: str, offsets: Iterable[Sequence[int]], cues: Iterable[CueSp
 
 
 def scope_labels(
-    text: str, offsets: Iterable[Sequence[int]], scopes: Reading | Mapping[str, Sequence[Span] | None] | None = None
+    text: str, offsets: Iterable[Sequence[int]], scopes: Mapping[str, Sequence[Span]] | None = None
 ) -> list[list[int]]:
     """0/1 labels of shape (3, length), a row for each of `OPERATORS`: 1 where the operator reaches the token.
 
     NOT reaches the words that it excludes, OR its alternatives, AND the parts that it joins; never a cue, nor the
-    signs at a part's edges. `offsets` are as for `cue_labels`. `scopes` is a reading or the spans of each operator,
-    where they are known; without it the text is read. An operator without an entry reaches nothing; one with None is
-    unknown and gets -100.
+    signs at a part's edges. `offsets` are as for `cue_labels`. `scopes` has the spans of each operator that reaches
+    something; without it the text is read.
 
     >>> scope_labels("cats not dogs", [(0, 0), (0, 4), (5, 8), (9, 13), (0, 0)])
     [[0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
     """
     if scopes is None:
-        scopes = read_parts(text)
-    if isinstance(scopes, Reading):
-        scopes = {operator: scopes.scopes(operator) for operator in OPERATORS}
+        reading = read_parts(text)
+        scopes = {operator: reading.scopes(operator) for operator in OPERATORS}
     tokens = [(int(start), int(end)) for start, end in offsets]
-    labels = []
-    for operator in OPERATORS:
-        spans = scopes.get(operator, ())
-        if spans is None:
-            labels.append([IGNORED_LABEL] * len(tokens))
-        else:
-            labels.append([int(any(start < right and end > left for left, right in spans)) for start, end in tokens])
-    return labels
+    return [
+        [int(any(start < right and end > left for left, right in scopes.get(operator, ()))) for start, end in tokens]
+        for operator in OPERATORS
+    ]

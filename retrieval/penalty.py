@@ -44,11 +44,7 @@ def penalised_scores(queries: Tensor, documents: Tensor) -> Tensor:
     vectors, shift = queries[..., :-1], queries[:, -1, -1:]
     if not torch.is_grad_enabled() and not vectors[:, -1].any():  # less work where nothing is excluded
         return products(vectors[:, :-1], documents).amax(1)
-    return subtract_penalty(products(vectors, documents), shift)
-
-
-def subtract_penalty(found: Tensor, shift: Tensor | float) -> Tensor:
-    """Scores from the documents' products with all rows, (B, K + 1, N) -> (B, N); `shift` is the rows' last column."""
+    found = products(vectors, documents)  # (B, K + 1, N)
     return found[:, :-1].amax(1) - (found[:, -1] + shift).clamp_min(0)
 
 
