@@ -7,9 +7,9 @@
 
 Of a part, documents are kept that answer its queries, and others at random. Conditions are read off the queries by
 `boolean/conditions.py`. "Excluded" is the share of the first R documents that a query excludes, R being how many answer
-it, and "in ten" how many of the first ten these are; in pools, those of its traps, and "above", R@3 and V@3 are those
-of eval/exclusion.py. "Pairs": of two questions whose right documents are each other's traps, both have the right one
-first.
+it, "in ten" how many of the first ten these are, and "others" how many of them are no answer either; in pools, those of
+its traps, and "above", R@3 and V@3 are those of eval/exclusion.py. "Pairs": of two questions whose right documents are
+each other's traps, both have the right one first.
 """
 
 import random
@@ -150,16 +150,19 @@ def scores(model: Any, pool: TrapSet) -> dict[str, Scores]:
 def figures(pool: TrapSet, found: dict[str, Scores]) -> dict[str, dict[str, dict[str, float]]]:
     """{kind: {system: {metric: mean}}}, all kinds together first."""
     gold, excluded = ([getattr(query, name) for query in pool.queries] for name in ("gold", "traps"))
+    does_exclude, known = list(map(bool, excluded)), [query.gold + query.traps for query in pool.queries]
     values: dict[str, dict[str, Any]] = {}
     for system, table in found.items():
         ranked = np.argsort(-table, axis=1, kind="stable")
+        first = ranked[:, :10]
         values[system] = {
             "R-prec": ranking.r_precision(ranked, gold),
             "nDCG@10": ranking.ndcg_at_k(ranked, gold, 10),
             "MRR@10": ranking.mrr_at_k(ranked, gold, 10),
             "R@100": ranking.recall_at_k(ranked, gold, min(100, len(pool.texts))),
             "excluded": ranking.violation_rate(ranked, excluded, gold),
-            "in ten": np.where(list(map(bool, excluded)), ranking.hits(ranked[:, :10], excluded).sum(1), np.nan),
+            "in ten": np.where(does_exclude, ranking.hits(first, excluded).sum(1), np.nan),
+            "others": np.where(does_exclude, (~ranking.hits(first, known)).sum(1), np.nan),
             "pairs": both_right(table, pool.queries),
         }
         if all(excluded):  # each query has a trap

@@ -143,7 +143,7 @@ def test_pools_with_traps_say_how_answers_and_traps_stand():
     pool = TrapSet("letters", list("abcd"), [TrapQuery("x", [0], [1]), TrapQuery("y", [3], [0])])
     found = figures(pool, {"s": np.array([[3.0, 2, 1, 0], [4.0, 3, 2, 1]])})["all"]["s"]
     assert (found["above"], found["R@3"], found["V@3"]) == (0.5, 0.5, 1.0)
-    assert found["in ten"] == 1.0
+    assert (found["in ten"], found["others"]) == (1.0, 2.0)
     without = TrapSet("letters", pool.texts, [*pool.queries, TrapQuery("z", [1], [])])
     found = figures(without, {"s": np.ones((3, 4))})["all"]["s"]
     assert "V@3" not in found
