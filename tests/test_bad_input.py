@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from boolbert import BoolBertForPreTraining
+from boolbert import BoolBertForPreTraining, BoolBertModel
 
 
 @pytest.mark.parametrize(
@@ -36,41 +36,34 @@ def test_operators_of_any_kind_of_number(lively, batch, dtype):
     assert got.operators.tolist() == [[1, 0, 1]] * 3
 
 
-def test_longer_than_the_position_table(lively):
-    with pytest.raises(ValueError, match=r"33 tokens are more than the 32 positions .* max_length=32"):
-        lively()(torch.ones(1, 33, dtype=torch.long))
+def ids(*shape):
+    return torch.ones(shape, dtype=torch.long)
 
 
-@pytest.mark.parametrize("shape", [(0, 5), (2, 0)])
-def test_empty_batch(lively, shape):
-    with pytest.raises(ValueError, match=f"the batch is empty: got {shape[0]} sentences of {shape[1]} tokens"):
-        lively()(torch.ones(shape, dtype=torch.long))
-
-
-def test_neither_or_both_inputs(lively):
-    model = lively()
-    ids = torch.ones(1, 4, dtype=torch.long)
-    with pytest.raises(ValueError, match="exactly one of input_ids and inputs_embeds"):
-        model()
-    with pytest.raises(ValueError, match="exactly one of input_ids and inputs_embeds"):
-        model(ids, inputs_embeds=model.embeddings.word_embeddings(ids))
-
-
-def test_wrong_shapes(lively):
-    model = lively()
-    with pytest.raises(ValueError, match=r"input_ids must be \(batch, length\), got shape \(4,\)"):
-        model(torch.ones(4, dtype=torch.long))
-    with pytest.raises(ValueError, match=r"inputs_embeds must be \(batch, length, size\), got shape \(2, 16\)"):
-        model(inputs_embeds=torch.ones(2, 16))
-    with pytest.raises(ValueError, match=r"attention_mask must be of shape \(1, 4\), got \(1, 5\)"):
-        model(torch.ones(1, 4, dtype=torch.long), attention_mask=torch.ones(1, 5))
-
-
-def test_labels_of_another_shape(lively, batch):
-    model = lively(BoolBertForPreTraining)
-    with pytest.raises(ValueError, match=r"cue_labels must be of shape \(3, 3, 7\), got \(3, 7\)"):
-        model(**batch, cue_labels=torch.zeros(3, 7))
-    with pytest.raises(ValueError, match=r"gate_labels must be of shape \(3, 3\), got \(3, 2\)"):
-        model(**batch, gate_labels=torch.zeros(3, 2))
-    with pytest.raises(ValueError, match=r"triplets must be of shape \(T, 3\), got \(4, 2\)"):
-        model(**batch, triplets=torch.zeros(4, 2, dtype=torch.long))
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        ("33 tokens are more than the 32 positions .* max_length=32", lambda m, _: m(ids(1, 33))),
+        ("the batch is empty: got 0 sentences of 5 tokens", lambda m, _: m(ids(0, 5))),
+        ("the batch is empty: got 2 sentences of 0 tokens", lambda m, _: m(ids(2, 0))),
+        ("exactly one of input_ids and inputs_embeds", lambda m, _: m()),
+        ("exactly one of input_ids and inputs_embeds", lambda m, _: m(ids(1, 4), inputs_embeds=torch.ones(1, 4, 16))),
+        (r"input_ids must be \(batch, length\), got shape \(4,\)", lambda m, _: m(ids(4))),
+        (
+            r"inputs_embeds must be \(batch, length, size\), got shape \(2, 16\)",
+            lambda m, _: m(inputs_embeds=ids(2, 16)),
+        ),
+        (
+            r"attention_mask must be of shape \(1, 4\), got \(1, 5\)",
+            lambda m, _: m(ids(1, 4), attention_mask=ids(1, 5)),
+        ),
+        (r"cue_labels must be of shape \(3, 3, 7\), got \(3, 7\)", lambda m, b: m(**b, cue_labels=torch.zeros(3, 7))),
+        (r"gate_labels must be of shape \(3, 3\), got \(3, 2\)", lambda m, b: m(**b, gate_labels=torch.zeros(3, 2))),
+        (r"triplets must be of shape \(T, 3\), got \(4, 2\)", lambda m, b: m(**b, triplets=ids(4, 2))),
+    ],
+)
+def test_shapes_that_do_not_fit(lively, batch, message, call):
+    has_labels = "labels" in message or "triplets" in message
+    model = lively(BoolBertForPreTraining if has_labels else BoolBertModel)
+    with pytest.raises(ValueError, match=message):
+        call(model, batch)

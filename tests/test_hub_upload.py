@@ -51,12 +51,13 @@ def loaded(hub, repo, operators, folder):
 
 @pytest.fixture
 def connected(monkeypatch):
-    """A function that makes this process talk to a FakeHub."""
+    """A function that opens a FakeHub that this process talks to."""
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     monkeypatch.setattr(publishing, "WAIT", 0.01)
 
-    def connect(hub):
+    def connect(faults=None):
+        hub = FakeHub(faults)
         monkeypatch.setattr(publishing, "HfApi", lambda: HfApi(endpoint=hub.url, token=hub.token))
         return hub
 
@@ -70,8 +71,7 @@ def test_published_and_loaded_by_strangers(tmp_path, run_dir, lively, tiny_confi
     baseline = tmp_path / "baseline"
     save_dual_encoder(baseline, query, plain_bert(lively, tiny_config), tokenizer, pooling="cls", similarity="dot")
     faults = {"/repos/create": [503], "/preupload/": [503], "/lfs/": ["reset"], "/commit/": [503]}
-    with FakeHub(faults) as hub:
-        connected(hub)
+    with connected(faults) as hub:
         hub_upload.main([str(run_dir), "--repo", "org/bool-bert", "--private", "--allow-dirty"])
         shown = capfd.readouterr()
         assert "Published: http" in shown.out
@@ -106,8 +106,7 @@ def quick(monkeypatch):
 
 
 def test_dry_run_lists_and_sends_nothing(run_dir, connected, quick, capsys):
-    with FakeHub() as hub:
-        connected(hub)
+    with connected() as hub:
         hub_upload.main([str(run_dir), "--repo", "org/bool-bert", "--dry-run"])
         assert hub.requests == []
     out = capsys.readouterr().out
@@ -117,8 +116,7 @@ def test_dry_run_lists_and_sends_nothing(run_dir, connected, quick, capsys):
 
 
 def test_pull_request(run_dir, connected, quick, capsys):
-    with FakeHub() as hub:
-        connected(hub)
+    with connected() as hub:
         hub_upload.main([str(run_dir), "--repo", "org/bool-bert", "--create-pr", "--allow-dirty"])
         assert len(hub.pull_requests) == 1
         assert hub.repos["org/bool-bert"]["files"] == {}
@@ -127,22 +125,19 @@ def test_pull_request(run_dir, connected, quick, capsys):
 
 def test_a_pull_request_is_never_opened_twice(run_dir, connected, capsys):
     """Where the answer got lost nobody knows whether it was opened, so it is told and not tried again."""
-    with FakeHub({"/commit/": ["reset"]}) as hub:
-        connected(hub)
+    with connected({"/commit/": ["reset"]}) as hub:
         with pytest.raises(HubError, match="uploading failed"):
             publish(run_dir, "org/bool-bert", create_pr=True)
         assert [path for _, path in hub.requests if "/commit/" in path] == ["/api/models/org/bool-bert/commit/main"]
 
 
 def test_a_lost_answer_to_a_commit_is_asked_for_again(run_dir, connected):
-    with FakeHub({"/commit/": ["reset"]}) as hub:
-        connected(hub)
+    with connected({"/commit/": ["reset"]}):
         assert publish(run_dir, "org/bool-bert").endswith("0123456789abcdef01234567")
 
 
 def test_wrong_token(run_dir, connected, quick, monkeypatch):
-    with FakeHub() as hub:
-        connected(hub)
+    with connected() as hub:
         right, hub.token = hub.token, "hf_" + "w" * 30
         monkeypatch.setattr(publishing, "HfApi", lambda: HfApi(endpoint=hub.url, token=right))
         with pytest.raises(HubError, match="hf auth login") as error:

@@ -209,14 +209,6 @@ def another_byte(work, patch):
     (cached(work) / GRAPH).write_bytes(content)
 
 
-def open_to_all(work, patch):
-    cached(work).chmod(0o777)
-
-
-def open_to_the_group(work, patch):
-    cached(work).chmod(0o770)
-
-
 def linked_folder(work, patch):
     cached(work).rename(work / "elsewhere")
     (work / "cache/exported" / cached_model._folder(str(work / "run")).name).symlink_to(work / "elsewhere")
@@ -267,8 +259,8 @@ ATTACKS = {
     "half a tokenizer": cut_off(TOKENIZER),
     "half the settings": cut_off(SETTINGS),
     "another byte": another_byte,
-    "open to all": open_to_all,
-    "open to the group": open_to_the_group,
+    "open to all": lambda work, patch: cached(work).chmod(0o777),
+    "open to the group": lambda work, patch: cached(work).chmod(0o770),
     "a linked folder": linked_folder,
     "a linked file": linked_file,
     "another user's folder": of_another_user("."),
