@@ -22,8 +22,11 @@ import numpy.typing as npt
 
 from boolbert.core.errors import BoolBertError, run_script
 from boolbert.core.files import read_object, write_bytes
+from boolbert.retrieval.countries_index import STORED as COUNTRIES
+from boolbert.retrieval.countries_index import countries
 from boolbert.retrieval.encoders import encoder_parts, resolve_encoder
-from boolbert.retrieval.int8_encoder import Int8Encoder, check_processor, program_of
+from boolbert.retrieval.evidence import unit_length
+from boolbert.retrieval.int8_encoder import LEAST_COSINE, Int8Encoder, check_processor, program_of
 from boolbert.retrieval.models import READING_FILE, upgraded_note
 
 STORED = Path(__file__).parent / "default_query.onnx.gz"
@@ -95,7 +98,18 @@ def default_documents() -> DefaultDocuments:
         is_normalised=True,
         fingerprint=lambda: str(about["document_encoder"]),
     )
+    _check(encoder)
     return DefaultDocuments(upgraded_note(default), about["document_encoder"], encoder)
+
+
+def _check(encoder: Int8Encoder) -> None:
+    """Raise where the vectors of some countries are not near to those that come with the package."""
+    from safetensors.numpy import load_file
+
+    expected = load_file(COUNTRIES)["documents"][:3].astype(np.float32)
+    lowest = (unit_length(encoder(countries().texts()[:3])) * unit_length(expected)).sum(1).min()
+    if not lowest >= LEAST_COSINE:
+        raise BoolBertError(f"int8 vectors would have a cosine of {lowest:.2f} to those in float32")
 
 
 def _stored(folder: Path, stored: Path) -> tuple[Any, dict[str, Any]]:

@@ -143,6 +143,13 @@ def test_a_gpu_or_an_old_processor_encodes_documents_with_torch(monkeypatch, tmp
         default_documents()
 
 
+def test_a_processor_that_computes_something_else_is_not_used(monkeypatch):
+    encode = Int8Encoder.__call__
+    monkeypatch.setattr(Int8Encoder, "__call__", lambda encoder, texts: encode(encoder, [text[::-1] for text in texts]))
+    with pytest.raises(BoolBertError, match=r"a cosine of 0\.\d\d to those in float32"):
+        default_documents()
+
+
 def test_the_first_search_needs_no_torch_and_fills_the_cache(tmp_path, model):
     cache = tmp_path / "cache"
     first, imported = run("search", QUERY, "--json", cache=cache)
