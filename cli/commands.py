@@ -184,6 +184,7 @@ def search(options: Namespace) -> None:
     _check_query(options)
 
     from boolbert.boolean import why_nothing_excluded
+    from boolbert.retrieval.index import Index
     from boolbert.search.cached_model import cache_model
     from boolbert.search.reading import CUT
     from boolbert.search.searcher import cached_searcher
@@ -208,7 +209,8 @@ def search(options: Namespace) -> None:
         print_json({"model": searcher.model.name, **answer.as_json()})
     else:
         print(show_answer(answer, unsure=options.unsure), flush=True)
-    cache_model(searcher.model)
+    if isinstance(searcher.index, Index):  # over a store the model itself is opened
+        cache_model(searcher.model)
 
 
 def explain(options: Namespace) -> None:

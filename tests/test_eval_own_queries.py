@@ -26,7 +26,8 @@ def write_csv(path, *rows):
 
 
 def test_ranks_are_those_of_the_search(tmp_path, index):
-    asked = [("films but not about war", "Doc 0 é; doc 7 É"), ("books or war", "Doc 9 é")]
+    """Of queries that have a word for each operator: what a model finds without one, search takes for a mistake."""
+    asked = [("films or books but not about war", "Doc 0 é; doc 7 É"), ("books or war but not films", "Doc 9 é")]
     task = read_queries(write_csv(tmp_path / "mine.csv", *asked), index)
     assert [rows.tolist() for rows in task.gold] == [[0, 7], [9]]
     searcher = BoolSearcher(index.model, index)
