@@ -29,13 +29,12 @@ help:
 	@echo "make serve      open a page to try it, on http://127.0.0.1:7860"
 	@echo "make test       run the tests, in less than five minutes on two cores"
 	@echo "make test-long  the rest of the suite: the demo, ONNX, fresh processes, made-up inputs"
-	@echo "make   both of these in one run"
 	@echo "make test-floors  the doors, the Hub folder and upgrade with the lowest versions that setup.cfg allows"
 	@echo "make test-newest  the same with the newest Python that torch has a build for"
 	@echo "make test-frameworks  LangChain, LlamaIndex, Haystack, LanceDB, and the page in a browser"
 	@echo "make check      ruff, ruff format, mypy and bandit"
 	@echo "make format     apply ruff's fixes and format"
-	@echo "make bench      measure every speed: model, encoding, training, search, start"
+	@echo "make bench      measure every speed: model, encoding, training, search"
 	@echo "make waits      how long a new user waits for each command, beside its goal"
 	@echo "make fuzz       feed 10,000 made-up inputs to every reader, parser and page"
 	@echo "make nightly    make test-floors, every fault at every place, then make fuzz; one to three hours"
@@ -74,8 +73,8 @@ MARKS ?= not long and not nightly
 test: $(DEV)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(MARKS)"
 
-test-long: MARKS = long
-test-long: test
+test-long: $(DEV)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m long
 
 # The lowest versions that setup.cfg allows, in an environment of their own; torch is that of constraints.txt, since other
 # versions come in builds of several gigabytes. transformers 5.14 cannot open a ModernBERT that it has saved itself.

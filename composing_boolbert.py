@@ -1,8 +1,8 @@
 # Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
 """From the states of a query's tokens to the vectors that search for it: what is wanted, less what is excluded.
 
-To try another composition, write another `QueryComposer`: it gets the tokens' states and which of them each operator
-reaches, and everything that encodes queries uses what it returns.
+To try another composition, change `QueryComposer.exclude`: it gets what is wanted and what is excluded, and everything
+that encodes queries with a Bool-BERT uses what it returns.
 """
 
 from collections.abc import Sequence

@@ -37,7 +37,7 @@ from .configuration_boolbert import OPERATORS, BoolBertConfig
 
 NUM_OPERATORS = len(OPERATORS)
 
-# A token is a cue, and an operator is switched on, above this probability.
+# A token is a cue, an operator is switched on, and the reader's scope reaches a token above this probability.
 DECISION = 0.5
 # A fresh cue predictor expects a cue on about one token in twenty.
 INITIAL_CUE_LOGIT = -3.0
@@ -66,7 +66,8 @@ class BooleanReading(ModelOutput):
     """What is read off a sentence before any layer runs; see [`BoolBertModel.read`].
 
     cue_logits (B, E, L); gate_logits (B, E), already divided by the gate's temperature; operators (B, E), the 0/1 gate;
-    scope_logits (B, E, L) and scope, 0/1, which tokens each operator that is on reaches (None without a scope reader).
+    scope_logits (B, E, L) and scope, 0/1, which tokens each operator that is on reaches by the scope reader (None
+    without one); each layer's attention has its own.
     """
 
     cue_logits: Tensor | None = None
@@ -86,7 +87,8 @@ class BoolBertOutput(ModelOutput):
     wanted_embedding and excluded_embedding (B, D), what it was composed of (the latter 0 where nothing is excluded);
     search_vectors (B, 1 + branches, D), query_vectors with two thirds of the exclusion, and penalty (B, 2), (w, t) for
     the rest: a document's score is its largest cosine a with search_vectors, less w max(0, b - t) for its cosine b with
-    excluded_embedding (None without a penalty; w is 0 where nothing is excluded);
+    excluded_embedding (None without a penalty; w is 0 where nothing is excluded, and with a given `not_weight`, which
+    search_vectors then have whole);
     and the fields of [`BooleanReading`]. With `output_scopes=True`, `output_biases=True` or
     `output_layer_scope_logits=True` these for each Boolean layer, (B, E, heads, L). With `output_hidden_states` and
     `output_attentions` as any BERT.
@@ -290,9 +292,10 @@ class FiLM(nn.Module):
 class ScopePredictor(nn.Module):
     """2.2, which tokens an operator reaches in one layer: a local convolution, shaped by FiLM, made binary by theta.
 
-    s_e = 1[sigmoid(FiLM(Conv1D_e([H; p_e]))) > theta_e]. With a `ScopeReader` the convolution starts at zero and adds
-    this layer's and head's correction to what it says. The operators' convolutions are computed side by side: one
-    matrix product gives every token's contribution to each of its neighbours, moved into place and added.
+    s_e = 1[sigmoid(FiLM(Conv1D_e([H; p_e]))) > theta_e]. With a `ScopeReader`, which is not in the paper, the
+    convolution starts at zero, and adds this layer's and head's correction to the reader's logits. The operators'
+    convolutions are computed side by side: one matrix product gives every token's contribution to each of its
+    neighbours, moved into place and added.
     """
 
     def __init__(self, config: BoolBertConfig):
@@ -373,8 +376,8 @@ class BoolBertSelfAttention(BertSelfAttention):
     """2.4, self-attention with the Boolean bias S_and + S_or - S_not on its scores, which never exists as a matrix.
 
     S_e = G_e * Scope_e * Bias_e. The scope of AND and OR is s_i s_j; that of NOT is (1 - s_i) s_j, so that what stands
-    outside does not look into what is excluded (`not_reach` has two other forms). Each is a column times a row, so
-    S = U V^T with U = [s_and, s_or, 1 - s_not] and V = [G s_and b_and, G s_or b_or, -G s_not b_not]. Attention over
+    outside does not look into what is excluded; the paper's, s_j, is `not_reach="all"`. Each is a column times a row,
+    so S = U V^T with U = [s_and, s_or, 1 - s_not] and V = [G s_and b_and, G s_or b_or, -G s_not b_not]. Attention over
     [Q ; U] and [K ; V / scale] is exactly attention with S added, at the price of a few more dimensions per head, and
     any attention kernel can do it.
     """
@@ -551,7 +554,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
 
     `operators`, a (B, 3) tensor of 0/1 for and, or, not, says which operators a sentence holds; -1 leaves an entry to
     the model. Without it the model's gate decides, so that plain text is enough. With every gate off, and with
-    `boolean=False`, this is exactly the BERT that it was made from.
+    `boolean=False`, this is exactly the BERT that it was made from, to the bit where no gradients are asked for.
     """
 
     def __init__(self, config: BoolBertConfig, add_pooling_layer: bool = True):
@@ -593,11 +596,11 @@ class BoolBertModel(BoolBertPreTrainedModel):
         boolean: bool = True,
         **kwargs: Any,
     ) -> BoolBertOutput:
-        """As in BERT. `not_weight`, a number or one per sentence, is taken instead of the learned strength of
-        exclusion, but for NaN. `not_scope` (B, L) of 0/1 says which tokens NOT excludes; a sentence that begins with -1
-        is left to the model. `whole_weight` (B,) is the share of the whole query in what is wanted: 0 where NOT takes
-        members from a set, 1 where it negates a property of the answer, so that nothing is taken away. `boolean=False`
-        is plain BERT.
+        """As in BERT. `not_weight`, a number or a tensor (B,), is taken instead of the learned strength of exclusion;
+        NaN in a tensor leaves it to the model. `not_scope` (B, L) of 0/1 says which tokens NOT excludes, whatever
+        `operators` says of NOT; a row that begins with -1 leaves it to the model. `whole_weight` (B,) is the share of
+        the whole query in what is wanted: 0 where NOT takes members from a set, 1 where it negates a property of the
+        answer, so that nothing is taken away. `boolean=False` is plain BERT.
         """
         embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         reading, context, scope = BooleanReading(), None, None
@@ -715,7 +718,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         )
 
     def _changes_nothing(self, context: BooleanContext) -> bool:
-        """Whether all layers are plain BERT's, because every operator is off. With gradients a gate of 0 has one."""
+        """Whether all layers are plain BERT's, because every operator is off. A gate of 0 still has a gradient."""
         if torch.is_grad_enabled() or is_tracing(context.gate) or context.gate.is_meta:
             return False
         return not context.gate.any()

@@ -26,7 +26,7 @@ import torch
 from boolbert.boolean.conditions import read_conditions
 from boolbert.boolean.operators import OPERATORS, SHORT_NAMES
 from boolbert.core.arguments import flag, parse_arguments
-from boolbert.core.errors import run_script
+from boolbert.core.errors import EvaluationError, run_script
 from boolbert.core.files import write_json
 from boolbert.data.embedded import denials_folder
 from boolbert.data.tasks import Question, quest_task
@@ -55,6 +55,8 @@ class Arguments:
 
 def quest_pool(data: str) -> TrapSet:
     folder, _, split = data.rpartition(":")
+    if not folder and data != "countries":
+        raise EvaluationError(f"--data {data}: give its split too, as {data}:dev")
     source = denials_folder(split) if folder == "denials" else folder or None
     task = quest_task(source, split if folder else "dev", progress=False)
     excluded: Sequence[Any] = task.negated if task.negated is not None else [()] * len(task)

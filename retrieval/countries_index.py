@@ -22,7 +22,7 @@ import numpy.typing as npt
 from boolbert import boolean
 from boolbert.boolean.clauses import split_clauses
 from boolbert.core.errors import run_script
-from boolbert.core.files import cache_root
+from boolbert.core.files import ROOM, cache_root, whole_folder
 from boolbert.data import Corpus, Quest
 from boolbert.data.embedded import countries_folder
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
@@ -54,7 +54,7 @@ def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
     corpus = countries()
     # The model is opened only for clauses that are not stored.
     encode: Encode = lambda texts: clause_encoder(model)(texts)  # noqa: E731
-    if not folder.exists() and write_stored(folder, corpus, document_encoder_of(model), encode):
+    if write_stored(folder, corpus, document_encoder_of(model), encode):
         return Index(folder)
     return build_index(corpus, folder, model, progress=progress, float32=True)
 
@@ -64,14 +64,17 @@ def default_index_folder(model: Any) -> Path:
     digest = hashlib.sha256()
     for source in (countries_folder() / "documents.jsonl", *sorted(Path(boolean.__file__).parent.glob("*.*"))):
         digest.update(source.read_bytes())
-    return _writable_cache() / "indexes" / f"countries-{digest.hexdigest()[:12]}-{document_encoder_of(model)}-evidence"
+    name = Path("indexes", f"countries-{digest.hexdigest()[:12]}-{document_encoder_of(model)}-evidence")
+    made = cache_root() / name
+    return made if is_index(made) else _writable_cache() / name
 
 
 def _writable_cache() -> Path:
     root = cache_root()
     try:
         root.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=root).close()
+        with tempfile.TemporaryFile(dir=root) as file:
+            file.write(bytes(ROOM))  # a full disk has room for an empty file
     except OSError as error:
         return _temporary_cache(f"{root}: {error.strerror or error}")
     return root
@@ -110,10 +113,13 @@ def write_stored(folder: Path, corpus: Corpus, document_encoder: str, encode: En
             vectors[missing] = encode([texts[row] for row in missing.tolist()])
         return vectors
 
-    write_vectors(folder / VECTORS, documents.astype(np.float32), fingerprint, document_encoder)
     known = {"corpus": fingerprint, "model": document_encoder}
-    Evidence.build(folder / EVIDENCE, corpus.texts(), look_up, **known, progress=False)
-    write_rest(folder, corpus, {"model": None, "document_encoder": document_encoder, "fields": {}})
+    if folder.exists() and not is_index(folder):  # a call was cut off
+        shutil.rmtree(folder)
+    with whole_folder(folder) as aside:
+        write_vectors(aside / VECTORS, documents.astype(np.float32), fingerprint, document_encoder)
+        Evidence.build(aside / EVIDENCE, corpus.texts(), look_up, **known, progress=False)
+        write_rest(aside, corpus, {"model": None, "document_encoder": document_encoder, "fields": {}})
     return True
 
 

@@ -56,15 +56,17 @@ def encode_corpus(
     batch_size: int | None = None,
     shard_size: int = SHARD_SIZE,
     progress: bool = True,
+    mixed: bool = False,
 ) -> Shards:
-    """Encode the documents' texts, or go on where an earlier call in this folder was cut off."""
+    """Encode the documents' texts, or go on where an earlier call in this folder was cut off. mixed: in float32 too
+    where that one used int8."""
     if storage not in STORAGES:
         raise RetrievalError(f"storage must be one of {', '.join(STORAGES)}, got {storage!r}")
     for name, value in (("shard_size", shard_size), ("batch_size", batch_size)):
         if value is not None and value < 1:
             raise RetrievalError(f"{name} must be at least 1, got {value}")
     state = processes()
-    folder = Path(folder)
+    folder, precision = Path(folder), INT8 if isinstance(model, Int8Encoder) else FLOAT32
     with ThreadPoolExecutor(max_workers=1) as aside:
         model_hash = aside.submit(lambda: _fingerprint(model))
         expected = {
@@ -75,13 +77,17 @@ def encode_corpus(
         }
     if state.is_main_process:
         sizes = {"shard_size": shard_size, "batch_size": batch_size or default_batch_size(model), "size": _size(model)}
-        begin(folder, {**expected, **sizes, "precision": INT8 if isinstance(model, Int8Encoder) else FLOAT32})
+        begin(folder, {**expected, **sizes, "precision": precision})
     state.wait_for_everyone()
     manifest = read_manifest(folder)
     check_manifest(folder, manifest, expected)
 
     own = range(shard_count(manifest))[state.process_index :: state.num_processes]
     missing = [number for number in own if not is_whole(folder, number, manifest)]
+    if missing and manifest["precision"] != precision and not (mixed and precision == FLOAT32):
+        raise RetrievalError(
+            f"{folder}: was begun in {manifest['precision']} and would go on in {precision}; give another folder"
+        )
     counts = {number: len(shard_rows(number, manifest)) for number in own}
     total = sum(counts.values())
     done = total - sum(counts[number] for number in missing)

@@ -28,8 +28,8 @@ from boolbert.retrieval.evidence import DocumentEvidence, Encode, Evidence, unit
 from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
 from boolbert.retrieval.models import is_cosine
 from boolbert.retrieval.records import Record
-from boolbert.retrieval.shards import MANIFEST as SHARDS_MANIFEST
 from boolbert.retrieval.shards import (
+    INT8,
     SHARD_SIZE,
     Shards,
     begin,
@@ -39,6 +39,7 @@ from boolbert.retrieval.shards import (
     shard_rows,
     write_shard,
 )
+from boolbert.retrieval.shards import MANIFEST as SHARDS_MANIFEST
 
 if TYPE_CHECKING:
     from boolbert.retrieval.int8_encoder import Int8Encoder
@@ -48,6 +49,7 @@ MANIFEST, DOCUMENTS, LINES, VECTORS = "index.json", "documents.jsonl", "lines.np
 RECORDS = "records.jsonl"
 COUNTRIES = "countries"
 STORE = "store.json"  # where documents were added or deleted since: `retrieval/stores/file_store.py`
+SERVERS = ("http://", "https://", "tcp://", "unix:")  # how the name of a Milvus server begins
 FIELDS = {"document_encoder": str, "corpus": str, "documents": int, "bytes": int}
 
 
@@ -171,7 +173,7 @@ def build_index(
     precision = precision_of(folder / VECTORS)
     # A model that is not opened (search/default_program.py) has one that is made already.
     int8 = getattr(model, "int8", None) or int8_encoder(model.encoder, precision, folder, float32=float32)
-    encode_corpus(int8 or model.encoder, corpus, folder / VECTORS, progress=progress)
+    encode_corpus(int8 or model.encoder, corpus, folder / VECTORS, progress=progress, mixed=precision == INT8)
     state = processes()
     if not state.is_main_process:
         state.wait_for_everyone()

@@ -108,6 +108,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         manifest = read_object(folder / MANIFEST, RetrievalError)
         manifest.setdefault("precision", FLOAT32)  # earlier versions had no int8
         check_fields(folder / MANIFEST, manifest, FIELDS)
+        if manifest["precision"] not in (FLOAT32, INT8):
+            raise RetrievalError(f"{folder / MANIFEST}: field 'precision' must be {FLOAT32} or {INT8}")
     except FileNotFoundError:
         raise RetrievalError(f"{folder}: holds no encoded corpus ({MANIFEST} is missing)") from None
     except RetrievalError as error:

@@ -30,8 +30,9 @@ from boolbert.retrieval.int8_encoder import LEAST_COSINE, Int8Encoder, check_pro
 from boolbert.retrieval.models import READING_FILE, upgraded_note
 
 STORED = Path(__file__).parent / "default_query.onnx.gz"
+DEVICES = Path("/dev")
 KEPT = 64  # numbers of a weight that stays in the graph
-GPUS = (Path("/dev/nvidia0"), Path("/dev/kfd"))  # what there is where torch would find one
+GPUS = ("nvidia[0-9]*", "kfd", "dxg", "nvhost-gpu")  # what /dev has where torch may find one
 
 
 class DefaultProgram(NamedTuple):
@@ -78,8 +79,8 @@ def default_program(folder: Path, stored: Path = STORED) -> DefaultProgram:
 def default_documents() -> DefaultDocuments:
     """Raises as `default_program`, and where documents are not encoded in int8 on this machine."""
     check_processor()
-    if any(path.exists() for path in GPUS):
-        raise BoolBertError("documents are encoded on the GPU")
+    if any(found for pattern in GPUS for found in DEVICES.glob(pattern)):
+        raise BoolBertError("documents may be encoded on a GPU")
     default = resolve_encoder()
     folder = Path(default.path)
     _, about = _stored(folder, STORED)
@@ -169,9 +170,14 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def _code_hash() -> str:
-    """Changes with the model's code, and with that of the export."""
+    """Changes with the model's code, with that of the export, and with what reads queries."""
     package = Path(__file__).parent.parent
-    files = [*sorted(package.glob("*_boolbert.py")), package / "retrieval/penalty.py", package / "search/export.py"]
+    files = [
+        *sorted(package.glob("*_boolbert.py")),
+        package / "retrieval/penalty.py",
+        package / "search/export.py",
+        READING_FILE,
+    ]
     return hashlib.sha256("".join(map(_sha256, files)).encode()).hexdigest()
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boolbert.retrieval.index import STORE, Index
+from boolbert.retrieval.index import SERVERS, STORE, Index
 from boolbert.retrieval.models import SearchModel, default_model, load_model
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ def open_index(name: str | Path) -> "Index | VectorStore":
 
 def is_store(name: str | Path) -> bool:
     """Whether a name is a store's, or that of an index which has become one."""
-    return str(name).endswith((".db", ".faiss")) or "://" in str(name) or (Path(name) / STORE).exists()
+    text = str(name)
+    return text.endswith((".db", ".faiss")) or text.startswith(SERVERS) or (Path(name) / STORE).exists()
 
 
 def model_of(index: "Index | VectorStore", device: str | None) -> SearchModel:

@@ -221,10 +221,6 @@ class BoolSearcher:
         """Whether queries go through a Bool-BERT."""
         return self.queries is not None
 
-    @property
-    def _can_exclude(self) -> bool:
-        return self.queries is not None and self.queries.can_exclude
-
     def _is_cut(self, query: str) -> bool:
         """Whether a query is longer than a plain encoder reads."""
         prompt = prompt_of(self.model.encoder, "query") or ""

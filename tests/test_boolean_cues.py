@@ -153,6 +153,7 @@ def test_a_language_without_a_table_is_one_line():
         ("besides\tnot\ttopic\tsometimes", "rule 'sometimes' does not fit"),
         ("besides\tand\t-\tfixed", "rule 'fixed' does not fit"),
         ("minus\tnot\tset\tcontrast\nminus\tnot\tset\talways", "'minus' stands there twice"),
+        ("Ausgenommen\tnot\ttopic\talways", "'Ausgenommen' is found in small letters alone"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path, line, message):

@@ -5,10 +5,11 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
+from boolbert.retrieval import countries_index
 from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.countries_index import STORED, countries, text_hash, write_stored
+from boolbert.retrieval.countries_index import STORED, countries, default_index, text_hash, write_stored
 from boolbert.retrieval.evidence import Evidence
-from boolbert.retrieval.index import EVIDENCE, VECTORS, clause_encoder, document_encoder_of
+from boolbert.retrieval.index import EVIDENCE, VECTORS, Index, clause_encoder, document_encoder_of
 from boolbert.retrieval.models import default_model
 from boolbert.retrieval.shards import Shards
 
@@ -56,3 +57,18 @@ def test_clauses_that_are_not_stored_are_encoded(tmp_path, corpus, metadata):
     encoder = metadata["document_encoder"]
     assert write_stored(tmp_path / "index", corpus, encoder, encode, tmp_path / "fewer.safetensors")
     assert set(map(text_hash, asked)) == set(tensors["hashes"][:10].tolist())
+
+
+def test_a_full_cache_that_cannot_be_written_is_used(tmp_path, monkeypatch):
+    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path))
+    model = default_model("cpu")
+    made = default_index(model, progress=False)
+    monkeypatch.setattr(countries_index, "_writable_cache", lambda: pytest.fail("it was tried by writing"))
+    assert default_index(model, progress=False).folder == made.folder
+
+
+def test_what_a_killed_search_left_is_written_anew(tmp_path, corpus, metadata):
+    (tmp_path / "index" / VECTORS).mkdir(parents=True)
+    (tmp_path / "index" / VECTORS / "manifest.json").write_text("{")
+    assert write_stored(tmp_path / "index", corpus, metadata["document_encoder"], encode=None)
+    assert len(Index(tmp_path / "index")) == len(corpus)

@@ -20,7 +20,7 @@ from boolbert.retrieval.models import default_bert, default_model
 from boolbert.search import BoolSearcher, explain
 from boolbert.search import default_program as module
 from boolbert.search.cached_model import cached_model
-from boolbert.search.default_program import default_documents, default_program
+from boolbert.search.default_program import GPUS, default_documents, default_program
 from boolbert.search.export import checked_encoder, tokenizer_of
 
 TEXTS = ["", "a", "Ünïcode: it does NOT have a king.", "sea and sand " * 150, "x" * 300]
@@ -135,8 +135,10 @@ def test_other_code_and_other_versions_are_refused(folder, monkeypatch):
 
 def test_a_gpu_or_an_old_processor_encodes_documents_with_torch(monkeypatch, tmp_path):
     with monkeypatch.context() as patch:
-        patch.setattr(module, "GPUS", (tmp_path,))
-        with pytest.raises(BoolBertError, match="on the GPU"):
+        (tmp_path / "nvidia1").touch()
+        patch.setattr(module, "DEVICES", tmp_path)
+        patch.setattr(module, "GPUS", GPUS)
+        with pytest.raises(BoolBertError, match="on a GPU"):
             default_documents()
     monkeypatch.setattr(int8_encoder, "INSTRUCTIONS", {"no-such-instruction"})
     with pytest.raises(CannotUseInt8, match="no int8 products"):

@@ -101,8 +101,18 @@ def test_a_build_that_was_cut_off_goes_on_with_the_same_bytes(tmp_path, model):
         shards = encode_corpus(encoder, corpus, tmp_path / name, shard_size=5, progress=False)
         counts.append(shards[:].tobytes())
     (tmp_path / "again" / "vectors-00001.npy").unlink()
+    with pytest.raises(RetrievalError, match="was begun in int8 and would go on in float32; give another folder"):
+        encode_corpus(model.encoder, corpus, tmp_path / "again", shard_size=5, progress=False)
     shards = encode_corpus(encoder, corpus, tmp_path / "again", shard_size=5, progress=False)
     assert {*counts, shards[:].tobytes()} == {counts[0]}
+
+
+def test_two_precisions_do_not_meet_in_one_store(tmp_path, model, films):
+    for name, float32 in (("exact", True), ("rounded", False)):
+        build_index(films, tmp_path / name, model, progress=False, float32=float32)
+    copy_documents(open_store(tmp_path / "exact"), open_store(tmp_path / "copied"), progress=False)
+    with pytest.raises(RetrievalError, match=r"were computed in float32, those of .*rounded in int8"):
+        copy_documents(open_store(tmp_path / "rounded"), open_store(tmp_path / "copied"), progress=False)
 
 
 def test_an_index_goes_on_as_it_began(tmp_path, model, films, capsys, monkeypatch):

@@ -85,6 +85,9 @@ def test_a_manifest_without_a_key_or_of_another_kind(index, name):
         with pytest.raises(BoolBertError, match="field 'fields' is missing or wrong"):
             Index(index.folder)
     else:
+        file.write_text(json.dumps({**content, "precision": "int4"}))
+        with pytest.raises(BoolBertError, match="field 'precision' must be float32 or int8"):
+            Index(index.folder)
         file.write_text(json.dumps({**content, "precision": 8}))
         with pytest.raises(BoolBertError, match="field 'precision' is missing or wrong"):
             Index(index.folder)

@@ -116,7 +116,7 @@ def fit(
     from boolbert.retrieval.index import VECTORS, build_index
     from boolbert.retrieval.int8_encoder import int8_encoder
     from boolbert.retrieval.models import load_model
-    from boolbert.retrieval.shards import precision_of
+    from boolbert.retrieval.shards import INT8, precision_of
     from boolbert.train.retrieval_run import ORIGINAL_WEIGHT, train_on_query_folder
 
     side = document_side or ("learned" if torch.cuda.is_available() else "fixed")
@@ -128,9 +128,10 @@ def fit(
     steps = epochs * -(-made.train // batch_size)
     # Where documents are fixed these vectors are the index's too, and are not computed again.
     place = folder / VECTORS if side == "fixed" else folder / START / VECTORS
-    int8 = int8_encoder(start.encoder, precision_of(place), place)
+    precision = precision_of(place)
+    int8 = int8_encoder(start.encoder, precision, place)
     say(plan(start.encoder, data.train, data.dev, steps, side, int8 if side == "fixed" else None))
-    shards = encode_corpus(int8 or start.encoder, corpus, place)
+    shards = encode_corpus(int8 or start.encoder, corpus, place, mixed=precision == INT8)
     vectors = np.array(shards[:], dtype=np.float32)
     before = measure(start.encoder, data.dev, vectors)
     train_on_query_folder(

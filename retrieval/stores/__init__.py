@@ -9,6 +9,7 @@ store = open_store("films")                             # a folder, exact, witho
 from pathlib import Path
 
 from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.index import SERVERS
 from boolbert.retrieval.records import Record
 
 from .base import About, StoreHit, VectorStore, merged
@@ -35,7 +36,7 @@ def open_store(
 ) -> VectorStore:
     """The store of this name, whether it exists yet or not. `faiss`: the kind of index of a new FAISS store."""
     text = str(name)
-    is_server = text.startswith(("http://", "https://", "tcp://", "unix:"))
+    is_server = text.startswith(SERVERS)
     is_faiss = text.endswith(".faiss")
     if faiss and not is_faiss:
         raise RetrievalError(f"--faiss is for a store whose name ends with .faiss, got {text!r}")

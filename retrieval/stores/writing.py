@@ -104,6 +104,11 @@ def copy_documents(
     now = source.snapshot()
     rows = np.flatnonzero(now.live)
     with store.writing():
+        if store.exists() and (own := store.about().precision) != now.about.precision:
+            raise RetrievalError(
+                f"{store.name}: its vectors were computed in {own}, those of {source.name} in {now.about.precision}; "
+                "copy them into a new store"
+            )
         store.create(replace(now.about, evidence=now.about.evidence and evidence))
         has_evidence = store.about().evidence
         is_new = store.count() == 0
