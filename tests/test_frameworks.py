@@ -130,7 +130,7 @@ def searched(pretrained_bert, tmp_path_factory):
     model = load_model(folder / "model", device="cpu")
     lines = (json.dumps({"title": "", "text": text}) + "\n" for text in HOTELS)
     (folder / "hotels.jsonl").write_text("".join(lines), encoding="utf-8")
-    index = build_index(folder / "hotels.jsonl", folder / "index", model, progress=False)
+    index = build_index(folder / "hotels.jsonl", folder / "index", model, progress=False, float32=True)
     searcher = BoolSearcher(model, index)
     return obey(model.encoder, HOTELS), {
         query: [(hit.text, hit.score) for hit in searcher.search(query, k=10)] for query in QUERIES
