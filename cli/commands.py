@@ -221,7 +221,7 @@ def explain(options: Namespace) -> None:
         if name and not Path(name).absolute().parent.is_dir():
             raise BoolBertError(f"{name}: its folder does not exist; make it first")
     _check_query(options)
-    searcher = _default_searcher(options) or _searcher(options)
+    searcher = _default_searcher(options) or _open_searcher(options)
     baseline = _baseline(options, searcher)
 
     from boolbert.search import explain as explain_query

@@ -141,7 +141,7 @@ def hits_of(found: Sequence[Candidate], parts: QueryVectors, violating: frozense
 
 
 def promise_of(limit: Limit, weighed: Weighed, reading: QueryReading, documents: int) -> Promise:
-    """What an answer over so many documents says about its line."""
+    """What an answer says about its line. documents: how many there are now."""
     line, notes = limit.line, []
     if weighed.evidence is None:
         notes.append(

@@ -16,7 +16,7 @@ from boolbert.boolean import (
 from boolbert.core.errors import RetrievalError
 
 from .query_encoder import QueryEncoder, QueryVectors
-from .query_reader import SEARCH_BOX
+from .query_reader import SEARCH_BOX, known_operators
 from .reading import QueryReading, Word, with_cues, with_roles, words_in, words_of
 
 # Who decides which operators are on.
@@ -60,8 +60,8 @@ class ModelReader:
         kind = not_kind or ("set" if not_weight is not None else self._kind(query, words, excluded))
         found = self.queries.encode(tokens, labels, not_scope, not_weight, WHOLE_WEIGHTS[kind])
         names = from_multi_hot(found.operators)
-        known = {"and", *(cue.operator for cue in seen)}
-        if is_free and labels is None and not known.issuperset(names):  # without a word for it, it is a mistake
+        known = known_operators(seen)
+        if is_free and labels is None and not known.issuperset(names):
             labels = multi_hot(known.intersection(names))
             found = self.queries.encode(tokens, labels, not_scope, not_weight, WHOLE_WEIGHTS[kind])
             names = from_multi_hot(found.operators)

@@ -20,6 +20,7 @@ from typing import Any
 from boolbert.boolean import (
     OPERATORS,
     WHOLE_WEIGHTS,
+    CueSpan,
     find_cues,
     from_multi_hot,
     kind_of_exclusion,
@@ -120,11 +121,20 @@ def _by_reader(query: str, bert: Any, tokenizer: Any) -> QueryReading:
     with torch.inference_mode():
         found = bert.read(torch.tensor([tokens.ids]))
     cues, scope = torch.sigmoid(found.cue_logits[0]).double().numpy(), found.scope[0].double().numpy()
-    known = {"and", *(cue.operator for cue in find_cues(query))}
+    known = known_operators(find_cues(query))
     names = tuple(name for name in from_multi_hot(found.operators[0].tolist()) if name in known)
     scope[[name not in known for name in OPERATORS]] = 0
     roles = with_roles(words[: max(places) + 1], places, names, cues, scope)
     return QueryReading(query, names, READER, tuple(roles), truncated=bool(tokens.overflowing))
+
+
+def known_operators(cues: Sequence[CueSpan]) -> set[str]:
+    """Those that a query can have: NOT and OR without a word for it are a mistake of who reads it.
+
+    >>> sorted(known_operators(find_cues("films but not westerns")))
+    ['and', 'not']
+    """
+    return {"and", *(cue.operator for cue in cues)}
 
 
 def by_rules(reading: RuleReading, decided_by: str) -> QueryReading:
