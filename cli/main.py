@@ -226,8 +226,8 @@ def _add_query(command: argparse.ArgumentParser) -> None:
         "--not",
         dest="not_kind",
         choices=("topic", "set", "property"),
-        help="what NOT excludes: a topic, a set, or a property of the answer, of which nothing is taken away; the "
-        "query's words tell if not given",
+        help="what NOT excludes: a topic, a set, or a property of the answer, of which texts may speak; the query's "
+        "words tell if not given",
     )
     command.add_argument(
         "--exclude-above",

@@ -109,8 +109,8 @@ class WithEvidence(System):
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
         whole = self.dense.scorer(questions)(0, self.documents).cpu().numpy()
         asked = self.conditions(questions)
-        rows = np.arange(self.documents)
-        scores = [self.evidence.score(one, rows, own) for one, own in zip(asked, whole, strict=True)]
+        rows, vectors = np.arange(self.documents), np.array(self.dense.vectors[:], np.float32)
+        scores = [self.evidence.score(one, rows, own, vectors) for one, own in zip(asked, whole, strict=True)]
         table = torch.from_numpy(np.stack(scores))
         return lambda start, end: table[:, start:end]
 

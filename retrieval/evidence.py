@@ -53,17 +53,21 @@ class Weights(NamedTuple):
     penalty: float  # NOT: what the best clause for something excluded has above NEAR counts this much
     words_penalty: float  # and its BM25
     denial: float  # what the best clause that denies it has above NEAR speaks for the document
+    about: float  # what the document's own vector has above ABOUT of it: a text about it answers another question
 
 
 # Chosen on the dev queries of the countries, BoolMovies and the documents that deny, and of ExcluIR, BoolQuestions-NOT
 # and ComLQ (docs/results.md). A question is answered by one passage, which its whole vector finds; other queries ask
-# for members of a collection. Where a property is negated the passage that answers speaks of it: nothing is subtracted.
-COLLECTION = Weights(whole=0.5, clause=1.0, penalty=0.7, words_penalty=0.6, denial=1.5)
-QUESTION = Weights(whole=3.0, clause=1.75, penalty=0.8, words_penalty=0.35, denial=1.0)
+# for members of a collection. Where a property is negated, the passage that answers speaks of it in a clause: there
+# it only counts what a passage is about as a whole.
+COLLECTION = Weights(whole=0.5, clause=1.0, penalty=0.7, words_penalty=0.6, denial=1.5, about=0.0)
+QUESTION = Weights(whole=3.0, clause=1.75, penalty=0.8, words_penalty=0.35, denial=1.0, about=1.0)
 WORDS = 0.8  # a part's BM25, beside its best clause
 AFFIRMED = 0.7  # what an affirming clause counts for a part that asks for a denial: "hotels that do not allow pets"
 MEAN = 0.8  # AND: the share of the mean of the conditions; the rest is the smallest
 NEAR = 0.35  # cosine above which a clause speaks for or against something excluded
+ABOUT = 0.4  # cosine above which a whole document does
+ABOUT_PROPERTY = 4.0  # how much more that counts where it is all that does
 
 AT_ONCE = 8192  # clauses that are encoded, or compared, at once
 NO_CLAUSES = np.empty((0, 3), np.int32)
@@ -115,7 +119,8 @@ class ConditionVectors:
         wanted = tuple(tuple(next(asked) for _ in group) for group in conditions.wanted)
         weights = QUESTION if conditions.asks else COLLECTION
         if conditions.kind == "property":
-            weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0)
+            about = ABOUT_PROPERTY * weights.about
+            weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0, about=about)
         return cls(wanted, tuple(asked), weights)
 
     def combined(self, leaves: Array) -> Array:
@@ -275,15 +280,17 @@ class Evidence:
         question: ConditionVectors,
         rows: npt.NDArray[np.int64],
         whole: Scores,
+        vectors: Array,
         *,
         strength: float = 1.0,
         words: Array | None = None,
     ) -> Scores:
-        """The scores of some documents; `whole`: those of the whole query against their vectors. strength: of NOT.
-        words: `word_scores`, where they are known.
+        """The scores of some documents; `whole`: those of the whole query against their vectors (N, D). strength: of
+        NOT. words: `word_scores`, where they are known.
 
         A leaf is a part's best clause and its BM25. OR takes the largest of its leaves, AND MEAN x the mean + (1 -
-        MEAN) x the smallest; each exclusion subtracts what its best affirming clause has above NEAR, and its BM25.
+        MEAN) x the smallest; each exclusion subtracts what its best affirming clause has above NEAR, its BM25, and what
+        the document's vector has above ABOUT.
         """
         parts, weights, count = question.parts, question.weights, len(question.parts) - len(question.excluded)
         words = (self.word_scores(question) if words is None else words)[:, rows]
@@ -295,8 +302,12 @@ class Evidence:
             ]
         )
         score = weights.whole * whole + question.combined(weights.clause * clauses + WORDS * words[:count])
-        for yes, no, word in zip(affirming[count:], denying[count:], words[count:], strict=True):
+        documents = unit_length(vectors) if question.excluded and weights.about else None
+        excluded = zip(question.excluded, affirming[count:], denying[count:], words[count:], strict=True)
+        for part, yes, no, word in excluded:
             violation = weights.penalty * np.maximum(0, yes - NEAR) + weights.words_penalty * word
+            if documents is not None:
+                violation += weights.about * np.maximum(0, documents @ part.vector - ABOUT)
             score -= strength * (violation - weights.denial * np.where(no > yes, np.maximum(0, no - NEAR), 0))
         return score
 

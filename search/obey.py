@@ -58,7 +58,7 @@ class EncodedTexts:
 
     @property
     def kind(self) -> str | None:
-        """What NOT excludes: a "topic", a "set" or a "property", of which nothing is taken away."""
+        """What NOT excludes: a "topic", a "set" or a "property", of which texts that answer may speak."""
         return self.texts.kind
 
     def scores(self, documents: Any) -> Vectors:
@@ -116,9 +116,10 @@ class ObeyingEncoder:
     def encode_texts(self, texts: QueryTexts) -> QueryParts:
         """The vectors of a query that was read, from one call of the embedder."""
         treatment = TREATMENTS[texts.kind or "property"]
-        excluded = [span.text for span in texts.excluded] if treatment.penalty else []
-        wanted = [texts.wanted if excluded else texts.query, *(span.text for span in texts.alternatives)]
-        whole = [texts.query] if excluded and treatment.whole_apart else []
+        excluded = [span.text for span in texts.excluded]
+        takes_away = bool(excluded) and treatment.whole_apart < 1
+        wanted = [texts.wanted if takes_away else texts.query, *(span.text for span in texts.alternatives)]
+        whole = [texts.query] if takes_away and treatment.whole_apart else []
         found = vectors_of(self._embed_queries, [*wanted, *excluded, *whole])
         vectors, rest = found[: len(wanted)], found[len(wanted) :]
         if not excluded:
@@ -126,7 +127,7 @@ class ObeyingEncoder:
         if whole:
             vectors[0] = mixed(vectors[0], rest[-1], treatment.whole_apart)
         unwanted = unit_length(rest[: len(excluded)]).mean(0)
-        one = less(vectors, unwanted, ONE_VECTOR)
+        one = less(vectors, unwanted, ONE_VECTOR) if takes_away else vectors
         if not self._is_cosine:  # w and t are about cosines
             return QueryParts(one, vectors[0], unwanted, one)
         return QueryParts(one, vectors[0], unwanted, vectors, (treatment.penalty, self.near), cosine=True)
@@ -146,7 +147,8 @@ class ObeyingEncoder:
             return []
         check_texts(texts)
         encoded, rows = self.encode_query_parts(query), np.arange(len(texts))
-        whole = encoded.scores(self._document_vectors(texts))
+        vectors = self._document_vectors(texts)
+        whole = encoded.scores(vectors)
         parts = ConditionVectors.of(
             conditions_of(encoded.texts.reading, reads=True),
             lambda parts: unit_length(vectors_of(self._embed_queries, parts)),
@@ -155,7 +157,7 @@ class ObeyingEncoder:
             place = Path(folder, "evidence")
             Evidence.build(place, texts, self._clause_vectors, corpus="", model="", progress=False)
             evidence = Evidence(place, "", "")
-            scores = evidence.score(parts, rows, whole)
+            scores = evidence.score(parts, rows, whole, vectors)
             best = np.argsort(-scores, kind="stable")[:k].tolist()
             return [
                 Reranked(row, float(scores[row]), texts[row], reasons(evidence, parts, row, texts[row])) for row in best

@@ -105,7 +105,7 @@ def weigh(
         return Weighed([], [], [], [])
     vectors = documents.vectors.rows(rows).astype(np.float32)
     whole = parts.scores(vectors)
-    scores = documents.evidence.score(question, rows, whole, strength=strength, words=words)
+    scores = documents.evidence.score(question, rows, whole, vectors, strength=strength, words=words)
     order = np.lexsort((rows, -scores))
     scores, rows = scores[order], rows[order]
     if limit is None or not excludes(question):

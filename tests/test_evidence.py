@@ -42,6 +42,9 @@ def encode(texts):
     return unit_length(bag_of_words(texts, lambda text: words_of(text) or ["nothing"]))
 
 
+VECTORS = encode(TEXTS)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("index") / "evidence"
@@ -59,7 +62,9 @@ def whole_scores(query):
 
 
 def ranked(evidence, query, **options):
-    scores = evidence.score(ConditionVectors.of(read_conditions(query), encode), ROWS, whole_scores(query), **options)
+    scores = evidence.score(
+        ConditionVectors.of(read_conditions(query), encode), ROWS, whole_scores(query), VECTORS, **options
+    )
     return np.argsort(-scores, kind="stable").tolist()
 
 
@@ -85,13 +90,15 @@ def slow_score(query, row, words):
     asked = read_conditions(query)
     weights = module.QUESTION if query.endswith("?") else module.COLLECTION
     if asked.kind == "property":
-        weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0)
+        about = module.ABOUT_PROPERTY * weights.about
+        weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0, about=about)
     groups = [max(leaf(part.text) for part in group) for group in asked.wanted]
     score = weights.whole * float(whole_scores(query)[row])
     score += module.MEAN * sum(groups) / len(groups) + (1 - module.MEAN) * min(groups)
     for part in asked.excluded:
         yes, no = best(part.text, False), best(part.text, True)
         score -= weights.penalty * max(0.0, yes - module.NEAR) + weights.words_penalty * bm25(part.text)
+        score -= weights.about * max(0.0, float(encode([part.text])[0] @ encode([text])[0]) - module.ABOUT)
         if no > yes:
             score += weights.denial * max(0.0, no - module.NEAR)
     return score
@@ -101,15 +108,14 @@ def slow_score(query, row, words):
 def test_scores_are_those_of_the_formula(evidence, query):
     question = ConditionVectors.of(read_conditions(query), encode)
     slow = [slow_score(query, row, evidence.words) for row in ROWS]
-    np.testing.assert_allclose(evidence.score(question, ROWS, whole_scores(query)), slow, atol=0.02)  # int8
+    np.testing.assert_allclose(evidence.score(question, ROWS, whole_scores(query), VECTORS), slow, atol=0.02)  # int8
 
 
 def test_some_documents_have_the_scores_that_they_have_among_all(evidence):
     question, some = ConditionVectors.of(read_conditions(QUERIES[4]), encode), np.array([5, 3, 0])
     whole = whole_scores(QUERIES[4])
-    np.testing.assert_allclose(
-        evidence.score(question, some, whole[some]), evidence.score(question, ROWS, whole)[some], atol=1e-6
-    )
+    scores = evidence.score(question, some, whole[some], VECTORS[some])
+    np.testing.assert_allclose(scores, evidence.score(question, ROWS, whole, VECTORS)[some], atol=1e-6)
 
 
 def test_who_denies_what_is_excluded_comes_before_who_has_it(evidence):
@@ -127,9 +133,23 @@ def test_strength_0_excludes_nothing(evidence):
     query = "jackets that are warm but not jackets with a zip"
     wanted_only = ConditionVectors(ConditionVectors.of(read_conditions(query), encode).wanted, ())
     scores = evidence.score(
-        ConditionVectors.of(read_conditions(query), encode), ROWS, whole_scores(query), strength=0.0
+        ConditionVectors.of(read_conditions(query), encode), ROWS, whole_scores(query), VECTORS, strength=0.0
     )
-    np.testing.assert_allclose(scores, evidence.score(wanted_only, ROWS, whole_scores(query)), atol=1e-6)
+    np.testing.assert_allclose(scores, evidence.score(wanted_only, ROWS, whole_scores(query), VECTORS), atol=1e-6)
+
+
+def test_a_text_about_a_negated_property_loses_and_one_that_mentions_it_does_not(tmp_path):
+    texts = ["Hoods: the hood of a hood.", "Rain jackets with two pockets and a zip, which pack small and have a hood."]
+    Evidence.build(tmp_path / "evidence", texts, encode, corpus="c", model="m", progress=False)
+    read = read_conditions("Which jackets have pockets, but do not have a hood?")
+    question, vectors = ConditionVectors.of(read, encode), encode(texts)
+    assert read.kind == "property"
+    without, lost = (
+        Evidence(tmp_path / "evidence", "c", "m").score(question, np.arange(2), np.zeros(2), vectors, strength=strength)
+        for strength in (0.0, 1.0)
+    )
+    assert lost[0] < without[0]
+    assert lost[1] == without[1]
 
 
 def test_a_year_is_found_by_its_decade(evidence):
@@ -246,5 +266,5 @@ def test_documents_without_a_word_have_evidence_too(tmp_path):
     Evidence.build(tmp_path / "evidence", ["", " "], encode, corpus="c", model="m", progress=False)
     empty = Evidence(tmp_path / "evidence", "c", "m")
     question = ConditionVectors.of(read_conditions("jackets without a hood"), encode)
-    assert empty.score(question, np.arange(2), np.array([0.2, 0.4], np.float32)).argmax() == 1
+    assert empty.score(question, np.arange(2), np.array([0.2, 0.4], np.float32), encode(["", " "])).argmax() == 1
     assert json.loads((tmp_path / "evidence" / "evidence.json").read_text())["documents"] == 2
