@@ -17,7 +17,6 @@ RECIPES = Path(__file__).parent / "recipes"
 # compared as it really is, whether a flag or the launcher asked for it.
 FREE = {
     *("output_dir", "resume", "overwrite", "allow_random", "keep_last", "save_every", "log_every", "tracker"),
-    *("push_to_hub",),
     *("threads", "mini_batch_size", "gradient_checkpointing", "compile", "graphs", "mixed_precision"),
 }
 

@@ -20,7 +20,6 @@ from boolbert.core.errors import run_script
 from boolbert.data.tasks import boolquestions_splits
 from boolbert.retrieval.metrics import boolquestions_metrics
 from boolbert.train.arguments import parse_arguments
-from boolbert.train.outputs import published
 from boolbert.train.retrieval import RetrievalArguments
 from boolbert.train.retrieval_run import run_retrieval
 
@@ -38,14 +37,13 @@ class BoolQuestionsArguments(RetrievalArguments):
 def main() -> None:
     args = parse_arguments(BoolQuestionsArguments, __doc__, sys.argv[1:], embedded="boolquestions_countries.yaml")
     splits: dict[str, Any] = {"dev_split": args.dev_split, "dev_share": args.dev_share}
-    with published(args.push_to_hub, args):
-        run_retrieval(
-            "boolquestions",
-            args,
-            lambda: boolquestions_splits(args.data, subset=args.subset, **splits),
-            boolquestions_metrics,
-            earlier="runs/quest",
-        )
+    run_retrieval(
+        "boolquestions",
+        args,
+        lambda: boolquestions_splits(args.data, subset=args.subset, **splits),
+        boolquestions_metrics,
+        earlier="runs/quest",
+    )
 
 
 if __name__ == "__main__":

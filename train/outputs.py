@@ -4,9 +4,7 @@ import dataclasses
 import hashlib
 import os
 import platform
-import shlex
 import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +15,6 @@ from typing import Any
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.utils import DistributedType, DynamoBackend
-from accelerate.utils.environment import get_int_from_env
 
 import boolbert
 from boolbert.core.errors import TrainingError, first_line, reason
@@ -288,31 +285,3 @@ def git_commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return commit + ("+changes" if changed else "")
-
-
-@contextmanager
-def published(target: str | None, args: RunArguments) -> Iterator[None]:
-    """Publish the run that the block finishes, if a target is given.
-
-    The repository is made before: a wrong name or token is reported before the first step, not after the last.
-    """
-    wanted = target is not None and get_int_from_env(["RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK"], 0) == 0
-    if wanted:
-        publish(str(target), args, "--create-only")
-    yield
-    if wanted:
-        publish(str(target), args)
-
-
-def publish(target: str, args: RunArguments, *flags: str) -> None:
-    """Run `boolbert publish` on the run's folder, in a process of its own, since train/ does not import hub/."""
-    repo, *given = target.split() or [""]
-    if args.baseline:
-        given.append("--allow-dirty")  # a plain BERT is published without code
-    command = [sys.executable, "-m", "boolbert.hub_upload", args.output_dir, "--repo", repo, *given, *flags]
-    if subprocess.run(command, check=False).returncode == 0:
-        return
-    if "--create-only" in flags:
-        raise TrainingError(f"--push_to_hub {target}: nothing could be published there; see above")
-    again = shlex.join(["boolbert", "publish", args.output_dir, "--repo", repo, *given])
-    raise TrainingError(f"{args.output_dir} is finished, but was not published; see above, then: {again}")

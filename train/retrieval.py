@@ -72,9 +72,6 @@ class RetrievalArguments(RunArguments):
     stay_close: float = flag(0.0, "weight of the distance to the start's vectors, for queries without OR and NOT")
     dev_split: str = flag("dev", "the split that chooses the best epoch")
     dev_share: float = flag(HELD_OUT, "share of the training queries that is held out where there is no such split")
-    push_to_hub: str | None = flag(
-        None, 'publish the finished run there, such as org/name or "org/name --private"; see `boolbert publish --help`'
-    )
     metric: str | None = flag(
         None, "chooses the best evaluation; recall@100, or r_precision for fewer than 1,000 documents, if not given"
     )

@@ -40,8 +40,6 @@ def parse_arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
 
 def main() -> None:
     options, flags = parse_arguments(sys.argv[1:])
-    if any(word.partition("=")[0] == "--push_to_hub" for word in flags):
-        raise TrainingError("--push_to_hub: each seed would replace the one before; publish the best one's folder")
     folder = Path(options.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     gpus: Queue[str | None] = Queue()
