@@ -29,7 +29,7 @@ class BoolQuestionsArguments(RetrievalArguments):
     """As in stage 2; the listed negatives are used, and MRR@10 chooses the best evaluation."""
 
     output_dir: str = flag("runs/boolquestions", "folder for the model, its checkpoints and logs")
-    negatives: str = flag("violating", "random, violating (listed by the data), bm25 or mined (by the start)")
+    negatives: str = flag("violating", "random, or violating: those that the data lists")
     metric: str | None = flag("mrr@10", "chooses the best evaluation")
     subset: str = flag("MSMARCO", "MSMARCO or NaturalQuestions")
 

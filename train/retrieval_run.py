@@ -19,7 +19,6 @@ from boolbert.train.checkpoints import full_weights
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import print_summary
 from boolbert.train.loop import Progress, Trainer
-from boolbert.train.negatives import hard_negatives
 from boolbert.train.optimizer import PENALTY, STRENGTH
 from boolbert.train.outputs import (
     compile_options,
@@ -66,8 +65,7 @@ def run_retrieval(
     model = build_model(start, args)
     before = {name: value.detach().clone() for name, value in model.state_dict().items()} if original_weight else {}
     tokenizer = start.tokenizer()
-    hard = hard_negatives(args.negatives, data.train)
-    stage = RetrievalStage(model, data, tokenizer, accelerator, args, hard, metrics, vectors)
+    stage = RetrievalStage(model, data, tokenizer, accelerator, args, metrics, vectors)
     trainer = Trainer(stage, args, accelerator, wanted, compile_options(args, accelerator))
     open_run(script, args, accelerator, wanted, start.record())
     progress = trainer.fit()
