@@ -13,7 +13,7 @@ import training_helpers as helpers
 from safetensors.torch import load_file, save_file
 
 from boolbert.core.errors import BoolBertError, Interrupted, TrainingError
-from boolbert.train import retrieval_run
+from boolbert.train import outputs, retrieval_run
 from boolbert.train.pretrain import read_data
 from boolbert.train.pretraining import PretrainArguments
 from boolbert.train.start import find_start
@@ -226,7 +226,7 @@ def test_a_full_disk_in_the_final_save_loses_nothing(folder, tmp_path, monkeypat
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(retrieval_run, "save_dual_encoder", full)
+    monkeypatch.setattr(outputs, "save_dual_encoder", full)
     with pytest.raises(TrainingError, match=r"the model cannot be saved .*the disk is full.*--resume"):
         helpers.train_quest(folder, tmp_path / "run", epochs=1)
     assert not (tmp_path / "run" / "metrics.json").exists()
@@ -271,7 +271,7 @@ def test_when_a_run_evaluates_and_when_it_ends(folder, tmp_path):
 
 def test_a_run_that_stopped_early_is_finished_and_resuming_does_not_train_on(folder, tmp_path, monkeypatch):
     flags = {"learning_rate": 1e-30, "eval_first": True, "patience": 1, "epochs": 9}
-    monkeypatch.setattr(retrieval_run, "save_run", lambda *a: None)
+    monkeypatch.setattr(retrieval_run, "save_run", lambda *a, **b: None)
     helpers.train_quest(folder, tmp_path / "run", **flags)
     monkeypatch.undo()
     os.environ["ACCELERATE_USE_CPU"] = "true"

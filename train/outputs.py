@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -14,16 +14,20 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
-from accelerate.utils import DistributedType, DynamoBackend
+from accelerate.utils import DistributedType
 
 import boolbert
+from boolbert import BoolBertConfig
 from boolbert.core.errors import TrainingError, first_line, reason
 from boolbert.core.files import FILES, delete_leftovers, read_json, user_path, whole_files, write_json, write_text
 from boolbert.core.pages import render
 from boolbert.core.runs import ARGUMENTS, CONFIG, METRICS, Run
 from boolbert.core.tables import number
+from boolbert.retrieval.models import no_warnings
+from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import WRITE_ERRORS, Checkpoints
+from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import available_tracker
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
@@ -93,20 +97,6 @@ def check_launcher(accelerator: Accelerator) -> None:
         raise TrainingError(f"mixed precision must be one of {', '.join(PRECISIONS)}, got {precision}")
     if precision == "fp16" and accelerator.device.type == "cpu":
         raise TrainingError("fp16 needs a GPU; on a CPU try --mixed_precision bf16 or no")
-
-
-def compile_options(args: RunArguments, accelerator: Accelerator) -> dict[str, Any] | None:
-    """How the encoders' layers are to be compiled, as --compile or the launcher asks; None for not at all.
-
-    The layers are compiled in place, so Accelerate must not compile the model around them a second time.
-    """
-    plugin = accelerator.state.dynamo_plugin
-    backend, mode = plugin.backend, plugin.mode
-    plugin.backend = DynamoBackend.NO
-    if backend == DynamoBackend.NO and not args.compile:
-        return None
-    name = "inductor" if backend == DynamoBackend.NO else backend.value.lower()
-    return {"backend": name, "dynamic": True, **({"mode": mode} if name == "inductor" and mode != "default" else {})}
 
 
 def identity(args: RunArguments, accelerator: Accelerator, data: str) -> dict[str, Any]:
@@ -183,13 +173,17 @@ def open_run(script: str, args: RunArguments, accelerator: Accelerator, wanted: 
     accelerator.wait_for_everyone()
 
 
-def save_model(folder: Path, save: Callable[[Path], None], metrics: dict[str, Any]) -> None:
-    """Save the model, then the metrics, which say that the run is finished. `save` writes it into a folder."""
+def save_run(args: RunArguments, model: DualEncoder, tokenizer: Any, metrics: dict[str, Any], **lengths: int) -> None:
+    """Both encoders, for AutoModel and SentenceTransformer; then metrics.json, which says that the run is finished."""
+    folder = Path(args.output_dir)
+    if isinstance(model.query.config, BoolBertConfig):
+        model.query.config.pooling = model.pooling
+    settings: dict[str, Any] = {"pooling": model.pooling, "similarity": model.similarity, **lengths}
     try:
-        with whole_files(folder) as aside:
-            save(aside)
+        with whole_files(folder) as aside, no_warnings():
+            save_dual_encoder(aside, model.query, model.document, tokenizer, **settings)
         write_text(folder / "README.md", readme(metrics) + "\n")
-        write_json(folder / METRICS, metrics)
+        write_json(folder / METRICS, {**metrics, "seed": args.seed, "arguments": dataclasses.asdict(args)})
     except WRITE_ERRORS as error:
         raise TrainingError(
             f"{folder}: the model cannot be saved ({reason(error)}); its checkpoints are whole: "

@@ -20,10 +20,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from boolbert.boolean import OPERATORS
 from boolbert.configuration_boolbert import LITE, POOLINGS, UPGRADED
 from boolbert.core.errors import TrainingError, run_script
 from boolbert.core.files import named_if_full, whole_file, whole_folder
 from boolbert.core.progress import shown_progress
+from boolbert.core.tables import aligned, number
 from boolbert.data import Quest
 from boolbert.data.sentences import Sentence, labelled_sentences
 from boolbert.data.tasks import Task, quest_task
@@ -282,15 +284,12 @@ def write_reading(bert: Any, file: str | Path) -> None:
 
 def table(metrics: dict[str, Any]) -> str:
     """What an upgrade reached, for a terminal."""
-    lines = ["Held-out sentences, F1     and    or   not"]
-    for kind in ("cue", "scope", "gate"):
-        lines.append(f"  {kind:22} " + " ".join(f"{metrics[kind][name]:5.3f}" for name in ("and", "or", "not")))
-    lines += ["", "Countries, NOT queries   before  after"]
-    names = {"r_precision": "R-precision", "mrr@10": "MRR@10", "negated": "excluded in the top R"}
-    for name, title in names.items():
-        before, after = (metrics["countries"][when][name] for when in ("before", "after"))
-        lines.append(f"  {title:22} {before:6.3f} {after:6.3f}")
-    return "\n".join(lines)
+    reading = [[kind, *(number(metrics[kind][name]) for name in OPERATORS)] for kind in ("cue", "scope", "gate")]
+    titles = {"r_precision": "R-precision", "mrr@10": "MRR@10", "negated": "excluded in the top R"}
+    moments = ("before", "after")
+    countries = [[titles[name], *(number(metrics["countries"][when][name]) for when in moments)] for name in titles]
+    tables = (["Held-out sentences, F1", *OPERATORS], reading), (["Countries, NOT queries", *moments], countries)
+    return "\n\n".join(aligned(header, rows) for header, rows in tables)
 
 
 if __name__ == "__main__":
