@@ -161,11 +161,10 @@ def test_a_fit_that_was_cut_off_goes_on(tmp_path, tiny, shop, fitted, monkeypatc
         fit(shop, tmp_path / "cut", **options)
 
 
-@pytest.mark.parametrize("side", ["fixed", "learned"])
-def test_documents_that_change_between_two_calls_are_refused_before_anything_runs(tmp_path, tiny, monkeypatch, side):
+def test_documents_that_change_between_two_calls_are_refused_before_anything_runs(tmp_path, tiny, monkeypatch):
     """Else the index would hold other documents than the queries and the figures are of."""
     file = write_products(tmp_path / "products.csv", 80)
-    options = {"model": tiny, "say": quiet, **SHORT, "document_side": side}
+    options = {"model": tiny, "say": quiet, **SHORT}
     with monkeypatch.context() as patch:
         patch.setattr("boolbert.train.retrieval_run.train_on_query_folder", lambda *args, **kwargs: 1 / 0)
         with pytest.raises(ZeroDivisionError):
