@@ -268,6 +268,7 @@ def readme_commands():
 def test_the_readme_goes_from_a_csv_to_a_search_that_obeys_not(tmp_path, monkeypatch, capsys):
     """With fewer queries than the README's, and with the real encoder."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("boolbert.data.own.exclusions.QUERIES", 150)  # a quarter of the time
     write_products(tmp_path / "products.csv", 100)
     look, train, search, calibrate, search_by_promise = readme_commands()
     few = ["--queries", "70"]
