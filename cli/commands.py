@@ -45,12 +45,10 @@ def index(options: Namespace) -> None:
         return
     documents = documents_of(options)  # before a model is loaded, so that a wrong name is reported at once
     _say(documents.preview())
-    own = store is not None and options.model is None and store.exists()
-    quick = None if store is not None or state.num_processes > 1 else _without_torch(options)
-    if quick is None:
-        model = model_of(store, options.device) if own else load_model(options.model, device=options.device)
-    else:
-        model = quick
+    model = _without_torch(options) if store is None and state.num_processes == 1 else None
+    if model is None:
+        has_model = store is not None and options.model is None and store.exists()
+        model = model_of(store, options.device) if has_model else load_model(options.model, device=options.device)
     _say(model.note)
     if store is not None:
         _index_into(store, documents, model, options)

@@ -42,7 +42,7 @@ TRAIN: dict[str, Any] = {
     "eval_every": 2,
     "freeze_documents": True,
 }
-QUICK_TRAIN: dict[str, Any] = {"epochs": 1, "batch_size": 128, "learning_rate": 1e-3, "freeze_documents": True}
+QUICK_TRAIN: dict[str, Any] = {"max_steps": 4, "batch_size": 128, "learning_rate": 1e-3, "freeze_documents": True}
 EXCLUSION = {"exclusion_weight": 0.5, "branches": 4}
 QUICK_QUERIES = 35  # of the test split
 

@@ -27,11 +27,6 @@ from boolbert.train.retrieval import RetrievalArguments, gate_labels, violators,
 from boolbert.train.start import find_start
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return helpers.make_folder(tmp_path_factory.mktemp("parts"))
-
-
 def parse(*words, embedded=None):
     return parse_arguments(QuestArguments, "", list(words), embedded=embedded)
 
