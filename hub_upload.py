@@ -20,7 +20,7 @@ from boolbert.core.runs import Run
 from boolbert.hub.assemble import assemble, published_files
 from boolbert.hub.card import write_card
 from boolbert.hub.check import check
-from boolbert.hub.publish import create, publish
+from boolbert.hub.publish import publish
 from boolbert.hub.refuse import refusals, uncommitted
 
 
@@ -74,15 +74,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--private", action="store_true", help="make a new repository private")
     parser.add_argument("--create-pr", action="store_true", help="open a pull request instead of committing to main")
     parser.add_argument("--dry-run", action="store_true", help="do all but the upload, and list what would go")
-    parser.add_argument("--create-only", action="store_true", help="make the repository; for a run that is yet to come")
     parser.add_argument("--allow-dirty", action="store_true", help="publish code that differs from the last commit")
     args = parser.parse_args(arguments)
-    if args.create_only:
-        check_repo(args.repo)
-        if not args.allow_dirty:
-            check_committed()
-        create(args.repo, private=args.private)
-        return
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         prepare(args.run_dir, args.repo, folder)

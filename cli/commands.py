@@ -45,12 +45,10 @@ def index(options: Namespace) -> None:
         return
     documents = documents_of(options)  # before a model is loaded, so that a wrong name is reported at once
     _say(documents.preview())
-    own = store is not None and options.model is None and store.exists()
-    quick = None if store is not None or state.num_processes > 1 else _without_torch(options)
-    if quick is None:
-        model = model_of(store, options.device) if own else load_model(options.model, device=options.device)
-    else:
-        model = quick
+    model = _without_torch(options) if store is None and state.num_processes == 1 else None
+    if model is None:
+        has_model = store is not None and options.model is None and store.exists()
+        model = model_of(store, options.device) if has_model else load_model(options.model, device=options.device)
     _say(model.note)
     if store is not None:
         _index_into(store, documents, model, options)
@@ -187,13 +185,8 @@ def search(options: Namespace) -> None:
     from boolbert.retrieval.index import Index
     from boolbert.search.cached_model import cache_model
     from boolbert.search.reading import CUT
-    from boolbert.search.searcher import cached_searcher
 
-    is_store = options.store or options.collection
-    cached = None if is_store else cached_searcher(options.model, options.index, options.device)
-    if cached is not None:
-        _say(cached.model.note)
-    searcher = cached or _searcher(options)
+    searcher = _cached_searcher(options) or _open_searcher(options)
     if options.unsure and options.violations is None:
         raise BoolBertError("--unsure lists what --violations leaves out; give both")
     more = {"where": options.where, "hybrid": options.hybrid, "evidence": not options.no_evidence}
@@ -221,7 +214,7 @@ def explain(options: Namespace) -> None:
         if name and not Path(name).absolute().parent.is_dir():
             raise BoolBertError(f"{name}: its folder does not exist; make it first")
     _check_query(options)
-    searcher = _default_searcher(options) or _open_searcher(options)
+    searcher = _cached_searcher(options, default_only=True) or _open_searcher(options)
     baseline = _baseline(options, searcher)
 
     from boolbert.search import explain as explain_query
@@ -311,19 +304,15 @@ def _limits(options: Namespace) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names}
 
 
-def _searcher(options: Namespace) -> Any:
-    _check_query(options)
-    return _open_searcher(options)
-
-
-def _default_searcher(options: Namespace) -> Any:
-    """One whose model opens its Bool-BERT alone; None where another model or a store is asked."""
+def _cached_searcher(options: Namespace, *, default_only: bool = False) -> Any:
+    """One whose model need not be opened; None where there is none. default_only: for the default model, which can
+    still open its Bool-BERT."""
     from boolbert.search.searcher import cached_searcher
 
-    if options.model or options.store or options.collection:
+    if options.store or options.collection or (default_only and options.model):
         return None
-    searcher = cached_searcher(None, options.index, options.device)
-    if searcher is None or searcher.model.name is not None:
+    searcher = cached_searcher(options.model, options.index, options.device)
+    if searcher is None or (default_only and searcher.model.name is not None):
         return None
     _say(searcher.model.note)
     return searcher

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,30 +33,18 @@ WITH_EVIDENCE = ", with evidence"
 ENCODER, READER, BERT, BOOL_BERT = "encoder", "upgraded", "bert", "bool-bert"
 
 
-@dataclass
-class Settings:
-    """How much is trained and asked."""
-
-    train: dict[str, Any] = field(
-        default_factory=lambda: {
-            "epochs": 2,
-            "batch_size": 16,
-            "learning_rate": 5e-4,
-            "boolean_learning_rate": 5e-5,
-            "eval_every": 2,
-            "freeze_documents": True,
-        }
-    )
-    exclusion: dict[str, Any] = field(default_factory=lambda: {"exclusion_weight": 0.5, "branches": 4})
-    queries: int | None = None  # of the test split; all
-    random_model: bool = False
-
-
-QUICK = Settings(
-    train={"epochs": 1, "batch_size": 128, "learning_rate": 1e-3, "freeze_documents": True},
-    queries=35,
-    random_model=True,
-)
+# The flags of both trainings, and of Bool-BERT's alone.
+TRAIN: dict[str, Any] = {
+    "epochs": 2,
+    "batch_size": 16,
+    "learning_rate": 5e-4,
+    "boolean_learning_rate": 5e-5,
+    "eval_every": 2,
+    "freeze_documents": True,
+}
+QUICK_TRAIN: dict[str, Any] = {"max_steps": 4, "batch_size": 128, "learning_rate": 1e-3, "freeze_documents": True}
+EXCLUSION = {"exclusion_weight": 0.5, "branches": 4}
+QUICK_QUERIES = 35  # of the test split
 
 
 class Steps:
@@ -84,17 +71,16 @@ def run_demo(output: Path | None = None, *, fresh: bool = False, quick: bool = F
     from boolbert.eval.compare import footnote
     from boolbert.eval.tables import terminal
 
-    settings = QUICK if quick else Settings()
     output = output or (QUICK_OUTPUT if quick else OUTPUT)
     steps = Steps(5)
     steps.next("Pretrained weights, and the reading of AND, OR and NOT that comes with the package")
-    prepare_encoders(output, random=settings.random_model)
+    prepare_encoders(output, random=quick)
     steps.next("Data")
     show_data()
     steps.next("Training: Bool-BERT learns to answer; beside it a plain BERT, everything else the same")
-    train_both(output, settings, fresh)
+    train_both(output, QUICK_TRAIN if quick else TRAIN, fresh)
     steps.next("Comparison on the test split")
-    summaries = compare(output, settings.queries)
+    summaries = compare(output, QUICK_QUERIES if quick else None)
     print(f"\n{terminal(summaries)}\n\n{footnote(summaries)}")
     steps.next("What Bool-BERT makes of a query")
     show_one(output)
@@ -136,10 +122,10 @@ def show_data() -> None:
         print(f"  a query:    {query.query}")
 
 
-def train_both(output: Path, settings: Settings, fresh: bool) -> None:
+def train_both(output: Path, flags: dict[str, Any], fresh: bool) -> None:
     """Train Bool-BERT and BERT at the same time, each with its share of the processor's cores."""
-    boolean = {"encoder": output / READER, "gate": "cue", **settings.exclusion, **settings.train}
-    plain = {"encoder": output / ENCODER, "baseline": True, **settings.train}
+    boolean = {"encoder": output / READER, "gate": "cue", **EXCLUSION, **flags}
+    plain = {"encoder": output / ENCODER, "baseline": True, **flags}
     both = (training(output / BOOL_BERT, boolean, fresh), training(output / BERT, plain, fresh))
     commands = [command for command in both if command is not None]
     for command, status in zip(commands, run_together(commands, output / "training.log"), strict=True):

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from boolbert import __version__
 from boolbert.core.arguments import add_document_flags
 from boolbert.core.environment import keep_freed_memory, prepare_training
 from boolbert.core.errors import INTERRUPTED, BoolBertError, one_line
@@ -52,7 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _parser(
         argparse.ArgumentParser, "Dense retrieval that understands AND, OR and NOT.", EXAMPLES, prog="boolbert"
     )
-    parser.add_argument("--version", action="version", version=f"boolbert {_version()}")
+    parser.add_argument("--version", action="version", version=f"boolbert {__version__}")
     add = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_index(add)
     _add_search(add)
@@ -272,12 +273,6 @@ def _command(add, name: str, text: str, examples: str, run) -> argparse.Argument
 def _parser(make, text: str, examples: str, *names, **options) -> argparse.ArgumentParser:
     kind = argparse.RawDescriptionHelpFormatter
     return make(*names, description=text, epilog=examples, formatter_class=kind, allow_abbrev=False, **options)
-
-
-def _version() -> str:
-    from boolbert import __version__
-
-    return __version__
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,15 +12,11 @@ def keep_freed_memory() -> None:
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "100000")
 
 
-def let_waiting_threads_sleep() -> None:
-    """On a busy machine OpenMP's waiting threads would take the processor from those that compute."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
-
 def prepare_training() -> None:
     """What a command that trains sets before it imports torch."""
     keep_freed_memory()
-    let_waiting_threads_sleep()
+    # On a busy machine OpenMP's waiting threads would take the processor from those that compute.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 @contextmanager

@@ -22,16 +22,10 @@ NOT_SENT = {"ConnectError", "ConnectTimeout", "ProxyError"}
 BROKEN = NOT_SENT | {"NetworkError", "TimeoutException", "RemoteProtocolError", "ConnectionError"}
 
 
-def create(repo: str, *, private: bool = False) -> None:
-    """Create the repository where there is none; this shows too whether there is a token that may write there."""
-    api = HfApi()
-    retry(lambda: api.create_repo(repo, private=private or None, exist_ok=True), "creating the repository")
-
-
 def publish(folder: Path, repo: str, *, private: bool = False, create_pr: bool = False) -> str:
     """Create the repository where there is none, upload all files in one commit, and return its address."""
-    create(repo, private=private)
     api = HfApi()
+    retry(lambda: api.create_repo(repo, private=private or None, exist_ok=True), "creating the repository")
 
     def upload() -> str:
         info = api.upload_folder(repo_id=repo, folder_path=folder, commit_message=MESSAGE, create_pr=create_pr)

@@ -20,9 +20,8 @@ Send = Callable[[Message], Awaitable[None]]
 class Guard:
     """ASGI middleware that answers what is closed with 403, and what is too large with 413."""
 
-    def __init__(self, app: Any, largest: int = LARGEST):
+    def __init__(self, app: Any):
         self.app = app
-        self.largest = largest
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -34,7 +33,7 @@ class Guard:
         else:
             body = await self._whole_body(receive)
             if body is None:
-                await _refuse(send, 413, f"a request may have {self.largest // 1024} kB")
+                await _refuse(send, 413, f"a request may have {LARGEST // 1024} kB")
             else:
                 await self.app(scope, _replayed(body, receive), send)
 
@@ -44,7 +43,7 @@ class Guard:
         while True:
             message = await receive()
             body += message.get("body", b"")
-            if len(body) > self.largest:
+            if len(body) > LARGEST:
                 return None
             if message["type"] != "http.request" or not message.get("more_body", False):
                 return body

@@ -213,6 +213,14 @@ def opened():
 
 
 @pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A tiny encoder and its data, for tests of training."""
+    from training_helpers import make_folder
+
+    return make_folder(tmp_path_factory.mktemp("training"))
+
+
+@pytest.fixture(scope="module")
 def accelerator():
     """For tests that import `training_helpers`, which keeps it on the CPU."""
     from accelerate import Accelerator

@@ -156,13 +156,10 @@ def test_explain_writes_page_and_picture(index, tmp_path, capsys, monkeypatch):
     assert f"\x1b[9;38;2;213;94;0m{value['excluded_words'][0]['text']}\x1b[0m" in capsys.readouterr().out
 
 
-def test_explain_against_a_baseline(index, tmp_path, capsys, lively, tiny_config, tokenizer):
+def test_explain_against_a_baseline_of_the_same_documents(index, tmp_path, capsys, lively, tiny_config, tokenizer):
     baseline = str(write_baseline(tmp_path / "bert", lively, tiny_config, tokenizer))
     assert main(["explain", QUERY, "--index", index, "--baseline", baseline, "-k", "4"]) == 0
     assert baseline in capsys.readouterr().out
-
-
-def test_a_baseline_of_other_documents_is_refused(index, tmp_path, capsys, lively, tiny_config, tokenizer):
     other = write_baseline(tmp_path / "other", lively, tiny_config, tokenizer, document_seed=6)
     assert main(["explain", QUERY, "--index", index, "--baseline", str(other)]) == 2
     assert "another document encoder" in capsys.readouterr().err

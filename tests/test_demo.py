@@ -42,7 +42,7 @@ def test_demo_runs_and_is_used_again(tmp_path, monkeypatch, capsys):
         assert (output / name).stat().st_size > 100
     assert "are what it excludes" in shown
     # What a second call does before it shows the results: nothing.
-    assert demo.training(output / "bool-bert", demo.QUICK.train, fresh=False) is None
+    assert demo.training(output / "bool-bert", demo.QUICK_TRAIN, fresh=False) is None
     assert len(demo.compare(output, None)) == 6  # the tiny model has no cosine, so no evidence
 
 

@@ -14,11 +14,6 @@ def still(tmp_path_factory):
     return helpers.make_folder(tmp_path_factory.mktemp("still"), dropout=0.0)
 
 
-@pytest.fixture(scope="module")
-def noisy(tmp_path_factory):
-    return helpers.make_folder(tmp_path_factory.mktemp("noisy"), dropout=0.1)
-
-
 def slow_loss(stage, batch):
     """One query and one document at a time, then a sum written out."""
     model, temperature = stage.model, stage.temperature
@@ -54,8 +49,8 @@ def test_loss_and_gradients_are_those_of_plain_autograd(still, accelerator, size
         torch.testing.assert_close(gradients[name], gradient, rtol=1e-3, atol=1e-6)
 
 
-def test_a_part_draws_the_same_dropout_and_gumbel_noise_both_times(noisy, accelerator):
-    stage = helpers.quest_stage(noisy, accelerator, mini_batch_size=3)
+def test_a_part_draws_the_same_dropout_and_gumbel_noise_both_times(folder, accelerator):
+    stage = helpers.quest_stage(folder, accelerator, mini_batch_size=3)
     stage.model.train()  # noise and all
     batch = stage.load(0, 1)
     _, gradients = helpers.gradients_of(stage, accelerator)
@@ -99,8 +94,8 @@ def test_pretraining_in_parts_gives_the_whole_batch_s_loss_and_gradients(still, 
                 torch.testing.assert_close(gradients[name], parameter.grad, rtol=1e-3, atol=1e-6)
 
 
-def test_frozen_documents_are_compared_with_the_whole_corpus_and_get_no_gradient(noisy, accelerator):
-    stage = helpers.quest_stage(noisy, accelerator, freeze_documents=True)
+def test_frozen_documents_are_compared_with_the_whole_corpus_and_get_no_gradient(folder, accelerator):
+    stage = helpers.quest_stage(folder, accelerator, freeze_documents=True)
     before = stage.frozen.clone()
     _, gradients = helpers.gradients_of(stage, accelerator)
     assert all(name.startswith("query.") for name in gradients)
@@ -113,6 +108,6 @@ def test_frozen_documents_are_compared_with_the_whole_corpus_and_get_no_gradient
         assert target in gold[int(query)]
         assert excluded == set(gold[int(query)].tolist()) - {target}
     assert torch.equal(stage.frozen, before)
-    few = helpers.quest_stage(noisy, accelerator, freeze_documents=True, corpus_negatives=4)
+    few = helpers.quest_stage(folder, accelerator, freeze_documents=True, corpus_negatives=4)
     assert len(few.load(0, 1)["columns"]) == 5 * (1 + 3) + 4
     assert torch.equal(few.load(0, 1)["columns"], few.load(0, 1)["columns"])

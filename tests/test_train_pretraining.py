@@ -12,6 +12,7 @@ from transformers import BertModel
 from boolbert import BoolBertModel
 from boolbert.boolean import find_cues
 from boolbert.core.errors import TrainingError
+from boolbert.core.runs import Run
 from boolbert.train import pretrain
 from boolbert.train.optimizer import is_boolean
 from boolbert.train.pretraining import PretrainArguments
@@ -21,8 +22,7 @@ from boolbert.train.start import find_start
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = helpers.make_folder(tmp_path_factory.mktemp("pretraining"))
+def folder(folder):
     rows = [{"G": g, "P": p, "N": n, "operator": operator} for operator, g, p, n in helpers.TRIPLETS * 6]
     helpers.write_lines(folder / "triplets.jsonl", rows)
     return folder
@@ -83,7 +83,7 @@ def test_stage_2_starts_from_it_with_the_plain_bert_for_documents(folder, pretra
     assert all(torch.equal(plain[name], tensor) for name, tensor in baseline.state_dict().items())
     helpers.train_quest(folder, folder / "second", encoder=str(pretrained), epochs=1)
     assert find_start(None, str(folder / "second")).path == folder / "second"
-    assert find_start(str(folder / "second")).is_boolean
+    assert Run(folder / "second").is_bool_bert
 
 
 def test_every_labelled_token_lies_in_a_cue(folder):

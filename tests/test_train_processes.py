@@ -17,11 +17,6 @@ import boolbert
 boolbert.register()  # from here on AutoModel knows it
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return helpers.make_folder(tmp_path_factory.mktemp("training"))
-
-
 def losses(run):
     rows = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     return [row["loss"] for row in rows if "loss" in row]

@@ -1,7 +1,6 @@
 """Nothing is lost and nothing silently wrong: what a run refuses, what it notices, and what it never touches."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -13,15 +12,10 @@ import training_helpers as helpers
 from safetensors.torch import load_file, save_file
 
 from boolbert.core.errors import BoolBertError, Interrupted, TrainingError
-from boolbert.train import retrieval_run
+from boolbert.train import outputs, retrieval_run
 from boolbert.train.pretrain import read_data
 from boolbert.train.pretraining import PretrainArguments
 from boolbert.train.start import find_start
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return helpers.make_folder(tmp_path_factory.mktemp("safety"))
 
 
 @pytest.fixture(scope="module")
@@ -52,15 +46,13 @@ def contents(folder):
 @pytest.mark.parametrize(
     "mistake",
     [
-        {"encoder": "./typo"},
-        {"data": "./typo"},
         {"metric": "ndcg@11"},
         {"negatives": "violating", "data": "no atoms"},
-        {"seed": 42},
         {"query_length": 32, "dev_split": "train"},
     ],
 )
 def test_a_mistake_leaves_a_finished_run_as_it_was(folder, finished, mistake, tmp_path):
+    """Mistakes in other flags: faults/test_training_faults.py."""
     if mistake.get("data") == "no atoms":
         for name in ("documents.jsonl", "train.jsonl", "dev.jsonl"):
             shutil.copy(folder / "quest" / name, tmp_path)
@@ -226,12 +218,11 @@ def test_a_full_disk_in_the_final_save_loses_nothing(folder, tmp_path, monkeypat
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(retrieval_run, "save_dual_encoder", full)
-    with pytest.raises(TrainingError, match=r"the model cannot be saved .*the disk is full.*--resume"):
-        helpers.train_quest(folder, tmp_path / "run", epochs=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(outputs, "save_dual_encoder", full)
+        with pytest.raises(TrainingError, match=r"the model cannot be saved .*the disk is full.*--resume"):
+            helpers.train_quest(folder, tmp_path / "run", epochs=1)
     assert not (tmp_path / "run" / "metrics.json").exists()
-    monkeypatch.undo()
-    os.environ["ACCELERATE_USE_CPU"] = "true"
     helpers.train_quest(folder, tmp_path / "run", epochs=1, resume=True)
     assert (tmp_path / "run" / "metrics.json").exists()
 
@@ -271,10 +262,9 @@ def test_when_a_run_evaluates_and_when_it_ends(folder, tmp_path):
 
 def test_a_run_that_stopped_early_is_finished_and_resuming_does_not_train_on(folder, tmp_path, monkeypatch):
     flags = {"learning_rate": 1e-30, "eval_first": True, "patience": 1, "epochs": 9}
-    monkeypatch.setattr(retrieval_run, "save_run", lambda *a: None)
-    helpers.train_quest(folder, tmp_path / "run", **flags)
-    monkeypatch.undo()
-    os.environ["ACCELERATE_USE_CPU"] = "true"
+    with monkeypatch.context() as patch:
+        patch.setattr(retrieval_run, "save_run", lambda *a, **b: None)
+        helpers.train_quest(folder, tmp_path / "run", **flags)
     helpers.train_quest(folder, tmp_path / "run", resume=True, **flags)
     assert history(tmp_path / "run") == [(0, 0), (1, 5)]
 

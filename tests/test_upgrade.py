@@ -15,10 +15,11 @@ from boolbert.boolean import kind_of_exclusion, read_parts
 from boolbert.configuration_boolbert import LITE, UPGRADED
 from boolbert.core.errors import BoolBertError
 from boolbert.data.sentences import labelled_sentences
-from boolbert.data.tasks import quest_splits
+from boolbert.data.tasks import quest_splits, quest_task
 from boolbert.eval import exclusion
 from boolbert.eval.evidence import plain_vectors
 from boolbert.retrieval.batches import encode_inputs, encode_queries
+from boolbert.retrieval.encoders import random_bert
 from boolbert.retrieval.models import READING_FILE, bool_bert, default_model, load_encoder, with_fresh_attention
 from boolbert.train import upgrade as upgrading
 from boolbert.train.reading import (
@@ -48,6 +49,18 @@ def default():
     return default_model("cpu")
 
 
+@pytest.fixture(scope="module")
+def few_sentences():
+    return training_sentences(100, 0)[::40]
+
+
+@pytest.fixture
+def short(monkeypatch, few_sentences):
+    """An upgrade learns from few sentences and is measured on few queries: what it learns is another test's."""
+    monkeypatch.setattr(upgrading, "training_sentences", lambda *given: few_sentences)
+    monkeypatch.setattr(upgrading, "quest_task", lambda *given, **options: quest_task(*given, 20, **options))
+
+
 def excluded_words(model, text):
     tokenizer, bert = model.tokenizer, bool_bert(model)
     batch = tokenizer(text, return_tensors="pt")
@@ -63,7 +76,7 @@ def test_the_default_model_reads_what_is_excluded(default):
 
 def test_the_default_model_reads_held_out_sentences(default):
     """Its weights ship with the package: words that training never saw, by operator."""
-    data = label_sentences(default.encoder.tokenizer, labelled_sentences(1000, seed=5, split="dev"), 96)
+    data = label_sentences(default.encoder.tokenizer, labelled_sentences(500, seed=5, split="dev"), 96)
     found = measure_reading(bool_bert(default.encoder), data)
     assert min(found["cue"].values()) > 0.98
     assert min(found["scope"].values()) > 0.95
@@ -77,19 +90,6 @@ def test_queries_that_exclude_nothing_and_documents_are_the_plain_encoders_to_th
     np.testing.assert_array_equal(default.encoder.encode_document(texts), plain.encode(texts))
     changed = default.encoder.encode_query(list(EXCLUDING)) - plain.encode(list(EXCLUDING))
     assert (np.abs(changed).max(axis=1) > 0.01).all()
-
-
-def test_the_default_model_obeys_on_the_countries(default):
-    """Three former British colonies fewer among the first ten, with nothing trained on the countries."""
-    from boolbert.data import Quest
-    from boolbert.search import BoolSearcher
-
-    query = "landlocked countries in Africa that are not former British colonies"
-    quest = Quest(progress=False)
-    colonies = {quest.corpus[int(row)].title for row in quest.atoms["ruler:Britain"]}
-    searcher = BoolSearcher(default, progress=False)
-    obedient, plain = (searcher.search(query, k=10, operators=operators) for operators in (None, []))
-    assert sum(hit.title in colonies for hit in obedient) <= sum(hit.title in colonies for hit in plain) - 3
 
 
 def test_questions_that_negate_a_predicate_lose_nothing(default):
@@ -106,24 +106,21 @@ def test_questions_that_negate_a_predicate_lose_nothing(default):
     assert own.above.mean() >= plain.above.mean()
 
 
+@pytest.mark.usefixtures("short")
 def test_the_default_encoder_takes_the_reading_of_the_package(monkeypatch, default):
     monkeypatch.setattr(upgrading, "SENTENCES", 2000)
-    monkeypatch.setattr(upgrading, "training_sentences", lambda *given: training_sentences(*given)[:64])
     plain = load_encoder(device="cpu", quiet=True)
     taken, learned = (with_fresh_attention(plain, share=True, query_length=None, **UPGRADED) for _ in range(2))
     assert upgrading.train_reading(taken, UpgradeSettings(), progress=False)["scope"]["not"] > 0.95
     np.testing.assert_array_equal(taken.encode_query(list(EXCLUDING)), default.encoder.encode_query(list(EXCLUDING)))
-    again = UpgradeSettings(sentences=2000)  # of which it sees 64
+    again = UpgradeSettings(sentences=2000)  # of which it sees a few
     assert upgrading.train_reading(learned, again, progress=False)["scope"]["not"] < 0.9
     with pytest.raises(BoolBertError, match="--sentences must be at least 1, got 0"):
         upgrading.main(["--output_dir", "x", "--sentences", "0"])
 
 
+@pytest.mark.usefixtures("short")
 def test_an_upgrade_of_a_tiny_encoder(tmp_path, monkeypatch):
-    from boolbert.retrieval.encoders import random_bert
-
-    # How much it learns is another test's; every tenth sentence is enough to be saved, loaded and tuned.
-    monkeypatch.setattr(upgrading, "training_sentences", lambda *given: training_sentences(*given)[::10])
     source = str(random_bert())
     folder = tmp_path / "upgraded"
     made = upgrade(source, folder, settings=UpgradeSettings(sentences=100), device="cpu", progress=False)
@@ -167,10 +164,8 @@ def test_the_default_encoder_is_upgraded_by_its_name_without_the_hub(tmp_path, m
         main(["upgrade", encoders.DEFAULT, "--output_dir", str(tmp_path / "out")])
 
 
-def test_a_lite_upgrade_is_smaller_and_leaves_the_rest_alone(tmp_path, monkeypatch):
-    from boolbert.retrieval.encoders import random_bert
-
-    monkeypatch.setattr(upgrading, "training_sentences", lambda *given: training_sentences(*given)[::20])
+@pytest.mark.usefixtures("short")
+def test_a_lite_upgrade_is_smaller_and_leaves_the_rest_alone(tmp_path):
     source, folder = str(random_bert()), tmp_path / "lite"
     upgrading.main([source, "--output_dir", str(folder), "--lite", "--sentences", "60", "--device", "cpu"])
     lite, plain = (load_encoder(name, device="cpu", quiet=True) for name in (str(folder), source))
@@ -220,20 +215,10 @@ def test_another_pooling_is_one_line(tmp_path):
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
-    from boolbert.retrieval.encoders import random_bert
-
     model = load_encoder(str(random_bert()), device="cpu", quiet=True)
     largest = SentenceTransformer(modules=[model[0], Pooling(128, pooling_mode="max")], device="cpu")
     with pytest.raises(BoolBertError, match="pools by max, not by cls or mean"):
         upgrade(largest, tmp_path / "out")
-
-
-def test_help_says_how_it_is_called(capsys):
-    with pytest.raises(SystemExit):
-        upgrading.main(["--help"])
-    shown = capsys.readouterr().out
-    assert shown.startswith("usage: boolbert upgrade [-h]")
-    assert "[MODEL]" in shown.partition("\n\n")[0]
 
 
 def test_learning_to_read_changes_the_reading_parts_only(lively, tokenizer):

@@ -168,7 +168,6 @@ def still(model):
 
 def quest_stage(folder, accelerator, **changes):
     from boolbert.data.tasks import quest_splits
-    from boolbert.train.negatives import hard_negatives
     from boolbert.train.retrieval import RetrievalStage
     from boolbert.train.retrieval_run import build_model
     from boolbert.train.start import find_start
@@ -176,8 +175,7 @@ def quest_stage(folder, accelerator, **changes):
     args = quest_arguments(Path(folder), Path(folder) / "unused", **changes)
     start = find_start(args.encoder)
     data = quest_splits(args.data)
-    hard = hard_negatives(args.negatives, data.train)
-    stage = RetrievalStage(build_model(start, args), data, start.tokenizer(), accelerator, args, hard)
+    stage = RetrievalStage(build_model(start, args), data, start.tokenizer(), accelerator, args)
     stage.model.train()
     still(stage.model)
     return stage

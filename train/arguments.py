@@ -1,6 +1,5 @@
 """The flags that all stages share, and how they are read: defaults, a recipe, a file, the command line."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -17,7 +16,6 @@ RECIPES = Path(__file__).parent / "recipes"
 # compared as it really is, whether a flag or the launcher asked for it.
 FREE = {
     *("output_dir", "resume", "overwrite", "allow_random", "keep_last", "save_every", "log_every", "tracker"),
-    *("push_to_hub",),
     *("threads", "mini_batch_size", "gradient_checkpointing", "compile", "graphs", "mixed_precision"),
 }
 
@@ -129,18 +127,13 @@ def read_flags(path: Path, kind: type[RunArguments]) -> dict[str, Any]:
 
 
 def _parse_file(path: Path) -> Any:
-    import yaml
+    import yaml  # which reads JSON too
 
     try:
-        text = path.read_text(encoding="utf-8")
-        return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text) or {}
+        return yaml.safe_load(path.read_bytes()) or {}
     except OSError as error:
         raise TrainingError(f"{path}: cannot be read: {error.strerror}") from None
-    except json.JSONDecodeError as error:
-        raise TrainingError(f"{path}:{error.lineno}: broken JSON: {error.msg}") from None
     except yaml.YAMLError as error:
         raise TrainingError(f"{path}: broken YAML: {' '.join(str(error).split())}") from None
-    except UnicodeDecodeError as error:
-        raise TrainingError(f"{path}: invalid UTF-8 at byte {error.start}") from None
     except RecursionError:
         raise TrainingError(f"{path}: nested too deeply") from None

@@ -20,7 +20,6 @@ from boolbert.core.errors import run_script
 from boolbert.data.tasks import boolquestions_splits
 from boolbert.retrieval.metrics import boolquestions_metrics
 from boolbert.train.arguments import parse_arguments
-from boolbert.train.outputs import published
 from boolbert.train.retrieval import RetrievalArguments
 from boolbert.train.retrieval_run import run_retrieval
 
@@ -30,7 +29,7 @@ class BoolQuestionsArguments(RetrievalArguments):
     """As in stage 2; the listed negatives are used, and MRR@10 chooses the best evaluation."""
 
     output_dir: str = flag("runs/boolquestions", "folder for the model, its checkpoints and logs")
-    negatives: str = flag("violating", "random, violating (listed by the data), bm25 or mined (by the start)")
+    negatives: str = flag("violating", "random, or violating: those that the data lists")
     metric: str | None = flag("mrr@10", "chooses the best evaluation")
     subset: str = flag("MSMARCO", "MSMARCO or NaturalQuestions")
 
@@ -38,14 +37,13 @@ class BoolQuestionsArguments(RetrievalArguments):
 def main() -> None:
     args = parse_arguments(BoolQuestionsArguments, __doc__, sys.argv[1:], embedded="boolquestions_countries.yaml")
     splits: dict[str, Any] = {"dev_split": args.dev_split, "dev_share": args.dev_share}
-    with published(args.push_to_hub, args):
-        run_retrieval(
-            "boolquestions",
-            args,
-            lambda: boolquestions_splits(args.data, subset=args.subset, **splits),
-            boolquestions_metrics,
-            earlier="runs/quest",
-        )
+    run_retrieval(
+        "boolquestions",
+        args,
+        lambda: boolquestions_splits(args.data, subset=args.subset, **splits),
+        boolquestions_metrics,
+        earlier="runs/quest",
+    )
 
 
 if __name__ == "__main__":

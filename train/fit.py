@@ -118,6 +118,7 @@ def fit(
     from boolbert.retrieval.models import load_model
     from boolbert.retrieval.shards import INT8, precision_of
     from boolbert.train.retrieval_run import ORIGINAL_WEIGHT, train_on_query_folder
+    from boolbert.train.upgrade import measure
 
     side = document_side or ("learned" if torch.cuda.is_available() else "fixed")
     usual, batch_size = SCHEDULES[side]
@@ -286,16 +287,6 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} minute{'s' if minutes > 1 else ''}"
     return f"{seconds / 3600:.1f} hours"
-
-
-def measure(model: Any, task: Task, vectors: Any) -> dict[str, float]:
-    """The held-out queries' metrics."""
-    from boolbert.retrieval.batches import encode_inputs
-    from boolbert.retrieval.metrics import means, quest_metrics, search_depth
-    from boolbert.retrieval.neighbours import top_k
-
-    _, rows = top_k(encode_inputs(model, task.texts, "query", 32), vectors, search_depth(task))
-    return means(quest_metrics(task, rows))
 
 
 def notes_of(

@@ -109,12 +109,7 @@ class Trainer:
     """Runs a stage. `fit` returns the run's progress; the model then has the weights of the best evaluation."""
 
     def __init__(
-        self,
-        stage: Stage,
-        args: RunArguments,
-        accelerator: Accelerator,
-        identity: dict[str, Any] | None = None,
-        compile_options: dict[str, Any] | None = None,
+        self, stage: Stage, args: RunArguments, accelerator: Accelerator, identity: dict[str, Any] | None = None
     ):
         self.stage = stage
         self.args = args
@@ -126,8 +121,8 @@ class Trainer:
         self.total = min(self.total, args.max_steps or self.total)
         model: nn.Module = stage.model.to(accelerator.device)
         freeze_unused(model, stage)
-        if compile_options is not None:
-            compile_layers(model, compile_options)
+        if (options := compile_options(args, accelerator)) is not None:
+            compile_layers(model, options)
         optimizer = build_optimizer(
             model,
             learning_rate=args.learning_rate,
@@ -355,6 +350,20 @@ def freeze_unused(model: nn.Module, stage: Stage) -> None:
         if parameter.grad is None:
             parameter.requires_grad_(False)
     model.zero_grad()
+
+
+def compile_options(args: RunArguments, accelerator: Accelerator) -> dict[str, Any] | None:
+    """How the encoders' layers are to be compiled, as --compile or the launcher asks; None for not at all.
+
+    The layers are compiled in place, so Accelerate must not compile the model around them a second time.
+    """
+    plugin = accelerator.state.dynamo_plugin
+    backend, mode = plugin.backend, plugin.mode
+    plugin.backend = DynamoBackend.NO
+    if backend == DynamoBackend.NO and not args.compile:
+        return None
+    name = "inductor" if backend == DynamoBackend.NO else backend.value.lower()
+    return {"backend": name, "dynamic": True, **({"mode": mode} if name == "inductor" and mode != "default" else {})}
 
 
 def compile_layers(model: nn.Module, options: dict[str, Any]) -> None:

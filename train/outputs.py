@@ -4,11 +4,9 @@ import dataclasses
 import hashlib
 import os
 import platform
-import shlex
 import subprocess
-import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -16,17 +14,20 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
-from accelerate.utils import DistributedType, DynamoBackend
-from accelerate.utils.environment import get_int_from_env
+from accelerate.utils import DistributedType
 
 import boolbert
+from boolbert import BoolBertConfig
 from boolbert.core.errors import TrainingError, first_line, reason
 from boolbert.core.files import FILES, delete_leftovers, read_json, user_path, whole_files, write_json, write_text
 from boolbert.core.pages import render
 from boolbert.core.runs import ARGUMENTS, CONFIG, METRICS, Run
 from boolbert.core.tables import number
+from boolbert.retrieval.models import no_warnings
+from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.arguments import RunArguments
 from boolbert.train.checkpoints import WRITE_ERRORS, Checkpoints
+from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import available_tracker
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
@@ -96,20 +97,6 @@ def check_launcher(accelerator: Accelerator) -> None:
         raise TrainingError(f"mixed precision must be one of {', '.join(PRECISIONS)}, got {precision}")
     if precision == "fp16" and accelerator.device.type == "cpu":
         raise TrainingError("fp16 needs a GPU; on a CPU try --mixed_precision bf16 or no")
-
-
-def compile_options(args: RunArguments, accelerator: Accelerator) -> dict[str, Any] | None:
-    """How the encoders' layers are to be compiled, as --compile or the launcher asks; None for not at all.
-
-    The layers are compiled in place, so Accelerate must not compile the model around them a second time.
-    """
-    plugin = accelerator.state.dynamo_plugin
-    backend, mode = plugin.backend, plugin.mode
-    plugin.backend = DynamoBackend.NO
-    if backend == DynamoBackend.NO and not args.compile:
-        return None
-    name = "inductor" if backend == DynamoBackend.NO else backend.value.lower()
-    return {"backend": name, "dynamic": True, **({"mode": mode} if name == "inductor" and mode != "default" else {})}
 
 
 def identity(args: RunArguments, accelerator: Accelerator, data: str) -> dict[str, Any]:
@@ -186,13 +173,17 @@ def open_run(script: str, args: RunArguments, accelerator: Accelerator, wanted: 
     accelerator.wait_for_everyone()
 
 
-def save_model(folder: Path, save: Callable[[Path], None], metrics: dict[str, Any]) -> None:
-    """Save the model, then the metrics, which say that the run is finished. `save` writes it into a folder."""
+def save_run(args: RunArguments, model: DualEncoder, tokenizer: Any, metrics: dict[str, Any], **lengths: int) -> None:
+    """Both encoders, for AutoModel and SentenceTransformer; then metrics.json, which says that the run is finished."""
+    folder = Path(args.output_dir)
+    if isinstance(model.query.config, BoolBertConfig):
+        model.query.config.pooling = model.pooling
+    settings: dict[str, Any] = {"pooling": model.pooling, "similarity": model.similarity, **lengths}
     try:
-        with whole_files(folder) as aside:
-            save(aside)
+        with whole_files(folder) as aside, no_warnings():
+            save_dual_encoder(aside, model.query, model.document, tokenizer, **settings)
         write_text(folder / "README.md", readme(metrics) + "\n")
-        write_json(folder / METRICS, metrics)
+        write_json(folder / METRICS, {**metrics, "seed": args.seed, "arguments": dataclasses.asdict(args)})
     except WRITE_ERRORS as error:
         raise TrainingError(
             f"{folder}: the model cannot be saved ({reason(error)}); its checkpoints are whole: "
@@ -288,31 +279,3 @@ def git_commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return commit + ("+changes" if changed else "")
-
-
-@contextmanager
-def published(target: str | None, args: RunArguments) -> Iterator[None]:
-    """Publish the run that the block finishes, if a target is given.
-
-    The repository is made before: a wrong name or token is reported before the first step, not after the last.
-    """
-    wanted = target is not None and get_int_from_env(["RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK"], 0) == 0
-    if wanted:
-        publish(str(target), args, "--create-only")
-    yield
-    if wanted:
-        publish(str(target), args)
-
-
-def publish(target: str, args: RunArguments, *flags: str) -> None:
-    """Run `boolbert publish` on the run's folder, in a process of its own, since train/ does not import hub/."""
-    repo, *given = target.split() or [""]
-    if args.baseline:
-        given.append("--allow-dirty")  # a plain BERT is published without code
-    command = [sys.executable, "-m", "boolbert.hub_upload", args.output_dir, "--repo", repo, *given, *flags]
-    if subprocess.run(command, check=False).returncode == 0:
-        return
-    if "--create-only" in flags:
-        raise TrainingError(f"--push_to_hub {target}: nothing could be published there; see above")
-    again = shlex.join(["boolbert", "publish", args.output_dir, "--repo", repo, *given])
-    raise TrainingError(f"{args.output_dir} is finished, but was not published; see above, then: {again}")

@@ -8,8 +8,6 @@ Only BoolAttn and the embedding layer learn. The output is an --encoder for ques
 """
 
 import sys
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from boolbert.core.environment import prepare_training
@@ -22,19 +20,17 @@ from boolbert.core.errors import TrainingError, run_script
 from boolbert.data import Triplet, read_triplets
 from boolbert.data.embedded import sentences_folder
 from boolbert.data.tasks import keep_and_hold
-from boolbert.retrieval.models import no_warnings
-from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.arguments import parse_arguments
+from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import print_pretraining
-from boolbert.train.loop import Progress, Trainer
+from boolbert.train.loop import Trainer
 from boolbert.train.outputs import (
-    compile_options,
     fingerprint,
     identity,
     is_finished,
     make_accelerator,
     open_run,
-    save_model,
+    save_run,
 )
 from boolbert.train.pretraining import PretrainArguments, PretrainingStage
 from boolbert.train.sentences import prepare_triplets
@@ -63,11 +59,16 @@ def main() -> None:
         accelerator,
         args,
     )
-    trainer = Trainer(stage, args, accelerator, wanted, compile_options(args, accelerator))
+    trainer = Trainer(stage, args, accelerator, wanted)
     open_run("pretrain", args, accelerator, wanted, start.record())
     progress = trainer.fit()
     if accelerator.is_main_process:
-        save(stage, start, tokenizer, args, progress)
+        # With the plain BERT that it came from as its document encoder: what stage 2 starts from.
+        settings = {"pooling": start.encoder.pooling, "similarity": start.encoder.similarity}
+        model = DualEncoder(stage.bert.bert.cpu(), start.document_encoder(), **settings)
+        metrics = progress.metrics(stage.metric)
+        save_run(args, model, tokenizer, metrics, query_length=args.query_length)
+        print_pretraining(args.output_dir, metrics)
     accelerator.end_training()
 
 
@@ -93,24 +94,6 @@ def build_model(start: Start, args: PretrainArguments) -> BoolBertForPreTraining
     if args.gradient_checkpointing:
         model.gradient_checkpointing_enable()
     return model
-
-
-def save(stage: PretrainingStage, start: Start, tokenizer: Any, args: PretrainArguments, progress: Progress) -> None:
-    """Bool-BERT, with the plain BERT that it came from as its document encoder: what stage 2 starts from."""
-    settings: dict[str, Any] = {
-        "pooling": start.encoder.pooling,
-        "similarity": start.encoder.similarity,
-        "query_length": args.query_length,
-    }
-    query, documents = stage.bert.bert.cpu(), start.document_encoder()
-
-    def write(folder: Path) -> None:
-        with no_warnings():
-            save_dual_encoder(folder, query, documents, tokenizer, **settings)
-
-    metrics = {**progress.metrics(stage.metric), "seed": args.seed}
-    save_model(Path(args.output_dir), write, {**metrics, "arguments": asdict(args)})
-    print_pretraining(args.output_dir, metrics)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ from boolbert.core.errors import run_script
 from boolbert.data.tasks import quest_splits
 from boolbert.retrieval.metrics import quest_metrics
 from boolbert.train.arguments import parse_arguments
-from boolbert.train.outputs import published
 from boolbert.train.retrieval import RetrievalArguments
 from boolbert.train.retrieval_run import run_retrieval
 
@@ -34,14 +33,13 @@ class QuestArguments(RetrievalArguments):
 
 def main() -> None:
     args = parse_arguments(QuestArguments, __doc__, sys.argv[1:], embedded="quest_countries.yaml")
-    with published(args.push_to_hub, args):
-        run_retrieval(
-            "quest",
-            args,
-            lambda: quest_splits(args.data, dev_split=args.dev_split, dev_share=args.dev_share),
-            quest_metrics,
-            earlier="runs/pretrain",
-        )
+    run_retrieval(
+        "quest",
+        args,
+        lambda: quest_splits(args.data, dev_split=args.dev_split, dev_share=args.dev_share),
+        quest_metrics,
+        earlier="runs/pretrain",
+    )
 
 
 if __name__ == "__main__":

@@ -33,11 +33,10 @@ from boolbert.train.arguments import RunArguments
 from boolbert.train.dual_encoder import DOCUMENT, QUERY, TEMPERATURES, DualEncoder, contrastive_loss, searched_with
 from boolbert.train.grad_cache import Side, embedding_backward, reseed
 from boolbert.train.loop import can_record, check_batch
-from boolbert.train.negatives import DEPTH, wrong_answers
 from boolbert.train.reading import LabelledTokens, freeze_reading, label_sentences, parsed_sentence
 from boolbert.train.shapes import PART_COST_CPU, PART_COST_GPU, FixedShapes, Parts, best_count, split_rows
 
-NEGATIVES = ("random", "violating", "bm25", "mined")
+NEGATIVES = ("random", "violating")
 # Batches by which the shapes of all are chosen.
 LOOKED_AT = 64
 _CORPUS_NEGATIVES = 3  # number of a stream of random numbers that the sampler does not use
@@ -48,9 +47,9 @@ class RetrievalArguments(RunArguments):
     """The flags of stages 2 and 3, next to those of every run."""
 
     gate: str = flag("given", "where a query's operators come from: given (the data), learned or cue (the model)")
-    negatives: str = flag("random", "random, violating (breaking the operator), bm25 or mined (by the start)")
+    negatives: str = flag("random", "random, or violating: those that break an operator, or that the data lists")
     num_negatives: int = flag(5, "negatives of each query, next to those of the batch")
-    hard_negatives: int = flag(2, "how many of them are not random, where --negatives asks for others")
+    hard_negatives: int = flag(2, "with --negatives violating: how many of them are not random")
     freeze_documents: bool = flag(False, "train the query side only, against document vectors computed once")
     corpus_negatives: int = flag(4096, "with freeze_documents: documents that every query is compared with")
     pooling: str | None = flag(None, "cls or mean; as the encoder was trained if not given")
@@ -72,9 +71,6 @@ class RetrievalArguments(RunArguments):
     stay_close: float = flag(0.0, "weight of the distance to the start's vectors, for queries without OR and NOT")
     dev_split: str = flag("dev", "the split that chooses the best epoch")
     dev_share: float = flag(HELD_OUT, "share of the training queries that is held out where there is no such split")
-    push_to_hub: str | None = flag(
-        None, 'publish the finished run there, such as org/name or "org/name --private"; see `boolbert publish --help`'
-    )
     metric: str | None = flag(
         None, "chooses the best evaluation; recall@100, or r_precision for fewer than 1,000 documents, if not given"
     )
@@ -134,7 +130,6 @@ class RetrievalStage:
         tokenizer: Any,
         accelerator: Accelerator,
         args: RetrievalArguments,
-        hard: HardNegatives | None = None,
         metrics: Metrics = quest_metrics,
         vectors: Tensor | None = None,
     ):
@@ -154,7 +149,7 @@ class RetrievalStage:
         }
         given = args.gate == "given" and hasattr(model.query, "gate")
         self.operators = {name: gate_labels(task) if given else None for name, task in tasks.items()}
-        self.sampler = self._sampler(self._mined(model) if args.negatives == "mined" else hard)
+        self.sampler = self._sampler()
         self.steps_per_epoch = self.sampler.steps_per_epoch
         self.is_recorded = can_record(args, accelerator)
         self.shapes = self._fixed_shapes(model.query.config.max_position_embeddings) if self.is_recorded else {}
@@ -169,8 +164,9 @@ class RetrievalStage:
             model.document.requires_grad_(False)
             self.frozen = (self._encoded(model, DOCUMENT) if vectors is None else vectors).to(accelerator.device)
 
-    def _sampler(self, hard: HardNegatives | None) -> TrainingSampler:
-        count = self.args.hard_negatives if hard is not None else 0
+    def _sampler(self) -> TrainingSampler:
+        hard = violators(self.data.train) if self.args.negatives == "violating" else None
+        count = 0 if hard is None else self.args.hard_negatives
         return TrainingSampler(
             self.data.train.gold,
             batch_size=self.args.batch_size,
@@ -297,13 +293,6 @@ class RetrievalStage:
         groups = next(iter(task.groups.values()), [])
         return {**means(per_query), "groups": group_means(per_query, groups)}
 
-    def _mined(self, model: DualEncoder) -> HardNegatives:
-        """Wrong answers that the model, before it is trained, ranks high."""
-        queries, documents = self._encoded(model, QUERY), self._encoded(model, DOCUMENT)
-        queries, depth = searched_with(queries, documents), min(DEPTH, len(documents))
-        _, rows = top_k(queries, documents, depth, device=documents.device)
-        return wrong_answers(list(rows), self.data.train)
-
     def _query_inputs(self, rows: np.ndarray, length: int | None = None) -> dict[str, Tensor]:
         inputs = self.queries["train"].batch(rows, length)
         operators = self.operators["train"]
@@ -363,6 +352,16 @@ def with_known_gate(args: RetrievalArguments, data: Splits, say: Callable[[str],
         return args
     say(f"note: {unknown:,} queries have no metadata.template; the model finds the operators itself (--gate cue)")
     return replace(args, gate="cue")
+
+
+def violators(task: Task) -> HardNegatives:
+    """The documents that break a query's operators, or that the data lists as its negatives."""
+    if task.violators is None:
+        raise TrainingError(
+            "--negatives violating needs the atomic sets of the queries (atoms.json and metadata.atoms), "
+            "or listed negatives; this data has none. Try --negatives random"
+        )
+    return task.violators
 
 
 def gate_labels(task: Task) -> Tensor:

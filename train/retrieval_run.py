@@ -2,34 +2,28 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from boolbert import BoolBertConfig
 from boolbert.core.errors import TrainingError
 from boolbert.data.tasks import Splits, quest_splits
 from boolbert.retrieval.fingerprints import corpus_fingerprint
 from boolbert.retrieval.metrics import Metrics, quest_metrics
-from boolbert.retrieval.models import no_warnings
-from boolbert.sentence_boolbert import save_dual_encoder
 from boolbert.train.checkpoints import full_weights
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import print_summary
 from boolbert.train.loop import Progress, Trainer
-from boolbert.train.negatives import hard_negatives
 from boolbert.train.optimizer import PENALTY, STRENGTH
 from boolbert.train.outputs import (
-    compile_options,
     fingerprint,
     identity,
     is_finished,
     make_accelerator,
     open_run,
     own_settings,
-    save_model,
+    save_run,
 )
 from boolbert.train.retrieval import RetrievalArguments, RetrievalStage, with_known_gate
 from boolbert.train.start import Start, find_start
@@ -66,9 +60,8 @@ def run_retrieval(
     model = build_model(start, args)
     before = {name: value.detach().clone() for name, value in model.state_dict().items()} if original_weight else {}
     tokenizer = start.tokenizer()
-    hard = hard_negatives(args.negatives, data.train)
-    stage = RetrievalStage(model, data, tokenizer, accelerator, args, hard, metrics, vectors)
-    trainer = Trainer(stage, args, accelerator, wanted, compile_options(args, accelerator))
+    stage = RetrievalStage(model, data, tokenizer, accelerator, args, metrics, vectors)
+    trainer = Trainer(stage, args, accelerator, wanted)
     open_run(script, args, accelerator, wanted, start.record())
     progress = trainer.fit()
     if original_weight:
@@ -78,7 +71,8 @@ def run_retrieval(
         found["dev"] = stage.evaluate()
     weights = full_weights(stage.model)
     if accelerator.is_main_process:
-        save_run(model.copy_with(weights), tokenizer, args, found)
+        lengths = {"query_length": args.query_length, "document_length": args.document_length}
+        save_run(args, model.copy_with(weights), tokenizer, found, **lengths)
         if report:
             print_summary(args.output_dir, found)
     accelerator.end_training()
@@ -129,24 +123,6 @@ def final_metrics(stage: RetrievalStage, progress: Progress) -> dict[str, Any]:
     if stage.operators["dev"] is not None:
         metrics["dev_without_labels"] = stage.evaluate(labels=False)
     return metrics
-
-
-def save_run(model: DualEncoder, tokenizer: Any, args: RetrievalArguments, metrics: dict[str, Any]) -> None:
-    """Both encoders, for AutoModel and SentenceTransformer; then metrics.json, which says that the run is finished."""
-    if isinstance(model.query.config, BoolBertConfig):
-        model.query.config.pooling = model.pooling
-    settings: dict[str, Any] = {
-        "pooling": model.pooling,
-        "similarity": model.similarity,
-        "query_length": args.query_length,
-        "document_length": args.document_length,
-    }
-
-    def save(folder: Path) -> None:
-        with no_warnings():
-            save_dual_encoder(folder, model.query, model.document, tokenizer, **settings)
-
-    save_model(Path(args.output_dir), save, {**metrics, "seed": args.seed, "arguments": asdict(args)})
 
 
 def train_on_query_folder(

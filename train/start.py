@@ -34,10 +34,6 @@ class Start:
         return Path(self.encoder.path)
 
     @property
-    def is_boolean(self) -> bool:
-        return is_bool_bert(self.path)
-
-    @property
     def plain(self) -> Path:
         """The plain BERT: the document encoder of an earlier run, else the encoder itself."""
         documents = self.path / DOCUMENT_FOLDER
@@ -60,7 +56,7 @@ class Start:
         `changes` are settings of its configuration.
         """
         if baseline:
-            return self._plain_bert(self.plain if self.is_boolean else self.path)
+            return self._plain_bert(self.plain if is_bool_bert(self.path) else self.path)
         reseed(seed)
         settings: dict[str, Any] = {"pooling": self.encoder.pooling, **({"gate": gate} if gate else {}), **changes}
         return self._load(BoolBertModel, self.path, **settings)

@@ -17,19 +17,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from boolbert.boolean import OPERATORS
 from boolbert.configuration_boolbert import LITE, POOLINGS, UPGRADED
 from boolbert.core.errors import TrainingError, run_script
 from boolbert.core.files import named_if_full, whole_file, whole_folder
 from boolbert.core.progress import shown_progress
+from boolbert.core.tables import aligned, number
 from boolbert.data import Quest
 from boolbert.data.sentences import Sentence, labelled_sentences
 from boolbert.data.tasks import Task, quest_task
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.calibration import near_cosine, unrelated_texts
-from boolbert.retrieval.metrics import means, quest_metrics
+from boolbert.retrieval.metrics import means, quest_metrics, search_depth
 from boolbert.retrieval.models import bool_bert, embeddings_hash, load_encoder, load_reading, no_warnings
 from boolbert.retrieval.neighbours import top_k
 from boolbert.train.outputs import ARGUMENTS, METRICS, git_commit, versions, write_json
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 TUNED_ORIGINAL_WEIGHT = 0.5  # the share of the weights before tuning in those after it
 SENTENCES = 24_000
+SHOWN = {"r_precision": "R-precision", "mrr@10": "MRR@10", "negated": "excluded in the top R"}  # of NOT queries
 NEAR = 0.392  # where the penalty's threshold lies between unrelated texts, 0, and equal ones, 1
 
 
@@ -103,7 +105,11 @@ def upgrade(
     task = quest_task(None, "dev", progress=False)
     # An upgrade leaves these vectors as they are.
     documents = encode_inputs(source, task.corpus.texts(), "document", 32)
-    metrics["countries"] = {"before": measure(source, task, documents), "after": measure(upgraded, task, documents)}
+    excluding = [row for row, question in enumerate(task.questions) if "not" in (question.operators or ())]
+    metrics["countries"] = {}
+    for when, each in (("before", source), ("after", upgraded)):
+        found = measure(each, task, documents, np.array(excluding))
+        metrics["countries"][when] = {name: found[name] for name in SHOWN}
     metrics["seconds"] = round(time.perf_counter() - began, 1)
     if folder is not None:
         save(upgraded, folder, named, settings, metrics)
@@ -173,13 +179,10 @@ def training_sentences(count: int, seed: int) -> list[Sentence]:
     return [*labelled_sentences(count, seed=seed, split="train"), *map(parsed_sentence, texts)]
 
 
-def measure(model: "SentenceTransformer", task: Task, documents: npt.NDArray[np.float32]) -> dict[str, float]:
-    """The countries' NOT queries: R-precision, MRR@10, and the share of the top R that the query excludes."""
-    chosen = [row for row, question in enumerate(task.questions) if "not" in (question.operators or ())]
-    queries = encode_inputs(model, task.texts, "query", 32)
-    _, rows = top_k(queries, documents, len(documents))
-    found = means(quest_metrics(task, rows), np.array(chosen))
-    return {name: found[name] for name in ("r_precision", "mrr@10", "negated")}
+def measure(model: Any, task: Task, documents: Any, chosen: Any = slice(None)) -> dict[str, float]:
+    """The metrics of a task's queries, or of those in the chosen rows."""
+    _, rows = top_k(encode_inputs(model, task.texts, "query", 32), documents, search_depth(task))
+    return means(quest_metrics(task, rows), chosen)
 
 
 def save(
@@ -282,15 +285,11 @@ def write_reading(bert: Any, file: str | Path) -> None:
 
 def table(metrics: dict[str, Any]) -> str:
     """What an upgrade reached, for a terminal."""
-    lines = ["Held-out sentences, F1     and    or   not"]
-    for kind in ("cue", "scope", "gate"):
-        lines.append(f"  {kind:22} " + " ".join(f"{metrics[kind][name]:5.3f}" for name in ("and", "or", "not")))
-    lines += ["", "Countries, NOT queries   before  after"]
-    names = {"r_precision": "R-precision", "mrr@10": "MRR@10", "negated": "excluded in the top R"}
-    for name, title in names.items():
-        before, after = (metrics["countries"][when][name] for when in ("before", "after"))
-        lines.append(f"  {title:22} {before:6.3f} {after:6.3f}")
-    return "\n".join(lines)
+    reading = [[kind, *(number(metrics[kind][name]) for name in OPERATORS)] for kind in ("cue", "scope", "gate")]
+    moments = ("before", "after")
+    countries = [[SHOWN[name], *(number(metrics["countries"][when][name]) for when in moments)] for name in SHOWN]
+    tables = (["Held-out sentences, F1", *OPERATORS], reading), (["Countries, NOT queries", *moments], countries)
+    return "\n\n".join(aligned(header, rows) for header, rows in tables)
 
 
 if __name__ == "__main__":

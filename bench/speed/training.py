@@ -15,7 +15,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 
 from boolbert.data.tasks import quest_splits
 from boolbert.train.loop import Trainer
-from boolbert.train.outputs import compile_options, make_accelerator
+from boolbert.train.outputs import make_accelerator
 from boolbert.train.quest import QuestArguments
 from boolbert.train.retrieval import RetrievalStage
 from boolbert.train.retrieval_run import build_model
@@ -66,7 +66,7 @@ class Ours:
         accelerator = make_accelerator(args)
         start = find_start(str(encoder))
         stage = RetrievalStage(build_model(start, args), data, start.tokenizer(), accelerator, args)
-        self.trainer = Trainer(stage, args, accelerator, compile_options=compile_options(args, accelerator))
+        self.trainer = Trainer(stage, args, accelerator)
         self.trainer.log = Silent()  # type: ignore[assignment]
         self.batches: Any = self.trainer.batches()
         self.steps = steps
