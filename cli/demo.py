@@ -35,11 +35,10 @@ ENCODER, READER, BERT, BOOL_BERT = "encoder", "upgraded", "bert", "bool-bert"
 
 # The flags of both trainings, and of Bool-BERT's alone.
 TRAIN: dict[str, Any] = {
-    "epochs": 2,
+    "epochs": 1,
     "batch_size": 16,
     "learning_rate": 5e-4,
     "boolean_learning_rate": 5e-5,
-    "eval_every": 2,
     "freeze_documents": True,
 }
 QUICK_TRAIN: dict[str, Any] = {"max_steps": 4, "batch_size": 128, "learning_rate": 1e-3, "freeze_documents": True}
