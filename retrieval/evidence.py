@@ -61,13 +61,13 @@ class Weights(NamedTuple):
 # for members of a collection. Where a property is negated, the passage that answers speaks of it in a clause: there
 # it only counts what a passage is about as a whole.
 COLLECTION = Weights(whole=0.5, clause=1.0, penalty=0.7, words_penalty=0.6, denial=1.5, about=0.0)
-QUESTION = Weights(whole=3.0, clause=1.75, penalty=0.8, words_penalty=0.35, denial=1.0, about=1.0)
+QUESTION = Weights(whole=3.0, clause=1.75, penalty=0.8, words_penalty=0.35, denial=1.0, about=0.6)
 WORDS = 0.8  # a part's BM25, beside its best clause
 AFFIRMED = 0.7  # what an affirming clause counts for a part that asks for a denial: "hotels that do not allow pets"
 MEAN = 0.8  # AND: the share of the mean of the conditions; the rest is the smallest
 NEAR = 0.35  # cosine above which a clause speaks for or against something excluded
 ABOUT = 0.4  # cosine above which a whole document does
-ABOUT_PROPERTY = 4.0  # how much more that counts where it is all that does
+ABOUT_PROPERTY = 4.0  # how much that counts where a question negates a property
 
 AT_ONCE = 8192  # clauses that are encoded, or compared, at once
 NO_CLAUSES = np.empty((0, 3), np.int32)
@@ -119,7 +119,7 @@ class ConditionVectors:
         wanted = tuple(tuple(next(asked) for _ in group) for group in conditions.wanted)
         weights = QUESTION if conditions.asks else COLLECTION
         if conditions.kind == "property":
-            about = ABOUT_PROPERTY * weights.about
+            about = ABOUT_PROPERTY if conditions.asks else 0.0
             weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0, about=about)
         return cls(wanted, tuple(asked), weights)
 

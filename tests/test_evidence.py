@@ -90,7 +90,7 @@ def slow_score(query, row, words):
     asked = read_conditions(query)
     weights = module.QUESTION if query.endswith("?") else module.COLLECTION
     if asked.kind == "property":
-        about = module.ABOUT_PROPERTY * weights.about
+        about = module.ABOUT_PROPERTY if query.endswith("?") else 0.0
         weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0, about=about)
     groups = [max(leaf(part.text) for part in group) for group in asked.wanted]
     score = weights.whole * float(whole_scores(query)[row])
