@@ -244,14 +244,14 @@ def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypa
 
 def test_hybrid_is_both_rankings_fused_without_the_excluded_words(searcher):
     pytest.importorskip("bm25s")
-    from boolbert.retrieval.hybrid import WordSearch
+    from boolbert.retrieval.bm25 import BM25Index
 
     excluded = [3, 4]  # "films but not about war"
     reading = searcher.read(QUERY, ["not"], excluded=excluded)
     assert {"about", "war"}.isdisjoint(reading.wanted_words.split())
     options = {"operators": ["not"], "excluded": excluded}
     near = [hit.row for hit in searcher.search(QUERY, 10, **options)]
-    words = WordSearch(TEXTS, "none").top_k([reading.wanted_words], 10)[0]
+    words = BM25Index(TEXTS).top_k([reading.wanted_words], 10)[0]
     expected = dict.fromkeys(near, 0.0)
     for ranking in (near, [row for row in words.tolist() if row >= 0]):
         for rank, row in enumerate(ranking, start=1):

@@ -29,9 +29,8 @@ def hard_negatives(kind: str, task: Task) -> HardNegatives | None:
 
 def bm25_negatives(task: Task) -> HardNegatives:
     """The best documents by BM25 that do not answer the query."""
-    scores, rows = BM25Index(document.text for document in task.corpus).top_k(task.texts, DEPTH)
-    # A document without a word of the query is no find.
-    return wrong_answers([row[score > 0] for row, score in zip(rows, scores, strict=True)], task)
+    ranked = BM25Index(document.text for document in task.corpus).top_k(task.texts, DEPTH)
+    return wrong_answers([rows[rows >= 0] for rows in ranked], task)
 
 
 def wrong_answers(ranked: Sequence[Ranked], task: Task) -> HardNegatives:
