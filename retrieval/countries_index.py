@@ -119,7 +119,8 @@ def write_stored(folder: Path, corpus: Corpus, document_encoder: str, encode: En
     with whole_folder(folder) as aside:
         write_vectors(aside / VECTORS, documents.astype(np.float32), fingerprint, document_encoder)
         Evidence.build(aside / EVIDENCE, corpus.texts(), look_up, **known, progress=False)
-        write_rest(aside, corpus, {"model": None, "document_encoder": document_encoder, "fields": {}})
+        about = {"model": None, "document_encoder": document_encoder, "fields": {}, "source": corpus.name}
+        write_rest(aside, corpus, about)
     return True
 
 

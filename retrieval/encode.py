@@ -68,7 +68,7 @@ def encode_corpus(
     state = processes()
     folder, precision = Path(folder), INT8 if isinstance(model, Int8Encoder) else FLOAT32
     with ThreadPoolExecutor(max_workers=1) as aside:
-        model_hash = aside.submit(lambda: _fingerprint(model))
+        model_hash = aside.submit(_fingerprint, model)
         expected = {
             "documents": len(corpus),
             "corpus": corpus_fingerprint(corpus),

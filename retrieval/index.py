@@ -162,7 +162,7 @@ def build_index(
     elif isinstance(documents, Corpus):
         corpus = documents
     else:
-        corpus = read_corpus(documents, progress=progress)
+        corpus = Quest(None, progress=progress).corpus
     if not len(corpus):
         raise DataError(f"{corpus.name}: there are no documents in it")
     fingerprint = corpus_fingerprint(corpus)
@@ -185,6 +185,7 @@ def build_index(
         add_evidence(folder, corpus, clause_encoder(model, int8), document_encoder, progress=progress)
     fields = documents.columns if isinstance(documents, OwnDocuments) else {}
     about = {"model": lasting_name(model.name, folder), "document_encoder": document_encoder, "fields": fields}
+    about["source"] = corpus.name
     if is_index(folder) and (line := read_object(folder / MANIFEST, RetrievalError).get("line")):
         about["line"] = line  # of the same documents and encoder, else their vectors would have been refused
     write_rest(folder, corpus, about)
@@ -192,12 +193,12 @@ def build_index(
     return Index(folder)
 
 
-def write_rest(folder: Path, corpus: Corpus, about: dict[str, Any]) -> None:
+def write_rest(folder: Path, documents: Corpus | Sequence[Document], about: dict[str, Any]) -> None:
     """Write the documents of an index whose vectors and evidence are there, and that it is whole."""
-    _write_documents(folder, corpus)
+    _write_documents(folder, documents)
     size = (folder / DOCUMENTS).stat().st_size
-    known = {"corpus": corpus_fingerprint(corpus), "documents": len(corpus), "bytes": size}
-    write_json(folder / MANIFEST, {**about, "source": corpus.name, **known})
+    known = {"corpus": corpus_fingerprint(documents), "documents": len(documents), "bytes": size}
+    write_json(folder / MANIFEST, {**about, **known})
 
 
 def add_evidence(folder: Path, corpus: Corpus, encode: Encode, document_encoder: str, *, progress: bool = True) -> None:
@@ -236,12 +237,10 @@ def write_index(
     """Write documents whose vectors are at hand. `manifest` says which model and document encoder made them."""
     fingerprint = corpus_fingerprint(documents)
     write_vectors(folder / VECTORS, vectors, fingerprint, manifest["document_encoder"])
-    _write_documents(folder, documents)
     write_records(folder, records)
     if evidence is not None:
         Evidence.write(folder / EVIDENCE, evidence, corpus=fingerprint, model=manifest["document_encoder"])
-    size = (folder / DOCUMENTS).stat().st_size
-    write_json(folder / MANIFEST, {**manifest, "corpus": fingerprint, "documents": len(documents), "bytes": size})
+    write_rest(folder, documents, manifest)
 
 
 def write_vectors(folder: Path, vectors: npt.NDArray[np.float32], corpus: str, document_encoder: str) -> None:
@@ -292,13 +291,6 @@ def document_encoder_of(model: Any) -> str:
 def is_index(folder: Path) -> bool:
     """Whether an index is there; it may be damaged."""
     return (folder / MANIFEST).exists()
-
-
-def read_corpus(documents: str | Path | None, *, progress: bool = True) -> Corpus:
-    """A user's documents from any format, title and text together; None for the embedded countries."""
-    if documents is None or documents == COUNTRIES:
-        return Quest(None, progress=progress).corpus
-    return OwnDocuments(documents, progress=progress).corpus()
 
 
 def _check_apart(documents: str, folder: Path) -> None:

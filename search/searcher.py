@@ -169,14 +169,8 @@ class BoolSearcher:
         check_kind(not_kind)
         labels = _operator_labels(operators)
         if self.queries is None:
-            if labels is not None and any(labels):
-                raise RetrievalError(
-                    f"operators cannot be given: the query encoder of {self.model.name} is no Bool-BERT"
-                )
-            if excluded is not None:
-                raise RetrievalError(
-                    f"excluded cannot be given: the query encoder of {self.model.name} is no Bool-BERT"
-                )
+            self._check_boolean("operators", labels is not None and any(labels))
+            self._check_boolean("excluded", excluded is not None)
             return self._read_for_any_encoder(query, labels, not_kind)
         reader = ModelReader(self.model.name, self.model.trained, self.queries)
         return reader.read(query, labels, excluded, not_weight, not_kind)
@@ -241,11 +235,14 @@ class BoolSearcher:
         for name, value in (("not_weight", not_weight), ("exclude_above", exclude_above)):
             if value is None:
                 continue
-            if not self.is_boolean:
-                raise RetrievalError(f"{name} cannot be given: the query encoder of {self.model.name} is no Bool-BERT")
+            self._check_boolean(name, True)
             if not math.isfinite(value) or (name == "not_weight" and value < 0):
                 least = " of at least 0" if name == "not_weight" else ""
                 raise RetrievalError(f"{name} must be a number{least}, got {value}")
+
+    def _check_boolean(self, name: str, is_given: bool) -> None:
+        if is_given and not self.is_boolean:
+            raise RetrievalError(f"{name} cannot be given: the query encoder of {self.model.name} is no Bool-BERT")
 
     @property
     def has_evidence(self) -> bool:

@@ -40,7 +40,7 @@ def folder(model):
 @pytest.fixture
 def versions(folder):
     """Those of the libraries when the graph was made."""
-    return module._stored(folder, module.STORED)[1]["versions"]
+    return module._stored(folder)[1]["versions"]
 
 
 @pytest.fixture(autouse=True)
@@ -69,11 +69,11 @@ def run(*words, cache):
 
 def test_it_is_the_default_model(model, folder):
     """If this fails, write it again: python -m boolbert.search.default_program."""
-    program = default_program(folder)
-    checked_encoder(program.graph, model.encoder)  # raises where anything differs by more than rounding
-    assert json.loads(program.tokenizer) == json.loads(tokenizer_of(model.encoder))
-    assert program.document_encoder == document_encoder_of(model)
-    assert program.told[1:] == ("", True, True)
+    graph, queries, document_encoder = default_program(folder)
+    checked_encoder(graph, model.encoder)  # raises where anything differs by more than rounding
+    assert json.loads(queries.tokenizer) == json.loads(tokenizer_of(model.encoder))
+    assert document_encoder == document_encoder_of(model)
+    assert (queries.prompt, queries.is_cosine, queries.can_exclude) == ("", True, True)
 
 
 def test_its_bert_is_that_of_the_default_model(model):

@@ -15,7 +15,7 @@ from process_helpers import encode_shards, finish
 from boolbert.core.errors import RetrievalError
 from boolbert.data import Corpus, Document
 from boolbert.retrieval import encode, fingerprints
-from boolbert.retrieval.batches import Preparation, encode_inputs
+from boolbert.retrieval.batches import Preparation, encode_inputs, prepared_batches, start_batches
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.models import load_encoder
 from boolbert.retrieval.neighbours import top_k
@@ -100,7 +100,8 @@ def test_a_cpu_computes_two_batches_at_a_time(model, monkeypatch):
     monkeypatch.setattr(type(model), "forward", watched)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     counts = []
-    np.testing.assert_array_equal(encode_inputs(model, texts, "document", 4, on_batch=counts.append), alone)
+    found = start_batches(model, prepared_batches(model, texts, "document", 4), "document", on_batch=counts.append)()
+    np.testing.assert_array_equal(found, alone)
     assert (len(met), sum(counts)) == (2, len(texts))
 
     def fails(*given, **names):

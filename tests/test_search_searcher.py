@@ -11,7 +11,7 @@ from sentence_helpers import embed, plain_bert
 
 from boolbert.boolean import WHOLE_WEIGHTS, find_cues
 from boolbert.core.errors import BoolBertError
-from boolbert.retrieval.models import default_model, newest_run
+from boolbert.retrieval.models import default_model, newest_model
 from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.search.query_encoder import QueryVectors
 from boolbert.search.reading import QueryReading, with_cues, words_of
@@ -213,25 +213,27 @@ def test_a_plain_model_searches_without_operators(tmp_path, searcher, lively, ti
         plain.search(QUERY, 3, exclude_above=0.5)
 
 
-def test_the_newest_finished_run_is_the_default(tmp_path, lively, tiny_config, tokenizer):
+def test_the_newest_finished_run_is_the_default(tmp_path, lively, tiny_config, tokenizer, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     runs = tmp_path / "runs"
-    assert newest_run(runs) is None
+    assert newest_model() == (None, None)
     for age, (name, script) in enumerate([("late-stage-1", "pretrain"), ("new", "quest"), ("old", "quest")]):
         write_run(runs / name, lively, tiny_config, tokenizer, script=script)
         os.utime(runs / name / "metrics.json", (1e9 - age, 1e9 - age))
     write_baseline(runs / "bert", lively, tiny_config, tokenizer)
-    assert newest_run(runs).folder == runs / "new"
+    assert newest_model()[0] == "runs/new"
     (runs / "new" / "metrics.json").unlink()  # not finished
-    assert newest_run(runs).folder == runs / "old"
-    assert "trained by quest on the embedded data" in load_model(runs=runs).note
+    assert newest_model()[0] == "runs/old"
+    assert "trained by quest on the embedded data" in load_model().note
 
 
 def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypatch):
     from boolbert.retrieval.encoders import Encoder, random_bert
 
-    encoder = Encoder(str(random_bert()), "cls", "dot", "random", "WARNING: random")
+    encoder = Encoder(str(random_bert()), "cls", "dot", "WARNING: random")
     monkeypatch.setattr("boolbert.retrieval.encoders.resolve_encoder", lambda name=None: encoder)
-    model = load_model(runs=tmp_path / "none")
+    monkeypatch.chdir(tmp_path)
+    model = load_model()
     assert not model.trained
     assert "UNTRAINED" in model.note
     assert model.bert is not None
