@@ -187,13 +187,8 @@ def search(options: Namespace) -> None:
     from boolbert.retrieval.index import Index
     from boolbert.search.cached_model import cache_model
     from boolbert.search.reading import CUT
-    from boolbert.search.searcher import cached_searcher
 
-    is_store = options.store or options.collection
-    cached = None if is_store else cached_searcher(options.model, options.index, options.device)
-    if cached is not None:
-        _say(cached.model.note)
-    searcher = cached or _searcher(options)
+    searcher = _searcher(options)
     if options.unsure and options.violations is None:
         raise BoolBertError("--unsure lists what --violations leaves out; give both")
     more = {"where": options.where, "hybrid": options.hybrid, "evidence": not options.no_evidence}
@@ -221,7 +216,7 @@ def explain(options: Namespace) -> None:
         if name and not Path(name).absolute().parent.is_dir():
             raise BoolBertError(f"{name}: its folder does not exist; make it first")
     _check_query(options)
-    searcher = _default_searcher(options) or _open_searcher(options)
+    searcher = _searcher(options)
     baseline = _baseline(options, searcher)
 
     from boolbert.search import explain as explain_query
@@ -312,21 +307,15 @@ def _limits(options: Namespace) -> dict[str, Any]:
 
 
 def _searcher(options: Namespace) -> Any:
-    _check_query(options)
-    return _open_searcher(options)
-
-
-def _default_searcher(options: Namespace) -> Any:
-    """One whose model opens its Bool-BERT alone; None where another model or a store is asked."""
+    """One whose model is cached, where that can be: it answers before torch is imported."""
     from boolbert.search.searcher import cached_searcher
 
-    if options.model or options.store or options.collection:
-        return None
-    searcher = cached_searcher(None, options.index, options.device)
-    if searcher is None or searcher.model.name is not None:
-        return None
-    _say(searcher.model.note)
-    return searcher
+    is_store = options.store or options.collection
+    cached = None if is_store else cached_searcher(options.model, options.index, options.device)
+    if cached is None:
+        return _open_searcher(options)
+    _say(cached.model.note)
+    return cached
 
 
 def _open_searcher(options: Namespace) -> Any:

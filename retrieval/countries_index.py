@@ -119,8 +119,8 @@ def write_stored(folder: Path, corpus: Corpus, document_encoder: str, encode: En
     with whole_folder(folder) as aside:
         write_vectors(aside / VECTORS, documents.astype(np.float32), fingerprint, document_encoder)
         Evidence.build(aside / EVIDENCE, corpus.texts(), look_up, **known, progress=False)
-        about = {"model": None, "document_encoder": document_encoder, "fields": {}, "source": corpus.name}
-        write_rest(aside, corpus, about)
+        about = {"model": None, "document_encoder": document_encoder, "source": corpus.name}
+        write_rest(aside, corpus, {**about, "fields": {}})
     return True
 
 

@@ -16,6 +16,7 @@ from boolbert.core.runs import MODULES
 
 Pooling = Literal["cls", "mean"]
 Similarity = Literal["dot", "cosine"]
+Kind = Literal["given", "hub", "minilm", "random"]
 
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 # The same weights as an installable package, for machines that cannot reach the Hub.
@@ -38,6 +39,7 @@ class Encoder:
     path: str
     pooling: Pooling
     similarity: Similarity
+    kind: Kind
     note: str
 
 
@@ -48,6 +50,7 @@ def resolve_encoder(name: str | None = None) -> Encoder:
     there is none, and no name was given, a tiny random BERT, so that everything runs everywhere. The note tells which.
     """
     wanted = DEFAULT if name is None else name
+    kind: Kind = "hub" if name is None else "given"
     note = f"Encoder: {wanted}" if name is not None else f"Encoder: {DEFAULT} from the Hugging Face Hub"
     try:
         folder = _local_or_cached(wanted) or _download(wanted)
@@ -56,13 +59,13 @@ def resolve_encoder(name: str | None = None) -> Encoder:
         if wanted != DEFAULT or (name is not None and not has_package):
             raise
         if has_package:
-            folder = Path(str(files(PACKAGE) / "model"))
+            folder, kind = Path(str(files(PACKAGE) / "model")), "minilm"
             note = f"Encoder: {DEFAULT} from the installed package {PACKAGE.replace('_', '-')}"
         else:
-            folder, note = random_bert(), RANDOM
+            folder, kind, note = random_bert(), "random", RANDOM
     pooling, similarity = read_pooling(folder)
     check_files(folder)
-    return Encoder(str(folder), pooling, similarity, note)
+    return Encoder(str(folder), pooling, similarity, kind, note)
 
 
 def read_pooling(folder: str | Path) -> tuple[Pooling, Similarity]:
@@ -136,7 +139,7 @@ def check_files(folder: Path) -> None:
                 f"{pickled[0]}: pickled weights are never loaded, because they can run code; save them as safetensors"
             )
         for file in weights:
-            _check_weights(file)
+            _names(file)
         is_encoder = weights and "model_type" in _read_object(part / "config.json")
         if is_encoder and not any(list(part.glob(name)) for name in TOKENIZERS):
             raise RetrievalError(f"{part}: tokenizer.json is missing; without it every word would be unknown")
@@ -192,25 +195,19 @@ def _wanted_by(settings: str, kind: str) -> frozenset[str]:
 
 
 def _names(file: Path) -> list[str]:
-    """The names of a file's weights as BERT calls them: without a prefix, and not in the way of old checkpoints."""
-    from safetensors import safe_open
-
-    with safe_open(file, framework="np") as weights:
-        names = [name.removeprefix("bert.") for name in weights.keys()]  # noqa: SIM118
-    return [
-        re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", n))
-        for n in names
-    ]
-
-
-def _check_weights(file: Path) -> None:
+    """The names of a file's weights as BERT calls them: without a prefix, and not in the way of old checkpoints. Raises
+    where the file is damaged."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(file, framework="np") as weights:
-            weights.keys()
+            names = [name.removeprefix("bert.") for name in weights.keys()]  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise RetrievalError(f"{file}: is damaged, or no safetensors file: {error}") from None
+    return [
+        name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+        for name in names
+    ]
 
 
 def _local_or_cached(name: str) -> Path | None:

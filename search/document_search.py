@@ -172,6 +172,7 @@ class DocumentSearch:
         from boolbert.retrieval.hybrid import DEPTH, fuse_scored
 
         index = self.index
+        vectors: Any
         if isinstance(index, Index) and where is None:
             depth = min(max(k, DEPTH), len(index))
             close, vectors = self.rank(index, parts, depth, exclude_above)[1], index.vectors

@@ -19,7 +19,7 @@ from boolbert.retrieval.int8_encoder import CannotUseInt8, Int8Encoder
 from boolbert.retrieval.models import default_bert, default_model
 from boolbert.search import BoolSearcher, explain
 from boolbert.search import default_program as module
-from boolbert.search.cached_model import cached_model
+from boolbert.search.cached_model import _read, cached_model
 from boolbert.search.default_program import GPUS, default_documents, default_program
 from boolbert.search.export import checked_encoder, tokenizer_of
 
@@ -153,13 +153,14 @@ def test_a_processor_that_computes_something_else_is_not_used(monkeypatch):
         default_documents()
 
 
-def test_the_first_search_needs_no_torch_and_fills_the_cache(tmp_path, model):
+def test_the_first_search_needs_no_torch_and_fills_the_cache(tmp_path, model, monkeypatch):
     cache = tmp_path / "cache"
     first, imported = run("search", QUERY, "--json", cache=cache)
     assert imported == "False"
     (made,) = (cache / "exported").iterdir()
     assert stat.S_IMODE(made.stat().st_mode) == 0o700
-    assert run("search", QUERY, "--json", cache=cache) == (first, "False")
+    monkeypatch.setenv("BOOLBERT_CACHE", str(cache))
+    assert _read(None, None).document_encoder == document_encoder_of(model)
     for file in made.iterdir():
         file.write_bytes(b"cut off")
     assert run("search", QUERY, "--json", cache=cache) == (first, "False")

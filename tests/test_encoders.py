@@ -32,6 +32,7 @@ def write_encoder(folder, modules=None, pooling=None, similarity=None):
 def test_the_installed_package(pretrained_bert):
     """Offline and with nothing in the cache: all-MiniLM, which is pooled by mean and compared by cosine."""
     found = resolve_encoder()
+    assert found.kind in ("minilm", "hub")
     assert (found.pooling, found.similarity) == ("mean", "cosine")
     assert "all-MiniLM-L6-v2" in found.note
     assert "\n" not in found.note
@@ -56,6 +57,7 @@ def test_pooling_and_similarity_are_read(tmp_path, modules, pooling, similarity,
     folder = write_encoder(tmp_path / "bert", modules, pooling, similarity)
     found = resolve_encoder(str(folder))
     assert (found.pooling, found.similarity) == expected
+    assert found.kind == "given"
     assert found.path == str(folder)
 
 
@@ -110,7 +112,7 @@ def test_from_the_hub(monkeypatch, tmp_path):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda self, name, timeout: calls.append((name, timeout)))
     found = resolve_encoder()
-    assert found.note.endswith("from the Hugging Face Hub")
+    assert found.kind == "hub"
     assert found.path == str(folder)
     name = encoders.DEFAULT
     assert calls == [(name, True, None), (name, encoders.TIMEOUT), (name, False, encoders.FILES)]
@@ -125,7 +127,7 @@ def test_a_hub_that_does_not_answer(monkeypatch):
     monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
     with pytest.raises(OSError, match=r"org/model: .* cannot be downloaded from the Hub: no route to host$"):
         resolve_encoder("org/model")
-    assert encoders.DEFAULT in resolve_encoder().note  # of the package, or of the cache
+    assert resolve_encoder().kind in ("minilm", "hub")  # of the package, or of the cache
 
 
 def test_the_default_by_its_name_is_the_installed_packages_too(monkeypatch):
@@ -133,7 +135,7 @@ def test_the_default_by_its_name_is_the_installed_packages_too(monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(encoders, "_local_or_cached", lambda name: None)
     assert resolve_encoder(encoders.DEFAULT) == resolve_encoder()
-    assert "installed package" in resolve_encoder().note
+    assert resolve_encoder().kind == "minilm"
     monkeypatch.setattr(encoders, "find_spec", lambda name: None)
     with pytest.raises(OSError, match="all-MiniLM-L6-v2: no such folder, and not in the Hub's cache"):
         resolve_encoder(encoders.DEFAULT)
@@ -146,6 +148,7 @@ def test_the_last_resort_is_loud_and_works(monkeypatch, tmp_path):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(encoders, "find_spec", lambda name: None)
     found = resolve_encoder()
+    assert found.kind == "random"
     assert "RANDOM" in found.note
     written = (tmp_path / "boolbert/random-bert/model.safetensors").stat().st_mtime_ns
     assert resolve_encoder().path == found.path

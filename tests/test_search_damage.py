@@ -170,15 +170,8 @@ def test_explain_and_search_at_once_give_what_each_gives_alone(index, model):
 
     alone = [ask(number) for number in range(15)]
     with ThreadPoolExecutor(4) as threads:
-        together = list(threads.map(ask, range(150)))
-    assert together == alone * 10
-
-
-def test_words_that_the_model_does_not_read_are_left_out(index, model):
-    found = explain(BoolSearcher(model, index), "films " * 40)
-    assert found.reading.truncated
-    assert len(found.reading.words) == 30  # 32 tokens, two of them [CLS] and [SEP]
-    assert all(len(reading.strength) == 30 for reading in found.attention)
+        together = list(threads.map(ask, range(60)))
+    assert together == alone * 4
 
 
 DAMAGE = {

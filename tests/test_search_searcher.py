@@ -182,7 +182,7 @@ def test_more_results_than_documents(searcher):
     [
         (("  ",), "the query is empty"),
         ((QUERY, 0), "k must be a whole number of at least 1, got 0"),
-        ((QUERY, "3"), "k must be a whole number of at least 1, got '3'"),
+        *(((QUERY, k), f"k must be a whole number of at least 1, got {k!r}") for k in ("3", None, True, 1.5)),
         ((QUERY, 3, ["xor"]), "must be among and, or, not"),
         ((QUERY, 3, None, {"not_weight": -0.1}), "not_weight must be a number of at least 0, got -0.1"),
         (
@@ -230,7 +230,7 @@ def test_the_newest_finished_run_is_the_default(tmp_path, lively, tiny_config, t
 def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypatch):
     from boolbert.retrieval.encoders import Encoder, random_bert
 
-    encoder = Encoder(str(random_bert()), "cls", "dot", "WARNING: random")
+    encoder = Encoder(str(random_bert()), "cls", "dot", "random", "WARNING: random")
     monkeypatch.setattr("boolbert.retrieval.encoders.resolve_encoder", lambda name=None: encoder)
     monkeypatch.chdir(tmp_path)
     model = load_model()

@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
-from store_fixtures import KINDS
+from store_fixtures import KINDS, skip_without
 
 from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
@@ -117,9 +117,13 @@ def test_an_index_that_documents_are_added_to_keeps_its_evidence(tmp_path, model
     monkeypatch.chdir(tmp_path)
     assert main(["index", write(tmp_path / "a.jsonl", rows(range(40))), "--output", "index", "--model", "model"]) == 0
     capsys.readouterr()
-    assert main(["index", write(tmp_path / "b.jsonl", rows(range(40, 50))), "--add", "--output", "index"]) == 0
+    more = write(tmp_path / "b.jsonl", rows(range(40, 50)))
+    assert main(["index", more, "--add", "--output", "index"]) == 0  # with the index's own model
     assert "50 documents (10 encoded now) with evidence (" in capsys.readouterr().out
     assert main(["index", "--remove", "d3", "d45", "--output", "index"]) == 0
+    assert "2 records deleted" in capsys.readouterr().out
+    assert main(["index", more, "--add", "--output", "nowhere"]) == 2
+    assert "nowhere holds no index yet" in capsys.readouterr().err
     kept = [row for row in range(50) if row not in (3, 45)]
     assert_same(answers(BoolSearcher(model, "index"), monkeypatch), fresh(documents(rows(kept))))
 
@@ -166,19 +170,6 @@ def test_the_command_line_says_what_a_store_has(tmp_path, place, model, capsys, 
     assert "has evidence, and the new documents have none" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("place", ["folder"], indirect=True)
-def test_a_store_that_was_made_before_says_what_it_lacks(tmp_path, place, opened, model):
-    """Its store.json does not know of evidence."""
-    store = opened(place)
-    index_documents(documents(rows(range(20))), store, model, progress=False, evidence=False)
-    manifest = json.loads((tmp_path / place / "store.json").read_text())
-    del manifest["about"]["evidence"]
-    (tmp_path / place / "store.json").write_text(json.dumps(manifest))
-    searcher = BoolSearcher(model, opened(place))
-    assert not searcher.has_evidence
-    assert len(searcher.search("films but not about war")) == 10
-
-
 @pytest.mark.parametrize("name", ["evidence.json", "vectors.npy", "words/counts.npy", "words/lengths.npy", ""])
 def test_damaged_evidence_is_one_line_that_names_the_remedy(tmp_path, model, name):
     index_documents(documents(rows(range(20))), open_store(tmp_path / "films"), model, progress=False)
@@ -196,8 +187,6 @@ def test_damaged_evidence_is_one_line_that_names_the_remedy(tmp_path, model, nam
 
 
 def test_a_damaged_copy_of_a_milvus_store_is_fetched_again(tmp_path, opened, model, fresh, monkeypatch):
-    from store_fixtures import skip_without
-
     skip_without("milvus")
     monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "cache"))
     index_documents(documents(rows(range(50))), opened(str(tmp_path / KINDS["milvus"])), model, progress=False)

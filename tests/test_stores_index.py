@@ -215,6 +215,7 @@ def test_a_reader_sees_what_a_writer_adds(tmp_path, opened, start_writer):
     assert len(reader.snapshot().segments) < 10  # small ones were joined
 
 
+@pytest.mark.parametrize("place", ["folder"], indirect=True)
 def test_another_encoder_is_refused(tmp_path, place, opened, model, films, lively, tiny_config, tokenizer):
     store = opened(place)
     index_documents(films, store, model, progress=False)
@@ -265,25 +266,6 @@ def test_hybrid_in_a_folder_that_was_changed_and_with_a_filter(tmp_path, model, 
     limit = sorted(hit.excluded for hit in old)[len(old) // 2]
     kept = searcher.search(query, 60, hybrid=True, where="year < 1960", exclude_above=limit)
     assert {hit.id for hit in kept} == {hit.id for hit in old if hit.excluded <= limit}
-
-
-def test_documents_are_added_to_an_index_and_removed(tmp_path, model, films, capsys, monkeypatch):
-    """Ranked by vectors alone: how rare a word is, which evidence asks, changes with the documents."""
-    monkeypatch.chdir(tmp_path)
-    assert main(["index", "films.jsonl", "--output", "index", "--model", "model"]) == 0
-    (tmp_path / "more.jsonl").write_text(json.dumps({"id": "new", "title": "New", "text": "books about war"}) + "\n")
-    assert main(["index", "more.jsonl", "--add", "--output", "index"]) == 0  # with the index's own model
-    assert "61 documents (1 encoded now)" in capsys.readouterr().out
-    assert main(["search", "books about war", "--index", "index", "-k", "61", "--json", "--no-evidence"]) == 0
-    ids = [hit["id"] for hit in json.loads(capsys.readouterr().out)["hits"]]
-    assert "new" in ids
-    assert main(["index", "--remove", "new", ids[5], "--output", "index"]) == 0
-    assert "2 records deleted" in capsys.readouterr().out
-    assert main(["search", "books about war", "--index", "index", "-k", "61", "--json", "--no-evidence"]) == 0
-    left = [hit["id"] for hit in json.loads(capsys.readouterr().out)["hits"]]
-    assert left == [id for id in ids if id not in ("new", ids[5])]
-    assert main(["index", "more.jsonl", "--add", "--output", "nowhere"]) == 2
-    assert "nowhere holds no index yet" in capsys.readouterr().err
 
 
 def test_the_command_line(tmp_path, place, model, films, capsys, monkeypatch):

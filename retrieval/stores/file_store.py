@@ -78,10 +78,10 @@ class Segment:
     def evidence(self) -> Evidence:
         """What its documents say; a RetrievalError where that is missing or damaged."""
         try:
-            evidence, problem = self.index.evidence, f"{self.index.folder / EVIDENCE}: is missing or not whole"
+            evidence, problem = self.index.evidence, f"{self.index.folder / EVIDENCE}: is missing"
         except RetrievalError as error:
             evidence, problem = None, str(error).partition(";")[0]
-        if evidence is None or not evidence.words.can_join:
+        if evidence is None:
             raise RetrievalError(f"{problem}; delete the store and index again, or search with --no-evidence")
         return evidence
 
@@ -333,7 +333,7 @@ class FileStore(VectorStore):
                 model=segment.index.model,
                 fields=manifest.get("fields", {}),
                 source=str(manifest.get("source", "")),
-                evidence=(self.folder / EVIDENCE / "words" / "lengths.npy").exists(),
+                evidence=(self.folder / EVIDENCE).is_dir(),
                 line=manifest.get("line"),
                 precision=precision_of(segment.index.vectors.folder) or FLOAT32,
             )
