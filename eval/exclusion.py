@@ -219,7 +219,7 @@ def with_words(system: str, ranked: Ranked, words: Sequence[tuple[str, Ranked]],
     found = []
     for name, by_words in words:
         found.append(score_ranked(name, whole(by_words), traps))
-        found.append(score_ranked(f"{system} + {name}", fuse([ranked, by_words], len(traps.texts)), traps))
+        found.append(score_ranked(f"{system} + {name}", fuse([ranked, by_words], len(traps.texts))[1], traps))
     return found
 
 

@@ -15,7 +15,7 @@ from boolbert.data.tasks import Question, operator_labels
 from boolbert.retrieval.batches import encode_queries
 from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.faiss_index import FaissIndex, recall_of_exact
-from boolbert.retrieval.hybrid import CONSTANT, DEPTH, fuse_scored, wanted_words
+from boolbert.retrieval.hybrid import CONSTANT, DEPTH, fuse, wanted_words
 from boolbert.retrieval.metrics import PerQuery
 from boolbert.retrieval.models import bool_bert, query_parameters, with_gate
 from boolbert.retrieval.neighbours import (
@@ -137,7 +137,7 @@ class Hybrid(OnDense):
         depth = min(max(k, DEPTH), self.documents)
         _, near = self.dense.search(questions, depth)
         words = self.words.top_k([wanted_words(question.text) for question in questions], depth)
-        return fuse_scored([near, words], k)
+        return fuse([near, words], k)
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
         near = self.dense.scorer(questions)(0, self.documents).cpu()

@@ -27,13 +27,12 @@ from boolbert.data import Corpus, Quest
 from boolbert.data.embedded import countries_folder
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
 from boolbert.retrieval.evidence import Encode, Evidence, in_bytes
-from boolbert.retrieval.fingerprints import corpus_fingerprint
+from boolbert.retrieval.fingerprints import corpus_fingerprint, document_encoder_of
 from boolbert.retrieval.index import (
     VECTORS,
     Index,
     build_index,
     clause_encoder,
-    document_encoder_of,
     is_index,
     write_rest,
     write_vectors,

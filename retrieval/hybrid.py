@@ -12,17 +12,14 @@ DEPTH = 1000  # documents of each ranking that are fused
 CONSTANT = 60  # of reciprocal rank fusion, as in its paper (Cormack et al. 2009)
 
 
-def fuse(rankings: Sequence[npt.ArrayLike], k: int) -> Ranked:
-    """The k best documents (Q, k) by the sum of 1 / (CONSTANT + rank) over several rankings (Q, any); -1 is padding.
+def fuse(rankings: Sequence[npt.ArrayLike], k: int) -> tuple[Scores, Ranked]:
+    """The k best documents by the sum of 1 / (CONSTANT + rank) over several rankings (Q, any), where -1 is padding.
 
-    >>> fuse([[[7, 8, 9]], [[9, 7, -1]]], k=3)
+    These sums and the rows, (Q, k) each.
+
+    >>> fuse([[[7, 8, 9]], [[9, 7, -1]]], k=3)[1]
     array([[7, 9, 8]])
     """
-    return fuse_scored(rankings, k)[1]
-
-
-def fuse_scored(rankings: Sequence[npt.ArrayLike], k: int) -> tuple[Scores, Ranked]:
-    """The same with the sums: scores and rows (Q, k), best first."""
     ranked = [np.asarray(rows, dtype=np.int64) for rows in rankings]
     rows = np.concatenate(ranked, axis=1)
     gains = np.concatenate([1.0 / (CONSTANT + 1 + np.arange(part.shape[1])) for part in ranked])

@@ -23,9 +23,10 @@ from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import read_object, whole_file, write_json
 from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.own import OwnDocument, OwnDocuments
+from boolbert.retrieval.encoded_documents import About, EncodedDocuments
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
 from boolbert.retrieval.evidence import DocumentEvidence, Encode, Evidence, unit_length
-from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
+from boolbert.retrieval.fingerprints import corpus_fingerprint, document_encoder_of
 from boolbert.retrieval.models import is_cosine
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.shards import (
@@ -53,11 +54,11 @@ SERVERS = ("http://", "https://", "tcp://", "unix:")  # how the name of a Milvus
 FIELDS = {"document_encoder": str, "corpus": str, "documents": int, "bytes": int}
 
 
-class Index:
-    """Documents and their vectors. Nothing is read before it is asked for."""
+class Index(EncodedDocuments):
+    """Documents and their vectors in a folder. Nothing is read before it is asked for."""
 
     def __init__(self, folder: str | Path):
-        self.folder = Path(folder)
+        self.folder, self.name = Path(folder), str(folder)
         try:
             self.manifest: dict[str, Any] = read_object(self.folder / MANIFEST, RetrievalError)
             check_fields(self.folder / MANIFEST, {"fields": {}, **self.manifest}, {**FIELDS, "fields": dict})
@@ -115,22 +116,17 @@ class Index:
         except (ValueError, KeyError, TypeError):
             raise RetrievalError(f"{self.folder / DOCUMENTS}: document {row} is damaged; index again") from None
 
-    @property
-    def model(self) -> str | None:
-        """The name of the model that it was made with; None for the default encoder."""
-        return found_name(self.manifest.get("model"), self.folder)
-
-    def fits(self, model: Any) -> bool:
-        """Whether the model's vectors of documents are those of this index."""
-        return document_encoder_of(model) == self.manifest["document_encoder"]
-
-    def check_model(self, model: Any) -> None:
-        if not self.fits(model):
-            made_with = self.model or "the default encoder"
-            raise RetrievalError(
-                f"{self.folder}: was made with another document encoder, that of {made_with}, not of "
-                f"{model.name or 'the default encoder'}; search with that model, or index again with this one"
-            )
+    def about(self) -> About:
+        return About(
+            encoder=self.manifest["document_encoder"],
+            size=self.vectors.shape[1],
+            model=found_name(self.manifest.get("model"), self.folder),
+            fields=self.manifest.get("fields", {}),
+            source=str(self.manifest.get("source", "")),
+            evidence=(self.folder / EVIDENCE).is_dir(),
+            line=self.manifest.get("line"),
+            precision=self.vectors.manifest["precision"],
+        )
 
 
 def build_index(
@@ -280,12 +276,6 @@ def write_records(folder: Path, records: Iterable[dict[str, Any]]) -> None:
     with whole_file(folder / RECORDS) as aside, aside.open("w", encoding="utf-8") as file:
         for record in records:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
-
-
-def document_encoder_of(model: Any) -> str:
-    """The hash by which an index knows its model; a model that is not opened (search/cached_model.py) has it stored."""
-    stored: str | None = getattr(model, "document_encoder", None)
-    return stored or model_fingerprint(model.encoder, "document")
 
 
 def is_index(folder: Path) -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from boolbert.core.errors import BoolBertError
 from boolbert.core.files import cache_root, write_bytes, write_json
 from boolbert.retrieval.encoders import encoder_parts, resolve_encoder
-from boolbert.retrieval.index import document_encoder_of
+from boolbert.retrieval.fingerprints import document_encoder_of
 from boolbert.retrieval.models import (
     READING_FILE,
     SearchModel,

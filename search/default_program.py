@@ -191,7 +191,7 @@ def _silence(bert: Any) -> None:
 
 
 def main() -> None:
-    from boolbert.retrieval.index import document_encoder_of
+    from boolbert.retrieval.fingerprints import document_encoder_of
     from boolbert.retrieval.models import default_model
 
     from .export import checked_encoder, export_graph, tokenizer_of

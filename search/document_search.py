@@ -110,26 +110,6 @@ class DocumentSearch:
         return scores[0][kept].tolist(), rows[0][kept].tolist()
 
     @property
-    def has_evidence(self) -> bool:
-        if isinstance(self.index, Index):
-            return self.index.evidence is not None
-        return self.index.about().evidence
-
-    @property
-    def size(self) -> int:
-        """How many numbers a document's vector has."""
-        return self.index.vectors.shape[1] if isinstance(self.index, Index) else self.index.about().size
-
-    @property
-    def line(self) -> tuple[Any, str, str]:
-        """What was calibrated (retrieval/exclusion_line.py), the name of the index, and its document encoder."""
-        if isinstance(self.index, Index):
-            manifest = self.index.manifest
-            return manifest.get("line"), str(self.index.folder), manifest["document_encoder"]
-        about = self.index.about()
-        return about.line, self.index.name, about.encoder
-
-    @property
     def vectors(self) -> tuple[Any, npt.NDArray[np.int64]]:
         """The documents' vectors, and the rows that count; none where they are not on this machine."""
         if isinstance(self.index, Index):
@@ -169,7 +149,7 @@ class DocumentSearch:
         self, parts: QueryVectors, k: int, exclude_above: float | None, where: str | None, words: str
     ) -> list[Candidate]:
         """The k best documents of the vectors' and the words' rankings together."""
-        from boolbert.retrieval.hybrid import DEPTH, fuse_scored
+        from boolbert.retrieval.hybrid import DEPTH, fuse
 
         index = self.index
         vectors: Any
@@ -197,7 +177,7 @@ class DocumentSearch:
             holding = [row for row in ranked if row >= 0 and allowed[row]][:depth]
             candidates = partial(_candidates_in_store, now)
         holding = far_enough([row for row in holding if row >= 0], vectors, parts, exclude_above)
-        (scores,), (rows,) = fuse_scored([[close], [holding]], k)
+        (scores,), (rows,) = fuse([[close], [holding]], k)
         return candidates(scores[rows >= 0].tolist(), rows[rows >= 0].tolist())
 
     def _bm25(self, source: Any, documents: "Iterable[Document]") -> "BM25Index":

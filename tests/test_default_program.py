@@ -14,7 +14,8 @@ from search_fixtures import write_documents
 
 from boolbert.core.errors import BoolBertError
 from boolbert.retrieval import int8_encoder
-from boolbert.retrieval.index import Index, document_encoder_of
+from boolbert.retrieval.fingerprints import document_encoder_of
+from boolbert.retrieval.index import Index
 from boolbert.retrieval.int8_encoder import CannotUseInt8, Int8Encoder
 from boolbert.retrieval.models import default_bert, default_model
 from boolbert.search import BoolSearcher, explain

@@ -9,10 +9,11 @@ store = open_store("films")                             # a folder, exact, witho
 from pathlib import Path
 
 from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.index import SERVERS
 from boolbert.retrieval.records import Record
 
-from .base import About, StoreHit, VectorStore, merged
+from .base import StoreHit, VectorStore, merged
 from .file_store import FileStore
 from .where import parse_filter
 from .writing import copy_documents, index_documents

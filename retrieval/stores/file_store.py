@@ -24,7 +24,8 @@ from filelock import FileLock, Timeout
 from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import read_object, write_json
 from boolbert.data import Document
-from boolbert.data.own.columns import TEXT, Value
+from boolbert.data.own.columns import TEXT
+from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
 from boolbert.retrieval.evidence import DocumentEvidence, Evidence
 from boolbert.retrieval.index import MANIFEST as INDEX_MANIFEST
@@ -32,9 +33,9 @@ from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, w
 from boolbert.retrieval.index import STORE as MANIFEST
 from boolbert.retrieval.neighbours import QUERY_BLOCK, best_of, dot_products
 from boolbert.retrieval.records import Record, id_of
-from boolbert.retrieval.shards import FLOAT32, SHARD_SIZE, precision_of
+from boolbert.retrieval.shards import SHARD_SIZE
 
-from .base import About, Array, StoreHit, VectorStore
+from .base import Array, StoreHit, VectorStore
 from .joined_evidence import JoinedEvidence
 from .where import Filter, Mask, NumberColumn, TextColumn, fitted_filter, matching
 
@@ -70,9 +71,8 @@ class Segment:
         return records
 
     def record(self, row: int) -> Record:
-        content, known = self.index[row], self.records[row]
-        fields = {name: _value(value) for name, value in known["fields"].items()}
-        return Record(known["id"], content.title, content.text, fields, known["document"], known["digest"])
+        content = self.index[row]
+        return Record.stored(self.records[row], content.title, content.text)
 
     @property
     def evidence(self) -> Evidence:
@@ -267,7 +267,7 @@ class FileStore(VectorStore):
         found: list[list[StoreHit]] = []
         for start in range(0, len(vectors), QUERY_BLOCK):
             scores, rows = self.best_rows(now, vectors[start : start + QUERY_BLOCK], k, allowed)
-            found += [self._hits(now, *ranking) for ranking in zip(scores, rows, strict=True)]
+            found += [_hits(now, *ranking) for ranking in zip(scores, rows, strict=True)]
         return found
 
     def best_rows(self, now: Snapshot, vectors: Array, k: int, allowed: Mask) -> tuple[Array, npt.NDArray[np.int64]]:
@@ -281,15 +281,6 @@ class FileStore(VectorStore):
             return score(start, end).masked_fill(banned[start:end], -torch.inf)
 
         return best_of(allowed_only, len(now), k)
-
-    def _hits(self, now: Snapshot, scores: Array, rows: npt.NDArray[np.int64]) -> list[StoreHit]:
-        found = []
-        for score, row in zip(scores.tolist(), rows.tolist(), strict=True):
-            if row >= 0 and np.isfinite(score):
-                segment, inside = now.at(row)
-                vector = np.array(segment.index.vectors[inside : inside + 1][0], np.float32)
-                found.append(StoreHit(score, segment.record(inside), vector))
-        return found
 
     def read(self, read: Callable[[Snapshot], T]) -> T:
         """What a function reads; once more where a writer has joined segments meanwhile, so that files are gone."""
@@ -326,18 +317,7 @@ class FileStore(VectorStore):
         path = self.folder / MANIFEST
         if not path.exists():
             segment = known.get(".") or Segment(self.folder, ".")
-            manifest = segment.index.manifest
-            about = About(
-                encoder=manifest["document_encoder"],
-                size=segment.index.vectors.shape[1],
-                model=segment.index.model,
-                fields=manifest.get("fields", {}),
-                source=str(manifest.get("source", "")),
-                evidence=(self.folder / EVIDENCE).is_dir(),
-                line=manifest.get("line"),
-                precision=precision_of(segment.index.vectors.folder) or FLOAT32,
-            )
-            return Snapshot(about, [segment], {})
+            return Snapshot(segment.index.about(), [segment], {})
         try:
             content = read_object(path, RetrievalError)
             about = About(**content["about"])
@@ -376,6 +356,12 @@ class FileStore(VectorStore):
         self._filelock.release()
 
 
+def _hits(now: Snapshot, scores: Array, rows: npt.NDArray[np.int64]) -> list[StoreHit]:
+    is_there = (rows >= 0) & np.isfinite(scores)
+    found = zip(scores[is_there].tolist(), rows[is_there].tolist(), now.rows(rows[is_there]), strict=True)
+    return [StoreHit(score, now.full_record(row), vector) for score, row, vector in found]
+
+
 def _records_by_title(index: Index) -> Iterator[dict[str, Any]]:
     """The records of an index that was made from titles and texts alone."""
     names: dict[str, int] = {}
@@ -385,10 +371,6 @@ def _records_by_title(index: Index) -> Iterator[dict[str, Any]]:
         id = id_of(document.title if count == 1 else f"{document.title} [{count}]")
         record = Record(id, document.title, document.text)
         yield record.beside_text()
-
-
-def _value(value: Any) -> Value:
-    return tuple(value) if isinstance(value, list) else float(value)
 
 
 def _with(now: Snapshot, rows: Collection[int]) -> dict[str, list[int]]:
