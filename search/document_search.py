@@ -122,19 +122,15 @@ class DocumentSearch:
     def weighed(self, where: str | None, rank: "Callable[[WeighedDocuments], Found]") -> "Found":
         """What `rank` makes of the documents that pass the filter, where there is evidence."""
         index = self.index
-        if not isinstance(index, Index):
-            store = index
-            return store.local().read(lambda now: rank(_weighed_in_store(store, now, where, now.evidence)))
+        if not isinstance(index, Index) or where is not None:
+            store = self._store
+            return store.local().read(lambda now: rank(_weighed_in_store(store, now, where)))
         assert index.evidence is not None
-        candidates = partial(_candidates, index)
-        if where is None:
 
-            def best(parts: QueryVectors, k: int) -> "Sequence[int]":
-                return self.rank(index, parts, k)[1]
+        def best(parts: QueryVectors, k: int) -> "Sequence[int]":
+            return self.rank(index, parts, k)[1]
 
-            return rank(WeighedDocuments(index.evidence, index.vectors, None, best, candidates))
-        filtered = _weighed_in_store(self._store, self._store.local().snapshot(), where, index.evidence)
-        return rank(filtered._replace(candidates=candidates))
+        return rank(WeighedDocuments(index.evidence, index.vectors, None, best, partial(_candidates, index)))
 
     @cached_property
     def _store(self) -> "VectorStore":
@@ -204,7 +200,7 @@ def _candidates_in_store(now: "Snapshot", scores: list[float], rows: list[int]) 
     return candidates
 
 
-def _weighed_in_store(store: "VectorStore", now: "Snapshot", where: str | None, evidence: Evidence) -> WeighedDocuments:
+def _weighed_in_store(store: "VectorStore", now: "Snapshot", where: str | None) -> WeighedDocuments:
     """The documents of a store that pass the filter. Its own search finds the best of them by vectors."""
     from boolbert.retrieval.stores import FileStore
     from boolbert.retrieval.stores.where import fitted_filter
@@ -217,7 +213,7 @@ def _weighed_in_store(store: "VectorStore", now: "Snapshot", where: str | None, 
         ids = (hit.record.id for _, hit in best_in_store(store, parts, k, None, where))
         return [now.row_of[id] for id in ids if id in now.row_of]
 
-    return WeighedDocuments(evidence, now, allowed, best, partial(_candidates_in_store, now))
+    return WeighedDocuments(now.evidence, now, allowed, best, partial(_candidates_in_store, now))
 
 
 def best_in_store(

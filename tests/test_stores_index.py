@@ -16,7 +16,7 @@ from store_fixtures import skip_without, write_films
 from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments, Passages
-from boolbert.retrieval.stores import Record, copy_documents, index_documents, open_store, writing
+from boolbert.retrieval.stores import Record, index_documents, open_store, writing
 from boolbert.search import BoolSearcher, Index, build_index, load_model
 
 QUERIES = [
@@ -341,23 +341,6 @@ def test_an_approximate_index_of_faiss_is_remembered_and_extended(tmp_path, mode
     assert made == [("HNSW8,Flat", tmp_path / "films.faiss" / "faiss.index")]
     with pytest.raises(RetrievalError, match="'Nonsense': no index of FAISS"):
         open_store(tmp_path / "films.faiss", faiss="Nonsense").search(queries, 5)
-
-
-def test_an_index_is_copied_into_any_store(tmp_path, place, opened, model, films, monkeypatch, capsys):
-    """Nothing is encoded; what was deleted stays away; a second copy changes nothing."""
-    build_index(films, tmp_path / "index", model, progress=False, evidence=False)
-    source = open_store(tmp_path / "index")
-    source.delete(["tt3", "tt40"])
-    monkeypatch.setattr("boolbert.search.load_model", None)
-    flags = ["--store", place, "--json"]
-    for _ in range(2):
-        assert main(["index", str(tmp_path / "index"), *flags]) == 0
-        assert json.loads(capsys.readouterr().out)["copied"] == 58
-    store = opened(place)
-    assert content(store) == content(source)
-    assert store.about() == source.about()
-    assert copy_documents(source, store, batch=7, progress=False).documents == 58
-    assert content(store) == content(source)
 
 
 def test_two_processes_index_as_one(tmp_path, model, films, start):
