@@ -132,7 +132,7 @@ def text_hash(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
 
 
-def store(model: "SearchModel", path: Path = STORED) -> None:
+def store(model: "SearchModel") -> None:
     """Write the vectors that come with the package."""
     from safetensors.numpy import save_file
 
@@ -146,7 +146,7 @@ def store(model: "SearchModel", path: Path = STORED) -> None:
     hashes = np.array([text_hash(text) for text in spoken])
     tensors: dict[str, Any] = {"documents": documents, "clauses": clauses, "scales": scales, "hashes": hashes}
     known = {"corpus": corpus_fingerprint(corpus), "document_encoder": document_encoder_of(model)}
-    save_file(tensors, path, metadata=known)
+    save_file(tensors, STORED, metadata=known)
 
 
 if __name__ == "__main__":

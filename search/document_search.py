@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
-from boolbert.data import Document
 from boolbert.retrieval.evidence import Evidence
 from boolbert.retrieval.index import Index
 
@@ -17,6 +16,7 @@ from .query_encoder import QueryVectors
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from boolbert.data import Document
     from boolbert.retrieval.bm25 import BM25Index
     from boolbert.retrieval.stores import FileStore, StoreHit, VectorStore
     from boolbert.retrieval.stores.file_store import Snapshot
