@@ -175,7 +175,7 @@ def build_index(
         state.wait_for_everyone()
         return Index(folder)
     if isinstance(documents, OwnDocuments):
-        write_records(folder, _with_own_ids(records))
+        write_records(folder, with_own_ids(records))
     document_encoder = document_encoder_of(model)
     if evidence and (is_cosine(model.encoder) if int8 is None else int8.is_cosine):
         add_evidence(folder, corpus, clause_encoder(model, int8), document_encoder, progress=progress)
@@ -263,7 +263,7 @@ def _remembered(own: OwnDocument, records: list[dict[str, Any]]) -> Document:
     return Document(record.title, record.text)
 
 
-def _with_own_ids(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def with_own_ids(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The records; an id that came before gets a number."""
     counts: Counter[str] = Counter()
     for record in records:

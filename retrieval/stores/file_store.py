@@ -29,7 +29,7 @@ from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
 from boolbert.retrieval.evidence import DocumentEvidence, Evidence
 from boolbert.retrieval.index import MANIFEST as INDEX_MANIFEST
-from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, write_index
+from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, with_own_ids, write_index
 from boolbert.retrieval.index import STORE as MANIFEST
 from boolbert.retrieval.neighbours import QUERY_BLOCK, best_of, dot_products
 from boolbert.retrieval.records import Record, id_of
@@ -60,7 +60,8 @@ class Segment:
         """Id, document, digest and fields of each row. An index without them has its titles for ids."""
         path = self.index.folder / RECORDS
         if not path.exists():
-            return list(_records_by_title(self.index))
+            by_title = (Record(id_of(one.title), one.title, one.text) for one in self.index.documents())
+            return list(with_own_ids(record.beside_text() for record in by_title))
         try:
             with path.open(encoding="utf-8") as file:
                 records = [json.loads(line) for line in file]
@@ -360,17 +361,6 @@ def _hits(now: Snapshot, scores: Array, rows: npt.NDArray[np.int64]) -> list[Sto
     is_there = (rows >= 0) & np.isfinite(scores)
     found = zip(scores[is_there].tolist(), rows[is_there].tolist(), now.rows(rows[is_there]), strict=True)
     return [StoreHit(score, now.full_record(row), vector) for score, row, vector in found]
-
-
-def _records_by_title(index: Index) -> Iterator[dict[str, Any]]:
-    """The records of an index that was made from titles and texts alone."""
-    names: dict[str, int] = {}
-    for row in range(len(index)):
-        document = index[row]
-        names[document.title] = count = names.get(document.title, 0) + 1
-        id = id_of(document.title if count == 1 else f"{document.title} [{count}]")
-        record = Record(id, document.title, document.text)
-        yield record.beside_text()
 
 
 def _with(now: Snapshot, rows: Collection[int]) -> dict[str, list[int]]:
