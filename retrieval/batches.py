@@ -128,9 +128,8 @@ def _in_lanes(
     """
     threads, coming = torch.get_num_threads(), iter(batches)
     first = list(islice(coming, LANES))
-    if (
-        threads < LANES or len(first) < LANES or torch.is_autocast_enabled("cpu")
-    ):  # autocast does not reach other threads
+    # Autocast does not reach other threads.
+    if threads < LANES or len(first) < LANES or torch.is_autocast_enabled("cpu"):
         yield from map(encode, chain(first, coming))
         return
     try:

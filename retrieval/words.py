@@ -27,9 +27,8 @@ from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.ranking import Scores
 
 K1, B = 1.5, 0.75  # of BM25, as Lucene has them
-FULL = (
-    0.35  # the share of BM25's bound above which a document has all that is asked for; a word that stands once has 0.4
-)
+# The share of BM25's bound above which a document has all that is asked for; a word that stands once has 0.4.
+FULL = 0.35
 FEW = 100  # in fewer documents than these, how many hold a word says little about how rare it is
 DENIED = "-"
 
