@@ -20,7 +20,7 @@ import numpy as np
 from stores import SIZE, World
 
 from boolbert.retrieval.evidence import evidence_of
-from boolbert.retrieval.index import document_encoder_of
+from boolbert.retrieval.fingerprints import document_encoder_of
 from boolbert.retrieval.models import SearchModel, load_encoder, with_fresh_attention
 from boolbert.retrieval.stores import About, Record, open_store
 from boolbert.search import BoolSearcher

@@ -72,12 +72,12 @@ def _without_torch(options: Namespace) -> Any:
     """The default model for a folder of documents that are encoded in int8 on a CPU; None where that is not asked for,
     or cannot be done."""
     from boolbert.retrieval.index import VECTORS
-    from boolbert.retrieval.models import newest_run
+    from boolbert.retrieval.models import newest_model
     from boolbert.retrieval.shards import FLOAT32, precision_of
     from boolbert.search.default_program import default_documents
 
     is_other = options.model or options.float32 or options.device not in (None, "cpu")
-    if is_other or newest_run() is not None or precision_of(Path(options.output, VECTORS)) == FLOAT32:
+    if is_other or newest_model()[0] or precision_of(Path(options.output, VECTORS)) == FLOAT32:
         return None
     with suppress(Exception):  # whatever is missing, the model itself can be opened, or says what is wrong
         return default_documents()
@@ -186,7 +186,7 @@ def search(options: Namespace) -> None:
     from boolbert.search.cached_model import cache_model
     from boolbert.search.reading import CUT
 
-    searcher = _cached_searcher(options) or _open_searcher(options)
+    searcher = _searcher(options)
     if options.unsure and options.violations is None:
         raise BoolBertError("--unsure lists what --violations leaves out; give both")
     more = {"where": options.where, "hybrid": options.hybrid, "evidence": not options.no_evidence}
@@ -214,7 +214,7 @@ def explain(options: Namespace) -> None:
         if name and not Path(name).absolute().parent.is_dir():
             raise BoolBertError(f"{name}: its folder does not exist; make it first")
     _check_query(options)
-    searcher = _cached_searcher(options, default_only=True) or _open_searcher(options)
+    searcher = _searcher(options)
     baseline = _baseline(options, searcher)
 
     from boolbert.search import explain as explain_query
@@ -304,18 +304,16 @@ def _limits(options: Namespace) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names}
 
 
-def _cached_searcher(options: Namespace, *, default_only: bool = False) -> Any:
-    """One whose model need not be opened; None where there is none. default_only: for the default model, which can
-    still open its Bool-BERT."""
+def _searcher(options: Namespace) -> Any:
+    """One whose model is cached, where that can be: it answers before torch is imported."""
     from boolbert.search.searcher import cached_searcher
 
-    if options.store or options.collection or (default_only and options.model):
-        return None
-    searcher = cached_searcher(options.model, options.index, options.device)
-    if searcher is None or (default_only and searcher.model.name is not None):
-        return None
-    _say(searcher.model.note)
-    return searcher
+    is_store = options.store or options.collection
+    cached = None if is_store else cached_searcher(options.model, options.index, options.device)
+    if cached is None:
+        return _open_searcher(options)
+    _say(cached.model.note)
+    return cached
 
 
 def _open_searcher(options: Namespace) -> Any:

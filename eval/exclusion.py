@@ -25,7 +25,8 @@ from boolbert.core.files import write_json
 from boolbert.data.lines import read_lines
 from boolbert.data.tasks import quest_task
 from boolbert.retrieval.batches import encode_inputs, encode_queries
-from boolbert.retrieval.hybrid import WordSearch, fuse, wanted_words
+from boolbert.retrieval.bm25 import BM25Index
+from boolbert.retrieval.hybrid import fuse, wanted_words
 from boolbert.retrieval.models import bool_bert, default_model, load_encoder, twin_of
 from boolbert.retrieval.neighbours import Ranked, top_k
 from boolbert.retrieval.penalty import penalised_query
@@ -208,8 +209,8 @@ def show(traps: TrapSet, found: Sequence[Score]) -> None:
 def word_rankings(traps: TrapSet) -> list[tuple[str, Ranked]]:
     """The whole pool by BM25, with all words of a query and without those that it excludes."""
     texts = [query.text for query in traps.queries]
-    asked = {"BM25": texts, "BM25, wanted": [wanted_words(text)[0] for text in texts]}
-    search = WordSearch(traps.texts, "none")
+    asked = {"BM25": texts, "BM25, wanted": [wanted_words(text) for text in texts]}
+    search = BM25Index(traps.texts)
     return [(name, search.top_k(queries, len(traps.texts))) for name, queries in asked.items()]
 
 
@@ -218,7 +219,7 @@ def with_words(system: str, ranked: Ranked, words: Sequence[tuple[str, Ranked]],
     found = []
     for name, by_words in words:
         found.append(score_ranked(name, whole(by_words), traps))
-        found.append(score_ranked(f"{system} + {name}", fuse([ranked, by_words], len(traps.texts)), traps))
+        found.append(score_ranked(f"{system} + {name}", fuse([ranked, by_words], len(traps.texts))[1], traps))
     return found
 
 

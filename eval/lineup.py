@@ -22,9 +22,9 @@ from boolbert.eval.systems import (
     known_parts,
     parts_by_parser,
 )
+from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import model_fingerprint
-from boolbert.retrieval.hybrid import WordSearch
 from boolbert.retrieval.models import OPERATOR_SOURCES, bool_bert, load_encoder, with_fresh_attention
 from boolbert.retrieval.shards import Shards
 
@@ -61,7 +61,7 @@ class Lineup:
         self.settings = settings or Settings()
         self._vectors: dict[str, Shards] = {}
         # First, so that a missing bm25s is reported before anything is encoded.
-        self.words = WordSearch([document.text for document in task.corpus]) if self.settings.hybrid else None
+        self.words = BM25Index(document.text for document in task.corpus) if self.settings.hybrid else None
         self.left_out: list[str] = []  # systems that cannot be built for this task, and why
 
     def vectors(self, model: "SentenceTransformer") -> Shards:

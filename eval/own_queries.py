@@ -84,7 +84,7 @@ def compare(model: Any, index: Index, task: Task, *, hybrid: bool = False) -> li
     """With evidence, by the model's vectors alone, with its operators off, and fused with BM25."""
     from boolbert.eval.evidence import WithEvidence
     from boolbert.eval.systems import Dense, Hybrid, System
-    from boolbert.retrieval.hybrid import WordSearch
+    from boolbert.retrieval.bm25 import BM25Index
     from boolbert.retrieval.models import bool_bert
 
     as_it_is = Dense("as the model is", model, index.vectors)
@@ -94,7 +94,7 @@ def compare(model: Any, index: Index, task: Task, *, hybrid: bool = False) -> li
     if bool_bert(model) is not None:
         systems.append(Dense("operators off", model, index.vectors, "given"))  # its questions have none
     if hybrid:
-        systems.append(Hybrid("hybrid", as_it_is, WordSearch([document.text for document in task.corpus])))
+        systems.append(Hybrid("hybrid", as_it_is, BM25Index(document.text for document in task.corpus)))
     outcomes = []
     for system in systems:
         _, rows = system.search(task.questions, max(search_depth(task), min(100, len(index))))

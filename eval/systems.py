@@ -15,7 +15,7 @@ from boolbert.data.tasks import Question, operator_labels
 from boolbert.retrieval.batches import encode_queries
 from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.faiss_index import FaissIndex, recall_of_exact
-from boolbert.retrieval.hybrid import CONSTANT, DEPTH, WordSearch, fuse_scored
+from boolbert.retrieval.hybrid import CONSTANT, DEPTH, fuse, wanted_words
 from boolbert.retrieval.metrics import PerQuery
 from boolbert.retrieval.models import bool_bert, query_parameters, with_gate
 from boolbert.retrieval.neighbours import (
@@ -129,19 +129,20 @@ class OnDense(System):
 class Hybrid(OnDense):
     """A dual encoder, and BM25 over the words that a query wants: both rankings, fused by reciprocal ranks."""
 
-    def __init__(self, name: str, dense: Dense, words: WordSearch):
+    def __init__(self, name: str, dense: Dense, words: BM25Index):
         super().__init__(name, dense)
         self.words = words
 
     def search(self, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:
         depth = min(max(k, DEPTH), self.documents)
         _, near = self.dense.search(questions, depth)
-        return fuse_scored([near, self.words.top_k([question.text for question in questions], depth)], k)
+        words = self.words.top_k([wanted_words(question.text) for question in questions], depth)
+        return fuse([near, words], k)
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
         near = self.dense.scorer(questions)(0, self.documents).cpu()
-        words = torch.from_numpy(np.stack([self.words.scores(question.text) for question in questions]))
-        scores = _gains(near) + _gains(words)
+        words = np.stack([self.words.scores(wanted_words(question.text)) for question in questions])
+        scores = _gains(near) + _gains(torch.from_numpy(np.where(words > 0, words, -np.inf)))
         return lambda start, end: scores[:, start:end]
 
 

@@ -68,7 +68,6 @@ def encode_inputs(
     task: str,
     batch_size: int,
     *,
-    on_batch: Callable[[int], object] | None = None,
     one_vector: bool = False,
 ) -> npt.NDArray[np.float32]:
     """The vectors of texts, or of {"text": ..., "operators": ...}, in their order; task is "query" or "document".
@@ -77,8 +76,7 @@ def encode_inputs(
     (N, K, D) for the queries of a Bool-BERT that has a vector for each alternative of OR, or (N, K + 1, D + 1), as
     `penalised_query` gives it, for one with a penalty; the latter not with `one_vector`.
     """
-    batches = prepared_batches(model, inputs, task, batch_size)
-    return start_batches(model, batches, task, on_batch=on_batch, one_vector=one_vector)()
+    return start_batches(model, prepared_batches(model, inputs, task, batch_size), task, one_vector=one_vector)()
 
 
 @torch.inference_mode()
@@ -88,7 +86,7 @@ def start_batches(
     batches: Iterable[Batch],
     task: str,
     *,
-    on_batch: Callable[[int], object] | None = None,
+    on_batch: Callable[[int], object] = lambda count: None,
     one_vector: bool = False,
 ) -> Callable[[], npt.NDArray[np.float32]]:
     """Start encoding, and return a function that waits for the vectors: on a GPU all work is under way by then."""
@@ -105,8 +103,7 @@ def start_batches(
     for batch_rows, found in (_in_lanes if model.device.type == "cpu" else map)(encode, batches):
         vectors.append(found)
         rows.append(batch_rows)
-        if on_batch is not None:
-            on_batch(len(batch_rows))
+        on_batch(len(batch_rows))
     size = model.get_embedding_dimension() or 0
     together = torch.cat(vectors) if vectors else torch.empty(0, size)
     # Another thread may wait for it, on another stream.
@@ -131,9 +128,8 @@ def _in_lanes(
     """
     threads, coming = torch.get_num_threads(), iter(batches)
     first = list(islice(coming, LANES))
-    if (
-        threads < LANES or len(first) < LANES or torch.is_autocast_enabled("cpu")
-    ):  # autocast does not reach other threads
+    # Autocast does not reach other threads.
+    if threads < LANES or len(first) < LANES or torch.is_autocast_enabled("cpu"):
         yield from map(encode, chain(first, coming))
         return
     try:
@@ -172,14 +168,7 @@ def prepared_batches(
         features = model.preprocess([inputs[row] for row in rows], prompt=prompt, task=task)
         return list(split_batches(rows, features, batch_size))
 
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        starts = range(0, len(order), step)
-        following = thread.submit(prepare, starts[0]) if len(starts) else None
-        for start in starts:
-            assert following is not None
-            ready = following.result()
-            following = thread.submit(prepare, start + step) if start != starts[-1] else None
-            yield from ready
+    yield from chain.from_iterable(prefetch(prepare, range(0, len(order), step), depth=1))
 
 
 class Preparation:
@@ -206,7 +195,7 @@ class Preparation:
         return made if all(torch.equal(found[name], tensor) for name, tensor in tensors.items()) else None
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
-        return self.reader([self.prompt + text for text in texts], len(texts))
+        return self.reader([self.prompt + text for text in texts])
 
     def features(self, tokens: Tokens, rows: Rows) -> dict[str, Any]:
         """What the model's own `preprocess` gives for these texts."""

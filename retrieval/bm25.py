@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from boolbert.core.errors import optional
-from boolbert.retrieval.neighbours import Ranked, Scores
+from boolbert.retrieval.ranking import Ranked, Scores
 
 
 class BM25Index:
@@ -19,9 +19,6 @@ class BM25Index:
         self._index = self._bm25s.BM25()
         self._index.index(self._tokens(documents, return_ids=True), show_progress=False)
 
-    def __len__(self) -> int:
-        return self._count
-
     def scores(self, query: str) -> Scores:
         """The scores (N,) of all documents for one query."""
         (words,) = self._tokens([query], return_ids=False)
@@ -30,11 +27,17 @@ class BM25Index:
             return np.zeros(self._count, np.float32)
         return self._index.get_scores(known).astype(np.float32)
 
-    def top_k(self, queries: Sequence[str], k: int) -> tuple[Scores, Ranked]:
-        """The k best documents of each query: scores and rows (Q, k), best first; a score of 0 is no find."""
-        tokens = self._tokens(queries, return_ids=True)
-        rows, scores = self._index.retrieve(tokens, k=min(k, self._count), show_progress=False)
-        return scores.astype(np.float32), rows.astype(np.int64)
+    def top_k(self, queries: Sequence[str], k: int) -> Ranked:
+        """The k best documents of each query (Q, k), ties by the lower row; -1 where no other shares a word with it."""
+        k = min(k, self._count)
+        result = np.full((len(queries), k), -1, dtype=np.int64)
+        for row, query in enumerate(queries):
+            scores = self.scores(query)
+            best = np.argpartition(-scores, k - 1)[:k]
+            best = best[np.lexsort((best, -scores[best]))]
+            found = best[scores[best] > 0]
+            result[row, : len(found)] = found
+        return result
 
     def _tokens(self, texts: Sequence[str], *, return_ids: bool) -> Any:
         return self._bm25s.tokenize(list(texts), stopwords="en", return_ids=return_ids, show_progress=False)

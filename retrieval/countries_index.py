@@ -27,13 +27,12 @@ from boolbert.data import Corpus, Quest
 from boolbert.data.embedded import countries_folder
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
 from boolbert.retrieval.evidence import Encode, Evidence, in_bytes
-from boolbert.retrieval.fingerprints import corpus_fingerprint
+from boolbert.retrieval.fingerprints import corpus_fingerprint, document_encoder_of
 from boolbert.retrieval.index import (
     VECTORS,
     Index,
     build_index,
     clause_encoder,
-    document_encoder_of,
     is_index,
     write_rest,
     write_vectors,
@@ -119,7 +118,8 @@ def write_stored(folder: Path, corpus: Corpus, document_encoder: str, encode: En
     with whole_folder(folder) as aside:
         write_vectors(aside / VECTORS, documents.astype(np.float32), fingerprint, document_encoder)
         Evidence.build(aside / EVIDENCE, corpus.texts(), look_up, **known, progress=False)
-        write_rest(aside, corpus, {"model": None, "document_encoder": document_encoder, "fields": {}})
+        about = {"model": None, "document_encoder": document_encoder, "source": corpus.name}
+        write_rest(aside, corpus, {**about, "fields": {}})
     return True
 
 
@@ -132,7 +132,7 @@ def text_hash(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
 
 
-def store(model: "SearchModel", path: Path = STORED) -> None:
+def store(model: "SearchModel") -> None:
     """Write the vectors that come with the package."""
     from safetensors.numpy import save_file
 
@@ -146,7 +146,7 @@ def store(model: "SearchModel", path: Path = STORED) -> None:
     hashes = np.array([text_hash(text) for text in spoken])
     tensors: dict[str, Any] = {"documents": documents, "clauses": clauses, "scales": scales, "hashes": hashes}
     known = {"corpus": corpus_fingerprint(corpus), "document_encoder": document_encoder_of(model)}
-    save_file(tensors, path, metadata=known)
+    save_file(tensors, STORED, metadata=known)
 
 
 if __name__ == "__main__":

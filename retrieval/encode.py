@@ -68,7 +68,7 @@ def encode_corpus(
     state = processes()
     folder, precision = Path(folder), INT8 if isinstance(model, Int8Encoder) else FLOAT32
     with ThreadPoolExecutor(max_workers=1) as aside:
-        model_hash = aside.submit(lambda: _fingerprint(model))
+        model_hash = aside.submit(_fingerprint, model)
         expected = {
             "documents": len(corpus),
             "corpus": corpus_fingerprint(corpus),
@@ -92,16 +92,13 @@ def encode_corpus(
     total = sum(counts.values())
     done = total - sum(counts[number] for number in missing)
     shown = progress and state.is_local_main_process
-    bar = shown_progress("encode", total, "document", done=done, shown=shown)
 
     def write(number: int, vectors: Callable[[], npt.NDArray[np.float32]]) -> None:
         write_shard(folder, number, vectors(), manifest)
 
     ready: Callable[[], object] = lambda: None  # noqa: E731
-    with (
-        bar as advance,
-        ThreadPoolExecutor(max_workers=1) as writer,
-    ):  # a shard is written while the next one is encoded
+    bar = shown_progress("encode", total, "document", done=done, shown=shown)
+    with bar as advance, ThreadPoolExecutor(max_workers=1) as writer:  # writes a shard while the next is encoded
         for number, vectors in _vectors(model, corpus, missing, manifest, advance):
             ready()
             ready = writer.submit(write, number, vectors).result

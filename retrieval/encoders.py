@@ -5,11 +5,12 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from boolbert.core.errors import RetrievalError, shorten
+from boolbert.core.errors import RetrievalError, first_line, shorten
 from boolbert.core.files import cache_root, read_json, read_object, whole_folder
 from boolbert.core.runs import MODULES
 
@@ -49,25 +50,22 @@ def resolve_encoder(name: str | None = None) -> Encoder:
     there is none, and no name was given, a tiny random BERT, so that everything runs everywhere. The note tells which.
     """
     wanted = DEFAULT if name is None else name
+    kind: Kind = "hub" if name is None else "given"
+    note = f"Encoder: {wanted}" if name is not None else f"Encoder: {DEFAULT} from the Hugging Face Hub"
     try:
         folder = _local_or_cached(wanted) or _download(wanted)
-        note = f"Encoder: {wanted}" if name is not None else f"Encoder: {DEFAULT} from the Hugging Face Hub"
-        kind: Kind = "hub" if name is None else "given"
     except OSError:
         has_package = find_spec(PACKAGE) is not None
         if wanted != DEFAULT or (name is not None and not has_package):
             raise
-        folder, kind, note = _packaged() if has_package else (random_bert(), "random", RANDOM)
+        if has_package:
+            folder, kind = Path(str(files(PACKAGE) / "model")), "minilm"
+            note = f"Encoder: {DEFAULT} from the installed package {PACKAGE.replace('_', '-')}"
+        else:
+            folder, kind, note = random_bert(), "random", RANDOM
     pooling, similarity = read_pooling(folder)
     check_files(folder)
     return Encoder(str(folder), pooling, similarity, kind, note)
-
-
-def _packaged() -> tuple[Path, Kind, str]:
-    from importlib.resources import files
-
-    note = f"Encoder: {DEFAULT} from the installed package {PACKAGE.replace('_', '-')}"
-    return Path(str(files(PACKAGE) / "model")), "minilm", note
 
 
 def read_pooling(folder: str | Path) -> tuple[Pooling, Similarity]:
@@ -141,7 +139,7 @@ def check_files(folder: Path) -> None:
                 f"{pickled[0]}: pickled weights are never loaded, because they can run code; save them as safetensors"
             )
         for file in weights:
-            _check_weights(file)
+            _names(file)
         is_encoder = weights and "model_type" in _read_object(part / "config.json")
         if is_encoder and not any(list(part.glob(name)) for name in TOKENIZERS):
             raise RetrievalError(f"{part}: tokenizer.json is missing; without it every word would be unknown")
@@ -197,25 +195,19 @@ def _wanted_by(settings: str, kind: str) -> frozenset[str]:
 
 
 def _names(file: Path) -> list[str]:
-    """The names of a file's weights as BERT calls them: without a prefix, and not in the way of old checkpoints."""
-    from safetensors import safe_open
-
-    with safe_open(file, framework="np") as weights:
-        names = [name.removeprefix("bert.") for name in weights.keys()]  # noqa: SIM118
-    return [
-        re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", n))
-        for n in names
-    ]
-
-
-def _check_weights(file: Path) -> None:
+    """The names of a file's weights as BERT calls them: without a prefix, and not in the way of old checkpoints. Raises
+    where the file is damaged."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(file, framework="np") as weights:
-            weights.keys()
+            names = [name.removeprefix("bert.") for name in weights.keys()]  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise RetrievalError(f"{file}: is damaged, or no safetensors file: {error}") from None
+    return [
+        name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+        for name in names
+    ]
 
 
 def _local_or_cached(name: str) -> Path | None:
@@ -245,8 +237,9 @@ def _download(name: str) -> Path:
         HfApi().model_info(name, timeout=TIMEOUT)  # fails at once where snapshot_download would try for long
         return Path(snapshot_download(name, allow_patterns=FILES, etag_timeout=TIMEOUT))
     except Exception as error:  # the Hub's client raises errors of several libraries
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise OSError(f"{name}: no such folder, and it cannot be downloaded from the Hub: {reason[0]}") from None
+        raise OSError(
+            f"{name}: no such folder, and it cannot be downloaded from the Hub: {first_line(error)}"
+        ) from None
 
 
 def random_bert(folder: Path | None = None) -> Path:
@@ -269,7 +262,7 @@ def random_bert(folder: Path | None = None) -> Path:
     return folder
 
 
-def _vocabulary(words: int = 4000) -> list[str]:
+def _vocabulary() -> list[str]:
     """BERT's special tokens, single characters, and the commonest words of the embedded data."""
     from boolbert.data import Quest
 
@@ -278,5 +271,5 @@ def _vocabulary(words: int = 4000) -> list[str]:
     texts += [query.query for query in countries.queries("train")]
     counts = Counter(word for text in texts for word in re.findall(r"[a-z]{2,}", text.lower()))
     characters = [chr(code) for code in range(33, 127) if not chr(code).isupper()]
-    common = sorted(counts, key=lambda word: (-counts[word], word))[:words]
+    common = sorted(counts, key=lambda word: (-counts[word], word))[:4000]
     return ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *characters, *(f"##{c}" for c in characters), *common]

@@ -68,6 +68,12 @@ def model_fingerprint(model: "SentenceTransformer", task: str) -> str:
     return digest.hexdigest()[:LENGTH]
 
 
+def document_encoder_of(model: Any) -> str:
+    """The hash by which an index knows its model; a model that is not opened (search/cached_model.py) has it stored."""
+    stored: str | None = getattr(model, "document_encoder", None)
+    return stored or model_fingerprint(model.encoder, "document")
+
+
 def _configuration(module: Any, is_plain: bool) -> dict[str, Any]:
     """The settings of a module's transformers model that its weights do not tell, such as its heads and activation."""
     from transformers import BertConfig

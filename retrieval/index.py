@@ -23,9 +23,10 @@ from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import read_object, whole_file, write_json
 from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.own import OwnDocument, OwnDocuments
+from boolbert.retrieval.encoded_documents import About, EncodedDocuments
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
 from boolbert.retrieval.evidence import DocumentEvidence, Encode, Evidence, unit_length
-from boolbert.retrieval.fingerprints import corpus_fingerprint, model_fingerprint
+from boolbert.retrieval.fingerprints import corpus_fingerprint, document_encoder_of
 from boolbert.retrieval.models import is_cosine
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.shards import (
@@ -53,11 +54,11 @@ SERVERS = ("http://", "https://", "tcp://", "unix:")  # how the name of a Milvus
 FIELDS = {"document_encoder": str, "corpus": str, "documents": int, "bytes": int}
 
 
-class Index:
-    """Documents and their vectors. Nothing is read before it is asked for."""
+class Index(EncodedDocuments):
+    """Documents and their vectors in a folder. Nothing is read before it is asked for."""
 
     def __init__(self, folder: str | Path):
-        self.folder = Path(folder)
+        self.folder, self.name = Path(folder), str(folder)
         try:
             self.manifest: dict[str, Any] = read_object(self.folder / MANIFEST, RetrievalError)
             check_fields(self.folder / MANIFEST, {"fields": {}, **self.manifest}, {**FIELDS, "fields": dict})
@@ -115,22 +116,17 @@ class Index:
         except (ValueError, KeyError, TypeError):
             raise RetrievalError(f"{self.folder / DOCUMENTS}: document {row} is damaged; index again") from None
 
-    @property
-    def model(self) -> str | None:
-        """The name of the model that it was made with; None for the default encoder."""
-        return found_name(self.manifest.get("model"), self.folder)
-
-    def fits(self, model: Any) -> bool:
-        """Whether the model's vectors of documents are those of this index."""
-        return document_encoder_of(model) == self.manifest["document_encoder"]
-
-    def check_model(self, model: Any) -> None:
-        if not self.fits(model):
-            made_with = self.model or "the default encoder"
-            raise RetrievalError(
-                f"{self.folder}: was made with another document encoder, that of {made_with}, not of "
-                f"{model.name or 'the default encoder'}; search with that model, or index again with this one"
-            )
+    def about(self) -> About:
+        return About(
+            encoder=self.manifest["document_encoder"],
+            size=self.vectors.shape[1],
+            model=found_name(self.manifest.get("model"), self.folder),
+            fields=self.manifest.get("fields", {}),
+            source=str(self.manifest.get("source", "")),
+            evidence=(self.folder / EVIDENCE).is_dir(),
+            line=self.manifest.get("line"),
+            precision=self.vectors.manifest["precision"],
+        )
 
 
 def build_index(
@@ -162,7 +158,7 @@ def build_index(
     elif isinstance(documents, Corpus):
         corpus = documents
     else:
-        corpus = read_corpus(documents, progress=progress)
+        corpus = Quest(None, progress=progress).corpus
     if not len(corpus):
         raise DataError(f"{corpus.name}: there are no documents in it")
     fingerprint = corpus_fingerprint(corpus)
@@ -179,12 +175,13 @@ def build_index(
         state.wait_for_everyone()
         return Index(folder)
     if isinstance(documents, OwnDocuments):
-        write_records(folder, _with_own_ids(records))
+        write_records(folder, with_own_ids(records))
     document_encoder = document_encoder_of(model)
     if evidence and (is_cosine(model.encoder) if int8 is None else int8.is_cosine):
         add_evidence(folder, corpus, clause_encoder(model, int8), document_encoder, progress=progress)
     fields = documents.columns if isinstance(documents, OwnDocuments) else {}
     about = {"model": lasting_name(model.name, folder), "document_encoder": document_encoder, "fields": fields}
+    about["source"] = corpus.name
     if is_index(folder) and (line := read_object(folder / MANIFEST, RetrievalError).get("line")):
         about["line"] = line  # of the same documents and encoder, else their vectors would have been refused
     write_rest(folder, corpus, about)
@@ -192,12 +189,12 @@ def build_index(
     return Index(folder)
 
 
-def write_rest(folder: Path, corpus: Corpus, about: dict[str, Any]) -> None:
+def write_rest(folder: Path, documents: Corpus | Sequence[Document], about: dict[str, Any]) -> None:
     """Write the documents of an index whose vectors and evidence are there, and that it is whole."""
-    _write_documents(folder, corpus)
+    _write_documents(folder, documents)
     size = (folder / DOCUMENTS).stat().st_size
-    known = {"corpus": corpus_fingerprint(corpus), "documents": len(corpus), "bytes": size}
-    write_json(folder / MANIFEST, {**about, "source": corpus.name, **known})
+    known = {"corpus": corpus_fingerprint(documents), "documents": len(documents), "bytes": size}
+    write_json(folder / MANIFEST, {**about, **known})
 
 
 def add_evidence(folder: Path, corpus: Corpus, encode: Encode, document_encoder: str, *, progress: bool = True) -> None:
@@ -236,12 +233,10 @@ def write_index(
     """Write documents whose vectors are at hand. `manifest` says which model and document encoder made them."""
     fingerprint = corpus_fingerprint(documents)
     write_vectors(folder / VECTORS, vectors, fingerprint, manifest["document_encoder"])
-    _write_documents(folder, documents)
     write_records(folder, records)
     if evidence is not None:
         Evidence.write(folder / EVIDENCE, evidence, corpus=fingerprint, model=manifest["document_encoder"])
-    size = (folder / DOCUMENTS).stat().st_size
-    write_json(folder / MANIFEST, {**manifest, "corpus": fingerprint, "documents": len(documents), "bytes": size})
+    write_rest(folder, documents, manifest)
 
 
 def write_vectors(folder: Path, vectors: npt.NDArray[np.float32], corpus: str, document_encoder: str) -> None:
@@ -268,7 +263,7 @@ def _remembered(own: OwnDocument, records: list[dict[str, Any]]) -> Document:
     return Document(record.title, record.text)
 
 
-def _with_own_ids(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def with_own_ids(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The records; an id that came before gets a number."""
     counts: Counter[str] = Counter()
     for record in records:
@@ -283,22 +278,9 @@ def write_records(folder: Path, records: Iterable[dict[str, Any]]) -> None:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def document_encoder_of(model: Any) -> str:
-    """The hash by which an index knows its model; a model that is not opened (search/cached_model.py) has it stored."""
-    stored: str | None = getattr(model, "document_encoder", None)
-    return stored or model_fingerprint(model.encoder, "document")
-
-
 def is_index(folder: Path) -> bool:
     """Whether an index is there; it may be damaged."""
     return (folder / MANIFEST).exists()
-
-
-def read_corpus(documents: str | Path | None, *, progress: bool = True) -> Corpus:
-    """A user's documents from any format, title and text together; None for the embedded countries."""
-    if documents is None or documents == COUNTRIES:
-        return Quest(None, progress=progress).corpus
-    return OwnDocuments(documents, progress=progress).corpus()
 
 
 def _check_apart(documents: str, folder: Path) -> None:

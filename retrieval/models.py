@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boolbert.core.environment import log_level
-from boolbert.core.errors import RetrievalError
+from boolbert.core.errors import RetrievalError, first_line
 from boolbert.core.files import named_if_full, read_json
-from boolbert.core.runs import MODULES, RETRIEVAL_SCRIPTS, Run, finished_runs, is_bool_bert
+from boolbert.core.runs import MODULES, RETRIEVAL_SCRIPTS, finished_runs, is_bool_bert
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -104,17 +104,14 @@ def load_encoder(
     return model
 
 
-def load_model(name: str | Path | None = None, *, runs: Path = RUNS, device: str | None = None) -> SearchModel:
+def load_model(name: str | Path | None = None, *, device: str | None = None) -> SearchModel:
     """The model of a folder or Hub id. Without a name the newest finished run, else a fresh Bool-BERT."""
-    if name is not None:
-        encoder = load_encoder(str(name), device=device, quiet=True)
-        note = note_on(str(name), is_boolean=bool_bert(encoder) is not None)
-        return SearchModel(str(name), encoder, note, path=str(name) if Path(name).is_dir() else None)
-    run = newest_run(runs)
-    if run is None:
+    chosen, note = (str(name), None) if name is not None else newest_model()
+    if chosen is None:
         return default_model(device)
-    encoder = load_encoder(str(run.folder), device=device, quiet=True)
-    return SearchModel(str(run.folder), encoder, run_note(run), path=str(run.folder))
+    encoder = load_encoder(chosen, device=device, quiet=True)
+    note = note or note_on(chosen, is_boolean=bool_bert(encoder) is not None)
+    return SearchModel(chosen, encoder, note, path=chosen if Path(chosen).is_dir() else None)
 
 
 def note_on(name: str, *, is_boolean: bool) -> str:
@@ -123,15 +120,12 @@ def note_on(name: str, *, is_boolean: bool) -> str:
     return f"Model: {name}, {'Bool-BERT' if is_boolean else plain}"
 
 
-def run_note(run: Run) -> str:
-    """The line on a run that was found."""
-    return f"Model: {run.folder}, {run.history}"
-
-
-def newest_run(runs: Path = RUNS) -> Run | None:
-    """The Bool-BERT run under `runs` that was finished last; retrievers come before pretrained encoders."""
-    found = [run for run in finished_runs(runs) if run.has_retriever and run.is_bool_bert]
-    return max(found, key=lambda run: (run.script in RETRIEVAL_SCRIPTS, run.finished_at), default=None)
+def newest_model() -> tuple[str | None, str | None]:
+    """The folder of the Bool-BERT run that was finished last, retrievers before pretrained encoders, and the line on
+    it; None where there is no run, so that the default model is meant."""
+    found = [run for run in finished_runs(RUNS) if run.has_retriever and run.is_bool_bert]
+    newest = max(found, key=lambda run: (run.script in RETRIEVAL_SCRIPTS, run.finished_at), default=None)
+    return (None, None) if newest is None else (str(newest.folder), f"Model: {newest.folder}, {newest.history}")
 
 
 def default_model(device: str | None = None) -> SearchModel:
@@ -184,8 +178,6 @@ def default_reader() -> "tuple[BoolBertModel, Tokenizer] | None":
     from boolbert.retrieval.encoders import resolve_encoder
 
     default = resolve_encoder()
-    if default.kind == "random":
-        return None
     config = BoolBertConfig.from_pretrained(default.path, **UPGRADED, num_hidden_layers=0)
     with no_warnings():
         bert = BoolBertModel.from_pretrained(default.path, config=config, add_pooling_layer=False).eval()
@@ -271,8 +263,7 @@ def check_device(device: str | None) -> None:
     try:
         torch.ones(1, device=device).item()
     except Exception as error:  # an unknown name, a torch without CUDA, no GPU, no driver: an error type for each
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise RetrievalError(f"device {device!r} cannot be used here: {reason[:200]}; try cpu") from None
+        raise RetrievalError(f"device {device!r} cannot be used here: {first_line(error)[:200]}; try cpu") from None
 
 
 def check_tokenizers(model: "SentenceTransformer", name: str) -> None:

@@ -18,9 +18,8 @@ BlockScorer = Callable[[int, int], Tensor]  # (first row, last row + 1) of the d
 
 QUERY_BLOCK = 1024
 DOCUMENT_BLOCK = SHARD_SIZE  # a block that lies in two shards would have to be copied together
-SCORES_AT_ONCE = (
-    1 << 20
-)  # scores from which the best are chosen together; block by block would cost more than the products
+# Scores from which the best are chosen together; block by block that would cost more than the products.
+SCORES_AT_ONCE = 1 << 20
 # On a GPU starting and awaiting a block takes longer than computing it, so blocks are larger. Vectors that are
 # not in float32 are copied into it, at most `GPU_COPIED` numbers at a time.
 GPU_SCORES, GPU_ROWS, GPU_COPIED = 1 << 24, 1 << 18, 1 << 24

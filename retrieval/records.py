@@ -40,6 +40,12 @@ class Record:
         object.__setattr__(self, "document", self.document or self.id)
         object.__setattr__(self, "digest", self.digest or _digest(content))
 
+    @classmethod
+    def stored(cls, known: Mapping[str, Any], title: str, text: str) -> "Record":
+        """The record of which `beside_text` was kept as JSON."""
+        values = {name: tuple(own) if isinstance(own, list) else float(own) for name, own in known["fields"].items()}
+        return cls(known["id"], title, text, values, known["document"], known["digest"])
+
     def beside_text(self) -> dict[str, Any]:
         """All but title and text."""
         return {"id": self.id, "document": self.document, "digest": self.digest, "fields": dict(self.fields)}

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,13 +74,11 @@ def pad_rows(
     return np.where(real, values[positions], fill).astype(np.int64), real
 
 
-def tokenize(tokenizer: Any, texts: Iterable[str], max_length: int, count: int) -> Tokens:
-    """Tokenise `count` texts, or find them in the cache. Long texts are cut at `max_length` tokens."""
-    return TextReader(tokenizer, max_length)(texts, count)
-
-
 class TextReader:
-    """A tokenizer for many texts at once: those of tokenizers' own kind run on all cores, beside Python."""
+    """A tokenizer for many texts at once: those of tokenizers' own kind run on all cores, beside Python.
+
+    Long texts are cut at `max_length` tokens.
+    """
 
     def __init__(self, tokenizer: Any, max_length: int):
         self.tokenizer, self.max_length, self.pad = tokenizer, max_length, tokenizer.pad_token_id
@@ -96,11 +93,10 @@ class TextReader:
             self._backend.no_padding()
             self._backend.enable_truncation(max_length)
 
-    def __call__(self, texts: Iterable[str], count: int) -> Tokens:
-        """The tokens of `count` texts; those of many are kept in the user's cache."""
-        if count < WORTH_CACHING:
+    def __call__(self, texts: Sequence[str]) -> Tokens:
+        """The tokens of texts; those of many are kept in the user's cache."""
+        if len(texts) < WORTH_CACHING:
             return self._tokenize(texts)
-        texts = list(texts)
         path = cache_root() / "tokens" / f"{self._fingerprint(texts)}.npz"
         try:
             with np.load(path) as stored:
@@ -111,16 +107,16 @@ class TextReader:
         _store(path, tokens)
         return tokens
 
-    def _tokenize(self, texts: Iterable[str]) -> Tokens:
+    def _tokenize(self, texts: Sequence[str]) -> Tokens:
         parts: list[npt.NDArray[np.int32]] = [np.empty(0, np.int32)]
         lengths: list[int] = [0]
-        for part in _in_parts(texts, TEXTS_AT_ONCE):
+        for part in _in_parts(texts):
             rows = [np.array(row, dtype=np.int32) for row in self._ids(part)]
             lengths += map(len, rows)
             parts += rows
         return Tokens(np.concatenate(parts), np.cumsum(lengths, dtype=np.int64), self.pad)
 
-    def _ids(self, texts: list[str]) -> Iterable[list[int]]:
+    def _ids(self, texts: Sequence[str]) -> Iterable[list[int]]:
         if self._backend is not None:
             return (found.ids for found in self._backend.encode_batch_fast(texts))
         options = {"return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
@@ -137,7 +133,7 @@ class TextReader:
     def _fingerprint(self, texts: Sequence[str]) -> str:
         """Changes with any text, the tokenizer's rules or vocabulary, and the length."""
         digest = hashlib.sha256(self._kind)
-        for part in _in_parts(texts, TEXTS_AT_ONCE):
+        for part in _in_parts(texts):
             encoded = [text.encode() for text in part]
             digest.update(b"".join(len(text).to_bytes(8, "little") + text for text in encoded))
         return digest.hexdigest()[:32]
@@ -194,10 +190,8 @@ def gather_rows(accelerator: "Accelerator", own: Tensor, sizes: Sequence[int]) -
     return torch.cat(rows)
 
 
-def _in_parts(texts: Iterable[str], size: int) -> Iterator[list[str]]:
-    iterator = iter(texts)
-    while part := list(islice(iterator, size)):
-        yield part
+def _in_parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (texts[start : start + TEXTS_AT_ONCE] for start in range(0, len(texts), TEXTS_AT_ONCE))
 
 
 def _store(path: Path, tokens: Tokens) -> None:

@@ -27,9 +27,8 @@ from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.ranking import Scores
 
 K1, B = 1.5, 0.75  # of BM25, as Lucene has them
-FULL = (
-    0.35  # the share of BM25's bound above which a document has all that is asked for; a word that stands once has 0.4
-)
+# The share of BM25's bound above which a document has all that is asked for; a word that stands once has 0.4.
+FULL = 0.35
 FEW = 100  # in fewer documents than these, how many hold a word says little about how rare it is
 DENIED = "-"
 
@@ -122,21 +121,16 @@ class WordIndex:
     def __init__(self, folder: Path, documents: int):
         self._folder, content = folder, (folder / "words.txt").read_bytes()
         self._numbers = {word: number for number, word in enumerate(content.decode().split("\n"))}
-        self._starts, self._rows, self._weights = (
-            np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in ("starts", "rows", "weights")
+        self._starts, self._rows, self._weights, self._counts, self.lengths = (
+            np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
+            for name in ("starts", "rows", "weights", "counts", "lengths")
         )
         self._checks = load_checks(folder)
         self._documents = documents
-        # An index of before has none.
-        self._counts, self.lengths = (
-            np.asarray(np.load(path, mmap_mode="r"))
-            if (path := folder / f"{name}.npy").exists()
-            else np.empty(0, np.int32)
-            for name in ("counts", "lengths")
-        )
         self.small_files = (content, self._starts, self.lengths)
         words = max(1, len(self._starts) - 1)  # no word at all is an empty file, which holds one empty line
-        if len(self._numbers) != words or not self._starts[-1] == len(self._rows) == len(self._weights):
+        values = {self._starts[-1], len(self._rows), len(self._weights), len(self._counts)}
+        if len(self._numbers) != words or len(values) > 1 or len(self.lengths) != documents:
             raise ValueError("its files do not belong together")
 
     def scores(self, words: Iterable[str]) -> Scores:
@@ -173,11 +167,6 @@ class WordIndex:
     def _inside(self, word: str) -> slice:
         number = self._numbers.get(word)
         return slice(0) if number is None else slice(self._starts[number], self._starts[number + 1])
-
-    @property
-    def can_join(self) -> bool:
-        """Whether it can be scored as one with others."""
-        return len(self.lengths) == self._documents and len(self._counts) == len(self._rows)
 
     def holding(self, word: str) -> tuple[Integers, Integers]:
         """The documents that hold a word, and how often it stands in each."""

@@ -12,7 +12,7 @@ from .weighing import Limit, Reason, Weighed
 
 @dataclass(frozen=True)
 class Hit:
-    """A found document. row: its place in an index; None in a store, where only its id is known.
+    """A found document. row: its place in an index; None in a store or with a filter, which know its id.
 
     wanted, excluded: its dot products with what the query wants and with what it excludes, both as long as the query's
     vector; excluded is None where nothing is. violates: whether it is excluded, None where the data does not know.

@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, Any
 
 from boolbert.core.errors import BoolBertError
 from boolbert.core.files import cache_root, write_bytes, write_json
-from boolbert.retrieval.encoders import encoder_parts
-from boolbert.retrieval.index import document_encoder_of
+from boolbert.retrieval.encoders import encoder_parts, resolve_encoder
+from boolbert.retrieval.fingerprints import document_encoder_of
 from boolbert.retrieval.models import (
     READING_FILE,
     SearchModel,
     bool_bert,
     default_bert,
     load_model,
-    newest_run,
+    newest_model,
     note_on,
-    run_note,
+    upgraded_note,
 )
 
-from .query_encoder import QueryEncoder, open_graph
+from .query_encoder import TOLD, QueryEncoder, open_graph
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -62,13 +62,9 @@ class CachedModel:
 
 def cached_model(name: str | None) -> CachedModel | None:
     """The cached model of a folder; without a name that of the newest run, else the default one. None: not cached."""
-    note = None
-    if name is not None:
-        if not Path(name).is_dir():
-            return None
-        note = note_on(name, is_boolean=True)
-    elif (run := newest_run()) is not None:
-        name, note = str(run.folder), run_note(run)
+    if name is not None and not Path(name).is_dir():
+        return None
+    name, note = newest_model() if name is None else (name, note_on(name, is_boolean=True))
     # Whatever is wrong with a cache, the model itself can be opened, or says what is wrong.
     with suppress(Exception):
         return _read(name, note)
@@ -96,17 +92,13 @@ def cache_model(model: SearchModel | CachedModel) -> None:
 
 def _from_package() -> CachedModel:
     """The default model, whose graph comes with the package (search/default_program.py)."""
-    from boolbert.retrieval.encoders import resolve_encoder
-    from boolbert.retrieval.models import upgraded_note
-
     from .default_program import default_program
 
     default = resolve_encoder()
-    program = default_program(Path(default.path))
-    queries = QueryEncoder(open_graph(program.graph), *program.told)
-    model = CachedModel(None, upgraded_note(default), True, program.document_encoder, queries)
+    graph, queries, document_encoder = default_program(Path(default.path))
+    model = CachedModel(None, upgraded_note(default), True, document_encoder, queries)
     with suppress(Exception):  # without a cache the next search does the same again
-        _write(model, default.path, program.graph)
+        _write(model, default.path, graph)
     return model
 
 
@@ -124,9 +116,7 @@ def _write(model: CachedModel, path: str, graph: bytes) -> None:
         "note": model.note,
         "trained": model.trained,
         "document_encoder": model.document_encoder,
-        "prompt": queries.prompt,
-        "is_cosine": queries.is_cosine,
-        "can_exclude": queries.can_exclude,
+        **{name: getattr(queries, name) for name in TOLD},
     }
     write_json(folder / SETTINGS, settings)
     _delete_oldest(folder.parent)
@@ -140,7 +130,7 @@ def _read(name: str | None, note: str | None) -> CachedModel:
     if (name is not None and path != Path(name).resolve()) or settings["fingerprint"] != _fingerprint(path):
         raise BoolBertError(f"{folder}: was made from another model, or by other versions")
     graph, tokenizer = (_own_bytes(folder / file, settings["sha256"][file]) for file in (GRAPH, TOKENIZER))
-    about = (settings[field] for field in ("prompt", "is_cosine", "can_exclude"))
+    about = (settings[field] for field in TOLD)
     queries = QueryEncoder(open_graph(graph), tokenizer.decode(), *about)
     return CachedModel(name, note or settings["note"], settings["trained"], settings["document_encoder"], queries)
 

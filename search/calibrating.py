@@ -44,9 +44,7 @@ def calibrate(
     """Calibrate a searcher's index or store, and keep the line there. exclusions: made from its documents, if not
     given."""
     if not searcher.has_evidence:
-        raise RetrievalError(
-            f"{searcher.line_source[1]}: has no evidence to calibrate; index its documents again with it"
-        )
+        raise RetrievalError(f"{searcher.index.name}: has no evidence to calibrate; index its documents again with it")
     if exclusions is None:
         exclusions = made_exclusions(searcher)
     line = line_of(searcher, exclusions, progress=progress)
@@ -70,7 +68,7 @@ def line_of(searcher: BoolSearcher, exclusions: Sequence[KnownQuery], *, progres
             found = asked(searcher, exclusion)
             known += [] if found is None else [found]
             advance(1)
-    return calibrated_line(known, len(searcher.index), searcher.line_source[2])
+    return calibrated_line(known, len(searcher.index), searcher.index.about().encoder)
 
 
 def asked(searcher: BoolSearcher, exclusion: KnownQuery) -> KnownExclusion | None:
@@ -86,7 +84,7 @@ def asked(searcher: BoolSearcher, exclusion: KnownQuery) -> KnownExclusion | Non
         has = np.array([key in exclusion.excluded for key in keys], np.bool_)
         return KnownExclusion(features_of(documents.evidence, question.excluded, np.array(weighed.rows, np.int64)), has)
 
-    return searcher.weighed(look)
+    return searcher.documents.weighed(None, look)
 
 
 def made_exclusions(searcher: BoolSearcher) -> list[KnownQuery]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,26 +29,12 @@ from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.int8_encoder import LEAST_COSINE, Int8Encoder, check_processor, program_of
 from boolbert.retrieval.models import READING_FILE, upgraded_note
 
+from .query_encoder import TOLD, QueryEncoder, open_graph
+
 STORED = Path(__file__).parent / "default_query.onnx.gz"
 DEVICES = Path("/dev")
 KEPT = 64  # numbers of a weight that stays in the graph
 GPUS = ("nvidia[0-9]*", "kfd", "dxg", "nvhost-gpu")  # what /dev has where torch may find one
-
-
-class DefaultProgram(NamedTuple):
-    """The graph with its weights, the content of its tokenizer.json, and what a query encoder is told beside them."""
-
-    graph: bytes
-    document_encoder: str
-    tokenizer: str
-    prompt: str
-    is_cosine: bool
-    can_exclude: bool
-
-    @property
-    def told(self) -> tuple[str, str, bool, bool]:
-        """What a `QueryEncoder` takes after its graph."""
-        return self[2:]
 
 
 @dataclass(frozen=True)
@@ -61,19 +47,20 @@ class DefaultDocuments:
     name: None = None
 
 
-def default_program(folder: Path, stored: Path = STORED) -> DefaultProgram:
-    """The program for the default encoder's folder. Raises where the graph was made from other files or other code."""
+def default_program(folder: Path) -> tuple[bytes, QueryEncoder, str]:
+    """The graph with its weights for the default encoder's folder, what encodes queries by it, and the fingerprint of
+    the document encoder. Raises where the graph was made from other files or other code."""
     from onnx import numpy_helper
 
-    model, about = _stored(folder, stored)
+    model, about = _stored(folder)
     weights = _weights(folder)
     for place in model.graph.initializer:
         if place.doc_string:
             name, axes = json.loads(place.doc_string)
             place.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(weights[name].transpose(axes)), place.name))
-    told = (about[name] for name in DefaultProgram._fields[3:])
-    tokenizer = _tokenizer(folder, about).to_str()
-    return DefaultProgram(model.SerializeToString(), about["document_encoder"], tokenizer, *told)
+    graph, told = model.SerializeToString(), (about[name] for name in TOLD)
+    queries = QueryEncoder(open_graph(graph), _tokenizer(folder, about).to_str(), *told)
+    return graph, queries, about["document_encoder"]
 
 
 def default_documents() -> DefaultDocuments:
@@ -83,7 +70,7 @@ def default_documents() -> DefaultDocuments:
         raise BoolBertError("documents may be encoded on a GPU")
     default = resolve_encoder()
     folder = Path(default.path)
-    _, about = _stored(folder, STORED)
+    _, about = _stored(folder)
     if about["versions"] != _versions():
         raise BoolBertError("these versions of the libraries may know the encoder by another fingerprint")
     config = SimpleNamespace(**read_object(folder / "config.json"))
@@ -113,14 +100,14 @@ def _check(encoder: Int8Encoder) -> None:
         raise BoolBertError(f"int8 vectors would have a cosine of {lowest:.2f} to those in float32")
 
 
-def _stored(folder: Path, stored: Path) -> tuple[Any, dict[str, Any]]:
+def _stored(folder: Path) -> tuple[Any, dict[str, Any]]:
     """The graph without its weights, and what is known of it."""
     import onnx
 
-    model = onnx.load_from_string(gzip.decompress(stored.read_bytes()))
+    model = onnx.load_from_string(gzip.decompress(STORED.read_bytes()))
     about = {entry.key: json.loads(entry.value) for entry in model.metadata_props}
     if about["files"] != _hashes(folder) or about["code"] != _code_hash():
-        raise BoolBertError(f"{stored}: was made from another encoder, or by other code")
+        raise BoolBertError(f"{STORED}: was made from another encoder, or by other code")
     return model, about
 
 
@@ -204,7 +191,7 @@ def _silence(bert: Any) -> None:
 
 
 def main() -> None:
-    from boolbert.retrieval.index import document_encoder_of
+    from boolbert.retrieval.fingerprints import document_encoder_of
     from boolbert.retrieval.models import default_model
 
     from .export import checked_encoder, export_graph, tokenizer_of
@@ -216,7 +203,7 @@ def main() -> None:
     graph = export_graph(copy.encoder)
     queries = checked_encoder(graph, model.encoder)
     length = json.loads(tokenizer_of(model.encoder))["truncation"]["max_length"]
-    about = {name: getattr(queries, name) for name in ("prompt", "is_cosine", "can_exclude")}
+    about = {name: getattr(queries, name) for name in TOLD}
     about |= {"document_encoder": document_encoder_of(model), "length": length}
     write_bytes(STORED, without_weights(graph, Path(model.path), about))
     print(f"{STORED}: {STORED.stat().st_size:,} bytes")

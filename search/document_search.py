@@ -14,9 +14,10 @@ from boolbert.retrieval.index import Index
 from .query_encoder import QueryVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from boolbert.retrieval.hybrid import WordSearch
+    from boolbert.data import Document
+    from boolbert.retrieval.bm25 import BM25Index
     from boolbert.retrieval.stores import FileStore, StoreHit, VectorStore
     from boolbert.retrieval.stores.file_store import Snapshot
 
@@ -61,7 +62,7 @@ class DocumentSearch:
 
     def __init__(self, index: "Index | VectorStore", device: Any):
         self.index, self.device = index, device
-        self._words_of_store: tuple[Snapshot, WordSearch] | None = None  # BM25, and the state of the store it knows
+        self._words: tuple[Any, BM25Index] | None = None  # BM25, and what it was made from: an index or a snapshot
 
     def find(
         self,
@@ -73,20 +74,14 @@ class DocumentSearch:
     ) -> list[Candidate]:
         """The k best documents that pass the filter and are not too near to what is excluded; `words`: BM25's too."""
         index = self.index
-        if not isinstance(index, Index) or where is not None:
-            store = self._filterable if isinstance(index, Index) else index
-            if words is not None:
-                return self._fused_in_store(store, parts, k, exclude_above, where, words)
-            return [
-                Candidate(score, None, hit.record.id, hit.record.title, hit.record.text, hit.vector)
-                for score, hit in best_in_store(store, parts, k, exclude_above, where)
-            ]
-        ranked = (
-            self.rank(index, parts, k, exclude_above)
-            if words is None
-            else self._fused(index, parts, k, exclude_above, words)
-        )
-        return _candidates(index, *ranked)
+        if words is not None:
+            return self._fused(parts, k, exclude_above, where, words)
+        if isinstance(index, Index) and where is None:
+            return _candidates(index, *self.rank(index, parts, k, exclude_above))
+        return [
+            Candidate(score, None, hit.record.id, hit.record.title, hit.record.text, hit.vector)
+            for score, hit in best_in_store(self._store, parts, k, exclude_above, where)
+        ]
 
     def rank(
         self, index: Index, parts: QueryVectors, k: int, exclude_above: float | None = None
@@ -115,26 +110,6 @@ class DocumentSearch:
         return scores[0][kept].tolist(), rows[0][kept].tolist()
 
     @property
-    def has_evidence(self) -> bool:
-        if isinstance(self.index, Index):
-            return self.index.evidence is not None
-        return self.index.about().evidence
-
-    @property
-    def size(self) -> int:
-        """How many numbers a document's vector has."""
-        return self.index.vectors.shape[1] if isinstance(self.index, Index) else self.index.about().size
-
-    @property
-    def line(self) -> tuple[Any, str, str]:
-        """What was calibrated (retrieval/exclusion_line.py), the name of the index, and its document encoder."""
-        if isinstance(self.index, Index):
-            manifest = self.index.manifest
-            return manifest.get("line"), str(self.index.folder), manifest["document_encoder"]
-        about = self.index.about()
-        return about.line, self.index.name, about.encoder
-
-    @property
     def vectors(self) -> tuple[Any, npt.NDArray[np.int64]]:
         """The documents' vectors, and the rows that count; none where they are not on this machine."""
         if isinstance(self.index, Index):
@@ -147,74 +122,67 @@ class DocumentSearch:
     def weighed(self, where: str | None, rank: "Callable[[WeighedDocuments], Found]") -> "Found":
         """What `rank` makes of the documents that pass the filter, where there is evidence."""
         index = self.index
-        if not isinstance(index, Index):
-            store = index
-            return store.local().read(lambda now: rank(_weighed_in_store(store, now, where, now.evidence)))
+        if not isinstance(index, Index) or where is not None:
+            store = self._store
+            return store.local().read(lambda now: rank(_weighed_in_store(store, now, where)))
         assert index.evidence is not None
-        candidates = partial(_candidates, index)
-        if where is None:
 
-            def best(parts: QueryVectors, k: int) -> "Sequence[int]":
-                return self.rank(index, parts, k)[1]
+        def best(parts: QueryVectors, k: int) -> "Sequence[int]":
+            return self.rank(index, parts, k)[1]
 
-            return rank(WeighedDocuments(index.evidence, index.vectors, None, best, candidates))
-        filtered = _weighed_in_store(self._filterable, self._filterable.snapshot(), where, index.evidence)
-        return rank(filtered._replace(candidates=candidates))
+        return rank(WeighedDocuments(index.evidence, index.vectors, None, best, partial(_candidates, index)))
 
     @cached_property
-    def _filterable(self) -> "FileStore":
-        """The index as a store, which knows the documents' fields."""
+    def _store(self) -> "VectorStore":
+        """The store; an index as one, which knows the documents' fields."""
+        if not isinstance(self.index, Index):
+            return self.index
         from boolbert.retrieval.stores import FileStore
 
-        assert isinstance(self.index, Index)
         return FileStore(self.index.folder)
 
-    @cached_property
-    def _word_search(self) -> "WordSearch":
-        """BM25 over the index's documents, made when it is first asked."""
-        from boolbert.retrieval.hybrid import WordSearch
-
-        assert isinstance(self.index, Index)
-        return WordSearch([document.text for document in self.index.documents()], "none")
-
     def _fused(
-        self, index: Index, parts: QueryVectors, k: int, exclude_above: float | None, words: str
-    ) -> tuple[list[float], list[int]]:
-        """The k best documents of the vectors' and the words' rankings together."""
-        from boolbert.retrieval.hybrid import DEPTH
-
-        depth = min(max(k, DEPTH), len(index))
-        holding = [int(row) for row in self._word_search.top_k([words], depth)[0] if row >= 0]
-        _, close = self.rank(index, parts, depth, exclude_above)
-        return _fused_rows(close, far_enough(holding, index.vectors, parts, exclude_above), k)
-
-    def _fused_in_store(
-        self,
-        store: "VectorStore",
-        parts: QueryVectors,
-        k: int,
-        exclude_above: float | None,
-        where: str | None,
-        words: str,
+        self, parts: QueryVectors, k: int, exclude_above: float | None, where: str | None, words: str
     ) -> list[Candidate]:
-        """The same in a folder that documents were added to or removed from, or with a filter."""
-        from boolbert.retrieval.hybrid import DEPTH, WordSearch
-        from boolbert.retrieval.stores import FileStore
-        from boolbert.retrieval.stores.where import fitted_filter
+        """The k best documents of the vectors' and the words' rankings together."""
+        from boolbert.retrieval.hybrid import DEPTH, fuse
 
-        if not isinstance(store, FileStore):
-            raise RetrievalError(f"{store.name}: hybrid search needs a folder, since BM25 reads all of its documents")
-        now = store.snapshot()
-        if self._words_of_store is None or self._words_of_store[0] is not now:
-            texts = [document.text for segment in now.segments for document in segment.index.documents()]
-            self._words_of_store = (now, WordSearch(texts, "none"))
-        allowed = now.allowed(fitted_filter(where, now.about.fields))
-        depth = min(max(k, DEPTH), len(now))
-        found = best_in_store(store, parts, depth, exclude_above, where)
-        close = [now.row_of[hit.record.id] for _, hit in found if hit.record.id in now.row_of]
-        ranked = self._words_of_store[1].top_k([words], len(now))[0].tolist()
-        holding = far_enough([row for row in ranked if row >= 0 and allowed[row]][:depth], now, parts, exclude_above)
-        return _candidates_in_store(now, *_fused_rows(close, holding, k))
+        index = self.index
+        vectors: Any
+        if isinstance(index, Index) and where is None:
+            depth = min(max(k, DEPTH), len(index))
+            close, vectors = self.rank(index, parts, depth, exclude_above)[1], index.vectors
+            holding = self._bm25(index, index.documents()).top_k([words], depth)[0].tolist()
+            candidates = partial(_candidates, index)
+        else:
+            from boolbert.retrieval.stores import FileStore
+            from boolbert.retrieval.stores.where import fitted_filter
+
+            store = self._store
+            if not isinstance(store, FileStore):
+                raise RetrievalError(
+                    f"{store.name}: hybrid search needs a folder, since BM25 reads all of its documents"
+                )
+            vectors = now = store.snapshot()
+            depth = min(max(k, DEPTH), len(now))
+            found = best_in_store(store, parts, depth, exclude_above, where)
+            close = [now.row_of[hit.record.id] for _, hit in found if hit.record.id in now.row_of]
+            documents = (document for segment in now.segments for document in segment.index.documents())
+            ranked = self._bm25(now, documents).top_k([words], len(now))[0].tolist()
+            allowed = now.allowed(fitted_filter(where, now.about.fields))
+            holding = [row for row in ranked if row >= 0 and allowed[row]][:depth]
+            candidates = partial(_candidates_in_store, now)
+        holding = far_enough([row for row in holding if row >= 0], vectors, parts, exclude_above)
+        (scores,), (rows,) = fuse([[close], [holding]], k)
+        return candidates(scores[rows >= 0].tolist(), rows[rows >= 0].tolist())
+
+    def _bm25(self, source: Any, documents: "Iterable[Document]") -> "BM25Index":
+        """BM25 over the documents of an index or a snapshot, made when it is first asked."""
+        if self._words is None or self._words[0] is not source:
+            from boolbert.retrieval.bm25 import BM25Index
+
+            self._words = (source, BM25Index(document.text for document in documents))
+        return self._words[1]
 
 
 def _candidates(index: Index, scores: list[float], rows: list[int]) -> list[Candidate]:
@@ -232,7 +200,7 @@ def _candidates_in_store(now: "Snapshot", scores: list[float], rows: list[int]) 
     return candidates
 
 
-def _weighed_in_store(store: "VectorStore", now: "Snapshot", where: str | None, evidence: Evidence) -> WeighedDocuments:
+def _weighed_in_store(store: "VectorStore", now: "Snapshot", where: str | None) -> WeighedDocuments:
     """The documents of a store that pass the filter. Its own search finds the best of them by vectors."""
     from boolbert.retrieval.stores import FileStore
     from boolbert.retrieval.stores.where import fitted_filter
@@ -245,7 +213,7 @@ def _weighed_in_store(store: "VectorStore", now: "Snapshot", where: str | None, 
         ids = (hit.record.id for _, hit in best_in_store(store, parts, k, None, where))
         return [now.row_of[id] for id in ids if id in now.row_of]
 
-    return WeighedDocuments(evidence, now, allowed, best, partial(_candidates_in_store, now))
+    return WeighedDocuments(now.evidence, now, allowed, best, partial(_candidates_in_store, now))
 
 
 def best_in_store(
@@ -300,14 +268,6 @@ def _ranked_by_numpy(
     best = np.argsort(-scores, kind="stable")[:k]  # ties by the lower row
     best = best[scores[best] > -np.inf]
     return scores[best].tolist(), best.tolist()
-
-
-def _fused_rows(close: list[int], holding: list[int], k: int) -> tuple[list[float], list[int]]:
-    """The scores and rows of the k best documents of two rankings."""
-    from boolbert.retrieval.hybrid import fuse_scored
-
-    scores, rows = fuse_scored([[close], [holding]], k)
-    return scores[0][rows[0] >= 0].tolist(), rows[0][rows[0] >= 0].tolist()
 
 
 def far_enough(rows: list[int], vectors: Any, parts: QueryVectors, exclude_above: float | None) -> list[int]:

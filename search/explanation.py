@@ -192,64 +192,44 @@ def explain(
     baseline: BoolSearcher | None = None,
 ) -> Explanation:
     """Read a query and search twice: with its operators, and without (or with another model)."""
-    bert = searcher.model.bert
-    if bert is None:
+    if not searcher.is_boolean:
         raise RetrievalError(
             f"{searcher.model.name}: is a plain encoder, so there is nothing to explain; give a Bool-BERT with --model"
         )
-    check_k(k)
-    asked = {
-        "operators": operators,
-        "not_weight": not_weight,
-        "exclude_above": exclude_above,
-        "excluded": excluded,
-        "not_kind": not_kind,
-        "violations": violations,
-    }
-    answer, plain, plain_name = _both_rankings(searcher, query, max(k, DEPTH), baseline, asked)
-    reading = answer.reading
-    output = _layers(searcher, reading)
-    return Explanation(
-        reading=reading,
-        trained=searcher.model.trained,
-        not_weight=_strength(bert, output, not_weight),
-        penalty=_penalty(output, searcher, not_weight),
-        vectors=int(output.query_mask[0].sum()),
-        attention=_attention(bert, output, searcher, reading),
-        before=_compared(plain, answer, k),
-        after=_compared(answer, plain, k),
-        plain_name=plain_name,
-        promise=_promise(answer, k),
+    return compare(
+        searcher,
+        query,
+        k,
+        baseline=baseline,
+        operators=operators,
+        not_weight=not_weight,
+        exclude_above=exclude_above,
+        excluded=excluded,
+        not_kind=not_kind,
+        violations=violations,
     )
 
 
 def compare(
-    searcher: BoolSearcher,
-    query: str,
-    k: int = 10,
-    *,
-    not_weight: float | None = None,
-    excluded: Collection[int] | None = None,
-    violations: float | None = None,
-    baseline: BoolSearcher | None = None,
+    searcher: BoolSearcher, query: str, k: int = 10, *, baseline: BoolSearcher | None = None, **asked: Any
 ) -> Explanation:
-    """What `explain` says, for a plain encoder too, which has no attention to explain."""
-    asked: dict[str, Any] = {"not_weight": not_weight, "excluded": excluded, "violations": violations}
-    if searcher.is_boolean:
-        return explain(searcher, query, k, baseline=baseline, **asked)
+    """What `explain` says, for a plain encoder too, which has no attention to explain. asked: as for a search."""
     check_k(k)
     answer, plain, plain_name = _both_rankings(searcher, query, max(k, DEPTH), baseline, asked)
+    inside: dict[str, Any]
+    if searcher.is_boolean:
+        inside = _inside(searcher, answer.reading, asked.get("not_weight"))
+    else:
+        vectors = 1 + len(answer.alternatives)
+        inside = {"not_weight": None, "penalty": searcher.penalty(query), "vectors": vectors, "attention": []}
     return Explanation(
         reading=answer.reading,
-        trained=True,
-        not_weight=None,
-        penalty=searcher.penalty(query),
-        vectors=1 + len(answer.alternatives),
-        attention=[],
+        trained=searcher.model.trained,
         before=_compared(plain, answer, k),
         after=_compared(answer, plain, k),
         plain_name=plain_name,
         promise=_promise(answer, k),
+        **inside,
     )
 
 
@@ -276,8 +256,8 @@ def _both_rankings(
     return answer, _with_marks(plain, searcher, reading), plain_name
 
 
-def _layers(searcher: BoolSearcher, reading: QueryReading) -> Any:
-    """What the model's layers do with a query as it was read."""
+def _inside(searcher: BoolSearcher, reading: QueryReading, not_weight: float | None) -> dict[str, Any]:
+    """What a Bool-BERT's layers do with a query as it was read: the fields of an `Explanation`."""
     import torch
 
     bert: Any = searcher.model.bert
@@ -289,7 +269,13 @@ def _layers(searcher: BoolSearcher, reading: QueryReading) -> Any:
         given["whole_weight"] = WHOLE_WEIGHTS[reading.kind]
     tensors = {name: torch.tensor([values], device=bert.device) for name, values in given.items()}
     with torch.inference_mode():
-        return bert(**tensors, output_scopes=True, output_biases=True)
+        output = bert(**tensors, output_scopes=True, output_biases=True)
+    return {
+        "not_weight": _strength(bert, output, not_weight),
+        "penalty": _penalty(output, searcher, not_weight),
+        "vectors": int(output.query_mask[0].sum()),
+        "attention": _attention(bert, output, searcher, reading),
+    }
 
 
 def _compared(answer: Answer, other: Answer, k: int) -> list[Change]:

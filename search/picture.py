@@ -70,11 +70,11 @@ class Canvas:
     def text(self, x: float, y: float, text: str, size: float, colour: str = INK, **options: Any) -> None:
         self.axes.text(x, y, text, fontsize=size, color=colour, va="center_baseline", **options)
 
-    def width(self, text: str, size: float, weight: str = "normal") -> float:
+    def width(self, text: str, size: float) -> float:
         """How wide a text is drawn."""
         from matplotlib.font_manager import FontProperties
 
-        font = FontProperties(size=size, weight=weight)
+        font = FontProperties(size=size)
         return self.renderer.get_text_width_height_descent(text, font, ismath=False)[0] / self.figure.dpi
 
     def line(self, xs: Sequence[float], ys: Sequence[float], colour: str, width: float, **options: Any) -> None:

@@ -21,6 +21,8 @@ from .reading import Word, word_at
 MODEL_DECIDES = -1  # in `operators` and `not_scope`
 INPUTS = ("input_ids", "attention_mask", "operators", "not_scope", "not_weight", "whole_weight")
 
+TOLD = ("prompt", "is_cosine", "can_exclude")  # what a `QueryEncoder` takes after its graph and its tokenizer
+
 Vectors = npt.NDArray[np.float32]
 Arrays = Mapping[str, npt.NDArray[Any]]
 Run = Callable[[Arrays], Arrays]  # INPUTS of some queries -> `export.OUTPUTS`, without those that the model lacks

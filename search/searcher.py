@@ -74,8 +74,10 @@ class BoolSearcher:
             model = load_model(model, device=device)
         self.model = model
         asked: Any = model  # an index takes a cached model too
-        self.index = index if index is not None else default_index(asked, progress=progress)
-        self.index.check_model(asked)
+        index = index if index is not None else default_index(asked, progress=progress)
+        index.check_model(asked)
+        device_of_model = None if isinstance(model, CachedModel) else model.encoder.device
+        self.documents = DocumentSearch(index, device_of_model)
         self.queries = _query_encoder(model)
         self._is_cosine = is_cosine(model.encoder) if self.queries is None else self.queries.is_cosine
         if onnx:
@@ -83,12 +85,7 @@ class BoolSearcher:
 
     @property
     def index(self) -> "Index | VectorStore":
-        return self._documents.index
-
-    @index.setter
-    def index(self, index: "Index | VectorStore") -> None:
-        device = None if isinstance(self.model, CachedModel) else self.model.encoder.device
-        self._documents = DocumentSearch(index, device)
+        return self.documents.index
 
     def use_onnx(self) -> None:
         """Let ONNX Runtime compute the queries from now on."""
@@ -142,7 +139,7 @@ class BoolSearcher:
             if limit is not None:
                 promise = promise_of(limit, weighed, reading, len(self.index))
         else:
-            found = self._documents.find(parts, k, exclude_above, where, reading.wanted_words if hybrid else None)
+            found = self.documents.find(parts, k, exclude_above, where, reading.wanted_words if hybrid else None)
         violating = self.violating(reading)
         return Answer(reading, hits_of(found, parts, violating), promise, hits_of(unsure, parts, violating))
 
@@ -169,14 +166,8 @@ class BoolSearcher:
         check_kind(not_kind)
         labels = _operator_labels(operators)
         if self.queries is None:
-            if labels is not None and any(labels):
-                raise RetrievalError(
-                    f"operators cannot be given: the query encoder of {self.model.name} is no Bool-BERT"
-                )
-            if excluded is not None:
-                raise RetrievalError(
-                    f"excluded cannot be given: the query encoder of {self.model.name} is no Bool-BERT"
-                )
+            self._check_boolean("operators", labels is not None and any(labels))
+            self._check_boolean("excluded", excluded is not None)
             return self._read_for_any_encoder(query, labels, not_kind)
         reader = ModelReader(self.model.name, self.model.trained, self.queries)
         return reader.read(query, labels, excluded, not_weight, not_kind)
@@ -191,7 +182,7 @@ class BoolSearcher:
             texts = QueryTexts(QueryReading(query, (), CALLER, tuple(words_of(query))), query)
         reading = replace(texts.reading, truncated=self._is_cut(query))
         vectors = QueryVectors.of(self._obeying.encode_texts(texts))
-        given, size = vectors.wanted.shape[-1], self._documents.size
+        given, size = vectors.wanted.shape[-1], self.index.about().size
         if given != size:  # of a function, which has its name alone to be known by
             raise RetrievalError(f"{self.model.name}: gives vectors of {given} numbers; those of the index have {size}")
         return reading, vectors
@@ -206,7 +197,7 @@ class BoolSearcher:
         def embed(task: str) -> Callable[[Sequence[str]], npt.NDArray[np.float32]]:
             return lambda texts: encode_inputs(self.model.encoder, texts, task, QUERY_BATCH)
 
-        vectors, rows = self._documents.vectors
+        vectors, rows = self.documents.vectors
         sample = vectors.rows(rows[spread_rows(len(rows))]).astype(np.float32) if len(rows) > 1 else None
         return ObeyingEncoder(embed("query"), embed("document"), is_cosine=self._is_cosine, sample=sample)
 
@@ -241,16 +232,19 @@ class BoolSearcher:
         for name, value in (("not_weight", not_weight), ("exclude_above", exclude_above)):
             if value is None:
                 continue
-            if not self.is_boolean:
-                raise RetrievalError(f"{name} cannot be given: the query encoder of {self.model.name} is no Bool-BERT")
+            self._check_boolean(name, True)
             if not math.isfinite(value) or (name == "not_weight" and value < 0):
                 least = " of at least 0" if name == "not_weight" else ""
                 raise RetrievalError(f"{name} must be a number{least}, got {value}")
 
+    def _check_boolean(self, name: str, is_given: bool) -> None:
+        if is_given and not self.is_boolean:
+            raise RetrievalError(f"{name} cannot be given: the query encoder of {self.model.name} is no Bool-BERT")
+
     @property
     def has_evidence(self) -> bool:
         """Whether it can tell what documents say, clause by clause."""
-        return self._documents.has_evidence
+        return self.index.about().evidence
 
     def _encode_parts(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """The vectors of a query's parts, of length 1: those of a plain encoder."""
@@ -263,19 +257,16 @@ class BoolSearcher:
         return unit_length(encoded)
 
     @property
-    def line_source(self) -> tuple[Any, str, str]:
-        """What was calibrated on the documents, the name of their index, and their encoder."""
-        return self._documents.line
+    def line(self) -> ExclusionLine:
+        """What was calibrated on the documents; a RetrievalError where nothing was."""
+        about = self.index.about()
+        return ExclusionLine.of_json(about.line, self.index.name, about.encoder)
 
     def question(self, query: str) -> tuple[ConditionVectors, QueryVectors]:
         """A query as evidence is asked: its conditions, and the vectors of the whole."""
         reading, vectors = self._read(query, None, None)
         parts = self._scaled_parts(vectors)
         return self._question(reading, parts), parts
-
-    def weighed(self, look: Callable[[WeighedDocuments], T]) -> T:
-        """What `look` makes of the documents and their evidence."""
-        return self._documents.weighed(None, look)
 
     def _question(self, reading: QueryReading, parts: QueryVectors) -> ConditionVectors:
         def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -308,7 +299,7 @@ class BoolSearcher:
             unsure = candidates(weighed.unsure_scores, weighed.unsure_rows)
             return weighed, candidates(weighed.scores, weighed.rows), unsure
 
-        return self._documents.weighed(where, rank)
+        return self.documents.weighed(where, rank)
 
     def _limit(self, violations: float, has_evidence: bool) -> Limit:
         """The line for a promise, as the index was calibrated."""
@@ -317,8 +308,7 @@ class BoolSearcher:
                 "violations cannot be promised by the documents' vectors alone: it needs an index with evidence, and "
                 "operators that are not switched off"
             )
-        line = ExclusionLine.of_json(*self.line_source)
-        return Limit(line, line.at(violations), violations)
+        return Limit(self.line, self.line.at(violations), violations)
 
     def _scaled_parts(self, parts: QueryVectors) -> QueryVectors:
         """The query's vectors, what it wants and what it excludes, all of one length."""

@@ -15,9 +15,8 @@ from .query_encoder import QueryVectors
 from .reading import QueryReading
 
 ALL = 4096  # documents of an index that is looked through as a whole
-DEPTH = (
-    300  # of more: what the whole query finds by its vector and its parts by their words, or twice what is asked for
-)
+# Of more: what the whole query finds by its vector and its parts by their words, or twice what is asked for,
+DEPTH = 300
 PART_DEPTH = 100  # and what each of several parts finds by its vector
 
 Rows = npt.NDArray[np.int64]

@@ -14,7 +14,6 @@ from starlette.middleware import Middleware
 
 from boolbert.composing_boolbert import PENALISED_SHARE
 from boolbert.core.errors import BoolBertError
-from boolbert.retrieval.exclusion_line import ExclusionLine
 
 from .engine import LONGEST, Engine, error_line
 from .guard import Guard
@@ -217,10 +216,9 @@ def _learned(engine: Engine) -> float:
 def _promises(engine: Engine) -> list[float]:
     """The shares of violations that the index is calibrated for, the largest first."""
     try:
-        line = ExclusionLine.of_json(*engine.open()[0].line_source)
+        return engine.open()[0].line.promises[::-1]
     except (BoolBertError, OSError):
         return []
-    return line.promises[::-1]
 
 
 def _number(event: Any) -> int | None:

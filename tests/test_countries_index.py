@@ -9,7 +9,8 @@ from boolbert.retrieval import countries_index
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.countries_index import STORED, countries, default_index, text_hash, write_stored
 from boolbert.retrieval.evidence import Evidence
-from boolbert.retrieval.index import EVIDENCE, VECTORS, Index, clause_encoder, document_encoder_of
+from boolbert.retrieval.fingerprints import document_encoder_of
+from boolbert.retrieval.index import EVIDENCE, VECTORS, Index, clause_encoder
 from boolbert.retrieval.models import default_model
 from boolbert.retrieval.shards import Shards
 

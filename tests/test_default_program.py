@@ -14,12 +14,13 @@ from search_fixtures import write_documents
 
 from boolbert.core.errors import BoolBertError
 from boolbert.retrieval import int8_encoder
-from boolbert.retrieval.index import Index, document_encoder_of
+from boolbert.retrieval.fingerprints import document_encoder_of
+from boolbert.retrieval.index import Index
 from boolbert.retrieval.int8_encoder import CannotUseInt8, Int8Encoder
 from boolbert.retrieval.models import default_bert, default_model
 from boolbert.search import BoolSearcher, explain
 from boolbert.search import default_program as module
-from boolbert.search.cached_model import cached_model
+from boolbert.search.cached_model import _read, cached_model
 from boolbert.search.default_program import GPUS, default_documents, default_program
 from boolbert.search.export import checked_encoder, tokenizer_of
 
@@ -40,7 +41,7 @@ def folder(model):
 @pytest.fixture
 def versions(folder):
     """Those of the libraries when the graph was made."""
-    return module._stored(folder, module.STORED)[1]["versions"]
+    return module._stored(folder)[1]["versions"]
 
 
 @pytest.fixture(autouse=True)
@@ -69,11 +70,11 @@ def run(*words, cache):
 
 def test_it_is_the_default_model(model, folder):
     """If this fails, write it again: python -m boolbert.search.default_program."""
-    program = default_program(folder)
-    checked_encoder(program.graph, model.encoder)  # raises where anything differs by more than rounding
-    assert json.loads(program.tokenizer) == json.loads(tokenizer_of(model.encoder))
-    assert program.document_encoder == document_encoder_of(model)
-    assert program.told[1:] == ("", True, True)
+    graph, queries, document_encoder = default_program(folder)
+    checked_encoder(graph, model.encoder)  # raises where anything differs by more than rounding
+    assert json.loads(queries.tokenizer) == json.loads(tokenizer_of(model.encoder))
+    assert document_encoder == document_encoder_of(model)
+    assert (queries.prompt, queries.is_cosine, queries.can_exclude) == ("", True, True)
 
 
 def test_its_bert_is_that_of_the_default_model(model):
@@ -153,13 +154,14 @@ def test_a_processor_that_computes_something_else_is_not_used(monkeypatch):
         default_documents()
 
 
-def test_the_first_search_needs_no_torch_and_fills_the_cache(tmp_path, model):
+def test_the_first_search_needs_no_torch_and_fills_the_cache(tmp_path, model, monkeypatch):
     cache = tmp_path / "cache"
     first, imported = run("search", QUERY, "--json", cache=cache)
     assert imported == "False"
     (made,) = (cache / "exported").iterdir()
     assert stat.S_IMODE(made.stat().st_mode) == 0o700
-    assert run("search", QUERY, "--json", cache=cache) == (first, "False")
+    monkeypatch.setenv("BOOLBERT_CACHE", str(cache))
+    assert _read(None, None).document_encoder == document_encoder_of(model)
     for file in made.iterdir():
         file.write_bytes(b"cut off")
     assert run("search", QUERY, "--json", cache=cache) == (first, "False")

@@ -1,8 +1,6 @@
 """Encoding into shards: the same vectors as sentence-transformers, the same bytes after a kill, and clear refusals."""
 
 import hashlib
-import json
-import signal
 import threading
 from types import SimpleNamespace
 
@@ -10,12 +8,11 @@ import numpy as np
 import pytest
 import torch
 from eval_fixtures import save_model
-from process_helpers import encode_shards, finish
 
 from boolbert.core.errors import RetrievalError
 from boolbert.data import Corpus, Document
 from boolbert.retrieval import encode, fingerprints
-from boolbert.retrieval.batches import Preparation, encode_inputs
+from boolbert.retrieval.batches import Preparation, encode_inputs, prepared_batches, start_batches
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.models import load_encoder
 from boolbert.retrieval.neighbours import top_k
@@ -100,7 +97,8 @@ def test_a_cpu_computes_two_batches_at_a_time(model, monkeypatch):
     monkeypatch.setattr(type(model), "forward", watched)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     counts = []
-    np.testing.assert_array_equal(encode_inputs(model, texts, "document", 4, on_batch=counts.append), alone)
+    found = start_batches(model, prepared_batches(model, texts, "document", 4), "document", on_batch=counts.append)()
+    np.testing.assert_array_equal(found, alone)
     assert (len(met), sum(counts)) == (2, len(texts))
 
     def fails(*given, **names):
@@ -159,14 +157,6 @@ def test_two_processes_write_the_same_bytes_as_one(model, corpus, tmp_path, monk
     assert all_bytes(tmp_path / "two") == all_bytes(tmp_path / "one")
 
 
-def test_a_damaged_shard_is_encoded_again(model, corpus, tmp_path):
-    encode_corpus(model, corpus, tmp_path / "v", shard_size=16, batch_size=4)
-    before = all_bytes(tmp_path / "v")
-    (tmp_path / "v" / "vectors-00001.npy").write_bytes(before["vectors-00001.npy"][:-10])
-    encode_corpus(model, corpus, tmp_path / "v", shard_size=16, batch_size=4)
-    assert all_bytes(tmp_path / "v") == before
-
-
 def test_a_changed_corpus_or_model_is_refused(model, corpus, tmp_path):
     encode_corpus(model, corpus, tmp_path / "v")
     changed = Corpus([*list(corpus)[:-1], Document("d59", "films about war")])
@@ -209,22 +199,6 @@ def test_nan_and_overflow_are_errors(model, corpus, tmp_path):
     manifest = {"documents": 1, "shard_size": 1, "storage": "float16"}
     with pytest.raises(RetrievalError, match="too large for float16"):
         write_shard(tmp_path, 0, np.full((1, 2), 1e6, np.float32), manifest)
-
-
-def test_a_real_kill_in_the_middle(folder, tmp_path, start):
-    """In processes of their own: what other tests computed before can change the last bits of a float."""
-    data = tmp_path / "data"
-    data.mkdir()
-    rows = [json.dumps({"title": f"t{row}", "text": "films about war " * (row % 9)}) for row in range(60)]
-    (data / "documents.jsonl").write_text("\n".join(rows) + "\n")
-    cut, whole = tmp_path / "cut", tmp_path / "whole"
-    # The manifest and three shards have their names, the fourth does not yet.
-    assert finish(start(encode_shards, folder, data, cut, dies_at=4)) == [-signal.SIGKILL]
-    half_written, *left = sorted(path.name for path in cut.iterdir())
-    assert half_written.startswith(".vectors-00003.npy")
-    assert left == ["manifest.json", *(f"vectors-{number:05d}.npy" for number in range(3))]
-    assert finish(start(encode_shards, folder, data, cut, whole)) == [0]
-    assert all_bytes(cut) == all_bytes(whole)
 
 
 def test_texts_are_prepared_as_the_model_does(model, corpus):

@@ -13,8 +13,9 @@ from boolbert.data.tasks import Question, quest_task
 from boolbert.eval.lineup import Lineup, Settings
 from boolbert.eval.results import measure, pair_accuracy
 from boolbert.eval.systems import BM25, Decomposition, Dense, Faiss, Hybrid, Subtraction, System, known_parts
+from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.encode import encode_corpus
-from boolbert.retrieval.hybrid import WordSearch
+from boolbert.retrieval.hybrid import wanted_words
 from boolbert.retrieval.metrics import quest_metrics
 from boolbert.retrieval.models import bool_bert, load_encoder, query_parameters
 
@@ -179,13 +180,13 @@ def test_faiss_is_measured_by_its_own_search(tmp_path, tokenizer, tiny_config, t
 def test_the_hybrid_fuses_both_rankings(tmp_path, tokenizer, tiny_config, task):
     pytest.importorskip("bm25s")
     dense = Dense("dense", *make(tmp_path, tokenizer, tiny_config, task, True))
-    words = WordSearch([document.text for document in task.corpus])
+    words = BM25Index(document.text for document in task.corpus)
     system = Hybrid("hybrid", dense, words)
     scores, rows = system.search(task.questions, 10)
     for query, question in enumerate(task.questions):
         expected = dict.fromkeys(range(10), 0.0)
-        for ranking in (dense.search([question], 10)[1][0].tolist(), words.top_k([question.text], 10)[0].tolist()):
-            for rank, row in enumerate((row for row in ranking if row >= 0), start=1):
+        for ranking in (dense.search([question], 10)[1][0], words.top_k([wanted_words(question.text)], 10)[0]):
+            for rank, row in enumerate(ranking[ranking >= 0].tolist(), start=1):
                 expected[row] += 1 / (60 + rank)
         assert rows[query].tolist() == sorted(expected, key=lambda row: (-expected[row], row))
         assert scores[query].tolist() == pytest.approx([expected[row] for row in rows[query]])

@@ -153,6 +153,8 @@ def test_the_kind_of_not_in_plain_words(searcher, kind, line):
 def test_long_queries_are_said_to_be_cut(searcher):
     long = explain(searcher, " ".join(["films"] * 40))
     assert long.reading.truncated
+    assert len(long.reading.words) == 30  # 32 tokens, two of them [CLS] and [SEP]
+    assert all(len(reading.strength) == 30 for reading in long.attention)
     assert any("longer than the model reads" in note for note in long.notes)
     assert not explain(searcher, QUERY).reading.truncated
 

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -146,20 +146,10 @@ def test_explained_alike(work, searchers):
 @whole_only
 def test_several_threads(searchers):
     plain, exported = searchers
-    expected = {query: [hit.row for hit in plain.search(query, k=3)] for query in QUERIES}
-    wrong = []
-
-    def ask(query):
-        for _ in range(5):
-            if [hit.row for hit in exported.search(query, k=3)] != expected[query]:
-                wrong.append(query)
-
-    threads = [threading.Thread(target=ask, args=(query,)) for query in QUERIES]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    expected = [[hit.row for hit in plain.search(query, k=3)] for query in QUERIES]
+    with ThreadPoolExecutor(len(QUERIES)) as threads:
+        found = list(threads.map(lambda query: [hit.row for hit in exported.search(query, k=3)], QUERIES * 5))
+    assert found == expected * 5
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

@@ -23,16 +23,10 @@ def test_holds_every_document_and_its_vector(tmp_path, model, lively, tiny_confi
     assert len(index) == len(TEXTS)
     assert [index[row].text for row in range(len(index))] == TEXTS
     assert index[7].title == "Doc 7 é"
+    assert index.model == model.name
+    assert index.fits(model)
     slow = embed(plain_bert(lively, tiny_config), tokenizer, TEXTS, "mean", "cosine")
     np.testing.assert_allclose(index.vectors[:], slow, atol=1e-5)
-
-
-def test_remembers_model_and_corpus(tmp_path, model):
-    index = build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "index", model, progress=False)
-    assert index.model == model.name
-    assert index.manifest["documents"] == 10
-    assert index.manifest["corpus"] == index.vectors.manifest["corpus"]
-    assert index.fits(model)
 
 
 def test_building_again_gives_the_same_and_another_corpus_is_refused(tmp_path, model):

@@ -11,7 +11,7 @@ from sentence_helpers import embed, plain_bert
 
 from boolbert.boolean import WHOLE_WEIGHTS, find_cues
 from boolbert.core.errors import BoolBertError
-from boolbert.retrieval.models import default_model, newest_run
+from boolbert.retrieval.models import default_model, newest_model
 from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.search.query_encoder import QueryVectors
 from boolbert.search.reading import QueryReading, with_cues, words_of
@@ -182,7 +182,7 @@ def test_more_results_than_documents(searcher):
     [
         (("  ",), "the query is empty"),
         ((QUERY, 0), "k must be a whole number of at least 1, got 0"),
-        ((QUERY, "3"), "k must be a whole number of at least 1, got '3'"),
+        *(((QUERY, k), f"k must be a whole number of at least 1, got {k!r}") for k in ("3", None, True, 1.5)),
         ((QUERY, 3, ["xor"]), "must be among and, or, not"),
         ((QUERY, 3, None, {"not_weight": -0.1}), "not_weight must be a number of at least 0, got -0.1"),
         (
@@ -213,17 +213,18 @@ def test_a_plain_model_searches_without_operators(tmp_path, searcher, lively, ti
         plain.search(QUERY, 3, exclude_above=0.5)
 
 
-def test_the_newest_finished_run_is_the_default(tmp_path, lively, tiny_config, tokenizer):
+def test_the_newest_finished_run_is_the_default(tmp_path, lively, tiny_config, tokenizer, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     runs = tmp_path / "runs"
-    assert newest_run(runs) is None
+    assert newest_model() == (None, None)
     for age, (name, script) in enumerate([("late-stage-1", "pretrain"), ("new", "quest"), ("old", "quest")]):
         write_run(runs / name, lively, tiny_config, tokenizer, script=script)
         os.utime(runs / name / "metrics.json", (1e9 - age, 1e9 - age))
     write_baseline(runs / "bert", lively, tiny_config, tokenizer)
-    assert newest_run(runs).folder == runs / "new"
+    assert newest_model()[0] == "runs/new"
     (runs / "new" / "metrics.json").unlink()  # not finished
-    assert newest_run(runs).folder == runs / "old"
-    assert "trained by quest on the embedded data" in load_model(runs=runs).note
+    assert newest_model()[0] == "runs/old"
+    assert "trained by quest on the embedded data" in load_model().note
 
 
 def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypatch):
@@ -231,7 +232,8 @@ def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypa
 
     encoder = Encoder(str(random_bert()), "cls", "dot", "random", "WARNING: random")
     monkeypatch.setattr("boolbert.retrieval.encoders.resolve_encoder", lambda name=None: encoder)
-    model = load_model(runs=tmp_path / "none")
+    monkeypatch.chdir(tmp_path)
+    model = load_model()
     assert not model.trained
     assert "UNTRAINED" in model.note
     assert model.bert is not None
@@ -244,14 +246,14 @@ def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypa
 
 def test_hybrid_is_both_rankings_fused_without_the_excluded_words(searcher):
     pytest.importorskip("bm25s")
-    from boolbert.retrieval.hybrid import WordSearch
+    from boolbert.retrieval.bm25 import BM25Index
 
     excluded = [3, 4]  # "films but not about war"
     reading = searcher.read(QUERY, ["not"], excluded=excluded)
     assert {"about", "war"}.isdisjoint(reading.wanted_words.split())
     options = {"operators": ["not"], "excluded": excluded}
     near = [hit.row for hit in searcher.search(QUERY, 10, **options)]
-    words = WordSearch(TEXTS, "none").top_k([reading.wanted_words], 10)[0]
+    words = BM25Index(TEXTS).top_k([reading.wanted_words], 10)[0]
     expected = dict.fromkeys(near, 0.0)
     for ranking in (near, [row for row in words.tolist() if row >= 0]):
         for rank, row in enumerate(ranking, start=1):

@@ -16,7 +16,7 @@ from store_fixtures import skip_without, write_films
 from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments, Passages
-from boolbert.retrieval.stores import Record, copy_documents, index_documents, open_store, writing
+from boolbert.retrieval.stores import Record, index_documents, open_store, writing
 from boolbert.search import BoolSearcher, Index, build_index, load_model
 
 QUERIES = [
@@ -215,6 +215,7 @@ def test_a_reader_sees_what_a_writer_adds(tmp_path, opened, start_writer):
     assert len(reader.snapshot().segments) < 10  # small ones were joined
 
 
+@pytest.mark.parametrize("place", ["folder"], indirect=True)
 def test_another_encoder_is_refused(tmp_path, place, opened, model, films, lively, tiny_config, tokenizer):
     store = opened(place)
     index_documents(films, store, model, progress=False)
@@ -267,25 +268,6 @@ def test_hybrid_in_a_folder_that_was_changed_and_with_a_filter(tmp_path, model, 
     assert {hit.id for hit in kept} == {hit.id for hit in old if hit.excluded <= limit}
 
 
-def test_documents_are_added_to_an_index_and_removed(tmp_path, model, films, capsys, monkeypatch):
-    """Ranked by vectors alone: how rare a word is, which evidence asks, changes with the documents."""
-    monkeypatch.chdir(tmp_path)
-    assert main(["index", "films.jsonl", "--output", "index", "--model", "model"]) == 0
-    (tmp_path / "more.jsonl").write_text(json.dumps({"id": "new", "title": "New", "text": "books about war"}) + "\n")
-    assert main(["index", "more.jsonl", "--add", "--output", "index"]) == 0  # with the index's own model
-    assert "61 documents (1 encoded now)" in capsys.readouterr().out
-    assert main(["search", "books about war", "--index", "index", "-k", "61", "--json", "--no-evidence"]) == 0
-    ids = [hit["id"] for hit in json.loads(capsys.readouterr().out)["hits"]]
-    assert "new" in ids
-    assert main(["index", "--remove", "new", ids[5], "--output", "index"]) == 0
-    assert "2 records deleted" in capsys.readouterr().out
-    assert main(["search", "books about war", "--index", "index", "-k", "61", "--json", "--no-evidence"]) == 0
-    left = [hit["id"] for hit in json.loads(capsys.readouterr().out)["hits"]]
-    assert left == [id for id in ids if id not in ("new", ids[5])]
-    assert main(["index", "more.jsonl", "--add", "--output", "nowhere"]) == 2
-    assert "nowhere holds no index yet" in capsys.readouterr().err
-
-
 def test_the_command_line(tmp_path, place, model, films, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     flags = ["--store", place, *(["--collection", "films"] if place.endswith(".db") else [])]
@@ -307,24 +289,11 @@ def test_the_command_line(tmp_path, place, model, films, capsys, monkeypatch):
         ("index", *flags): "give the documents to index, or --remove with ids",
         ("search", "films", *flags, "--index", "index"): "give --index or --store, not both",
         ("search", "films", "--collection", "films"): "--collection needs --store",
+        ("search", "films", "--store", "films", "--collection", "a"): "--collection is for Milvus",
+        ("search", "films", "--store", "nowhere"): "no store there; make one with: boolbert index",
     }.items():
         assert main(list(words)) == 2
         assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--store", "nowhere"], "no store there; make one with: boolbert index"),
-        (["--store", "films", "--collection", "a"], "--collection is for Milvus"),
-    ],
-)
-def test_a_wrong_store_is_one_line(tmp_path, monkeypatch, capsys, words, message):
-    monkeypatch.chdir(tmp_path)
-    assert main(["search", "films", *words]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
 
 
 def test_a_folder_of_other_files_is_left_alone(tmp_path, model, films):
@@ -359,23 +328,6 @@ def test_an_approximate_index_of_faiss_is_remembered_and_extended(tmp_path, mode
     assert made == [("HNSW8,Flat", tmp_path / "films.faiss" / "faiss.index")]
     with pytest.raises(RetrievalError, match="'Nonsense': no index of FAISS"):
         open_store(tmp_path / "films.faiss", faiss="Nonsense").search(queries, 5)
-
-
-def test_an_index_is_copied_into_any_store(tmp_path, place, opened, model, films, monkeypatch, capsys):
-    """Nothing is encoded; what was deleted stays away; a second copy changes nothing."""
-    build_index(films, tmp_path / "index", model, progress=False, evidence=False)
-    source = open_store(tmp_path / "index")
-    source.delete(["tt3", "tt40"])
-    monkeypatch.setattr("boolbert.search.load_model", None)
-    flags = ["--store", place, "--json"]
-    for _ in range(2):
-        assert main(["index", str(tmp_path / "index"), *flags]) == 0
-        assert json.loads(capsys.readouterr().out)["copied"] == 58
-    store = opened(place)
-    assert content(store) == content(source)
-    assert store.about() == source.about()
-    assert copy_documents(source, store, batch=7, progress=False).documents == 58
-    assert content(store) == content(source)
 
 
 def test_two_processes_index_as_one(tmp_path, model, films, start):

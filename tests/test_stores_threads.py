@@ -22,7 +22,7 @@ def test_sixteen_threads_get_the_answers_of_one(kind, tmp_path, run_once, load_o
     """Through `BoolSearcher`: NOT, OR, filters, and the first calls, which open files and fill caches, at once."""
     skip_without(kind)
     model = load_once(run_once(branches=4))
-    films = OwnDocuments(write_films(tmp_path / "films.jsonl", 300), progress=False)
+    films = OwnDocuments(write_films(tmp_path / "films.jsonl", 100), progress=False)
     if kind == "index":
         build_index(films, tmp_path / "index", model, progress=False)
     else:

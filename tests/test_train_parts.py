@@ -17,7 +17,7 @@ from boolbert.data import DataError
 from boolbert.data.tasks import boolquestions_splits, quest_splits
 from boolbert.retrieval import tokens
 from boolbert.retrieval.prefetch import prefetch
-from boolbert.retrieval.tokens import tokenize
+from boolbert.retrieval.tokens import TextReader
 from boolbert.train import logs, seeds
 from boolbert.train.arguments import RECIPES, parse_arguments
 from boolbert.train.optimizer import STRENGTH, STRENGTH_RATE, build_optimizer, is_boolean
@@ -99,7 +99,7 @@ def test_an_error_of_the_project_is_one_line_and_a_bug_keeps_its_traceback(capsy
 def test_tokens_are_padded_to_the_longest_row_and_cut_at_the_limit(folder):
     tokenizer = find_start(str(folder / "encoder")).tokenizer()
     texts = ["films", "films about war and love", "books " * 50]
-    tokens = tokenize(tokenizer, texts, 12, len(texts))
+    tokens = TextReader(tokenizer, 12)(texts)
     assert tokens.lengths.tolist() == [3, 7, 12]
     expected = tokenizer(texts[:2], padding=True, return_tensors="pt")
     batch = tokens.batch([0, 1])
@@ -112,19 +112,19 @@ def test_many_texts_are_tokenised_once_and_a_damaged_cache_is_made_anew(folder, 
     monkeypatch.setattr(tokens, "WORTH_CACHING", 2)
     tokenizer = find_start(str(folder / "encoder")).tokenizer()
     calls = []
-    original = tokens.TextReader._tokenize
-    monkeypatch.setattr(tokens.TextReader, "_tokenize", lambda *a: (calls.append(1), original(*a))[1])
+    original = TextReader._tokenize
+    monkeypatch.setattr(TextReader, "_tokenize", lambda *a: (calls.append(1), original(*a))[1])
     texts = ["films about war", "books", "love or mars"]
-    first, second = (tokens.tokenize(tokenizer, texts, 16, 3) for _ in range(2))
+    first, second = (TextReader(tokenizer, 16)(texts) for _ in range(2))
     assert len(calls) == 1
     assert np.array_equal(first.ids, second.ids)
     assert np.array_equal(first.offsets, second.offsets)
-    tokens.tokenize(tokenizer, ["films about war", "books", "love or rome"], 16, 3)
-    tokens.tokenize(tokenizer, texts, 4, 3)
+    TextReader(tokenizer, 16)(["films about war", "books", "love or rome"])
+    TextReader(tokenizer, 4)(texts)
     assert len(calls) == 3
     for path in (tmp_path / "tokens").glob("*.npz"):
         path.write_bytes(path.read_bytes()[:40])
-    assert np.array_equal(tokens.tokenize(tokenizer, texts, 16, 3).ids, first.ids)
+    assert np.array_equal(TextReader(tokenizer, 16)(texts).ids, first.ids)
     assert not list((tmp_path / "tokens").glob(".*"))
 
 

@@ -28,7 +28,7 @@ from boolbert.retrieval.metrics import (
 )
 from boolbert.retrieval.models import OPERATOR_SOURCES
 from boolbert.retrieval.neighbours import top_k
-from boolbert.retrieval.tokens import encode_tokens, gather_rows, tokenize
+from boolbert.retrieval.tokens import TextReader, encode_tokens, gather_rows
 from boolbert.train.arguments import RunArguments
 from boolbert.train.dual_encoder import DOCUMENT, QUERY, TEMPERATURES, DualEncoder, contrastive_loss, searched_with
 from boolbert.train.grad_cache import Side, embedding_backward, reseed
@@ -142,11 +142,10 @@ class RetrievalStage:
         self.metric = self._checked_metric(args.metric)
         self.lower_is_better = lower_is_better(self.metric)
         self.temperature = args.temperature or TEMPERATURES[model.similarity]
-        self.documents = tokenize(tokenizer, self.corpus.texts(), args.document_length, len(self.corpus))
+        self.documents = TextReader(tokenizer, args.document_length)(self.corpus.texts())
         tasks = {"train": data.train, "dev": data.dev}
-        self.queries = {
-            name: tokenize(tokenizer, task.texts, args.query_length, len(task)) for name, task in tasks.items()
-        }
+        read = TextReader(tokenizer, args.query_length)
+        self.queries = {name: read(task.texts) for name, task in tasks.items()}
         given = args.gate == "given" and hasattr(model.query, "gate")
         self.operators = {name: gate_labels(task) if given else None for name, task in tasks.items()}
         self.sampler = self._sampler()

@@ -9,10 +9,11 @@ store = open_store("films")                             # a folder, exact, witho
 from pathlib import Path
 
 from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.index import SERVERS
 from boolbert.retrieval.records import Record
 
-from .base import About, StoreHit, VectorStore, merged
+from .base import StoreHit, VectorStore
 from .file_store import FileStore
 from .where import parse_filter
 from .writing import copy_documents, index_documents
@@ -25,7 +26,6 @@ __all__ = [
     "VectorStore",
     "copy_documents",
     "index_documents",
-    "merged",
     "open_store",
     "parse_filter",
 ]

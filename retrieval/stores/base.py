@@ -4,66 +4,28 @@ Exclusion is in the query's vector, and alternatives are a batch of searches mer
 that finds nearest neighbours serves Bool-BERT.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.encoded_documents import About, EncodedDocuments
 from boolbert.retrieval.evidence import DocumentEvidence
-from boolbert.retrieval.fingerprints import model_fingerprint
 from boolbert.retrieval.ranking import check_k
 from boolbert.retrieval.records import Record
-from boolbert.retrieval.shards import FLOAT32
 
 from .where import Filter, fitted_filter
 
 if TYPE_CHECKING:
-    from boolbert.retrieval.models import SearchModel
-
     from .file_store import FileStore
 
 WAIT = 10.0  # seconds that a writer waits for another one
 Array = npt.NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class About:
-    """What a store holds: vectors of which encoder (its fingerprint), made by which model, and the kinds of fields."""
-
-    encoder: str
-    size: int
-    model: str | None = None
-    fields: Mapping[str, str] = field(default_factory=dict)
-    source: str = ""
-    complete: bool = True  # False while documents are being added, and after that was cut off
-    evidence: bool = False  # whether it knows what its documents say, clause by clause: retrieval/evidence.py
-    line: Mapping[str, object] | None = None  # what was calibrated on its documents: retrieval/exclusion_line.py
-    precision: str = FLOAT32  # by which documents are encoded: retrieval/int8_encoder.py
-
-    @classmethod
-    def of(
-        cls,
-        model: "SearchModel",
-        fields: Mapping[str, str],
-        source: str,
-        *,
-        evidence: bool = False,
-        precision: str = FLOAT32,
-    ) -> "About":
-        size = model.encoder.get_embedding_dimension()
-        if size is None:
-            raise RetrievalError(f"{model.name}: the model does not tell the size of its vectors")
-        name = model.name
-        if name is not None and Path(name).is_dir():
-            name = str(Path(name).resolve())
-        encoder = model_fingerprint(model.encoder, "document")
-        return cls(encoder, size, name, dict(fields), source, evidence=evidence, precision=precision)
 
 
 class StoreHit(NamedTuple):
@@ -74,17 +36,11 @@ class StoreHit(NamedTuple):
     vector: Array
 
 
-class VectorStore(ABC):
-    """Documents, their vectors and fields. `name` is how a user calls it."""
-
-    name: str
+class VectorStore(EncodedDocuments):
+    """Documents, their vectors and fields."""
 
     @abstractmethod
     def exists(self) -> bool: ...
-
-    @abstractmethod
-    def about(self) -> About:
-        """What it holds; a RetrievalError where it does not exist."""
 
     @abstractmethod
     def _create(self, about: About) -> None: ...
@@ -125,7 +81,7 @@ class VectorStore(ABC):
     def local(self) -> "FileStore":
         """The documents, their vectors and their evidence on this machine, as they are now."""
 
-    def close(self) -> None:  # noqa: B027
+    def close(self) -> None:
         """Let go of files and connections."""
 
     def create(self, about: About) -> None:
@@ -134,7 +90,7 @@ class VectorStore(ABC):
             self._create(replace(about, complete=False))
             return
         old = self.about()
-        self._check_encoder(about.encoder, about.model)
+        self.check_encoder(about.encoder, about.model)
         for name, kind in about.fields.items():
             if old.fields.get(name, kind) != kind:
                 raise RetrievalError(
@@ -167,29 +123,8 @@ class VectorStore(ABC):
             own = None if evidence is None else [evidence[row] for row in rows]
             self._add([records[row] for row in rows], vectors[rows].astype(np.float32, copy=False), own)
 
-    @property
-    def model(self) -> str | None:
-        """The name of the model that it was made with; None for the default encoder."""
-        return self.about().model
-
     def __len__(self) -> int:
         return self.count()
-
-    def fits(self, model: "SearchModel") -> bool:
-        """Whether the model's vectors of documents are those of this store."""
-        return model_fingerprint(model.encoder, "document") == self.about().encoder
-
-    def check_model(self, model: "SearchModel") -> None:
-        self._check_encoder(model_fingerprint(model.encoder, "document"), model.name)
-
-    def _check_encoder(self, encoder: str, name: str | None) -> None:
-        """Raise where vectors of this encoder cannot be compared with those of the store."""
-        about = self.about()
-        if about.encoder != encoder:
-            raise RetrievalError(
-                f"{self.name}: was made with another document encoder, that of {about.model or 'the default encoder'}, "
-                f"not of {name or 'the default encoder'}; use that model, or make a new store with this one"
-            )
 
     def search(self, vectors: npt.ArrayLike, k: int = 10, where: str | Filter | None = None) -> list[list[StoreHit]]:
         """The k best documents of each query: (Q, D), or (Q, K, D) for queries with alternatives, all in one call."""

@@ -25,13 +25,12 @@ EXACT = "Flat"
 class FaissStore(FileStore):
     """A folder of indexes, and a FAISS index over all of them.
 
-    `factory`: FAISS's description ("HNSW32,Flat", "IVF4096,PQ48"); "Flat" is exact. `settings`: of each search, such as
-    "nprobe=32". Both are remembered.
+    `factory`: FAISS's description ("HNSW32,Flat", "IVF4096,PQ48"), which is remembered; "Flat" is exact.
     """
 
-    def __init__(self, folder: str | Path, factory: str | None = None, settings: str | None = None):
+    def __init__(self, folder: str | Path, factory: str | None = None):
         super().__init__(folder)
-        self._factory, self._settings = factory, settings
+        self._factory = factory
         self._loaded: tuple[list[str], FaissIndex] | None = None
 
     def best_rows(self, now: Snapshot, vectors: Array, k: int, allowed: Mask) -> tuple[Array, npt.NDArray[np.int64]]:
@@ -44,19 +43,16 @@ class FaissStore(FileStore):
             return self._loaded[1]
         stored = self._stored()
         factory = self._factory or stored.get("factory", EXACT)
-        settings = self._settings or stored.get("settings")
         begun = stored.get("segments", [])
         fits = stored.get("factory") == factory and begun == names[: len(begun)] and (self.folder / INDEX).exists()
         index = self._read_index(now, factory) if fits else None
-        fits = index is not None
+        is_new = index is None
         index = index or FaissIndex(now, factory)
-        if settings:
-            index.set_search(settings)
-        if not fits or begun != names:
+        if is_new or begun != names:
             with self.writing():  # first what tells that the old index is no longer good
                 (self.folder / SETTINGS).unlink(missing_ok=True)
                 index.save(self.folder / INDEX)
-                write_json(self.folder / SETTINGS, {"factory": factory, "settings": settings, "segments": names})
+                write_json(self.folder / SETTINGS, {"factory": factory, "segments": names})
         self._loaded = (names, index)
         return index
 

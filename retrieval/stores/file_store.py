@@ -24,17 +24,18 @@ from filelock import FileLock, Timeout
 from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import read_object, write_json
 from boolbert.data import Document
-from boolbert.data.own.columns import TEXT, Value
+from boolbert.data.own.columns import TEXT
+from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
 from boolbert.retrieval.evidence import DocumentEvidence, Evidence
 from boolbert.retrieval.index import MANIFEST as INDEX_MANIFEST
-from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, write_index
+from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, with_own_ids, write_index
 from boolbert.retrieval.index import STORE as MANIFEST
 from boolbert.retrieval.neighbours import QUERY_BLOCK, best_of, dot_products
 from boolbert.retrieval.records import Record, id_of
-from boolbert.retrieval.shards import FLOAT32, SHARD_SIZE, precision_of
+from boolbert.retrieval.shards import SHARD_SIZE
 
-from .base import About, Array, StoreHit, VectorStore
+from .base import Array, StoreHit, VectorStore
 from .joined_evidence import JoinedEvidence
 from .where import Filter, Mask, NumberColumn, TextColumn, fitted_filter, matching
 
@@ -59,7 +60,8 @@ class Segment:
         """Id, document, digest and fields of each row. An index without them has its titles for ids."""
         path = self.index.folder / RECORDS
         if not path.exists():
-            return list(_records_by_title(self.index))
+            by_title = (Record(id_of(one.title), one.title, one.text) for one in self.index.documents())
+            return list(with_own_ids(record.beside_text() for record in by_title))
         try:
             with path.open(encoding="utf-8") as file:
                 records = [json.loads(line) for line in file]
@@ -70,18 +72,17 @@ class Segment:
         return records
 
     def record(self, row: int) -> Record:
-        content, known = self.index[row], self.records[row]
-        fields = {name: _value(value) for name, value in known["fields"].items()}
-        return Record(known["id"], content.title, content.text, fields, known["document"], known["digest"])
+        content = self.index[row]
+        return Record.stored(self.records[row], content.title, content.text)
 
     @property
     def evidence(self) -> Evidence:
         """What its documents say; a RetrievalError where that is missing or damaged."""
         try:
-            evidence, problem = self.index.evidence, f"{self.index.folder / EVIDENCE}: is missing or not whole"
+            evidence, problem = self.index.evidence, f"{self.index.folder / EVIDENCE}: is missing"
         except RetrievalError as error:
             evidence, problem = None, str(error).partition(";")[0]
-        if evidence is None or not evidence.words.can_join:
+        if evidence is None:
             raise RetrievalError(f"{problem}; delete the store and index again, or search with --no-evidence")
         return evidence
 
@@ -267,7 +268,7 @@ class FileStore(VectorStore):
         found: list[list[StoreHit]] = []
         for start in range(0, len(vectors), QUERY_BLOCK):
             scores, rows = self.best_rows(now, vectors[start : start + QUERY_BLOCK], k, allowed)
-            found += [self._hits(now, *ranking) for ranking in zip(scores, rows, strict=True)]
+            found += [_hits(now, *ranking) for ranking in zip(scores, rows, strict=True)]
         return found
 
     def best_rows(self, now: Snapshot, vectors: Array, k: int, allowed: Mask) -> tuple[Array, npt.NDArray[np.int64]]:
@@ -281,15 +282,6 @@ class FileStore(VectorStore):
             return score(start, end).masked_fill(banned[start:end], -torch.inf)
 
         return best_of(allowed_only, len(now), k)
-
-    def _hits(self, now: Snapshot, scores: Array, rows: npt.NDArray[np.int64]) -> list[StoreHit]:
-        found = []
-        for score, row in zip(scores.tolist(), rows.tolist(), strict=True):
-            if row >= 0 and np.isfinite(score):
-                segment, inside = now.at(row)
-                vector = np.array(segment.index.vectors[inside : inside + 1][0], np.float32)
-                found.append(StoreHit(score, segment.record(inside), vector))
-        return found
 
     def read(self, read: Callable[[Snapshot], T]) -> T:
         """What a function reads; once more where a writer has joined segments meanwhile, so that files are gone."""
@@ -326,18 +318,7 @@ class FileStore(VectorStore):
         path = self.folder / MANIFEST
         if not path.exists():
             segment = known.get(".") or Segment(self.folder, ".")
-            manifest = segment.index.manifest
-            about = About(
-                encoder=manifest["document_encoder"],
-                size=segment.index.vectors.shape[1],
-                model=segment.index.model,
-                fields=manifest.get("fields", {}),
-                source=str(manifest.get("source", "")),
-                evidence=(self.folder / EVIDENCE / "words" / "lengths.npy").exists(),
-                line=manifest.get("line"),
-                precision=precision_of(segment.index.vectors.folder) or FLOAT32,
-            )
-            return Snapshot(about, [segment], {})
+            return Snapshot(segment.index.about(), [segment], {})
         try:
             content = read_object(path, RetrievalError)
             about = About(**content["about"])
@@ -376,19 +357,10 @@ class FileStore(VectorStore):
         self._filelock.release()
 
 
-def _records_by_title(index: Index) -> Iterator[dict[str, Any]]:
-    """The records of an index that was made from titles and texts alone."""
-    names: dict[str, int] = {}
-    for row in range(len(index)):
-        document = index[row]
-        names[document.title] = count = names.get(document.title, 0) + 1
-        id = id_of(document.title if count == 1 else f"{document.title} [{count}]")
-        record = Record(id, document.title, document.text)
-        yield record.beside_text()
-
-
-def _value(value: Any) -> Value:
-    return tuple(value) if isinstance(value, list) else float(value)
+def _hits(now: Snapshot, scores: Array, rows: npt.NDArray[np.int64]) -> list[StoreHit]:
+    is_there = (rows >= 0) & np.isfinite(scores)
+    found = zip(scores[is_there].tolist(), rows[is_there].tolist(), now.rows(rows[is_there]), strict=True)
+    return [StoreHit(score, now.full_record(row), vector) for score, row, vector in found]
 
 
 def _with(now: Snapshot, rows: Collection[int]) -> dict[str, list[int]]:

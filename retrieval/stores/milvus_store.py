@@ -29,10 +29,11 @@ from boolbert.core.environment import log_level
 from boolbert.core.errors import BoolBertError, RetrievalError, optional
 from boolbert.core.files import cache_root
 from boolbert.data.own.columns import TEXT
+from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import DocumentEvidence
 from boolbert.retrieval.records import LONGEST_ID, Record, is_id
 
-from .base import WAIT, About, Array, StoreHit, VectorStore
+from .base import WAIT, Array, StoreHit, VectorStore
 from .file_store import FileStore
 from .where import Filter, fitted_filter, milvus_expression
 
@@ -96,18 +97,14 @@ class MilvusStore(VectorStore):
                 with log_level(logging.CRITICAL, *_LOGGERS):
                     return self._milvus.MilvusClient(uri=self._uri, token=token or "", timeout=wait)
             except Exception as error:  # not only Milvus's own: also gRPC's
+                reason = f"cannot be reached: {_short(error)}"
                 if self.is_local and Path(self._uri).is_file():
-                    raise RetrievalError(
-                        f"{self._uri}: is no store of Milvus Lite, which is a folder; delete it and index again"
-                    ) from None
-                if self.is_local and Path(self._uri).exists() and time.monotonic() < end:
-                    time.sleep(0.2)
-                    continue
-                reason = (
-                    "another process has it open; try again when it has finished"
-                    if self.is_local and Path(self._uri).is_dir()
-                    else f"cannot be reached: {_short(error)}"
-                )
+                    reason = "is no store of Milvus Lite, which is a folder; delete it and index again"
+                elif self.is_local and Path(self._uri).is_dir():
+                    if time.monotonic() < end:
+                        time.sleep(0.2)
+                        continue
+                    reason = "another process has it open; try again when it has finished"
                 raise RetrievalError(f"{self._uri}: {reason}") from None
 
     def exists(self) -> bool:
@@ -291,7 +288,8 @@ class MilvusStore(VectorStore):
             for start in range(0, len(missing), _COPIED_ROWS):
                 rows = list(self._rows(missing[start : start + _COPIED_ROWS]))
                 vectors = np.array([row["vector"] for row in rows], np.float32).reshape(len(rows), about.size)
-                copy.add([_record(row) for row in rows], vectors, [_from_texts(row["evidence"]) for row in rows])
+                records = [Record.stored(row, row["title"], row["text"]) for row in rows]
+                copy.add(records, vectors, [_from_texts(row["evidence"]) for row in rows])
         return copy
 
     def _all_digests(self) -> dict[str, str]:
@@ -341,12 +339,11 @@ class MilvusStore(VectorStore):
 
 def _store_hit(hit: Any) -> StoreHit:
     row = hit["entity"]
-    return StoreHit(float(hit["distance"]), _record({**row, "id": hit["id"]}), np.asarray(row["vector"], np.float32))
-
-
-def _record(row: Any) -> Record:
-    fields = {name: tuple(value) if isinstance(value, list) else float(value) for name, value in row["fields"].items()}
-    return Record(row["id"], row["title"], row["text"], fields, row["document"], row["digest"])
+    return StoreHit(
+        float(hit["distance"]),
+        Record.stored({**row, "id": hit["id"]}, row["title"], row["text"]),
+        np.asarray(row["vector"], np.float32),
+    )
 
 
 def _whole_or_new(folder: Path) -> FileStore:

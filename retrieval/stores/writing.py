@@ -15,6 +15,7 @@ from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocument, OwnDocuments
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.encode import default_batch_size
+from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import evidence_of
 from boolbert.retrieval.index import clause_encoder
 from boolbert.retrieval.int8_encoder import int8_encoder
@@ -22,7 +23,7 @@ from boolbert.retrieval.models import is_cosine
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.shards import FLOAT32, INT8, SHARD_SIZE
 
-from .base import About, VectorStore
+from .base import VectorStore
 from .file_store import FileStore
 
 if TYPE_CHECKING:

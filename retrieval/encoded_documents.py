@@ -1,0 +1,79 @@
+"""What an index and a vector store have in common: documents that a model has encoded, and how that model is known."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.fingerprints import document_encoder_of
+from boolbert.retrieval.shards import FLOAT32
+
+if TYPE_CHECKING:
+    from boolbert.retrieval.models import SearchModel
+
+
+@dataclass(frozen=True)
+class About:
+    """What is held: vectors of which encoder (its fingerprint), made by which model, and the kinds of fields."""
+
+    encoder: str
+    size: int
+    model: str | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    complete: bool = True  # False while documents are being added, and after that was cut off
+    evidence: bool = False  # whether it knows what its documents say, clause by clause: retrieval/evidence.py
+    line: Mapping[str, object] | None = None  # what was calibrated on its documents: retrieval/exclusion_line.py
+    precision: str = FLOAT32  # by which documents are encoded: retrieval/int8_encoder.py
+
+    @classmethod
+    def of(
+        cls,
+        model: "SearchModel",
+        fields: Mapping[str, str],
+        source: str,
+        *,
+        evidence: bool = False,
+        precision: str = FLOAT32,
+    ) -> "About":
+        size = model.encoder.get_embedding_dimension()
+        if size is None:
+            raise RetrievalError(f"{model.name}: the model does not tell the size of its vectors")
+        name = model.name
+        if name is not None and Path(name).is_dir():
+            name = str(Path(name).resolve())
+        encoder = document_encoder_of(model)
+        return cls(encoder, size, name, dict(fields), source, evidence=evidence, precision=precision)
+
+
+class EncodedDocuments(ABC):
+    """An index or a store. `name` is how a user calls it."""
+
+    name: str
+
+    @abstractmethod
+    def about(self) -> About:
+        """What it holds; a RetrievalError where it does not exist."""
+
+    @property
+    def model(self) -> str | None:
+        """The name of the model that it was made with; None for the default encoder."""
+        return self.about().model
+
+    def fits(self, model: Any) -> bool:
+        """Whether the model's vectors of documents can be compared with these."""
+        return document_encoder_of(model) == self.about().encoder
+
+    def check_model(self, model: Any) -> None:
+        self.check_encoder(document_encoder_of(model), model.name)
+
+    def check_encoder(self, encoder: str, name: str | None) -> None:
+        """Raise where vectors of this encoder cannot be compared with these."""
+        about = self.about()
+        if about.encoder != encoder:
+            raise RetrievalError(
+                f"{self.name}: was made with another document encoder, that of {about.model or 'the default encoder'}, "
+                f"not of {name or 'the default encoder'}; use that model, or index again with this one"
+            )
