@@ -1,6 +1,7 @@
-"""What `obey` makes of any encoder: its own whole query, one vector that excludes, and the query's parts.
+"""What `obey` makes of any encoder: its own whole query, one vector that excludes, the query's parts, and evidence.
 
     python bench/obey.py --model DIR_OR_HUB_ID --data boolquestions_not excluir_dev
+    python bench/obey.py --model DIR_OR_HUB_ID --data boolquestions_not --evidence    # reranks the whole pool
 
 The data folders and the figures are those of eval/exclusion.py. Nothing is trained, and no label is looked at.
 """
@@ -28,10 +29,16 @@ def rankings(encoder: ObeyingEncoder, plain: np.ndarray, traps: TrapSet) -> dict
     return {name: np.argsort(-values, axis=1, kind="stable") for name, values in scores.items()}
 
 
+def reranked(encoder: ObeyingEncoder, traps: TrapSet) -> np.ndarray:
+    """The whole pool by what the texts say, clause by clause."""
+    return np.array([[hit.row for hit in encoder.rerank(query.text, traps.texts)] for query in traps.queries])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", help="folder or Hub id; all-MiniLM-L6-v2 if not given")
     parser.add_argument("--data", nargs="+", required=True, help="folders with a corpus and queries")
+    parser.add_argument("--evidence", action="store_true", help="also rank by what the texts say, in some minutes")
     args = parser.parse_args()
     model = load_encoder(args.model)
     encoder = obey(model)
@@ -39,7 +46,10 @@ def main() -> None:
     for folder in args.data:
         traps = read_trap_set(folder)
         plain = model.encode_query([query.text for query in traps.queries])
-        show(traps, [score_ranked(name, ranked, traps) for name, ranked in rankings(encoder, plain, traps).items()])
+        ranked = rankings(encoder, plain, traps)
+        if args.evidence:
+            ranked["obey, with evidence"] = reranked(encoder, traps)
+        show(traps, [score_ranked(name, rows, traps) for name, rows in ranked.items()])
 
 
 if __name__ == "__main__":
