@@ -114,7 +114,7 @@ def write_all(folder: Path, results: Sequence[Result], task: Task, reference: st
     write_json(folder / "table.json", summaries)
     write_json(folder / "significance.json", all_pairs(results, task))
     draw_all(summaries, folder / "pictures", main_metric(len(task.corpus)))
-    write_report(folder)
+    write_report(folder, summaries, results, task)
     return summaries
 
 

@@ -7,8 +7,7 @@ from typing import Any
 from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.core.errors import optional
 from boolbert.core.files import whole_file
-
-Summary = Mapping[str, Any]  # a metrics.json
+from boolbert.eval.tables import Summary
 
 STYLE = Path(__file__).with_name("pictures.mplstyle")
 # Light, so that the bars' intervals are seen on them.

@@ -45,7 +45,7 @@ def evaluate_model(args: SingleArguments, task: Task, metrics: Metrics, metric: 
     summary = write_result(folder, result, task)
     write_qrels(folder / "qrels.trec", task)
     draw_all([summary], folder / "pictures", metric)
-    write_report(folder)
+    write_report(folder, [summary], [result], task)
     kind = next((name for name in ("template", "operator") if name in task.groups), "group")
     print(f"\n{breakdown(summary, kind)}\n\n{folder}: metrics.json, per_query.jsonl, run.trec, pictures, report.html")
 

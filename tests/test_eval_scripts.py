@@ -13,7 +13,7 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("bm25s")
 
 from boolbert.core.errors import BoolBertError, EvaluationError, optional
-from boolbert.eval import boolquestions, compare, exclusion, quest, report
+from boolbert.eval import boolquestions, compare, exclusion, quest
 from boolbert.eval.evidence import figures
 from boolbert.eval.exclusion import TrapQuery, TrapSet
 from boolbert.retrieval.penalty import penalised_query, penalised_scores
@@ -125,13 +125,11 @@ def test_wrong_arguments(arguments, message, data, model, tmp_path):
         quest.main(["--model", model, "--data", data, "--device", "cpu", *arguments])
 
 
-def test_compare_refuses_what_is_not_there(data, tmp_path):
+def test_compare_refuses_what_is_not_there(data):
     with pytest.raises(EvaluationError, match="no trained model there"):
         compare.main(["--data", data, "--runs", "nothing", "--untrained", "false"])
     with pytest.raises(EvaluationError, match="nothing to compare"):
         compare.main(["--data", data, "--untrained", "false"])
-    with pytest.raises(EvaluationError, match="no evaluation there"):
-        report.main([str(tmp_path)])
 
 
 def test_a_missing_package_is_named_with_its_extra():
