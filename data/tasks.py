@@ -32,8 +32,9 @@ class Question:
 
 
 class Pair(NamedTuple):
-    """Two queries that differ in a negation, and for each a document that answers it and not the other."""
+    """Two questions that differ in a negation, and for each a document that answers it and not the other."""
 
+    query: int  # the number of the query that they are made of
     questions: tuple[Question, Question]
     rows: tuple[int, int]
 
@@ -75,7 +76,7 @@ class Task:
             if len(gold) and len(violating):
                 first, second = (part.text for part in question.parts)
                 asked = _negation(index, "not", "not", first, second), _negation(index, "and", "also", first, second)
-                pairs.append(Pair(asked, (int(gold[0]), int(violating[0]))))
+                pairs.append(Pair(index, asked, (int(gold[0]), int(violating[0]))))
         return pairs
 
 

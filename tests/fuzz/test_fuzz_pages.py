@@ -108,7 +108,7 @@ def report(folder, systems, data, split, query, found, template):
     corpus = Corpus(Document(title, "") for title in found)
     task = Task(data, split, corpus, [Question("q", query)], Gold(rows, len(found)), groups={"template": [template]})
     summaries = [{"system": name, "reference": systems[0], **common} for name in systems]
-    results = [Result(name, 9, {}, None, np.zeros(rows.shape), rows, 1.0) for name in systems]
+    results = [Result(name, 9, {}, np.zeros(rows.shape), rows, 1.0) for name in systems]
     write_report(folder, summaries, results, task)
     return (folder / "report.html").read_text(encoding="utf-8")
 
