@@ -280,3 +280,32 @@ def engine(tmp_path, searched_model):
     from boolbert.serve.engine import Engine
 
     return Engine(lambda: (BoolSearcher(searched_model, tmp_path / "index"), None))
+
+
+@pytest.fixture
+def run_dir(tmp_path, made_once, lively, tiny_config, tokenizer):
+    """A run's folder as training leaves it, with a tiny Bool-BERT: for tests that change or publish it."""
+    from sentence_helpers import write_dual
+
+    made = made_once("run-to-publish", lambda folder: write_dual(folder, lively, tiny_config, tokenizer))
+    return shutil.copytree(made, tmp_path / "run")
+
+
+@pytest.fixture
+def connected(monkeypatch):
+    """A function that opens a FakeHub that this process talks to."""
+    from fake_hub import FakeHub
+    from huggingface_hub import HfApi, constants
+
+    from boolbert.hub import publish
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.setattr(publish, "WAIT", 0.01)
+
+    def connect(faults=None):
+        hub = FakeHub(faults)
+        monkeypatch.setattr(publish, "HfApi", lambda: HfApi(endpoint=hub.url, token=hub.token))
+        return hub
+
+    return connect

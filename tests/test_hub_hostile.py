@@ -2,26 +2,17 @@
 
 import json
 import os
-import shutil
 
 import html5lib
 import pytest
 from markdown_it import MarkdownIt
 from safetensors.torch import save_file
-from sentence_helpers import write_dual
 
 from boolbert import hub_upload
 from boolbert.core.errors import BoolBertError, HubError
 from boolbert.hub.assemble import assemble
 from boolbert.hub.card import card_data, card_text, data_name, literal, results_table
 from boolbert.hub.refuse import refusals, text_refusals
-
-
-@pytest.fixture
-def run_dir(tmp_path, made_once, lively, tiny_config, tokenizer):
-    """A good run; made once, and copied for each test."""
-    made = made_once("run-to-publish", lambda folder: write_dual(folder, lively, tiny_config, tokenizer))
-    return shutil.copytree(made, tmp_path / "run")
 
 
 @pytest.fixture
