@@ -13,12 +13,11 @@ from .schema import BoolQuestion, Document
 from .sources import open_source
 from .tables import Source, find_table, first_row, has_table
 
-HUB_ID = "ustc-zhangzm/BoolQuestions"
 SUBSETS = ("MSMARCO", "NaturalQuestions")
 
 
 class BoolQuestions:
-    """The published data set (`HUB_ID`), its folder, one subset's folder, or (None) questions about the countries.
+    """The data set on the Hub ("ustc-zhangzm/BoolQuestions"), its folder or that of a subset, or (None) the countries.
 
         data = BoolQuestions("path/to/BoolQuestions", subset="MSMARCO")
         for question in data.questions("eval"): ...

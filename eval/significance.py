@@ -56,9 +56,7 @@ def bootstrap(values: Mapping[str, Values], *, resamples: int = RESAMPLES, seed:
     return result
 
 
-def permutation_test(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, permutations: int = PERMUTATIONS, seed: int = 0
-) -> float:
+def permutation_test(first: npt.ArrayLike, second: npt.ArrayLike, *, seed: int = 0) -> float:
     """How often the mean difference of two systems on the same queries would be as large by chance (two-sided p).
 
     Each permutation swaps the two systems' values on a random half of the queries; where there are few queries, all
@@ -81,20 +79,20 @@ def permutation_test(
         permutation_type="samples",
         alternative="greater",
         vectorized=True,
-        n_resamples=permutations,
+        n_resamples=PERMUTATIONS,
         batch=_CHUNK,
         rng=np.random.default_rng(seed),
     )
     return float(found.pvalue)
 
 
-def averages(per_query: PerQuery, groups: Mapping[str, Sequence[str]], seed: int = 0) -> dict[str, Any]:
+def averages(per_query: PerQuery, groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Every metric's average with its interval: `{"all": {metric: Average}, "template": {name: {...}}}`."""
-    result: dict[str, Any] = {"all": bootstrap(per_query, seed=seed)}
+    result: dict[str, Any] = {"all": bootstrap(per_query)}
     for kind, labels in groups.items():
         names = np.array(labels)
         result[kind] = {
-            name: bootstrap({metric: values[names == name] for metric, values in per_query.items()}, seed=seed)
+            name: bootstrap({metric: values[names == name] for metric, values in per_query.items()})
             for name in dict.fromkeys(labels)
         }
     return result

@@ -44,9 +44,9 @@ def test_quest_through_datasets(tmp_path, write, ending):
     assert sorted(source.tables()) == ["documents", "train", "validation"]
     quest = Quest(source)
     assert list(quest.corpus) == [Document(**row) for row in DOCUMENTS]
-    assert [(query.query, query.docs, query.labels()) for query in quest.queries("train")] == [
-        ("films", ("Alien",), [0, 0, 0]),
-        ("novels", ("Dune",), [0, 0, 0]),
+    assert [(query.query, query.docs, query.operators) for query in quest.queries("train")] == [
+        ("films", ("Alien",), ()),
+        ("novels", ("Dune",), ()),
     ]
     assert len(quest.queries("dev")) == 1
     assert quest.gold("train")[1].tolist() == [1]
