@@ -113,11 +113,6 @@ def pool_rows(folder: Path, name: str, *fields: str) -> Iterator[dict[str, Any]]
         yield row
 
 
-def score(system: str, queries: Any, documents: Any, traps: TrapSet) -> Score:
-    """Rank the whole pool for each query."""
-    return score_ranked(system, top_k(queries, documents, len(documents))[1], traps)
-
-
 def score_ranked(system: str, ranked: Ranked, traps: TrapSet) -> Score:
     """How good a ranking (Q, N) of the whole pool is."""
     positions = np.argsort(ranked, axis=1)  # the rank of each document, from 0
@@ -128,38 +123,47 @@ def score_ranked(system: str, ranked: Ranked, traps: TrapSet) -> Score:
 
 
 def scores(model: Any, traps: TrapSet, *, hybrid: bool = False, penalties: Sequence[float] = ()) -> list[Score]:
-    """The plain encoder, then, for a Bool-BERT, its attention alone and the vector that excludes."""
-    texts = [query.text for query in traps.queries]
+    """Every system on a set."""
     documents = encode_inputs(model, traps.texts, "document", 32)
+    found = []
+    for name, queries in systems(model, traps, penalties):
+        ranked = top_k(queries, documents, len(documents))[1]
+        found.append(score_ranked(name, ranked, traps))
+        if hybrid and name in ("encoder", "as the model is"):
+            found += with_words(name, ranked, word_rankings(traps), traps)
+    return found
+
+
+def systems(model: Any, traps: TrapSet, penalties: Sequence[float]) -> Iterator[tuple[str, Any]]:
+    """The vectors of the queries: by the plain encoder, then, for a Bool-BERT, by its parts one after the other."""
+    texts = [query.text for query in traps.queries]
     bert: Any = bool_bert(model)
-    words = word_rankings(traps) if hybrid else []
     if bert is None:
-        ranked = top_k(encode_inputs(model, texts, "query", 32), documents, len(documents))[1]
-        return [score_ranked("encoder", ranked, traps), *with_words("encoder", ranked, words, traps)]
-    plain = encode_inputs(model, [{"text": text, "operators": OFF} for text in texts], "query", 32)
-    found = [score("gates off", plain, documents, traps)]
+        yield "encoder", encode_inputs(model, texts, "query", 32)
+        return
+    yield "gates off", plain_vectors(model, texts)
     if bert.config.exclusion != "none":
-        alone = encode_inputs(without_exclusion(model), texts, "query", 32)
-        found.append(score("attention alone", alone, documents, traps))
-    ranked = top_k(encode_inputs(model, texts, "query", 32), documents, len(documents))[1]
-    found.append(score_ranked("as the model is", ranked, traps))
-    found += with_words("as the model is", ranked, words, traps)
+        yield "attention alone", encode_inputs(without_exclusion(model), texts, "query", 32)
+    yield "as the model is", encode_inputs(model, texts, "query", 32)
     by_kind = {"by the kind of NOT, as search": encode_queries(model, texts)}
     if bert.composer.has_penalty and any(query.rewrite for query in traps.queries):
         by_kind["an LLM rewrites every query"] = rewritten_queries(model, traps)
     for name, queries in by_kind.items():
-        found.append(score(name, queries, documents, traps))
+        yield name, queries
         if bert.composer.has_penalty:
             own = penalty_of(bert)[0]
-            found += [
-                score(f"the same, penalty {weight}", stronger(queries, weight / own), documents, traps)
-                for weight in penalties
-            ]
-    for weight in (None, 0.0, 0.2, 0.4, 0.6):
-        inputs = texts if weight is None else [{"text": text, "not_weight": weight} for text in texts]
-        name = "one vector" if weight is None else f"one vector, {weight}"
-        found.append(score(name, encode_inputs(model, inputs, "query", 32, one_vector=True), documents, traps))
-    return found
+            yield from ((f"the same, penalty {weight}", stronger(queries, weight / own)) for weight in penalties)
+    yield "one vector", encode_inputs(model, texts, "query", 32, one_vector=True)
+    for weight in (0.0, 0.2, 0.4, 0.6):
+        inputs = [{"text": text, "not_weight": weight} for text in texts]
+        yield f"one vector, {weight}", encode_inputs(model, inputs, "query", 32, one_vector=True)
+
+
+def plain_vectors(model: Any, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    """The vectors of queries without their operators."""
+    inputs = [{"text": text, "operators": OFF} for text in texts] if bool_bert(model) is not None else texts
+    encoded = encode_inputs(model, inputs, "query", 64, one_vector=True)
+    return encoded if encoded.ndim == 2 else encoded[:, 0]
 
 
 def rewritten_queries(model: Any, traps: TrapSet) -> Any:
@@ -171,11 +175,9 @@ def rewritten_queries(model: Any, traps: TrapSet) -> Any:
 
     parts = [query.rewrite or (query.text, []) for query in traps.queries]
     texts = list(dict.fromkeys(text for wanted, excluded in parts for text in (wanted, *excluded)))
-    plain = encode_inputs(model, [{"text": text, "operators": OFF} for text in texts], "query", 32, one_vector=True)
-    vectors = dict(zip(texts, torch.from_numpy(plain).reshape(len(texts), -1, plain.shape[-1])[:, 0], strict=True))
-    nothing = torch.zeros(plain.shape[-1])
+    vectors = dict(zip(texts, torch.from_numpy(plain_vectors(model, texts)), strict=True))
     wanted = torch.stack([vectors[text] for text, _ in parts])
-    excluded = torch.stack([sum((vectors[text] for text in texts), nothing) for _, texts in parts])
+    excluded = torch.stack([sum((vectors[text] for text in texts), torch.zeros_like(wanted[0])) for _, texts in parts])
     weight, above = penalty_of(bool_bert(model))
     penalty = torch.tensor([[weight * bool(texts), above] for _, texts in parts])
     return penalised_query(wanted.unsqueeze(1), excluded, penalty)
