@@ -1,7 +1,6 @@
 """What the tests run in processes of their own; the process that these are forked from imports this module once."""
 
 import os
-import signal
 import socket
 import sys
 
@@ -51,23 +50,3 @@ def index_as_rank(rank, port, folder, arguments):
     encode.encode_corpus.__kwdefaults__["shard_size"] = 16
     with open(f"out-{rank}.txt", "w") as sys.stdout:
         sys.exit(main(arguments))
-
-
-def encode_shards(model, data, *outputs, dies_at=None):
-    """Encode documents in shards of 8; killed, if asked for, before a file gets its name."""
-    from boolbert.data import Quest
-    from boolbert.retrieval.encode import encode_corpus
-    from boolbert.retrieval.models import load_encoder
-
-    encoder = load_encoder(str(model), device="cpu", quiet=True)
-    replace, done = os.replace, []
-
-    def counted(aside, path):
-        if len(done) == dies_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        done.append(path)
-        replace(aside, path)
-
-    os.replace = counted
-    for output in outputs:
-        encode_corpus(encoder, Quest(data).corpus, output, shard_size=8)

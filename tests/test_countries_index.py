@@ -7,7 +7,13 @@ from safetensors.numpy import load_file, save_file
 
 from boolbert.retrieval import countries_index
 from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.countries_index import STORED, countries, default_index, text_hash, write_stored
+from boolbert.retrieval.countries_index import (
+    STORED,
+    countries,
+    default_index,
+    text_hash,
+    write_stored,
+)
 from boolbert.retrieval.evidence import Evidence
 from boolbert.retrieval.index import EVIDENCE, VECTORS, Index, clause_encoder, document_encoder_of
 from boolbert.retrieval.models import default_model
@@ -57,6 +63,16 @@ def test_clauses_that_are_not_stored_are_encoded(tmp_path, corpus, metadata):
     encoder = metadata["document_encoder"]
     assert write_stored(tmp_path / "index", corpus, encoder, encode, tmp_path / "fewer.safetensors")
     assert set(map(text_hash, asked)) == set(tensors["hashes"][:10].tolist())
+
+
+def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.warns(UserWarning, match=r"the cache cannot be written .*using a temporary folder"):
+        folder = countries_index._writable_cache()
+    assert folder.parent == tmp_path
+    assert countries_index._writable_cache() == folder
 
 
 def test_a_full_cache_that_cannot_be_written_is_used(tmp_path, monkeypatch):

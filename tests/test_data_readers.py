@@ -177,7 +177,8 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path):
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=8))
 def test_corpus_gives_back_any_text(texts):
     corpus = Corpus(Document(f"title {row}", text) for row, text in enumerate(texts))
-    assert [document.text for document in corpus] == texts
+    assert [document.text for document in corpus] == corpus.texts() == texts
+    assert corpus.texts(range(len(texts))[::-1]) == texts[::-1]
     assert [corpus.rows(title) for title in corpus.titles] == [[row] for row in range(len(texts))]
 
 

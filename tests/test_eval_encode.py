@@ -1,8 +1,6 @@
 """Encoding into shards: the same vectors as sentence-transformers, the same bytes after a kill, and clear refusals."""
 
 import hashlib
-import json
-import signal
 import threading
 from types import SimpleNamespace
 
@@ -10,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from eval_fixtures import save_model
-from process_helpers import encode_shards, finish
 
 from boolbert.core.errors import RetrievalError
 from boolbert.data import Corpus, Document
@@ -38,14 +35,6 @@ def corpus():
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(words, size=rng.integers(0, 25))) for _ in range(60)]
     return Corpus([Document(f"d{row}", text) for row, text in enumerate(texts)])
-
-
-def test_texts_at_once_are_the_texts_one_by_one(corpus):
-    assert corpus.texts() == [corpus.text(row) for row in range(len(corpus))]
-    assert corpus.texts([3, 3, 0]) == [corpus.text(3), corpus.text(3), corpus.text(0)]
-    assert Corpus().texts() == []
-    with pytest.raises(IndexError):
-        corpus.texts([len(corpus)])
 
 
 @pytest.mark.parametrize("waiting", [1, 7, 4096])
@@ -209,22 +198,6 @@ def test_nan_and_overflow_are_errors(model, corpus, tmp_path):
     manifest = {"documents": 1, "shard_size": 1, "storage": "float16"}
     with pytest.raises(RetrievalError, match="too large for float16"):
         write_shard(tmp_path, 0, np.full((1, 2), 1e6, np.float32), manifest)
-
-
-def test_a_real_kill_in_the_middle(folder, tmp_path, start):
-    """In processes of their own: what other tests computed before can change the last bits of a float."""
-    data = tmp_path / "data"
-    data.mkdir()
-    rows = [json.dumps({"title": f"t{row}", "text": "films about war " * (row % 9)}) for row in range(60)]
-    (data / "documents.jsonl").write_text("\n".join(rows) + "\n")
-    cut, whole = tmp_path / "cut", tmp_path / "whole"
-    # The manifest and three shards have their names, the fourth does not yet.
-    assert finish(start(encode_shards, folder, data, cut, dies_at=4)) == [-signal.SIGKILL]
-    half_written, *left = sorted(path.name for path in cut.iterdir())
-    assert half_written.startswith(".vectors-00003.npy")
-    assert left == ["manifest.json", *(f"vectors-{number:05d}.npy" for number in range(3))]
-    assert finish(start(encode_shards, folder, data, cut, whole)) == [0]
-    assert all_bytes(cut) == all_bytes(whole)
 
 
 def test_texts_are_prepared_as_the_model_does(model, corpus):

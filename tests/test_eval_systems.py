@@ -68,8 +68,10 @@ def test_gates_make_a_difference_where_they_should(tmp_path, tokenizer, tiny_con
     for own in ("learned", "cue"):
         config.gate = own
         for gate in ("learned", "cue", None):
-            encoded = Dense("d", model, vectors, gate).encode(task.questions)
-            np.testing.assert_allclose(encoded, found[gate or own], atol=1e-5)
+            system = Dense("d", model, vectors, gate)
+            np.testing.assert_allclose(system.encode(task.questions), found[gate or own], atol=1e-5)
+            weights = zip(model.parameters(), system.model.parameters(), strict=True)
+            assert all(one is two for one, two in weights)  # another gate takes no memory
             assert config.gate == own  # measuring a model never changes it
     with pytest.raises(EvaluationError, match="has no template"):
         given.encode([Question("q", "films")])
@@ -143,14 +145,6 @@ def test_vectors_of_another_size_and_nan_queries(tmp_path, tokenizer, tiny_confi
         model[0].sub_modules["query"][0].model.embeddings.word_embeddings.weight[:] = float("nan")
     with pytest.raises(EvaluationError, match="vector of query q0 holds NaN"):
         Dense("d", model, np.ones((10, 16), np.float32)).scorer(task.questions)
-
-
-def test_another_gate_shares_the_weights(tmp_path, tokenizer, tiny_config, task):
-    model, vectors = make(tmp_path, tokenizer, tiny_config, task, boolean=True)
-    other = "cue" if bool_bert(model).config.gate == "learned" else "learned"
-    twin = Dense("d", model, vectors, other).model
-    assert twin is not model
-    assert all(one is two for one, two in zip(model.parameters(), twin.parameters(), strict=True))
 
 
 def test_faiss_is_measured_by_its_own_search(tmp_path, tokenizer, tiny_config, task):
