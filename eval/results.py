@@ -14,7 +14,7 @@ import torch
 from boolbert.core.files import whole_file, write_json
 from boolbert.core.runs import METRICS
 from boolbert.data.tasks import Task
-from boolbert.eval.significance import as_json, averages
+from boolbert.eval.significance import averages
 from boolbert.eval.systems import System
 from boolbert.eval.trec import write_run
 from boolbert.retrieval.metrics import Metrics, PerQuery, search_depth
@@ -126,7 +126,7 @@ def summary(result: Result, task: Task) -> dict[str, Any]:
         "latency_ms": round(result.latency_ms, 3),
         "seeds": result.seeds,
         "seed_deviation": result.spread,
-        "metrics": as_json(averages(result.per_query, task.groups)),
+        "metrics": averages(result.per_query, task.groups),
     }
 
 
