@@ -9,7 +9,8 @@ from typing import Any, TypeVar, overload
 from ..core.errors import DataError, shorten
 from .lines import read_lines, read_text
 
-S, T = TypeVar("S"), TypeVar("T")
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def bootstrap(values: Mapping[str, Values], *, resamples: int = RESAMPLES, seed:
     np.add.at(weights, (np.arange(resamples)[:, None], drawn), 1.0)
     counts = weights @ known
     means = np.divide(weights @ filled, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
-    result = {}
+    result: dict[str, Average] = {}
     for column, name in enumerate(names):
         count = int(known[:, column].sum())
         result[name] = {"mean": None, "low": None, "high": None, "queries": count}
