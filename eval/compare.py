@@ -3,10 +3,10 @@
 python eval/compare.py                                              # the embedded countries
 python eval/compare.py --data quest --split dev --runs runs/quest/seed-* runs/baseline/seed-* --output_dir runs/compare
 
-Without --runs: the untrained encoder, the same with a fresh BoolAttn, BM25, queries split into parts (gold and parsed
-atoms), embedding subtraction, and every finished run under runs/ that was trained on this data. Run folders whose
-names differ only in their seed are averaged. --models adds sentence-transformers models by name. --hybrid fuses each
-dual encoder with BM25 over the words that a query wants.
+Without --runs: the untrained encoder, BM25, queries split into parts (gold and parsed atoms), embedding subtraction,
+and every finished run under runs/ that was trained on this data. Run folders whose names differ only in their seed are
+averaged. --models adds sentence-transformers models by name. --hybrid fuses each dual encoder with BM25 over the words
+that a query wants.
 Writes table.md, table.csv, table.json, pictures/, report.html, and a folder for each system.
 """
 

@@ -24,7 +24,7 @@ from boolbert.eval.systems import (
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import model_fingerprint
 from boolbert.retrieval.hybrid import WordSearch
-from boolbert.retrieval.models import OPERATOR_SOURCES, bool_bert, load_encoder, with_fresh_attention
+from boolbert.retrieval.models import OPERATOR_SOURCES, bool_bert, load_encoder
 from boolbert.retrieval.shards import Shards
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ class Settings:
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
     precision: str = flag("float32", "of the models: float32, float16 or bfloat16")
     storage: str = flag("float32", "of the document vectors: float32 or float16")
-    seed: int = flag(0, "of the fresh Bool-BERT's weights")
 
 
 class Lineup:
@@ -73,11 +72,10 @@ class Lineup:
         return load_encoder(name, device=self.settings.device, precision=self.settings.precision, **options)
 
     def untrained(self, name: str | None) -> Iterator[System]:
-        """Without training: the encoder as it is, with a fresh BoolAttn, with queries split into parts, and BM25."""
+        """Without training: the encoder as it is, with queries split into parts, and BM25."""
         model = self.load(name)
         if bool_bert(model) is None:
             yield from self.dense(UNTRAINED, model)
-            yield from self.fresh_bool_bert(model)
             yield from self.decompositions(Dense(UNTRAINED, model, self.vectors(model)))
         else:
             yield from self.dense("Encoder", model)
@@ -104,17 +102,6 @@ class Lineup:
             yield Decomposition(f"Decomposition, gold atoms{on}", plain, known_parts, **options)
         yield Decomposition(f"Decomposition, parsed atoms{on}", plain, parts_by_parser, **options)
         yield Subtraction(f"Embedding subtraction{on}", plain, weight)
-
-    def fresh_bool_bert(self, model: "SentenceTransformer") -> Iterator[System]:
-        """The encoder with untrained Boolean-aware attention: what the new parts cost before they have learned."""
-        if not self._all_known("Fresh Bool-BERT", "metadata.template", "operators"):
-            return
-        try:
-            fresh = with_fresh_attention(model, self.settings.seed)
-        except ValueError as error:
-            self.left_out.append(f"Fresh Bool-BERT is left out: {error}")
-            return
-        yield Dense("Fresh Bool-BERT, gate given", fresh, self.vectors(fresh), "given")
 
     def bm25(self) -> Iterator[System]:
         try:
