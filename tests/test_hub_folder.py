@@ -1,7 +1,6 @@
 """What a published folder holds, what is kept out of it, and what its card says."""
 
 import json
-import shutil
 import subprocess
 
 import numpy as np
@@ -70,25 +69,6 @@ def test_only_what_belongs_to_the_model(tmp_path, run_dir):
     assert names(tmp_path / "new") == expected
     assert len(files) == len(expected)
     assert (tmp_path / "new/modeling_boolbert.py").read_bytes() == (ROOT / "modeling_boolbert.py").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda run: shutil.rmtree(run), "no such folder"),
-        (lambda run: (run / "modules.json").unlink(), "modules.json is missing"),
-        (lambda run: (run / "model.safetensors").unlink(), "model.safetensors is missing"),
-        (lambda run: (run / "document_encoder/tokenizer.json").unlink(), "document_encoder: tokenizer.json is missing"),
-        (lambda run: (run / "document_encoder/pytorch_model.bin").write_bytes(b"\x80\x02"), "pickled weights"),
-        (lambda run: (run / "router_config.json").write_text("{"), "router_config.json: not valid JSON"),
-        (lambda run: (run / "1_Pooling/weights.pt").write_bytes(b"\x80\x02"), "only .json and .safetensors"),
-    ],
-)
-def test_a_run_that_cannot_be_published(tmp_path, run_dir, spoil, message):
-    spoil(run_dir)
-    (tmp_path / "new").mkdir()
-    with pytest.raises(HubError, match=message):
-        assemble(run_dir, tmp_path / "new")
 
 
 def test_nothing_is_refused_in_a_good_folder(folder):

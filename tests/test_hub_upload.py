@@ -147,7 +147,15 @@ def test_gives_up_after_a_few_attempts_and_at_once_where_no_network_failed(monke
     assert "hf_abc" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("repo", ["bool-bert", "a/b/c", "org/with space"])
-def test_bad_repository_names(run_dir, quick, repo):
-    with pytest.raises(HubError, match="--repo"):
-        hub_upload.main([str(run_dir), "--repo", repo, "--dry-run"])
+@pytest.mark.parametrize(
+    ("folder", "repo", "message"),
+    [
+        ("run", "bool-bert", "--repo must be owner/name"),
+        ("run", "a/b/c", "--repo"),
+        ("run", "org/with space", "--repo"),
+        ("nowhere", "org/name", "nowhere: no such folder; give the output_dir of a finished run"),
+    ],
+)
+def test_bad_names(run_dir, quick, folder, repo, message):
+    with pytest.raises(HubError, match=message):
+        hub_upload.main([str(run_dir.with_name(folder)), "--repo", repo, "--dry-run"])

@@ -5,7 +5,6 @@ import json
 
 import pytest
 from own_documents import write_products
-from search_fixtures import write_run
 
 from boolbert.cli import main
 from boolbert.data import DataError, Document
@@ -209,9 +208,8 @@ def test_the_preview_shows_the_first_three(tmp_path):
     assert "colour: " in shown
 
 
-def test_an_index_takes_documents_as_they_are(tmp_path, capsys, monkeypatch, lively, tiny_config, tokenizer):
-    model = str(tmp_path / "model")
-    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
+def test_an_index_takes_documents_as_they_are(tmp_path, capsys, monkeypatch, run_once):
+    model = str(run_once())
     path = write_products(tmp_path / "products.csv", 30)
     folder = str(tmp_path / "index")
     assert main(["index", str(path), "--output", folder, "--model", model, "--atoms", "colour"]) == 0
