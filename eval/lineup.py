@@ -10,17 +10,7 @@ from boolbert.core.arguments import flag
 from boolbert.core.errors import BoolBertError, EvaluationError
 from boolbert.core.runs import Run, finished_runs
 from boolbert.data.tasks import Task
-from boolbert.eval.systems import (
-    BM25,
-    NOT_WEIGHT,
-    Decomposition,
-    Dense,
-    Hybrid,
-    Subtraction,
-    System,
-    known_parts,
-    parts_by_parser,
-)
+from boolbert.eval.systems import BM25, NOT_WEIGHT, Decomposition, Dense, Hybrid, Subtraction, System
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import model_fingerprint
 from boolbert.retrieval.hybrid import WordSearch
@@ -99,8 +89,8 @@ class Lineup:
         weight = self.settings.not_weight
         options: dict[str, Any] = {"conjunction": self.settings.conjunction, "not_weight": weight}
         if self._all_known("Decomposition, gold atoms", "original_query", "parts"):
-            yield Decomposition(f"Decomposition, gold atoms{on}", plain, known_parts, **options)
-        yield Decomposition(f"Decomposition, parsed atoms{on}", plain, parts_by_parser, **options)
+            yield Decomposition(f"Decomposition, gold atoms{on}", plain, gold=True, **options)
+        yield Decomposition(f"Decomposition, parsed atoms{on}", plain, **options)
         yield Subtraction(f"Embedding subtraction{on}", plain, weight)
 
     def bm25(self) -> Iterator[System]:

@@ -7,13 +7,7 @@ from safetensors.numpy import load_file, save_file
 
 from boolbert.retrieval import countries_index
 from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.countries_index import (
-    STORED,
-    countries,
-    default_index,
-    text_hash,
-    write_stored,
-)
+from boolbert.retrieval.countries_index import STORED, countries, default_index, text_hash, write_stored
 from boolbert.retrieval.evidence import Evidence
 from boolbert.retrieval.index import EVIDENCE, VECTORS, Index, clause_encoder, document_encoder_of
 from boolbert.retrieval.models import default_model

@@ -75,11 +75,7 @@ def test_the_reader_finds_most_of_what_the_documents_of_dev_deny():
 
 
 @pytest.mark.parametrize(
-    ("name", "tables"),
-    [
-        ("countries", {"": "train dev test"}),
-        ("denials", {"dev": "dev", "test": "test"}),
-    ],
+    ("name", "tables"), [("countries", {"": "train dev test"}), ("denials", {"dev": "dev", "test": "test"})]
 )
 def test_a_command_writes_the_data(tmp_path, capsys, name, tables):
     output = tmp_path / "a" / "b"

@@ -12,7 +12,7 @@ from boolbert.core.errors import BoolBertError, EvaluationError, RetrievalError
 from boolbert.data.tasks import Question, quest_task
 from boolbert.eval.lineup import Lineup, Settings
 from boolbert.eval.results import pair_accuracy
-from boolbert.eval.systems import BM25, Decomposition, Dense, Hybrid, Subtraction, System, known_parts
+from boolbert.eval.systems import BM25, Decomposition, Dense, Hybrid, Subtraction, System
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.hybrid import WordSearch
 from boolbert.retrieval.metrics import quest_metrics
@@ -97,7 +97,7 @@ def test_decomposition_and_subtraction_are_their_formulas(tmp_path, tokenizer, t
     )
     either = Question("o", "films or books", ("or",), (Part("", 0, 5, "films"), Part("or", 9, 14, "books")))
     for conjunction, join in (("sum", np.add), ("min", np.minimum)):
-        system = Decomposition("d", dense, known_parts, conjunction=conjunction, not_weight=0.5)
+        system = Decomposition("d", dense, gold=True, conjunction=conjunction, not_weight=0.5)
         found = system.scorer([question, either])(2, 9).numpy()
         wanted = join(score("films"), score("war")) - 0.5 * score("a")
         np.testing.assert_allclose(found[0], wanted[2:9], atol=1e-5)
@@ -105,10 +105,12 @@ def test_decomposition_and_subtraction_are_their_formulas(tmp_path, tokenizer, t
     less = Subtraction("s", dense, 0.5).scorer([question, either])(0, 10).numpy()
     np.testing.assert_allclose(less[0], score(question.text) - 0.5 * score("a"), atol=1e-5)
     np.testing.assert_allclose(less[1], score(either.text), atol=1e-5)
+    parsed, marked = (Decomposition("d", dense, gold=gold).scorer([question])(0, 10) for gold in (False, True))
+    assert not torch.equal(parsed, marked)  # the parser finds no AND in it
     with pytest.raises(EvaluationError, match="no original_query"):
-        Decomposition("d", dense, known_parts).scorer([Question("q", "films")])
+        Decomposition("d", dense, gold=True).scorer([Question("q", "films")])
     with pytest.raises(EvaluationError, match="must be one of"):
-        Decomposition("d", dense, known_parts, conjunction="product")
+        Decomposition("d", dense, conjunction="product")
 
 
 def test_bm25_finds_words_and_survives_unknown_ones(task):

@@ -121,11 +121,7 @@ def test_card(folder):
     assert card.data.license == "apache-2.0"
     assert card.data.library_name == "sentence-transformers"
     found = {(r.dataset_config, r.metric_type): r.metric_value for r in card.data.eval_results}
-    assert found == {
-        ("dev", "recall@20"): 0.25,
-        ("dev", "mrr@10"): 0.5,
-        ("dev_without_labels", "recall@20"): 0.2,
-    }
+    assert found == {("dev", "recall@20"): 0.25, ("dev", "mrr@10"): 0.5, ("dev_without_labels", "recall@20"): 0.2}
     assert {r.dataset_name for r in card.data.eval_results if r.dataset_config == "dev"} == {"quest, dev split"}
     assert 'SentenceTransformer("org/bool-bert", trust_remote_code=True)' in card.text
     assert "| dev split | 0.25 | 0.5 |" in card.text
