@@ -162,7 +162,7 @@ def test_the_summary_lists_what_is_wrong_and_goes_on(folder, tables, tsv):
     write(folder, "qrels.tsv", tsv, False)
     for name, content in tables.items():
         (folder / name).write_bytes(content)
-    only_data_errors(lambda: render(summarise(folder, progress=False)))
+    only_data_errors(lambda: render(summarise(folder)))
 
 
 @fuzz
