@@ -130,7 +130,7 @@ def _first(queries: list[T], limit: int | None) -> list[T]:
     return queries[:limit]
 
 
-def keep_and_hold(count: int, share: float, seed: int = 0) -> tuple[list[int], list[int]]:
+def keep_and_hold(count: int, share: float) -> tuple[list[int], list[int]]:
     """Which of `count` rows to keep, and which share of them to hold out, both in order.
 
     >>> keep, hold = keep_and_hold(10, 0.2)
@@ -140,7 +140,7 @@ def keep_and_hold(count: int, share: float, seed: int = 0) -> tuple[list[int], l
     held = max(1, round(count * share))
     if not 0 < share < 1 or held >= count:
         raise DataError(f"a share of {share} of {count} rows cannot be held out; it must leave rows on both sides")
-    chosen = set(np.random.default_rng(seed).permutation(count)[:held].tolist())
+    chosen = set(np.random.default_rng(0).permutation(count)[:held].tolist())
     return sorted(set(range(count)) - chosen), sorted(chosen)
 
 
