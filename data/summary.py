@@ -120,7 +120,7 @@ def _split(source: Source, table: str, kind: str, known: set[str] | None, bad: l
         texts = read_query_texts(source.tsv_files()[table]).values()
         return {"rows": len(texts), "words": _spread(map(_words, texts))}
     if kind == "triplets":
-        triplets = list(read_table(source, table, bad=bad))
+        triplets = list(read_table(source, table, bad))
         return {
             "rows": len(triplets),
             "words": _spread(_words(triplet.sentence) for triplet in triplets),

@@ -104,7 +104,7 @@ READERS = {
     "train": lambda folder: Quest(folder, progress=False).queries("train"),
     "eval": lambda folder: BoolQuestions(folder, progress=False).questions("eval"),
     "corpus": lambda folder: BoolQuestions(folder, progress=False).corpus,
-    "and": lambda folder: list(read_triplets(folder, progress=False)),
+    "and": lambda folder: list(read_triplets(folder)),
 }
 
 
@@ -143,7 +143,7 @@ def test_tab_separated_files(folder, reader):
     )
     def check(content, zipped):
         path = write(folder, "file.tsv", content, zipped)
-        only_data_errors(lambda: list(reader(path, progress=False)))
+        only_data_errors(lambda: list(reader(path)))
 
     check()
 
