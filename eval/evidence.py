@@ -26,11 +26,10 @@ import torch
 from boolbert.boolean.conditions import read_conditions
 from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.core.arguments import flag, parse_arguments
-from boolbert.core.errors import EvaluationError, run_script
+from boolbert.core.errors import run_script
 from boolbert.core.files import write_json
-from boolbert.data.embedded import denials_folder
-from boolbert.data.tasks import Question, quest_task
-from boolbert.eval.exclusion import TrapQuery, TrapSet, plain_vectors, read_trap_set, score_ranked
+from boolbert.data.tasks import Question
+from boolbert.eval.exclusion import TrapQuery, TrapSet, named_task, plain_vectors, read_trap_set, score_ranked
 from boolbert.eval.systems import Dense, System
 from boolbert.retrieval import ranking
 from boolbert.retrieval.batches import encode_inputs
@@ -53,13 +52,9 @@ class Arguments:
 
 
 def quest_pool(data: str) -> TrapSet:
-    folder, _, split = data.rpartition(":")
-    if not folder and data != "countries":
-        raise EvaluationError(f"--data {data}: give its split too, as {data}:dev")
-    source = denials_folder(split) if folder == "denials" else folder or None
-    task = quest_task(source, split if folder else "dev", progress=False)
+    task = named_task(data)
     excluded: Sequence[Any] = task.negated if task.negated is not None else [()] * len(task)
-    groups = task.groups["domain" if folder == "denials" else "template"]
+    groups = task.groups["domain" if data.startswith("denials:") else "template"]
     kinds = [SHORT_NAMES.get(group, group) for group in groups]
     asked = zip(task.texts, task.gold, excluded, kinds, strict=True)
     queries = [TrapQuery(text, list(gold), list(out), kind) for text, gold, out, kind in asked]

@@ -20,10 +20,11 @@ import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
-from boolbert.core.errors import DataError, run_script
+from boolbert.core.errors import DataError, EvaluationError, run_script
 from boolbert.core.files import write_json
+from boolbert.data.embedded import denials_folder
 from boolbert.data.lines import read_lines
-from boolbert.data.tasks import quest_task
+from boolbert.data.tasks import Task, quest_task
 from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.hybrid import WordSearch, fuse, wanted_words
 from boolbert.retrieval.models import bool_bert, default_model, load_encoder, twin_of
@@ -79,6 +80,15 @@ class Arguments:
     plain: str | None = flag(None, "the plain encoder; all-MiniLM-L6-v2 if not given")
     output: str | None = flag(None, "also write the figures to this JSON file")
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
+
+
+def named_task(data: str) -> Task:
+    """QUEST-format data by its name: FOLDER:SPLIT, denials:SPLIT, or countries, of which dev is asked."""
+    folder, _, split = data.rpartition(":")
+    if not folder and data != "countries":
+        raise EvaluationError(f"{data}: no such folder of queries; of QUEST-format data give the split too: {data}:dev")
+    source = denials_folder(split) if folder == "denials" else folder or None
+    return quest_task(source, split if folder else "dev", progress=False)
 
 
 def read_trap_set(folder: str | Path, *, need_traps: bool = True) -> TrapSet:
@@ -247,9 +257,8 @@ def changed_queries(model: Any, plain: Any, data: str) -> tuple[list[str], int]:
         rows = pool_rows(Path(data), "queries", "text", "kind")
         asked = [row["text"] for row in rows if row["kind"] in ("plain", "and")]
     else:
-        folder, _, split = data.rpartition(":")
-        task = quest_task(folder or None, split if folder else "dev", progress=False)
-        asked = [question.text for question in task.questions if not {"or", "not"} & set(question.operators or ())]
+        questions = named_task(data).questions
+        asked = [question.text for question in questions if not {"or", "not"} & set(question.operators or ())]
     ours, theirs = (encode_inputs(encoder, asked, "query", 32, one_vector=True) for encoder in (model, plain))
     ours = ours if ours.ndim == 2 else ours[:, 0]
     changed = [text for text, one, other in zip(asked, ours, theirs, strict=True) if not np.array_equal(one, other)]

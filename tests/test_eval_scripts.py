@@ -159,3 +159,7 @@ def test_plain_questions_of_a_folder_are_compared_with_the_plain_encoder(tmp_pat
     encode = lambda model, texts, *_, **__: np.array([[vectors.get((model, text), 0.0)] for text in texts])  # noqa: E731
     monkeypatch.setattr(exclusion, "encode_inputs", encode)
     assert exclusion.changed_queries("ours", "plain", str(tmp_path)) == (["c"], 2)
+    with pytest.raises(EvaluationError, match=r"boolmovies: no such folder .* give the split too: boolmovies:dev"):
+        exclusion.changed_queries("ours", "plain", "boolmovies")  # once the countries, without a word
+    changed, asked = exclusion.changed_queries("ours", "plain", f"{write_quest(tmp_path / 'data')}:dev")
+    assert (changed, asked) == ([], 2)
