@@ -9,7 +9,6 @@ moves along the frontier of both. If a folder has llm_rewrites.jsonl(.gz) with `
 what an LLM made of the queries is scored too.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import DataError, EvaluationError, run_script
 from boolbert.core.files import write_json
 from boolbert.data.embedded import denials_folder
-from boolbert.data.lines import read_lines
+from boolbert.data.rows import json_rows
 from boolbert.data.tasks import Task, quest_task
 from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.hybrid import WordSearch, fuse, wanted_words
@@ -115,12 +114,10 @@ def pool_rows(folder: Path, name: str, *fields: str) -> Iterator[dict[str, Any]]
     path = next((path for path in (folder / f"{name}.jsonl.gz", folder / f"{name}.jsonl") if path.exists()), None)
     if path is None:
         raise DataError(f"{folder}: {name}.jsonl is missing (it may end in .gz)")
-    for number, line in read_lines(path, progress=False):
-        row = json.loads(line)
-        missing = [field for field in fields if field not in row]
-        if missing:
-            raise DataError(f"{path}, line {number}: field {missing[0]!r} is missing")
-        yield row
+    for row in json_rows(path, progress=False):
+        if missing := [field for field in fields if field not in row.values]:
+            raise row.error(missing[0], "is missing")
+        yield row.values
 
 
 def score_ranked(system: str, ranked: Ranked, traps: TrapSet) -> Score:

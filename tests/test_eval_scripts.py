@@ -12,7 +12,7 @@ from eval_fixtures import save_model, write_quest
 pytest.importorskip("matplotlib")
 pytest.importorskip("bm25s")
 
-from boolbert.core.errors import BoolBertError, EvaluationError, optional
+from boolbert.core.errors import BoolBertError, DataError, EvaluationError, optional
 from boolbert.eval import boolquestions, compare, exclusion, quest
 from boolbert.eval.evidence import figures
 from boolbert.eval.exclusion import TrapQuery, TrapSet
@@ -143,6 +143,21 @@ def test_pools_with_traps_say_how_answers_and_traps_stand():
     found = figures(without, {"s": np.ones((3, 4))})["all"]["s"]
     assert "V@3" not in found
     assert found["in ten"] == 1.0  # of the queries that exclude something
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"text": "x", "gold": []}', "field 'traps' is missing"),
+        ('{"text": ', "broken JSON at column 10"),
+        ("3", "a row must"),
+    ],
+)
+def test_a_pool_that_cannot_be_read_is_told_with_its_line(tmp_path, line, problem):
+    (tmp_path / "corpus.jsonl").write_text('{"id": "a", "text": "A"}\n')
+    (tmp_path / "queries.jsonl").write_text(f'{{"text": "x", "gold": ["a"], "traps": ["a"]}}\n{line}\n')
+    with pytest.raises(DataError, match=rf"queries\.jsonl:2: {problem}"):
+        exclusion.read_trap_set(tmp_path)
 
 
 def test_a_stronger_penalty_takes_more_from_what_is_near():
