@@ -6,8 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 from fake_hub import FakeHub
+from huggingface_hub import HfApi, constants
 from training_helpers import write_encoder, write_quest
 
+import boolbert.hub.publish as publishing
 from boolbert import hub_upload
 from boolbert.core.errors import TrainingError
 from boolbert.core.runs import Run
@@ -46,11 +48,14 @@ def publish(monkeypatch):
     return replace
 
 
-def test_a_finished_run_stands_on_the_hub(tmp_path, train, publish, connected, monkeypatch, capsys):
+def test_a_finished_run_stands_on_the_hub(tmp_path, train, publish, monkeypatch, capsys):
     """In this process: in one of its own it takes long, and test_hub_upload.py has that."""
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     monkeypatch.setattr(hub_upload, "check", lambda run, folder: {"AutoModel": 0.0})
     publish(hub_upload.main)
-    with connected() as hub:
+    with FakeHub() as hub:
+        monkeypatch.setattr(publishing, "HfApi", lambda: HfApi(endpoint=hub.url, token=hub.token))
         train("--push_to_hub", "org/bool-bert --private --allow-dirty")
     files = hub.repos["org/bool-bert"]["files"]
     assert hub.repos["org/bool-bert"]["visibility"] == "private"
