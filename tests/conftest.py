@@ -289,23 +289,3 @@ def run_dir(tmp_path, made_once, lively, tiny_config, tokenizer):
 
     made = made_once("run-to-publish", lambda folder: write_dual(folder, lively, tiny_config, tokenizer))
     return shutil.copytree(made, tmp_path / "run")
-
-
-@pytest.fixture
-def connected(monkeypatch):
-    """A function that opens a FakeHub that this process talks to."""
-    from fake_hub import FakeHub
-    from huggingface_hub import HfApi, constants
-
-    from boolbert.hub import publish
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-    monkeypatch.setattr(publish, "WAIT", 0.01)
-
-    def connect(faults=None):
-        hub = FakeHub(faults)
-        monkeypatch.setattr(publish, "HfApi", lambda: HfApi(endpoint=hub.url, token=hub.token))
-        return hub
-
-    return connect

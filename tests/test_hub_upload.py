@@ -7,7 +7,8 @@ import sys
 
 import numpy as np
 import pytest
-from huggingface_hub import HfApi
+from fake_hub import FakeHub
+from huggingface_hub import HfApi, constants
 from sentence_helpers import DOCUMENTS, OPERATORS, QUERIES, plain_bert
 
 import boolbert.hub.publish as publishing
@@ -43,6 +44,21 @@ def loaded(hub, repo, operators, folder):
     done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return dict(np.load(folder / "vectors.npz"))
+
+
+@pytest.fixture
+def connected(monkeypatch):
+    """A function that opens a FakeHub that this process talks to."""
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.setattr(publishing, "WAIT", 0.01)
+
+    def connect(faults=None):
+        hub = FakeHub(faults)
+        monkeypatch.setattr(publishing, "HfApi", lambda: HfApi(endpoint=hub.url, token=hub.token))
+        return hub
+
+    return connect
 
 
 @pytest.mark.long
