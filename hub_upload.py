@@ -12,13 +12,12 @@ import tempfile
 from pathlib import Path
 
 from huggingface_hub import get_token
-from huggingface_hub.errors import HFValidationError
-from huggingface_hub.utils import validate_repo_id
+from tqdm import tqdm
 
 from boolbert.core.errors import HubError, run_script
 from boolbert.core.runs import Run
 from boolbert.hub.assemble import assemble, published_files
-from boolbert.hub.card import write_card
+from boolbert.hub.card import is_hub_id, write_card
 from boolbert.hub.check import check
 from boolbert.hub.publish import publish
 from boolbert.hub.refuse import refusals, uncommitted
@@ -34,35 +33,23 @@ def prepare(run: Path, repo: str, folder: Path) -> None:
         raise HubError("refused: " + "; ".join(reasons))
     print(f"Assembled {run} for {repo}:")
     for file in published_files(folder):
-        print(f"  {file.relative_to(folder).as_posix():45} {readable(file.stat().st_size):>10}")
+        print(f"  {file.relative_to(folder).as_posix():45} {tqdm.format_sizeof(file.stat().st_size, 'B'):>10}")
     print("Loading it in a fresh, offline process ...", flush=True)
     for way, difference in check(run, folder).items():
         print(f"  {way:30} as in the run (largest difference {difference:.0e})")
 
 
 def check_repo(repo: str) -> None:
-    if repo.count("/") != 1:
-        raise HubError(f"--repo must be a name with its owner, such as org/bool-bert-base, got {repo!r}")
-    try:
-        validate_repo_id(repo)
-    except HFValidationError as error:
-        raise HubError(f"--repo: {error}") from None
+    if not is_hub_id(repo):
+        raise HubError(
+            "--repo must be owner/name, of letters, digits and single '-', '_' and '.', such as org/bool-bert-base; "
+            f"got {repo!r}"
+        )
 
 
 def check_committed() -> None:
     if changed := uncommitted():
         raise HubError(f"refused: {', '.join(changed)} differs from the last commit; commit it, or pass --allow-dirty")
-
-
-def readable(size: int) -> str:
-    """
-    >>> readable(512), readable(90_000_000)
-    ('512 B', '85.8 MiB')
-    """
-    value, units = float(size), ["B", "KiB", "MiB", "GiB"]
-    while value >= 1024 and len(units) > 1:
-        value, units = value / 1024, units[1:]
-    return f"{value:.0f} B" if units[0] == "B" else f"{value:.1f} {units[0]}"
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -4,9 +4,9 @@ python bench/all.py                                     # on whatever there is; 
 python bench/all.py --device cuda --json bench.json     # everything on a GPU in bf16, about 10 minutes
 python bench/all.py --only model search --rounds 20
 
-What is compared takes turns in one process, and medians are shown with the spread (the middle half of the rounds):
-only such ratios mean something. Each part runs by itself; one that fails says why, and the others go on. Nothing is
-downloaded: models have random weights, texts are made of the embedded countries' words.
+What is compared takes turns in one process, and medians are shown: only such ratios mean something. Each part runs by
+itself; one that fails says why, and the others go on. Nothing is downloaded: models have random weights, texts are made
+of the embedded countries' words.
 """
 
 import argparse

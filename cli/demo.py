@@ -201,7 +201,7 @@ def systems(output: Path, task: "Task") -> "Iterator[System]":
     """
     from boolbert.eval.evidence import WithEvidence
     from boolbert.eval.lineup import UNTRAINED, Lineup
-    from boolbert.eval.systems import Decomposition, Dense, parts_by_parser
+    from boolbert.eval.systems import Decomposition, Dense
     from boolbert.retrieval.countries_index import default_index
     from boolbert.retrieval.models import load_model
 
@@ -212,7 +212,7 @@ def systems(output: Path, task: "Task") -> "Iterator[System]":
     yield from (dense[UNTRAINED], dense[UPGRADED])
     yield from Lineup(task, output / "vectors").bm25()
     yield dense[PLAIN]
-    yield Decomposition("BERT, query taken apart", dense[PLAIN], parts_by_parser)
+    yield Decomposition("BERT, query taken apart", dense[PLAIN])
     yield dense[BOOLEAN]
     for name in (PLAIN, BOOLEAN):
         if (evidence := indexes[name].evidence) is not None:

@@ -3,11 +3,11 @@
 from ..core.errors import DataError, DataWarning
 from .boolquestions import BoolQuestions
 from .corpus import Corpus
-from .gold import Gold, link_gold
+from .gold import Gold
 from .hard_negatives import HardNegatives
 from .qrels import read_collection, read_qrels, read_query_texts
 from .quest import Quest
-from .samplers import Batch, TrainingSampler, epoch_batch, epoch_order
+from .samplers import Batch, TrainingSampler, epoch_batch
 from .schema import BoolQuestion, Document, Qrel, Query, Triplet
 from .setbert import read_triplets
 
@@ -27,8 +27,6 @@ __all__ = [
     "TrainingSampler",
     "Triplet",
     "epoch_batch",
-    "epoch_order",
-    "link_gold",
     "read_collection",
     "read_qrels",
     "read_query_texts",

@@ -4,21 +4,19 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from ..core.errors import DataError
 from .corpus import Corpus
 from .country_questions import CountryQuestions
 from .gold import Gold, link_gold
-from .rows import Row, parse_rows
+from .rows import Row
 from .schema import BoolQuestion, Document
 from .sources import open_source
 from .tables import Source, find_table, first_row, has_table
 
-HUB_ID = "ustc-zhangzm/BoolQuestions"
 SUBSETS = ("MSMARCO", "NaturalQuestions")
 
 
 class BoolQuestions:
-    """The published data set (`HUB_ID`), its folder, one subset's folder, or (None) questions about the countries.
+    """The data set on the Hub ("ustc-zhangzm/BoolQuestions"), its folder or that of a subset, or (None) the countries.
 
         data = BoolQuestions("path/to/BoolQuestions", subset="MSMARCO")
         for question in data.questions("eval"): ...
@@ -46,13 +44,13 @@ class BoolQuestions:
     def has_split(self, split: str) -> bool:
         return has_table(self.source, self._names(split))
 
-    def questions(self, split: str = "eval", bad: list[DataError] | None = None) -> list[BoolQuestion]:
+    def questions(self, split: str = "eval") -> list[BoolQuestion]:
         table = find_table(self.source, self._names(split), "split")
-        return list(parse_rows(self.source.rows(table, progress=self.progress, bad=bad), BoolQuestion.from_row, bad))
+        return list(map(BoolQuestion.from_row, self.source.rows(table, progress=self.progress)))
 
-    def passages(self, bad: list[DataError] | None = None) -> Iterator[Document]:
+    def passages(self) -> Iterator[Document]:
         """The passages, one at a time, titled by their id."""
-        return parse_rows(self.source.rows(self._corpus_table, progress=self.progress, bad=bad), passage, bad)
+        return map(passage, self.source.rows(self._corpus_table, progress=self.progress))
 
     @cached_property
     def corpus(self) -> Corpus:

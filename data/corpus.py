@@ -17,8 +17,8 @@ class Corpus:
     processes that are forked share them, since reading touches no reference count.
 
     >>> corpus = Corpus([Document("Alien", "A film."), Document("Dune", "A novel.")])
-    >>> len(corpus), corpus[1].text, corpus.row("Alien"), corpus.titles
-    (2, 'A novel.', 0, ['Alien', 'Dune'])
+    >>> len(corpus), corpus[1].text, corpus.rows("Alien"), corpus.titles
+    (2, 'A novel.', [0], ['Alien', 'Dune'])
 
     Two documents of one title are both kept and reported; with `strict` they are an error.
     """
@@ -72,10 +72,6 @@ class Corpus:
         with memoryview(self._buffer) as view:
             for title, start, end in zip(self.titles, ends, ends[1:], strict=False):
                 yield title.encode(), bytes(view[start:end])
-
-    def row(self, title: str) -> int:
-        """The (first) row of a title; KeyError where there is none."""
-        return self._row[title]
 
     def rows(self, title: str) -> list[int]:
         """Every row of a title; none where it is unknown."""

@@ -7,6 +7,7 @@ boolbert data denials --output my_folder
 import argparse
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 
 from ..core.files import write_bytes
@@ -35,15 +36,7 @@ def denials_folder(split: str) -> Path:
     return _HERE / "denials" / split
 
 
-def write_countries(words: list[str] | None = None) -> None:
-    _write("countries", words)
-
-
-def write_denials(words: list[str] | None = None) -> None:
-    _write("denials", words)
-
-
-def _write(name: str, words: list[str] | None) -> None:
+def _write(name: str, words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog=f"boolbert data {name}", description=f"Write the {name} data set.")
     parser.add_argument("--output", metavar="DIR", required=True, type=Path, help="the folder to write")
     output = parser.parse_args(words).output
@@ -55,3 +48,6 @@ def _write(name: str, words: list[str] | None) -> None:
         write_bytes(path, content)
         if path.suffix == ".jsonl":
             print(f"{path}: {len(content.splitlines()):,} rows")
+
+
+write_countries, write_denials = (partial(_write, name) for name in ("countries", "denials"))

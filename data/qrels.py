@@ -8,9 +8,9 @@ from .lines import read_lines
 from .schema import Document, Qrel
 
 
-def read_qrels(path: str | Path, *, progress: bool = True) -> Iterator[Qrel]:
+def read_qrels(path: str | Path) -> Iterator[Qrel]:
     """Judgements, four columns between white space: `1048585  0  7187158  1`."""
-    for number, line in read_lines(Path(path), progress=progress):
+    for number, line in read_lines(Path(path)):
         columns = line.split()
         if len(columns) != 4:
             raise DataError(f"{path}:{number}: expected 4 columns (qid 0 pid relevance), got {len(columns)}")
@@ -23,24 +23,24 @@ def read_qrels(path: str | Path, *, progress: bool = True) -> Iterator[Qrel]:
             ) from None
 
 
-def read_collection(path: str | Path, *, progress: bool = True) -> Iterator[Document]:
+def read_collection(path: str | Path) -> Iterator[Document]:
     """A collection of passages: `pid <tab> text`; the passage's title is its id."""
-    for _, pid, text in _pairs(Path(path), "pid", progress):
+    for _, pid, text in _pairs(Path(path), "pid"):
         yield Document(pid, text)
 
 
-def read_query_texts(path: str | Path, *, progress: bool = True) -> dict[str, str]:
+def read_query_texts(path: str | Path) -> dict[str, str]:
     """Queries by their id: `qid <tab> text`. An id that comes twice is an error."""
     texts: dict[str, str] = {}
-    for number, qid, text in _pairs(Path(path), "qid", progress):
+    for number, qid, text in _pairs(Path(path), "qid"):
         if qid in texts:
             raise DataError(f"{path}:{number}: field 'qid' repeats {qid!r}")
         texts[qid] = text
     return texts
 
 
-def _pairs(path: Path, name: str, progress: bool) -> Iterator[tuple[int, str, str]]:
-    for number, line in read_lines(path, progress=progress):
+def _pairs(path: Path, name: str) -> Iterator[tuple[int, str, str]]:
+    for number, line in read_lines(path):
         key, tab, text = line.partition("\t")
         if not tab:
             raise DataError(f"{path}:{number}: expected 2 columns ({name} <tab> text), found no tab")

@@ -10,7 +10,7 @@ from ..core.errors import DataError, shorten
 from .corpus import Corpus
 from .gold import Gold, Rows, link_gold
 from .lines import read_text
-from .rows import parse_json, parse_rows
+from .rows import parse_json
 from .schema import Document, Query
 from .sources import open_source
 from .tables import ALIASES, Source, find_table, first_row, has_table, kind_of_table, usual_place
@@ -39,17 +39,17 @@ class Quest:
         tables = [table for table in self.source.tables() if "/" not in table and table not in _DOCUMENTS]
         return sorted(filter(self._holds_queries, tables), key=usual_place)
 
-    def documents(self, bad: list[DataError] | None = None) -> Iterator[Document]:
+    def documents(self) -> Iterator[Document]:
         """The documents, one at a time."""
         table = find_table(self.source, ["documents"], "table")
-        return parse_rows(self.source.rows(table, progress=self.progress, bad=bad), Document.from_row, bad)
+        return map(Document.from_row, self.source.rows(table, progress=self.progress))
 
     def has_split(self, split: str) -> bool:
         return has_table(self.source, [split])
 
-    def queries(self, split: str, bad: list[DataError] | None = None) -> list[Query]:
+    def queries(self, split: str) -> list[Query]:
         table = find_table(self.source, [split], "split")
-        return list(parse_rows(self.source.rows(table, progress=self.progress, bad=bad), Query.from_row, bad))
+        return list(map(Query.from_row, self.source.rows(table, progress=self.progress)))
 
     @cached_property
     def corpus(self) -> Corpus:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, overload
 from ..core.errors import DataError, shorten
 from .lines import read_lines, read_text
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -78,13 +79,9 @@ class Row:
         return self.text(field, optional=optional)
 
     def texts(self, field: str, *, optional: bool = False) -> tuple[str, ...]:
-        value = self.get(field)
-        if value is None:
-            if optional:
-                return ()
-            raise self._missing(field, "a list of texts")
-        if not isinstance(value, list):
-            raise self.error(field, f"must be a list of texts, got {_kind(value)}")
+        if optional and self.get(field) is None:
+            return ()
+        value = self._list(field, "texts")
         for index, item in enumerate(value):
             if not isinstance(item, str):
                 raise self.error(f"{field}[{index}]", f"must be a text, got {_kind(item)}")
@@ -95,15 +92,19 @@ class Row:
 
     def objects(self, field: str) -> "list[Row]":
         """A list of objects, each as a row of its own with the same place."""
-        value = self.get(field)
-        if value is None:
-            raise self._missing(field, "a list of objects")
-        if not isinstance(value, list):
-            raise self.error(field, f"must be a list of objects, got {_kind(value)}")
+        value = self._list(field, "objects")
         for index, item in enumerate(value):
             if not isinstance(item, dict):
                 raise self.error(f"{field}[{index}]", f"must be an object, got {_kind(item)}")
         return [Row(self.file, self.line, item, f"{field}[{index}]", self.unit) for index, item in enumerate(value)]
+
+    def _list(self, field: str, items: str) -> list[Any]:
+        value = self.get(field)
+        if value is None:
+            raise self._missing(field, f"a list of {items}")
+        if not isinstance(value, list):
+            raise self.error(field, f"must be a list of {items}, got {_kind(value)}")
+        return value
 
     def _missing(self, field: str, expected: str) -> DataError:
         top = field.split(".")[0]
@@ -121,8 +122,8 @@ class Row:
         return value
 
 
-def shorten_list(names: str, width: int = 80) -> str:
-    return names if len(names) <= width else names[: width - 3] + "..."
+def shorten_list(names: str) -> str:
+    return names if len(names) <= 80 else names[:77] + "..."
 
 
 def json_rows(path: Path, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
@@ -135,16 +136,11 @@ def json_rows(path: Path, *, progress: bool = True, bad: list[DataError] | None 
         if text.lstrip().startswith("["):
             yield from _array_rows(path, text)
             return
-    for number, line in read_lines(path, progress=progress):
-        try:
-            yield Row(str(path), number, _object(path, number, line))
-        except DataError as error:
-            if bad is None:
-                raise
-            bad.append(error)
+    lines = read_lines(path, progress=progress)
+    yield from parse_rows(lines, lambda line: Row(str(path), line[0], _object(path, *line)), bad)
 
 
-def parse_rows(rows: Iterable[Row], parse: Callable[[Row], T], bad: list[DataError] | None = None) -> Iterator[T]:
+def parse_rows(rows: Iterable[S], parse: Callable[[S], T], bad: list[DataError] | None = None) -> Iterator[T]:
     """Typed rows. Where a list `bad` is given, the errors go there and the reading goes on."""
     for row in rows:
         try:

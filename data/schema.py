@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..boolean import OPERATORS, TEMPLATES, multi_hot, template_operators
+from ..boolean import OPERATORS, TEMPLATES, template_operators
 from .rows import Row
 
 
@@ -25,8 +25,8 @@ class Query:
     """A QUEST query. `atoms` names its atomic sets in the order of the template's blanks, where they are known.
 
     >>> query = Query("films, but no comedies", docs=("Alien",), template="_ that are not _")
-    >>> query.operators, query.labels()
-    (('not',), [0, 0, 1])
+    >>> query.operators
+    ('not',)
     """
 
     query: str
@@ -62,12 +62,6 @@ class Query:
     def operators(self) -> tuple[str, ...] | None:
         """The operators of the query's template; None where no template is given."""
         return None if self.template is None else template_operators(self.template)
-
-    def labels(self) -> list[int]:
-        """The operators as 0/1 labels in the order of `OPERATORS`."""
-        if self.template is None:
-            raise ValueError(f"{self.where or self.query!r}: the operators are unknown without 'metadata.template'")
-        return multi_hot(template_operators(self.template))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,7 @@ def triplet_tables(source: Source) -> list[str]:
     return sorted(tables, key=lambda table: order.get(_stem(table), len(order)))
 
 
-def read_triplets(
-    source: str | Path | Source = "sentences", *, skip_bad: bool = False, progress: bool = True
-) -> Iterator[Triplet]:
+def read_triplets(source: str | Path = "sentences", *, skip_bad: bool = False) -> Iterator[Triplet]:
     """Triplets of a file, a folder or a Hub data set, all its tables; else the project's own.
 
     A triplet's operator is its `operator` field, or the name of its file (and.jsonl, or.jsonl, not.jsonl). The
@@ -29,24 +27,21 @@ def read_triplets(
     reports how many there were and where.
     """
     bad: list[DataError] | None = [] if skip_bad else None
-    opened: Source = open_source(source) if isinstance(source, str | Path) else source
+    opened = open_source(source)
     tables = triplet_tables(opened)
     if not tables:
         raise DataError(f"{opened.name}: no table of triplets (fields G, P and N); found {', '.join(opened.tables())}")
     for name in tables:
-        yield from read_table(opened, name, bad=bad, progress=progress)
+        yield from read_table(opened, name, bad)
     if bad:
         message = first_few([str(error) for error in bad])
         warnings.warn(f"{len(bad):,} broken rows were skipped: {message}", DataWarning, stacklevel=2)
 
 
-def read_table(
-    source: Source, table: str, *, bad: list[DataError] | None = None, progress: bool = True
-) -> Iterator[Triplet]:
+def read_table(source: Source, table: str, bad: list[DataError] | None) -> Iterator[Triplet]:
     """The triplets of one table; where a list `bad` is given, the errors go there and the reading goes on."""
     operator = _stem(table) if _stem(table) in OPERATORS else None
-    rows = source.rows(table, progress=progress, bad=bad)
-    return parse_rows(rows, lambda row: Triplet.from_row(row, operator), bad)
+    return parse_rows(source.rows(table, bad=bad), lambda row: Triplet.from_row(row, operator), bad)
 
 
 def _stem(table: str) -> str:

@@ -40,9 +40,9 @@ COLLECTIONS = ("documents", "passages", "collection")
 Table = dict[str, Any]
 
 
-def summarise(source: str | Path | Source | None = None, *, progress: bool = True) -> Table:
+def summarise(source: str | Path) -> Table:
     """The summary as plain numbers, texts and dicts; `render` shows it."""
-    opened: Source = open_source(source) if source is None or isinstance(source, str | Path) else source
+    opened = open_source(source)
     problems: list[DataError] = []
     tables = [*opened.tables(), *opened.tsv_files()]
     kinds = {table: _kind(opened, table, problems) for table in sorted(tables, key=usual_place)}
@@ -52,11 +52,11 @@ def summarise(source: str | Path | Source | None = None, *, progress: bool = Tru
     for table, kind in kinds.items():
         if kind in COLLECTIONS:
             titles[table] = set()
-            collections[table] = _guarded(problems, _collection, opened, table, kind, titles[table], problems, progress)
+            collections[table] = _guarded(problems, _collection, opened, table, kind, titles[table], problems)
     for table, kind in kinds.items():
         if kind in FORMATS and kind not in COLLECTIONS:
             known = _titles_for(table, titles)
-            splits[table] = _guarded(problems, _split, opened, table, kind, known, problems, progress)
+            splits[table] = _guarded(problems, _split, opened, table, kind, known, problems)
     summary: Table = {
         "source": opened.name,
         "format": " and ".join(dict.fromkeys(FORMATS[kind] for kind in kinds.values() if kind in FORMATS)) or "unknown",
@@ -92,13 +92,13 @@ def _guarded(problems: list[DataError], build: Callable[..., Table], *arguments:
         return {"rows": 0}
 
 
-def _collection(source: Source, table: str, kind: str, titles: set[str], bad: list[DataError], progress: bool) -> Table:
+def _collection(source: Source, table: str, kind: str, titles: set[str], bad: list[DataError]) -> Table:
     documents: Iterator[Document]
     if kind == "collection":
-        documents = read_collection(source.tsv_files()[table], progress=progress)
+        documents = read_collection(source.tsv_files()[table])
     else:
         parse = Document.from_row if kind == "documents" else passage
-        documents = parse_rows(source.rows(table, progress=progress, bad=bad), parse, bad)
+        documents = parse_rows(source.rows(table, bad=bad), parse, bad)
     words, repeated = [], 0
     for document in documents:
         words.append(_words(document.text))
@@ -107,11 +107,9 @@ def _collection(source: Source, table: str, kind: str, titles: set[str], bad: li
     return {"rows": len(words), "duplicate titles": repeated, "empty texts": words.count(0), "words": _spread(words)}
 
 
-def _split(
-    source: Source, table: str, kind: str, known: set[str] | None, bad: list[DataError], progress: bool
-) -> Table:
+def _split(source: Source, table: str, kind: str, known: set[str] | None, bad: list[DataError]) -> Table:
     if kind == "qrels":
-        qrels = list(read_qrels(source.tsv_files()[table], progress=progress))
+        qrels = list(read_qrels(source.tsv_files()[table]))
         return {
             "rows": len(qrels),
             "queries": len({qrel.qid for qrel in qrels}),
@@ -119,10 +117,10 @@ def _split(
             "relevance": _counts(str(qrel.relevance) for qrel in qrels),
         }
     if kind == "query texts":
-        texts = read_query_texts(source.tsv_files()[table], progress=progress).values()
+        texts = read_query_texts(source.tsv_files()[table]).values()
         return {"rows": len(texts), "words": _spread(map(_words, texts))}
     if kind == "triplets":
-        triplets = list(read_table(source, table, bad=bad, progress=progress))
+        triplets = list(read_table(source, table, bad))
         return {
             "rows": len(triplets),
             "words": _spread(_words(triplet.sentence) for triplet in triplets),
@@ -132,7 +130,7 @@ def _split(
                 "that do not, median": _spread(len(triplet.negatives) for triplet in triplets)["median"],
             },
         }
-    rows = source.rows(table, progress=progress, bad=bad)
+    rows = source.rows(table, bad=bad)
     if kind == "questions":
         questions = list(parse_rows(rows, BoolQuestion.from_row, bad))
         return {
@@ -226,9 +224,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="boolbert data summary", description="Summarise a data set.")
     parser.add_argument("source", nargs="*", default=["countries", "sentences"], help="folder, file or Hub id")
     parser.add_argument("--json", action="store_true", help="print JSON, a list with one summary for each source")
-    parser.add_argument("--no-progress", action="store_true", help="never show a progress bar")
     options = parser.parse_args(arguments)
-    summaries = [summarise(source, progress=not options.no_progress) for source in options.source]
+    summaries = [summarise(source) for source in options.source]
     if options.json:
         print_json(summaries)
     else:

@@ -1,5 +1,6 @@
 """Retrieval tasks, the same for training and evaluation: what is asked, what is gold, what breaks an operator."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -32,8 +33,9 @@ class Question:
 
 
 class Pair(NamedTuple):
-    """Two queries that differ in a negation, and for each a document that answers it and not the other."""
+    """Two questions that differ in a negation, and for each a document that answers it and not the other."""
 
+    query: int  # the number of the query that they are made of
     questions: tuple[Question, Question]
     rows: tuple[int, int]
 
@@ -75,7 +77,7 @@ class Task:
             if len(gold) and len(violating):
                 first, second = (part.text for part in question.parts)
                 asked = _negation(index, "not", "not", first, second), _negation(index, "and", "also", first, second)
-                pairs.append(Pair(asked, (int(gold[0]), int(violating[0]))))
+                pairs.append(Pair(index, asked, (int(gold[0]), int(violating[0]))))
         return pairs
 
 
@@ -109,10 +111,7 @@ def boolquestions_task(
 def quest_splits(data: str | Path | None, *, dev_split: str = "dev", dev_share: float = HELD_OUT) -> Splits:
     """QUEST-format data for training. Without a dev split, a share of the training queries is held out."""
     quest = Quest(data)
-    train = quest.queries("train")
-    dev = quest.queries(dev_split) if quest.has_split(dev_split) else None
-    train, dev, note = _train_and_dev(train, dev, dev_split, dev_share)
-    note = f"Data: {quest.source.name}, {len(quest.corpus):,} documents, {note}"
+    train, dev, note = _train_and_dev(quest, quest.queries, dev_split, dev_share)
     return Splits(_quest_task(quest, "train", train), _quest_task(quest, dev_split, dev), note)
 
 
@@ -121,10 +120,7 @@ def boolquestions_splits(
 ) -> Splits:
     """BoolQuestions for training, as `quest_splits`."""
     source = BoolQuestions(data, subset=subset)
-    train = source.questions("train")
-    dev = source.questions(dev_split) if source.has_split(dev_split) else None
-    train, dev, note = _train_and_dev(train, dev, dev_split, dev_share)
-    note = f"Data: {source.source.name}, {len(source.corpus):,} passages, {note}"
+    train, dev, note = _train_and_dev(source, source.questions, dev_split, dev_share)
     return Splits(_boolquestions_task(source, "train", train), _boolquestions_task(source, dev_split, dev), note)
 
 
@@ -134,7 +130,7 @@ def _first(queries: list[T], limit: int | None) -> list[T]:
     return queries[:limit]
 
 
-def keep_and_hold(count: int, share: float, seed: int = 0) -> tuple[list[int], list[int]]:
+def keep_and_hold(count: int, share: float) -> tuple[list[int], list[int]]:
     """Which of `count` rows to keep, and which share of them to hold out, both in order.
 
     >>> keep, hold = keep_and_hold(10, 0.2)
@@ -144,16 +140,22 @@ def keep_and_hold(count: int, share: float, seed: int = 0) -> tuple[list[int], l
     held = max(1, round(count * share))
     if not 0 < share < 1 or held >= count:
         raise DataError(f"a share of {share} of {count} rows cannot be held out; it must leave rows on both sides")
-    chosen = set(np.random.default_rng(seed).permutation(count)[:held].tolist())
+    chosen = set(np.random.default_rng(0).permutation(count)[:held].tolist())
     return sorted(set(range(count)) - chosen), sorted(chosen)
 
 
-def _train_and_dev(train: list[T], dev: list[T] | None, split: str, share: float) -> tuple[list[T], list[T], str]:
-    if dev is not None:
-        return train, dev, f"{len(train):,} training queries, {len(dev):,} for {split}"
-    kept, held = keep_and_hold(len(train), share)
-    note = f"no {split} split: {len(held):,} of {len(train):,} training queries are held out for it"
-    return [train[row] for row in kept], [train[row] for row in held], note
+def _train_and_dev(
+    data: Quest | BoolQuestions, read: Callable[[str], list[T]], split: str, share: float
+) -> tuple[list[T], list[T], str]:
+    train = read("train")
+    if data.has_split(split):
+        dev = read(split)
+        note = f"{len(train):,} training queries, {len(dev):,} for {split}"
+    else:
+        kept, held = keep_and_hold(len(train), share)
+        note = f"no {split} split: {len(held):,} of {len(train):,} training queries are held out for it"
+        train, dev = [train[row] for row in kept], [train[row] for row in held]
+    return train, dev, f"Data: {data.source.name}, {len(data.corpus):,} documents, {note}"
 
 
 def _quest_task(quest: Quest, split: str, queries: list[Query]) -> Task:

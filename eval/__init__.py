@@ -1,1 +1,1 @@
-"""Evaluation: encode, search, rank, compare. Scripts: quest.py, boolquestions.py, compare.py and report.py."""
+"""Evaluation: encode, search, rank, compare. Scripts: quest.py, boolquestions.py, compare.py."""

@@ -3,11 +3,10 @@
 python eval/compare.py                                              # the embedded countries
 python eval/compare.py --data quest --split dev --runs runs/quest/seed-* runs/baseline/seed-* --output_dir runs/compare
 
-Without --runs: the untrained encoder, the same with a fresh BoolAttn, BM25, queries split into parts (gold and parsed
-atoms), embedding subtraction, and every finished run under runs/ that was trained on this data. Run folders whose
-names differ only in their seed are averaged. --models adds sentence-transformers models by name. --faiss searches each
-dual encoder a second time through an approximate index, with that search's own latency and recall; --hybrid fuses each
-with BM25 over the words that a query wants.
+Without --runs: the untrained encoder, BM25, queries split into parts (gold and parsed atoms), embedding subtraction,
+and every finished run under runs/ that was trained on this data. Run folders whose names differ only in their seed are
+averaged. --models adds sentence-transformers models by name. --hybrid fuses each dual encoder with BM25 over the words
+that a query wants.
 Writes table.md, table.csv, table.json, pictures/, report.html, and a folder for each system.
 """
 
@@ -114,7 +113,7 @@ def write_all(folder: Path, results: Sequence[Result], task: Task, reference: st
     write_json(folder / "table.json", summaries)
     write_json(folder / "significance.json", all_pairs(results, task))
     draw_all(summaries, folder / "pictures", main_metric(len(task.corpus)))
-    write_report(folder)
+    write_report(folder, summaries, results, task)
     return summaries
 
 
@@ -154,7 +153,6 @@ def footnote(summaries: Sequence[dict[str, Any]]) -> str:
         f"{first['data']}, {first['split']}: {first['queries']:,} queries, {first['documents']:,} documents.",
         "±: half the width of the bootstrap 95% interval. ms/query: from text to ranking, one query at a time.",
         "Violations: share of the top R that breaks the query's operators. Negated: share in the set NOT excludes.",
-        "Of exact: share of the exact top results that an approximate search finds.",
         'Pairs: pairwise accuracy (NevIR) on "A that are not B" / "A that are also B".',
         f"p: paired permutation test on {first['tested_on']} against {first['reference']}.",
     ]

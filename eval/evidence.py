@@ -24,21 +24,19 @@ import numpy.typing as npt
 import torch
 
 from boolbert.boolean.conditions import read_conditions
-from boolbert.boolean.operators import OPERATORS, SHORT_NAMES
+from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.core.arguments import flag, parse_arguments
-from boolbert.core.errors import EvaluationError, run_script
+from boolbert.core.errors import run_script
 from boolbert.core.files import write_json
-from boolbert.data.embedded import denials_folder
-from boolbert.data.tasks import Question, quest_task
-from boolbert.eval.exclusion import TrapQuery, TrapSet, read_trap_set, score_ranked
+from boolbert.data.tasks import Question
+from boolbert.eval.exclusion import TrapQuery, TrapSet, named_task, plain_vectors, read_trap_set, score_ranked
 from boolbert.eval.systems import Dense, System
 from boolbert.retrieval import ranking
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
-from boolbert.retrieval.models import bool_bert, default_model, load_model
+from boolbert.retrieval.models import default_model, load_model
 from boolbert.retrieval.neighbours import BlockScorer, Scores, dot_products
 
-OFF = [0] * len(OPERATORS)
 BATCH = 64
 
 
@@ -54,13 +52,9 @@ class Arguments:
 
 
 def quest_pool(data: str) -> TrapSet:
-    folder, _, split = data.rpartition(":")
-    if not folder and data != "countries":
-        raise EvaluationError(f"--data {data}: give its split too, as {data}:dev")
-    source = denials_folder(split) if folder == "denials" else folder or None
-    task = quest_task(source, split if folder else "dev", progress=False)
+    task = named_task(data)
     excluded: Sequence[Any] = task.negated if task.negated is not None else [()] * len(task)
-    groups = task.groups["domain" if folder == "denials" else "template"]
+    groups = task.groups["domain" if data.startswith("denials:") else "template"]
     kinds = [SHORT_NAMES.get(group, group) for group in groups]
     asked = zip(task.texts, task.gold, excluded, kinds, strict=True)
     queries = [TrapQuery(text, list(gold), list(out), kind) for text, gold, out, kind in asked]
@@ -126,13 +120,6 @@ class WithEvidence(System):
 
     def _encode_parts(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         return unit_length(plain_vectors(self.dense.model, texts))
-
-
-def plain_vectors(model: Any, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-    """The vectors of queries without their operators."""
-    inputs = [{"text": text, "operators": OFF} for text in texts] if bool_bert(model) is not None else texts
-    encoded = encode_inputs(model, inputs, "query", BATCH, one_vector=True)
-    return encoded if encoded.ndim == 2 else encoded[:, 0]
 
 
 def scores(model: Any, pool: TrapSet) -> dict[str, Scores]:

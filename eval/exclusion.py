@@ -9,7 +9,6 @@ moves along the frontier of both. If a folder has llm_rewrites.jsonl(.gz) with `
 what an LLM made of the queries is scored too.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,10 +19,11 @@ import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
-from boolbert.core.errors import DataError, run_script
+from boolbert.core.errors import DataError, EvaluationError, run_script
 from boolbert.core.files import write_json
-from boolbert.data.lines import read_lines
-from boolbert.data.tasks import quest_task
+from boolbert.data.embedded import denials_folder
+from boolbert.data.rows import json_rows
+from boolbert.data.tasks import Task, quest_task
 from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.hybrid import fuse, wanted_words
@@ -82,6 +82,15 @@ class Arguments:
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
 
 
+def named_task(data: str) -> Task:
+    """QUEST-format data by its name: FOLDER:SPLIT, denials:SPLIT, or countries, of which dev is asked."""
+    folder, _, split = data.rpartition(":")
+    if not folder and data != "countries":
+        raise EvaluationError(f"{data}: no such folder of queries; of QUEST-format data give the split too: {data}:dev")
+    source = denials_folder(split) if folder == "denials" else folder or None
+    return quest_task(source, split if folder else "dev", progress=False)
+
+
 def read_trap_set(folder: str | Path, *, need_traps: bool = True) -> TrapSet:
     """A folder's pool and queries."""
     folder = Path(folder)
@@ -106,17 +115,10 @@ def pool_rows(folder: Path, name: str, *fields: str) -> Iterator[dict[str, Any]]
     path = next((path for path in (folder / f"{name}.jsonl.gz", folder / f"{name}.jsonl") if path.exists()), None)
     if path is None:
         raise DataError(f"{folder}: {name}.jsonl is missing (it may end in .gz)")
-    for number, line in read_lines(path, progress=False):
-        row = json.loads(line)
-        missing = [field for field in fields if field not in row]
-        if missing:
-            raise DataError(f"{path}, line {number}: field {missing[0]!r} is missing")
-        yield row
-
-
-def score(system: str, queries: Any, documents: Any, traps: TrapSet) -> Score:
-    """Rank the whole pool for each query."""
-    return score_ranked(system, top_k(queries, documents, len(documents))[1], traps)
+    for row in json_rows(path, progress=False):
+        if missing := [field for field in fields if field not in row.values]:
+            raise row.error(missing[0], "is missing")
+        yield row.values
 
 
 def score_ranked(system: str, ranked: Ranked, traps: TrapSet) -> Score:
@@ -129,38 +131,47 @@ def score_ranked(system: str, ranked: Ranked, traps: TrapSet) -> Score:
 
 
 def scores(model: Any, traps: TrapSet, *, hybrid: bool = False, penalties: Sequence[float] = ()) -> list[Score]:
-    """The plain encoder, then, for a Bool-BERT, its attention alone and the vector that excludes."""
-    texts = [query.text for query in traps.queries]
+    """Every system on a set."""
     documents = encode_inputs(model, traps.texts, "document", 32)
+    found = []
+    for name, queries in systems(model, traps, penalties):
+        ranked = top_k(queries, documents, len(documents))[1]
+        found.append(score_ranked(name, ranked, traps))
+        if hybrid and name in ("encoder", "as the model is"):
+            found += with_words(name, ranked, word_rankings(traps), traps)
+    return found
+
+
+def systems(model: Any, traps: TrapSet, penalties: Sequence[float]) -> Iterator[tuple[str, Any]]:
+    """The vectors of the queries: by the plain encoder, then, for a Bool-BERT, by its parts one after the other."""
+    texts = [query.text for query in traps.queries]
     bert: Any = bool_bert(model)
-    words = word_rankings(traps) if hybrid else []
     if bert is None:
-        ranked = top_k(encode_inputs(model, texts, "query", 32), documents, len(documents))[1]
-        return [score_ranked("encoder", ranked, traps), *with_words("encoder", ranked, words, traps)]
-    plain = encode_inputs(model, [{"text": text, "operators": OFF} for text in texts], "query", 32)
-    found = [score("gates off", plain, documents, traps)]
+        yield "encoder", encode_inputs(model, texts, "query", 32)
+        return
+    yield "gates off", plain_vectors(model, texts)
     if bert.config.exclusion != "none":
-        alone = encode_inputs(without_exclusion(model), texts, "query", 32)
-        found.append(score("attention alone", alone, documents, traps))
-    ranked = top_k(encode_inputs(model, texts, "query", 32), documents, len(documents))[1]
-    found.append(score_ranked("as the model is", ranked, traps))
-    found += with_words("as the model is", ranked, words, traps)
+        yield "attention alone", encode_inputs(without_exclusion(model), texts, "query", 32)
+    yield "as the model is", encode_inputs(model, texts, "query", 32)
     by_kind = {"by the kind of NOT, as search": encode_queries(model, texts)}
     if bert.composer.has_penalty and any(query.rewrite for query in traps.queries):
         by_kind["an LLM rewrites every query"] = rewritten_queries(model, traps)
     for name, queries in by_kind.items():
-        found.append(score(name, queries, documents, traps))
+        yield name, queries
         if bert.composer.has_penalty:
             own = penalty_of(bert)[0]
-            found += [
-                score(f"the same, penalty {weight}", stronger(queries, weight / own), documents, traps)
-                for weight in penalties
-            ]
-    for weight in (None, 0.0, 0.2, 0.4, 0.6):
-        inputs = texts if weight is None else [{"text": text, "not_weight": weight} for text in texts]
-        name = "one vector" if weight is None else f"one vector, {weight}"
-        found.append(score(name, encode_inputs(model, inputs, "query", 32, one_vector=True), documents, traps))
-    return found
+            yield from ((f"the same, penalty {weight}", stronger(queries, weight / own)) for weight in penalties)
+    yield "one vector", encode_inputs(model, texts, "query", 32, one_vector=True)
+    for weight in (0.0, 0.2, 0.4, 0.6):
+        inputs = [{"text": text, "not_weight": weight} for text in texts]
+        yield f"one vector, {weight}", encode_inputs(model, inputs, "query", 32, one_vector=True)
+
+
+def plain_vectors(model: Any, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    """The vectors of queries without their operators."""
+    inputs = [{"text": text, "operators": OFF} for text in texts] if bool_bert(model) is not None else texts
+    encoded = encode_inputs(model, inputs, "query", 64, one_vector=True)
+    return encoded if encoded.ndim == 2 else encoded[:, 0]
 
 
 def rewritten_queries(model: Any, traps: TrapSet) -> Any:
@@ -172,11 +183,9 @@ def rewritten_queries(model: Any, traps: TrapSet) -> Any:
 
     parts = [query.rewrite or (query.text, []) for query in traps.queries]
     texts = list(dict.fromkeys(text for wanted, excluded in parts for text in (wanted, *excluded)))
-    plain = encode_inputs(model, [{"text": text, "operators": OFF} for text in texts], "query", 32, one_vector=True)
-    vectors = dict(zip(texts, torch.from_numpy(plain).reshape(len(texts), -1, plain.shape[-1])[:, 0], strict=True))
-    nothing = torch.zeros(plain.shape[-1])
+    vectors = dict(zip(texts, torch.from_numpy(plain_vectors(model, texts)), strict=True))
     wanted = torch.stack([vectors[text] for text, _ in parts])
-    excluded = torch.stack([sum((vectors[text] for text in texts), nothing) for _, texts in parts])
+    excluded = torch.stack([sum((vectors[text] for text in texts), torch.zeros_like(wanted[0])) for _, texts in parts])
     weight, above = penalty_of(bool_bert(model))
     penalty = torch.tensor([[weight * bool(texts), above] for _, texts in parts])
     return penalised_query(wanted.unsqueeze(1), excluded, penalty)
@@ -246,9 +255,8 @@ def changed_queries(model: Any, plain: Any, data: str) -> tuple[list[str], int]:
         rows = pool_rows(Path(data), "queries", "text", "kind")
         asked = [row["text"] for row in rows if row["kind"] in ("plain", "and")]
     else:
-        folder, _, split = data.rpartition(":")
-        task = quest_task(folder or None, split if folder else "dev", progress=False)
-        asked = [question.text for question in task.questions if not {"or", "not"} & set(question.operators or ())]
+        questions = named_task(data).questions
+        asked = [question.text for question in questions if not {"or", "not"} & set(question.operators or ())]
     ours, theirs = (encode_inputs(encoder, asked, "query", 32, one_vector=True) for encoder in (model, plain))
     ours = ours if ours.ndim == 2 else ours[:, 0]
     changed = [text for text, one, other in zip(asked, ours, theirs, strict=True) if not np.array_equal(one, other)]

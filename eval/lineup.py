@@ -10,22 +10,11 @@ from boolbert.core.arguments import flag
 from boolbert.core.errors import BoolBertError, EvaluationError
 from boolbert.core.runs import Run, finished_runs
 from boolbert.data.tasks import Task
-from boolbert.eval.systems import (
-    BM25,
-    NOT_WEIGHT,
-    Decomposition,
-    Dense,
-    Faiss,
-    Hybrid,
-    Subtraction,
-    System,
-    known_parts,
-    parts_by_parser,
-)
+from boolbert.eval.systems import BM25, NOT_WEIGHT, Decomposition, Dense, Hybrid, Subtraction, System
 from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import model_fingerprint
-from boolbert.retrieval.models import OPERATOR_SOURCES, bool_bert, load_encoder, with_fresh_attention
+from boolbert.retrieval.models import OPERATOR_SOURCES, bool_bert, load_encoder
 from boolbert.retrieval.shards import Shards
 
 if TYPE_CHECKING:
@@ -41,12 +30,10 @@ class Settings:
 
     conjunction: str = flag("sum", "AND of a decomposition: sum or min")
     not_weight: float = flag(NOT_WEIGHT, "weight of the excluded part of a decomposition")
-    faiss: str | None = flag(None, "search each dual encoder through this FAISS index too, such as HNSW32,Flat")
     hybrid: bool = flag(False, "each dual encoder also fused with BM25 on the wanted words")
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
     precision: str = flag("float32", "of the models: float32, float16 or bfloat16")
     storage: str = flag("float32", "of the document vectors: float32 or float16")
-    seed: int = flag(0, "of the fresh Bool-BERT's weights")
 
 
 class Lineup:
@@ -75,20 +62,18 @@ class Lineup:
         return load_encoder(name, device=self.settings.device, precision=self.settings.precision, **options)
 
     def untrained(self, name: str | None) -> Iterator[System]:
-        """Without training: the encoder as it is, with a fresh BoolAttn, with queries split into parts, and BM25."""
+        """Without training: the encoder as it is, with queries split into parts, and BM25."""
         model = self.load(name)
         if bool_bert(model) is None:
             yield from self.dense(UNTRAINED, model)
-            yield from self.fresh_bool_bert(model)
             yield from self.decompositions(Dense(UNTRAINED, model, self.vectors(model)))
         else:
             yield from self.dense("Encoder", model)
         yield from self.bm25()
 
     def dense(self, name: str, model: "SentenceTransformer") -> Iterator[System]:
-        """A dual encoder, a Bool-BERT once for each way its gate can be set; through FAISS and fused, if asked for."""
+        """A dual encoder, a Bool-BERT once for each way its gate can be set; and fused, if asked for."""
         vectors = self.vectors(model)
-        factory = self.settings.faiss
         gates: Sequence[str | None] = [None] if bool_bert(model) is None else OPERATOR_SOURCES
         for gate in gates:
             title = name if gate is None else f"{name}, gate {gate}"
@@ -98,28 +83,15 @@ class Lineup:
             yield dense
             if self.words is not None:
                 yield Hybrid(f"{title}, hybrid", dense, self.words)
-            if factory is not None:
-                yield Faiss(f"{title}, FAISS {factory}", model, vectors, gate, factory=factory)
 
     def decompositions(self, plain: Dense, on: str = "") -> Iterator[System]:
         """Queries split into their parts, on any plain encoder."""
         weight = self.settings.not_weight
         options: dict[str, Any] = {"conjunction": self.settings.conjunction, "not_weight": weight}
         if self._all_known("Decomposition, gold atoms", "original_query", "parts"):
-            yield Decomposition(f"Decomposition, gold atoms{on}", plain, known_parts, **options)
-        yield Decomposition(f"Decomposition, parsed atoms{on}", plain, parts_by_parser, **options)
+            yield Decomposition(f"Decomposition, gold atoms{on}", plain, gold=True, **options)
+        yield Decomposition(f"Decomposition, parsed atoms{on}", plain, **options)
         yield Subtraction(f"Embedding subtraction{on}", plain, weight)
-
-    def fresh_bool_bert(self, model: "SentenceTransformer") -> Iterator[System]:
-        """The encoder with untrained Boolean-aware attention: what the new parts cost before they have learned."""
-        if not self._all_known("Fresh Bool-BERT", "metadata.template", "operators"):
-            return
-        try:
-            fresh = with_fresh_attention(model, self.settings.seed)
-        except ValueError as error:
-            self.left_out.append(f"Fresh Bool-BERT is left out: {error}")
-            return
-        yield Dense("Fresh Bool-BERT, gate given", fresh, self.vectors(fresh), "given")
 
     def bm25(self) -> Iterator[System]:
         try:

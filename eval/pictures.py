@@ -7,8 +7,7 @@ from typing import Any
 from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.core.errors import optional
 from boolbert.core.files import whole_file
-
-Summary = Mapping[str, Any]  # a metrics.json
+from boolbert.eval.tables import Summary
 
 STYLE = Path(__file__).with_name("pictures.mplstyle")
 # Light, so that the bars' intervals are seen on them.
@@ -22,21 +21,21 @@ TITLES = {
 }
 
 
-def draw_all(systems: Sequence[Summary], folder: Path, metric: str) -> list[Path]:
-    """The pictures that these systems have numbers for; returns the SVG files."""
+def draw_all(systems: Sequence[Summary], folder: Path, metric: str) -> None:
+    """The pictures that these systems have numbers for."""
     matplotlib = optional("matplotlib", "matplotlib", "eval")
     matplotlib.use("Agg")
-    kind = "template" if "template" in systems[0]["metrics"] else "operator"
-    drawn = []
+    kind = next((name for name in ("template", "operator") if name in systems[0]["metrics"]), None)
+    if kind is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
     with matplotlib.rc_context(fname=STYLE):
-        if kind in systems[0]["metrics"]:
-            drawn.append(bars(systems, kind, metric, folder / f"{metric.replace('@', '_at_')}_by_{kind}"))
-            if _has(systems, kind, "violations"):
-                drawn.append(bars(systems, kind, "violations", folder / "violations"))
-    return drawn
+        bars(systems, kind, metric, folder / f"{metric.replace('@', '_at_')}_by_{kind}")
+        if _has(systems, kind, "violations"):
+            bars(systems, kind, "violations", folder / "violations")
 
 
-def bars(systems: Sequence[Summary], kind: str, metric: str, path: Path) -> Path:
+def bars(systems: Sequence[Summary], kind: str, metric: str, path: Path) -> None:
     """Grouped bars with 95% intervals: a group for each template (or operator), a bar for each system."""
     from matplotlib import pyplot
 
@@ -62,22 +61,13 @@ def bars(systems: Sequence[Summary], kind: str, metric: str, path: Path) -> Path
     axes.set_ylabel(TITLES.get(metric, metric).split(" (")[0] if metric != "violations" else "Violations")
     axes.set_title(TITLES.get(metric, metric) + ("" if metric == "violations" else f" by {kind}"))
     axes.margins(x=0.01)
-    return _finish(figure, axes, path)
-
-
-def _finish(figure: Any, axes: Any, path: Path) -> Path:
-    from matplotlib import pyplot
-
     axes.set_ylim(bottom=0)
     shown = axes.get_legend_handles_labels()
     figure.legend(*shown, loc="outside lower center", ncols=min(3, len(shown[1])))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path.with_suffix(".png")) as aside:
-        figure.savefig(aside, format="png", metadata={"Software": None})
-    with whole_file(path.with_suffix(".svg")) as aside:
-        figure.savefig(aside, format="svg", metadata={"Date": None, "Creator": None})
+    for form, metadata in {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}.items():
+        with whole_file(path.with_suffix(f".{form}")) as aside:
+            figure.savefig(aside, format=form, metadata=metadata)
     pyplot.close(figure)
-    return path.with_suffix(".svg")
 
 
 def ordered(groups: Mapping[str, Any]) -> list[str]:

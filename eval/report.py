@@ -1,109 +1,39 @@
-"""Join an evaluation's metrics, pictures and some queries with their top results into one HTML page.
-
-python eval/report.py runs/compare        # a folder written by eval/compare.py, eval/quest.py or eval/boolquestions.py
-"""
+"""An evaluation's metrics, pictures and some queries with their top results, joined into one HTML page."""
 
 import base64
-import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from boolbert.boolean.operators import SHORT_NAMES
-from boolbert.core.arguments import flag, parse_arguments
-from boolbert.core.errors import EvaluationError, run_script
-from boolbert.core.files import read_json, write_text
+from boolbert.core.files import write_text
 from boolbert.core.pages import render
-from boolbert.core.runs import METRICS
+from boolbert.data.tasks import Task
 from boolbert.eval.pictures import ordered
-from boolbert.eval.results import folder_names
-from boolbert.eval.tables import cells, columns_of, with_margin
+from boolbert.eval.results import Result, query_rows
+from boolbert.eval.tables import Cell, Summary, cell, cells, columns_of
 
 EXAMPLES = 12
 SYSTEMS_SHOWN = 3
-FIELDS = {"system": str, "data": str, "split": str, "queries": int, "documents": int, "metrics": dict}
-
-Summary = Mapping[str, Any]  # a metrics.json
-QueryRow = Mapping[str, Any]  # a line of per_query.jsonl
 
 
-def write_report(folder: Path, examples: int = EXAMPLES) -> Path:
-    """Write `report.html` into a folder of results; nothing in it points outside of the file."""
-    systems, queries = read_results(folder)
+def write_report(folder: Path, systems: Sequence[Summary], results: Sequence[Result], task: Task) -> None:
+    """Write `report.html` into a folder of results with pictures; nothing in it points outside of the file."""
     first = systems[0]
     kind = next((name for name in ("template", "operator") if name in first["metrics"]), None)
     many = f"{len(systems)} systems" if len(systems) > 1 else first["system"]
-    header, rows = cells(systems, margins=True, best="**")
     page = render(
         "report.html",
         title=f"{first['data']}, {first['split']}",
         lead=f"{first['queries']:,} queries over {first['documents']:,} documents; {many}.",
-        results=(
-            header,
-            [[Cell(name), *map(Cell.read, numbers)] for name, *numbers in rows],
-        ),  # a name may hold " ±" too
+        results=cells(systems),
         tested=next((system for system in systems if system.get("reference")), None),
         pictures=list(pictures(folder)),
         kind=kind,
         groups=list(group_tables(systems, kind)) if kind else [],
-        examples=list(chosen_examples(queries, example_systems(systems), examples, kind)),
+        examples=list(examples(results, example_systems(systems), task, kind)),
     )
-    path = folder / "report.html"
-    write_text(path, page)
-    return path
-
-
-def read_results(folder: Path) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
-    """The systems' metrics, and each system's rows of per_query.jsonl."""
-    table, single = folder / "table.json", folder / METRICS
-    if table.exists():
-        systems = read_json(table, EvaluationError)
-    elif single.exists():
-        systems = [read_json(single, EvaluationError)]
-    else:
-        raise EvaluationError(f"{folder}: no evaluation there (neither table.json nor {METRICS})")
-    path = table if table.exists() else single
-    if not isinstance(systems, list) or not systems or not all(isinstance(system, dict) for system in systems):
-        raise EvaluationError(f"{path}: was not written by an evaluation")
-    for system in systems:
-        if missing := [name for name in FIELDS if not isinstance(system.get(name), FIELDS[name])]:
-            raise EvaluationError(f"{path}: was not written by an evaluation: {missing[0]!r} is missing or wrong")
-    folders = folder_names([system["system"] for system in systems])
-    queries = {}
-    for name, subfolder in folders.items():
-        queries[name] = read_rows((folder / subfolder if table.exists() else folder) / "per_query.jsonl")
-    return systems, queries
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a per_query.jsonl."""
-    rows = []
-    with path.open(encoding="utf-8", newline="\n") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                rows.append(json.loads(line))
-            except ValueError as error:
-                raise EvaluationError(f"{path}:{number}: not valid JSON: {error}") from None
-    return rows
-
-
-class Cell(NamedTuple):
-    """A cell of a table: a text, half the width of its interval, and whether it is the best of its column."""
-
-    text: str
-    margin: str = ""
-    best: bool = False
-
-    @classmethod
-    def read(cls, text: str) -> "Cell":
-        """
-        >>> Cell.read("**.500 ±.060**"), Cell.read("BM25")
-        (Cell(text='.500', margin='.060', best=True), Cell(text='BM25', margin='', best=False))
-        """
-        value, _, margin = text.strip("*").partition(" ±")
-        return cls(value, margin, text.startswith("**"))
+    write_text(folder / "report.html", page)
 
 
 def pictures(folder: Path) -> Iterator[tuple[str, str]]:
@@ -120,10 +50,7 @@ def group_tables(systems: Sequence[Summary], kind: str) -> Iterator[tuple[str, l
             continue
         header = ["System", *(SHORT_NAMES.get(name, name) for name in groups)]
         rows = [
-            [
-                Cell(system["system"]),
-                *(Cell.read(with_margin(system["metrics"][kind][name].get(metric))) for name in groups),
-            ]
+            [Cell(system["system"]), *(cell(system["metrics"][kind][name].get(metric)) for name in groups)]
             for system in systems
         ]
         yield title, header, rows
@@ -141,19 +68,20 @@ def example_systems(systems: Sequence[Summary]) -> list[str]:
     return list(dict.fromkeys(name for name in chosen if name is not None))[:SYSTEMS_SHOWN]
 
 
-def chosen_examples(
-    queries: Mapping[str, Sequence[QueryRow]], systems: Sequence[str], count: int, kind: str | None
+def examples(
+    results: Sequence[Result], systems: Sequence[str], task: Task, kind: str | None
 ) -> Iterator[dict[str, Any]]:
     """Queries of every group in turn, with what each of the systems ranks first."""
-    rows = queries[systems[0]]
-    for index in spread([row.get(kind, "") if kind else "" for row in rows], count):
-        row = rows[index]
-        label = row.get(kind, "") if kind else ""
+    by_name = {result.name: result for result in results}
+    rows = {name: query_rows(by_name[name], task) for name in systems}
+    labels = task.groups[kind] if kind else [""] * len(task)
+    for index in spread(labels, EXAMPLES):
+        row = rows[systems[0]][index]
         yield {
             "query": row["query"],
-            "label": SHORT_NAMES.get(label, label),
+            "label": SHORT_NAMES.get(labels[index], labels[index]),
             "gold": row["gold"],
-            "rankings": [(name, queries[name][index]["top"]) for name in systems],
+            "rankings": [(name, rows[name][index]["top"]) for name in systems],
         }
 
 
@@ -169,21 +97,3 @@ def spread(labels: Sequence[str], count: int) -> list[int]:
     turns = range(max(map(len, numbers.values()), default=0))
     order = [of_label[turn] for turn in turns for of_label in numbers.values() if turn < len(of_label)]
     return sorted(order[:count], key=lambda number: (list(numbers).index(labels[number]), number))
-
-
-@dataclass
-class Arguments:
-    folder: str = field(metadata={"help": "folder of results"})
-    examples: int = flag(EXAMPLES, "how many queries to show")
-
-
-def main(words: Sequence[str] | None = None) -> None:
-    words = list(sys.argv[1:] if words is None else words)
-    if words and not words[0].startswith("-"):
-        words.insert(0, "--folder")
-    args = parse_arguments(Arguments, __doc__, words)
-    print(write_report(Path(args.folder), args.examples))
-
-
-if __name__ == "__main__":
-    run_script(main)

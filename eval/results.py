@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import torch
 
 from boolbert.core.files import whole_file, write_json
 from boolbert.core.runs import METRICS
 from boolbert.data.tasks import Task
-from boolbert.eval.significance import as_json, averages, bootstrap
+from boolbert.eval.significance import averages
 from boolbert.eval.systems import System
 from boolbert.eval.trec import write_run
 from boolbert.retrieval.metrics import Metrics, PerQuery, search_depth
-from boolbert.retrieval.neighbours import BlockScorer, Ranked, Scores
-from boolbert.retrieval.ranking import Values, hits, pairwise_accuracy
+from boolbert.retrieval.neighbours import Ranked, Scores
+from boolbert.retrieval.ranking import hits, pairwise_accuracy
 
 SHOWN = 10  # ranked documents per query in per_query.jsonl
 TIMED = 20  # queries whose latency is measured
@@ -33,7 +33,6 @@ class Result:
     name: str
     parameters: int
     per_query: PerQuery
-    pairs: Values | None
     scores: Scores
     rows: Ranked
     latency_ms: float
@@ -65,8 +64,7 @@ def measure(system: System, task: Task, metrics: Metrics) -> Result:
     return Result(
         name=system.name,
         parameters=system.parameters,
-        per_query={**metrics(task, rows), **system.own_metrics(task.questions, rows)},
-        pairs=pair_accuracy(task, system),
+        per_query={**metrics(task, rows), **pair_accuracy(task, system)},
         scores=scores,
         rows=rows,
         latency_ms=latency(system, task),
@@ -84,26 +82,18 @@ def latency(system: System, task: Task) -> float:
     return 1000 * float(np.median(times[2:]))
 
 
-def pair_accuracy(task: Task, system: System) -> Values | None:
-    """NevIR's pairwise accuracy on the task's negation pairs; None where it has none."""
+def pair_accuracy(task: Task, system: System) -> PerQuery:
+    """NevIR's pairwise accuracy, for the queries that have a negation pair; nothing where none has."""
     if not task.pairs:
-        return None
-    questions = [question for pair in task.pairs for question in pair.questions]
-    documents = np.repeat([pair.rows for pair in task.pairs], 2, axis=0)  # (2P, 2)
-    scores = _scores_of(system.scorer(questions), documents, system.documents)
-    return pairwise_accuracy(scores.reshape(-1, 2, 2))
-
-
-def _scores_of(score: BlockScorer, documents: npt.NDArray[np.int64], count: int, block: int = 4096) -> Values:
-    """The scores of a few documents per query, (Q, n), computed in the same blocks for every system."""
-    result = np.full(documents.shape, np.nan)
-    for start in range(0, count, block):
-        inside = (documents >= start) & (documents < start + block)
-        if inside.any():
-            scores = score(start, min(start + block, count)).float().cpu().numpy()
-            rows, columns = np.nonzero(inside)
-            result[rows, columns] = scores[rows, documents[rows, columns] - start]
-    return result
+        return {}
+    score = system.scorer([question for pair in task.pairs for question in pair.questions])
+    scores = [
+        torch.cat([score(row, row + 1)[2 * number : 2 * number + 2] for row in pair.rows], dim=1)
+        for number, pair in enumerate(task.pairs)
+    ]
+    values = np.full(len(task), np.nan)
+    values[[pair.query for pair in task.pairs]] = pairwise_accuracy(torch.stack(scores).float().cpu())
+    return {"pairwise_accuracy": values}
 
 
 def merged(runs: Sequence[Result], name: str) -> Result:
@@ -114,7 +104,6 @@ def merged(runs: Sequence[Result], name: str) -> Result:
         first,
         name=name,
         per_query={metric: np.mean([run.per_query[metric] for run in runs], axis=0) for metric in first.per_query},
-        pairs=None if first.pairs is None else np.mean([run.pairs for run in runs if run.pairs is not None], axis=0),
         latency_ms=float(np.median([run.latency_ms for run in runs])),
         seeds=len(runs),
         spread={metric: float(np.std(values, ddof=1)) for metric, values in means.items()} if len(runs) > 1 else {},
@@ -123,9 +112,6 @@ def merged(runs: Sequence[Result], name: str) -> Result:
 
 def summary(result: Result, task: Task) -> dict[str, Any]:
     """All averages of a result, as they stand in metrics.json."""
-    found = averages(result.per_query, task.groups)
-    if result.pairs is not None:
-        found["all"]["pairwise_accuracy"] = bootstrap({"pairs": result.pairs})["pairs"]
     return {
         "system": result.name,
         "data": task.name,
@@ -136,7 +122,7 @@ def summary(result: Result, task: Task) -> dict[str, Any]:
         "latency_ms": round(result.latency_ms, 3),
         "seeds": result.seeds,
         "seed_deviation": result.spread,
-        "metrics": as_json(found),
+        "metrics": averages(result.per_query, task.groups),
     }
 
 

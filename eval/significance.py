@@ -1,7 +1,7 @@
 """How sure a number is: bootstrap intervals for averages, and a paired permutation test for two systems."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,22 +15,16 @@ PERMUTATIONS = 10_000
 _CHUNK = 1000
 
 
-class Average(NamedTuple):
-    """A mean over queries with its 95% interval; `queries` is how many have a value."""
-
-    mean: float
-    low: float
-    high: float
-    queries: int
+Average = dict[str, float | None]
 
 
 def bootstrap(values: Mapping[str, Values], *, resamples: int = RESAMPLES, seed: int = 0) -> dict[str, Average]:
     """The mean of each metric with the 2.5% and 97.5% quantiles of the means of resampled queries.
 
-    NaN is no value. All metrics see the same resamples.
+    NaN is no value; `queries` is how many have one. All metrics see the same resamples.
 
     >>> bootstrap({"recall": np.array([1.0, 1.0, np.nan])})["recall"]
-    Average(mean=1.0, low=1.0, high=1.0, queries=2)
+    {'mean': 1.0, 'low': 1.0, 'high': 1.0, 'queries': 2}
     """
     names = list(values)
     if not names:
@@ -45,20 +39,17 @@ def bootstrap(values: Mapping[str, Values], *, resamples: int = RESAMPLES, seed:
     np.add.at(weights, (np.arange(resamples)[:, None], drawn), 1.0)
     counts = weights @ known
     means = np.divide(weights @ filled, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
-    result = {}
+    result: dict[str, Average] = {}
     for column, name in enumerate(names):
         count = int(known[:, column].sum())
-        if not count:
-            result[name] = Average(float("nan"), float("nan"), float("nan"), 0)
-            continue
-        low, high = np.nanquantile(means[:, column], [0.025, 0.975])
-        result[name] = Average(float(filled[:, column].sum() / count), float(low), float(high), count)
+        result[name] = {"mean": None, "low": None, "high": None, "queries": count}
+        if count:
+            low, high = np.nanquantile(means[:, column], [0.025, 0.975]).tolist()
+            result[name] |= {"mean": float(filled[:, column].sum() / count), "low": low, "high": high}
     return result
 
 
-def permutation_test(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, permutations: int = PERMUTATIONS, seed: int = 0
-) -> float:
+def permutation_test(first: npt.ArrayLike, second: npt.ArrayLike, *, seed: int = 0) -> float:
     """How often the mean difference of two systems on the same queries would be as large by chance (two-sided p).
 
     Each permutation swaps the two systems' values on a random half of the queries; where there are few queries, all
@@ -81,29 +72,20 @@ def permutation_test(
         permutation_type="samples",
         alternative="greater",
         vectorized=True,
-        n_resamples=permutations,
+        n_resamples=PERMUTATIONS,
         batch=_CHUNK,
         rng=np.random.default_rng(seed),
     )
     return float(found.pvalue)
 
 
-def averages(per_query: PerQuery, groups: Mapping[str, Sequence[str]], seed: int = 0) -> dict[str, Any]:
-    """Every metric's average with its interval: `{"all": {metric: Average}, "template": {name: {...}}}`."""
-    result: dict[str, Any] = {"all": bootstrap(per_query, seed=seed)}
+def averages(per_query: PerQuery, groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Every metric's average with its interval, as metrics.json has them: `{"all": {metric: ...}, "template": ...}`."""
+    result: dict[str, Any] = {"all": bootstrap(per_query)}
     for kind, labels in groups.items():
         names = np.array(labels)
         result[kind] = {
-            name: bootstrap({metric: values[names == name] for metric, values in per_query.items()}, seed=seed)
+            name: bootstrap({metric: values[names == name] for metric, values in per_query.items()})
             for name in dict.fromkeys(labels)
         }
     return result
-
-
-def as_json(value: Any) -> Any:
-    """Averages as plain dictionaries; NaN becomes None."""
-    if isinstance(value, Average):
-        return {name: None if part != part else part for name, part in value._asdict().items()}
-    if isinstance(value, Mapping):
-        return {str(name): as_json(part) for name, part in value.items()}
-    return value

@@ -9,7 +9,7 @@ from boolbert.data.tasks import Task
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
 from boolbert.eval.results import measure, write_result
-from boolbert.eval.systems import Dense, Faiss
+from boolbert.eval.systems import Dense
 from boolbert.eval.tables import breakdown
 from boolbert.eval.trec import write_qrels
 from boolbert.retrieval.encode import encode_corpus
@@ -28,7 +28,6 @@ class SingleArguments:
     gate: str | None = flag(
         None, "of a Bool-BERT: given (operators from the data), learned or cue; the model's own setting"
     )
-    faiss: str | None = flag(None, "search with this FAISS index, such as HNSW32,Flat, instead of exactly")
     limit: int | None = flag(None, "only the first N queries")
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
     precision: str = flag("float32", "of the model: float32, float16 or bfloat16")
@@ -45,7 +44,7 @@ def evaluate_model(args: SingleArguments, task: Task, metrics: Metrics, metric: 
     summary = write_result(folder, result, task)
     write_qrels(folder / "qrels.trec", task)
     draw_all([summary], folder / "pictures", metric)
-    write_report(folder)
+    write_report(folder, [summary], [result], task)
     kind = next((name for name in ("template", "operator") if name in task.groups), "group")
     print(f"\n{breakdown(summary, kind)}\n\n{folder}: metrics.json, per_query.jsonl, run.trec, pictures, report.html")
 
@@ -64,6 +63,4 @@ def load_system(args: SingleArguments, task: Task, folder: Path) -> Dense:
     bert = bool_bert(model)
     gate = args.gate or (bert.config.gate if bert is not None else None)
     name = (args.model or "default encoder") + (f", gate {gate}" if gate else "")
-    if args.faiss is not None:
-        return Faiss(f"{name}, FAISS {args.faiss}", model, vectors, gate, factory=args.faiss)
     return Dense(name, model, vectors, gate)

@@ -1,7 +1,7 @@
 """What can be compared: each system scores any query against all documents, a block of them at a time."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,9 +14,7 @@ from boolbert.data import Corpus
 from boolbert.data.tasks import Question, operator_labels
 from boolbert.retrieval.batches import encode_queries
 from boolbert.retrieval.bm25 import BM25Index
-from boolbert.retrieval.faiss_index import FaissIndex, recall_of_exact
 from boolbert.retrieval.hybrid import CONSTANT, DEPTH, fuse, wanted_words
-from boolbert.retrieval.metrics import PerQuery
 from boolbert.retrieval.models import bool_bert, query_parameters, with_gate
 from boolbert.retrieval.neighbours import (
     QUERY_BLOCK,
@@ -55,10 +53,6 @@ class System(ABC):
             scores.append(found[0])
             rows.append(found[1])
         return np.concatenate(scores), np.concatenate(rows)
-
-    def own_metrics(self, questions: Sequence[Question], rows: Ranked) -> PerQuery:
-        """What can be measured on this system alone, one value per query."""
-        return {}
 
 
 class Dense(System):
@@ -101,23 +95,6 @@ class Dense(System):
         return labels
 
 
-class Faiss(Dense):
-    """A dual encoder whose documents are searched through an index of FAISS instead of exactly."""
-
-    def __init__(
-        self, name: str, model: "SentenceTransformer", vectors: Vectors, gate: str | None = None, *, factory: str
-    ):
-        super().__init__(name, model, vectors, gate)
-        self._index = FaissIndex(vectors, factory)
-
-    def search(self, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:
-        return self._index.search(self.encode(questions).cpu().numpy(), k)
-
-    def own_metrics(self, questions: Sequence[Question], rows: Ranked) -> PerQuery:
-        queries = self.encode(questions).cpu().numpy()
-        return {"found_of_exact": recall_of_exact(rows, queries, self.vectors, self.model.device)}
-
-
 class OnDense(System):
     """A system that asks a dual encoder and does something else with its scores or vectors."""
 
@@ -156,38 +133,21 @@ def _gains(scores: Tensor) -> Tensor:
     return (1.0 / (CONSTANT + 1 + ranks)).masked_fill(scores == -torch.inf, 0.0)
 
 
-def known_parts(question: Question) -> Parts:
-    """The parts that the data set marks."""
-    if question.parts is None:
-        raise EvaluationError(f"query {question.id} has no original_query, so its atoms are unknown")
-    return question.parts
-
-
-def parts_by_parser(question: Question) -> Parts:
-    """The parts that the cue parser finds in the text."""
-    return parsed_parts(question.text)
-
-
 class Decomposition(OnDense):
     """Score each atom by itself and join the scores: AND adds them or takes the lowest, OR takes the highest, NOT
     subtracts a share."""
 
     def __init__(
-        self,
-        name: str,
-        dense: Dense,
-        parts_of: Callable[[Question], Parts],
-        *,
-        conjunction: str = "sum",
-        not_weight: float = NOT_WEIGHT,
+        self, name: str, dense: Dense, *, gold: bool = False, conjunction: str = "sum", not_weight: float = NOT_WEIGHT
     ):
+        """gold: the atoms are those that the data set marks, else those that the cue parser finds."""
         if conjunction not in ANDS:
             raise EvaluationError(f"the AND of a decomposition must be one of {ANDS}, got {conjunction!r}")
         super().__init__(name, dense)
-        self.parts_of, self.conjunction, self.not_weight = parts_of, conjunction, not_weight
+        self.gold, self.conjunction, self.not_weight = gold, conjunction, not_weight
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
-        taken_apart = [self.parts_of(question) for question in questions]
+        taken_apart = [self._parts(question) for question in questions]
         texts = list(dict.fromkeys(part.text for parts in taken_apart for part in parts))
         row_of = {text: row for row, text in enumerate(texts)}
         score_atoms = dot_products(self.dense.encode([Question(text, text, ()) for text in texts]), self.dense.vectors)
@@ -199,6 +159,11 @@ class Decomposition(OnDense):
             )
 
         return score
+
+    def _parts(self, question: Question) -> Parts:
+        if self.gold and question.parts is None:
+            raise EvaluationError(f"query {question.id} has no original_query, so its atoms are unknown")
+        return question.parts if self.gold and question.parts else parsed_parts(question.text)
 
     def _join(self, scores: Sequence[Tensor], parts: Parts) -> Tensor:
         total = scores[0]

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from boolbert.core.tables import aligned, number
 from boolbert.retrieval.metrics import COLUMNS, lower_is_better
@@ -20,45 +20,55 @@ def columns_of(systems: Sequence[Summary]) -> dict[str, str]:
     }
 
 
-def with_margin(average: Mapping[str, Any] | None) -> str:
+class Cell(NamedTuple):
+    """A cell of a table: a text, half the width of its 95% interval, and whether it is the best of its column."""
+
+    text: str
+    margin: str = ""
+    best: bool = False
+
+    def markdown(self) -> str:
+        text = f"{self.text} ±{self.margin}" if self.margin else self.text
+        return f"**{text}**" if self.best else text
+
+
+def cell(average: Mapping[str, Any] | None, best: bool = False) -> Cell:
     """
-    >>> with_margin({"mean": 0.5, "low": 0.45, "high": 0.57, "queries": 9})
+    >>> cell({"mean": 0.5, "low": 0.45, "high": 0.57, "queries": 9}).markdown()
     '.500 ±.060'
     """
     if average is None or average["mean"] is None:
-        return "-"
-    return f"{number(average['mean'])} ±{number((average['high'] - average['low']) / 2)}"
+        return Cell("-")
+    return Cell(number(average["mean"]), number((average["high"] - average["low"]) / 2), best)
 
 
-def cells(systems: Sequence[Summary], *, margins: bool, best: str = "") -> tuple[list[str], list[list[str]]]:
-    """Header and rows as text; the best value of a column gets `best` on both sides."""
+def cells(systems: Sequence[Summary]) -> tuple[list[str], list[list[Cell]]]:
+    """The header and the rows of the main table."""
     columns = columns_of(systems)
-    tested = next((system["reference"] for system in systems if system.get("reference")), None)
+    tested = any(system.get("reference") for system in systems)
     header = ["System", *columns.values(), "ms/query", "Parameters", *(["p"] if tested else [])]
-    best_values = {metric: _best(systems, metric) for metric in columns}
+    best = {metric: _best(systems, metric) for metric in columns}
     rows = []
     for system in systems:
-        row = [_name(system)]
-        for metric in columns:
-            average = system["metrics"]["all"].get(metric)
-            text = with_margin(average) if margins else number(_value(system, metric))
-            mark = best if _value(system, metric) is not None and _value(system, metric) == best_values[metric] else ""
-            row.append(f"{mark}{text}{mark}")
-        row += [f"{system['latency_ms']:.1f}", millions(system["parameters"])]
-        rows.append(row + ([_p_value(system.get("p_value"))] if tested else []))
+        averages = system["metrics"]["all"]
+        row = [Cell(_name(system))]
+        row += [cell(averages.get(metric), _value(system, metric) == best[metric]) for metric in columns]
+        row += [Cell(f"{system['latency_ms']:.1f}"), Cell(millions(system["parameters"]))]
+        rows.append(row + ([Cell(_p_value(system.get("p_value")))] if tested else []))
     return header, rows
 
 
 def markdown(systems: Sequence[Summary]) -> str:
     """The table for a results page, each average with half the width of its 95% interval."""
-    header, rows = cells(systems, margins=True, best="**")
-    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+    header, rows = cells(systems)
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *([each.markdown() for each in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def terminal(systems: Sequence[Summary]) -> str:
     """The table for a terminal: aligned, means only."""
-    return aligned(*cells(systems, margins=False))
+    header, rows = cells(systems)
+    return aligned(header, [[each.text for each in row] for row in rows])
 
 
 def breakdown(system: Summary, kind: str) -> str:

@@ -1,9 +1,7 @@
 """Copy what belongs to a published model out of a run's folder, and nothing else."""
 
-import os
 import re
 import shutil
-from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -87,12 +85,7 @@ def licence() -> Path:
 
 def published_files(folder: Path) -> list[Path]:
     """Every file of a folder in a fixed order, links to files and to folders among them."""
-    return sorted(path for path in _walk(folder) if path.is_symlink() or not path.is_dir())
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    for parent, folders, files in os.walk(folder):  # does not go into folders that are links
-        yield from (Path(parent, name) for name in (*folders, *files))
+    return sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
 
 
 def _check_type(file: Path, kind: Any) -> None:

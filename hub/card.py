@@ -72,7 +72,7 @@ def data_name(run: Path) -> str:
 def hub_data(run: Path) -> str | None:
     """The Hub data set that the run was trained on; None for local or embedded data."""
     data = Run(run).data
-    return data if Run(run).data_is_from_hub and _is_hub_id(data) else None
+    return data if Run(run).data_is_from_hub and is_hub_id(data) else None
 
 
 def base_model(run: Path) -> str | None:
@@ -86,15 +86,16 @@ def base_model(run: Path) -> str | None:
         if not isinstance(path := start.get("encoder"), str):
             return None
         # A model from the Hub was read out of its cache; a name that was read as it stands is a folder.
-        if _is_hub_id(encoder) and f"models--{encoder.replace('/', '--')}" in Path(path).parts:
+        if is_hub_id(encoder) and f"models--{encoder.replace('/', '--')}" in Path(path).parts:
             return encoder
         run = Path(path)
     return None
 
 
-def _is_hub_id(name: Any) -> TypeGuard[str]:
-    """
-    >>> _is_hub_id("org/name"), _is_hub_id("../name"), _is_hub_id("a/b/c"), _is_hub_id(None)
+def is_hub_id(name: Any) -> TypeGuard[str]:
+    """Whether a repository on the Hub could have this name.
+
+    >>> is_hub_id("org/name"), is_hub_id("../name"), is_hub_id("a/b/c"), is_hub_id(None)
     (True, False, False, False)
     """
     if not isinstance(name, str) or name.count("/") != 1:

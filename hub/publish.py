@@ -9,7 +9,7 @@ from typing import TypeVar
 from huggingface_hub import HfApi, get_token
 from huggingface_hub.errors import HfHubHTTPError
 
-from ..core.errors import HubError
+from ..core.errors import HubError, first_line
 
 Result = TypeVar("Result")
 MESSAGE = "Upload the model with its code and card"
@@ -90,8 +90,7 @@ def _causes(error: BaseException | None) -> list[BaseException]:
 
 def one_line(error: BaseException) -> str:
     """The first line of what went wrong, without any token."""
-    text = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    return redact(text.strip(), get_token())
+    return redact(first_line(error), get_token())
 
 
 def redact(text: str, token: str | None) -> str:

@@ -288,3 +288,12 @@ def engine(tmp_path, searched_model):
     from boolbert.serve.engine import Engine
 
     return Engine(lambda: (BoolSearcher(searched_model, tmp_path / "index"), None))
+
+
+@pytest.fixture
+def run_dir(tmp_path, made_once, lively, tiny_config, tokenizer):
+    """A run's folder as training leaves it, with a tiny Bool-BERT: for tests that change or publish it."""
+    from sentence_helpers import write_dual
+
+    made = made_once("run-to-publish", lambda folder: write_dual(folder, lively, tiny_config, tokenizer))
+    return shutil.copytree(made, tmp_path / "run")

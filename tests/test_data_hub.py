@@ -6,6 +6,7 @@ import pytest
 
 datasets = pytest.importorskip("datasets")
 
+from boolbert.core.errors import BoolBertError  # noqa: E402
 from boolbert.data import BoolQuestions, DataError, Document, Quest, read_triplets  # noqa: E402
 from boolbert.data.hub import HubSource  # noqa: E402
 from boolbert.data.sources import LocalSource, open_source  # noqa: E402
@@ -44,9 +45,9 @@ def test_quest_through_datasets(tmp_path, write, ending):
     assert sorted(source.tables()) == ["documents", "train", "validation"]
     quest = Quest(source)
     assert list(quest.corpus) == [Document(**row) for row in DOCUMENTS]
-    assert [(query.query, query.docs, query.labels()) for query in quest.queries("train")] == [
-        ("films", ("Alien",), [0, 0, 0]),
-        ("novels", ("Dune",), [0, 0, 0]),
+    assert [(query.query, query.docs, query.operators) for query in quest.queries("train")] == [
+        ("films", ("Alien",), ()),
+        ("novels", ("Dune",), ()),
     ]
     assert len(quest.queries("dev")) == 1
     assert quest.gold("train")[1].tolist() == [1]
@@ -103,7 +104,7 @@ def test_names_that_are_nowhere(tmp_path):
 
 def test_without_the_library_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
-    with pytest.raises(DataError, match=r"needs the datasets library: pip install 'boolbert\[hub\]'"):
+    with pytest.raises(BoolBertError, match=r"datasets is not installed: pip install 'boolbert\[hub\]'"):
         HubSource("owner/name")
 
 

@@ -64,10 +64,7 @@ def test_quest_folder(tmp_path, ending, dev):
         atoms=("film", "comedy"),
     )
     assert first.where == f"{tmp_path}/train{ending}:1"
-    assert (first.operators, first.labels()) == (("not",), [0, 0, 1])
-    assert second.operators is None
-    with pytest.raises(ValueError, match="operators are unknown without"):
-        second.labels()
+    assert (first.operators, second.operators) == (("not",), None)
     assert quest.queries("dev") == [first]
     assert [rows.tolist() for rows in quest.gold("train")] == [[0], [0, 1]]
     assert {name: rows.tolist() for name, rows in quest.atoms.items()} == {"film": [0], "comedy": []}
@@ -180,8 +177,9 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path):
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=8))
 def test_corpus_gives_back_any_text(texts):
     corpus = Corpus(Document(f"title {row}", text) for row, text in enumerate(texts))
-    assert [document.text for document in corpus] == texts
-    assert [corpus.row(title) for title in corpus.titles] == list(range(len(texts)))
+    assert [document.text for document in corpus] == corpus.texts() == texts
+    assert corpus.texts(range(len(texts))[::-1]) == texts[::-1]
+    assert [corpus.rows(title) for title in corpus.titles] == [[row] for row in range(len(texts))]
 
 
 def test_corpus_travels_to_worker_processes():

@@ -74,8 +74,21 @@ def test_the_reader_finds_most_of_what_the_documents_of_dev_deny():
     assert found / expected > 0.95
 
 
-def test_the_command_writes_both_splits(tmp_path, capsys):
-    assert main(["data", "denials", "--output", str(tmp_path)]) == 0
-    assert "documents.jsonl: 320 rows" in capsys.readouterr().out
-    for split, quest in SPLITS.items():
-        assert Quest(tmp_path / split, progress=False).queries(split) == quest.queries(split)
+@pytest.mark.parametrize(
+    ("name", "tables"), [("countries", {"": "train dev test"}), ("denials", {"dev": "dev", "test": "test"})]
+)
+def test_a_command_writes_the_data(tmp_path, capsys, name, tables):
+    output = tmp_path / "a" / "b"
+    assert main(["data", name, "--output", str(output)]) == 0
+    printed = capsys.readouterr().out
+    for folder, splits in tables.items():
+        here = SPLITS.get(folder) or Quest(progress=False)
+        written = Quest(output / folder, progress=False)
+        assert list(written.documents()) == list(here.documents())
+        assert f"{folder}/documents.jsonl: {len(here.corpus)} rows".removeprefix("/") in printed
+        assert (written.splits, written.atoms.keys()) == (splits.split(), here.atoms.keys())
+        assert all(written.queries(split) == here.queries(split) for split in written.splits)
+    (tmp_path / "file").write_text("")
+    assert main(["data", name, "--output", str(tmp_path / "file")]) == 2
+    (error,) = capsys.readouterr().err.splitlines()
+    assert "file" in error

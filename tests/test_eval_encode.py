@@ -37,14 +37,6 @@ def corpus():
     return Corpus([Document(f"d{row}", text) for row, text in enumerate(texts)])
 
 
-def test_texts_at_once_are_the_texts_one_by_one(corpus):
-    assert corpus.texts() == [corpus.text(row) for row in range(len(corpus))]
-    assert corpus.texts([3, 3, 0]) == [corpus.text(3), corpus.text(3), corpus.text(0)]
-    assert Corpus().texts() == []
-    with pytest.raises(IndexError):
-        corpus.texts([len(corpus)])
-
-
 @pytest.mark.parametrize("waiting", [1, 7, 4096])
 def test_the_fingerprint_of_an_old_index_is_the_same(corpus, monkeypatch, waiting):
     """However many texts are hashed at a time, and in whatever form the documents come."""

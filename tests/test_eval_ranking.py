@@ -63,11 +63,6 @@ def test_gold_may_be_arrays_and_rows_shorter_than_k():
     assert not ranking.hits(np.array([[-1], [-1]]), gold).any()
 
 
-def test_pairs_need_both_queries_and_no_tie():
-    scores = [[[2, 1], [1, 2]], [[2, 1], [2, 1]], [[1, 1], [1, 2]]]
-    assert ranking.pairwise_accuracy(scores).tolist() == [1, 0, 0]
-
-
 @pytest.mark.parametrize(
     ("rows", "gold", "message"),
     [([[0, 1]], [{0}, {1}], "rankings for 1 queries, but gold for 2"), ([[0.5]], [{0}], "whole numbers")],

@@ -12,8 +12,8 @@ from eval_fixtures import save_model, write_quest
 pytest.importorskip("matplotlib")
 pytest.importorskip("bm25s")
 
-from boolbert.core.errors import BoolBertError, EvaluationError, optional
-from boolbert.eval import boolquestions, compare, exclusion, quest, report
+from boolbert.core.errors import BoolBertError, DataError, EvaluationError, optional
+from boolbert.eval import boolquestions, compare, exclusion, quest
 from boolbert.eval.evidence import figures
 from boolbert.eval.exclusion import TrapQuery, TrapSet
 from boolbert.retrieval.penalty import penalised_query, penalised_scores
@@ -112,12 +112,9 @@ def test_boolquestions_on_the_embedded_questions(model, tmp_path):
         (["--precision", "int8"], "precision must be one of"),
         (["--storage", "int8"], "storage must be one of"),
         (["--nonsense"], "unknown argument '--nonsense'"),
-        (["--faiss", "Nonsense"], "no index of FAISS"),
     ],
 )
 def test_wrong_arguments(arguments, message, data, model, tmp_path):
-    if "Nonsense" in arguments:
-        pytest.importorskip("faiss")
     (tmp_path / "writer").mkdir()
     config = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}
     (tmp_path / "writer" / "config.json").write_text(json.dumps(config))
@@ -125,13 +122,11 @@ def test_wrong_arguments(arguments, message, data, model, tmp_path):
         quest.main(["--model", model, "--data", data, "--device", "cpu", *arguments])
 
 
-def test_compare_refuses_what_is_not_there(data, tmp_path):
+def test_compare_refuses_what_is_not_there(data):
     with pytest.raises(EvaluationError, match="no trained model there"):
         compare.main(["--data", data, "--runs", "nothing", "--untrained", "false"])
     with pytest.raises(EvaluationError, match="nothing to compare"):
         compare.main(["--data", data, "--untrained", "false"])
-    with pytest.raises(EvaluationError, match="no evaluation there"):
-        report.main([str(tmp_path)])
 
 
 def test_a_missing_package_is_named_with_its_extra():
@@ -150,6 +145,21 @@ def test_pools_with_traps_say_how_answers_and_traps_stand():
     assert found["in ten"] == 1.0  # of the queries that exclude something
 
 
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"text": "x", "gold": []}', "field 'traps' is missing"),
+        ('{"text": ', "broken JSON at column 10"),
+        ("3", "a row must"),
+    ],
+)
+def test_a_pool_that_cannot_be_read_is_told_with_its_line(tmp_path, line, problem):
+    (tmp_path / "corpus.jsonl").write_text('{"id": "a", "text": "A"}\n')
+    (tmp_path / "queries.jsonl").write_text(f'{{"text": "x", "gold": ["a"], "traps": ["a"]}}\n{line}\n')
+    with pytest.raises(DataError, match=rf"queries\.jsonl:2: {problem}"):
+        exclusion.read_trap_set(tmp_path)
+
+
 def test_a_stronger_penalty_takes_more_from_what_is_near():
     wanted, near = torch.tensor([[[1.0, 0.0]]]), torch.tensor([[0.6, 0.8]])
     query = penalised_query(wanted, torch.tensor([[0.0, 1.0]]), torch.tensor([[0.5, 0.3]]))
@@ -164,3 +174,7 @@ def test_plain_questions_of_a_folder_are_compared_with_the_plain_encoder(tmp_pat
     encode = lambda model, texts, *_, **__: np.array([[vectors.get((model, text), 0.0)] for text in texts])  # noqa: E731
     monkeypatch.setattr(exclusion, "encode_inputs", encode)
     assert exclusion.changed_queries("ours", "plain", str(tmp_path)) == (["c"], 2)
+    with pytest.raises(EvaluationError, match=r"boolmovies: no such folder .* give the split too: boolmovies:dev"):
+        exclusion.changed_queries("ours", "plain", "boolmovies")  # once the countries, without a word
+    changed, asked = exclusion.changed_queries("ours", "plain", f"{write_quest(tmp_path / 'data')}:dev")
+    assert (changed, asked) == ([], 2)

@@ -11,8 +11,8 @@ from boolbert.boolean.parts import Part
 from boolbert.core.errors import BoolBertError, EvaluationError, RetrievalError
 from boolbert.data.tasks import Question, quest_task
 from boolbert.eval.lineup import Lineup, Settings
-from boolbert.eval.results import measure, pair_accuracy
-from boolbert.eval.systems import BM25, Decomposition, Dense, Faiss, Hybrid, Subtraction, System, known_parts
+from boolbert.eval.results import pair_accuracy
+from boolbert.eval.systems import BM25, Decomposition, Dense, Hybrid, Subtraction, System
 from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.hybrid import wanted_words
@@ -69,8 +69,10 @@ def test_gates_make_a_difference_where_they_should(tmp_path, tokenizer, tiny_con
     for own in ("learned", "cue"):
         config.gate = own
         for gate in ("learned", "cue", None):
-            encoded = Dense("d", model, vectors, gate).encode(task.questions)
-            np.testing.assert_allclose(encoded, found[gate or own], atol=1e-5)
+            system = Dense("d", model, vectors, gate)
+            np.testing.assert_allclose(system.encode(task.questions), found[gate or own], atol=1e-5)
+            weights = zip(model.parameters(), system.model.parameters(), strict=True)
+            assert all(one is two for one, two in weights)  # another gate takes no memory
             assert config.gate == own  # measuring a model never changes it
     with pytest.raises(EvaluationError, match="has no template"):
         given.encode([Question("q", "films")])
@@ -96,7 +98,7 @@ def test_decomposition_and_subtraction_are_their_formulas(tmp_path, tokenizer, t
     )
     either = Question("o", "films or books", ("or",), (Part("", 0, 5, "films"), Part("or", 9, 14, "books")))
     for conjunction, join in (("sum", np.add), ("min", np.minimum)):
-        system = Decomposition("d", dense, known_parts, conjunction=conjunction, not_weight=0.5)
+        system = Decomposition("d", dense, gold=True, conjunction=conjunction, not_weight=0.5)
         found = system.scorer([question, either])(2, 9).numpy()
         wanted = join(score("films"), score("war")) - 0.5 * score("a")
         np.testing.assert_allclose(found[0], wanted[2:9], atol=1e-5)
@@ -104,10 +106,12 @@ def test_decomposition_and_subtraction_are_their_formulas(tmp_path, tokenizer, t
     less = Subtraction("s", dense, 0.5).scorer([question, either])(0, 10).numpy()
     np.testing.assert_allclose(less[0], score(question.text) - 0.5 * score("a"), atol=1e-5)
     np.testing.assert_allclose(less[1], score(either.text), atol=1e-5)
+    parsed, marked = (Decomposition("d", dense, gold=gold).scorer([question])(0, 10) for gold in (False, True))
+    assert not torch.equal(parsed, marked)  # the parser finds no AND in it
     with pytest.raises(EvaluationError, match="no original_query"):
-        Decomposition("d", dense, known_parts).scorer([Question("q", "films")])
+        Decomposition("d", dense, gold=True).scorer([Question("q", "films")])
     with pytest.raises(EvaluationError, match="must be one of"):
-        Decomposition("d", dense, known_parts, conjunction="product")
+        Decomposition("d", dense, conjunction="product")
 
 
 def test_bm25_finds_words_and_survives_unknown_ones(task):
@@ -131,8 +135,9 @@ def test_pairs_are_right_for_a_system_that_knows_negation(task):
             signs = torch.tensor([self.sign if "not" in question.text else 1.0 for question in questions])
             return lambda start, end: signs[:, None] * war[None, start:end]
 
-    assert pair_accuracy(task, Knows(-1.0)).tolist() == [1, 1]
-    assert pair_accuracy(task, Knows(1.0)).tolist() == [0, 0]
+    for sign, right in ((-1.0, 1), (1.0, 0)):
+        values = pair_accuracy(task, Knows(sign))["pairwise_accuracy"]
+        np.testing.assert_array_equal(values, [np.nan] * 3 + [right] * 2 + [np.nan])
 
 
 def test_vectors_of_another_size_and_nan_queries(tmp_path, tokenizer, tiny_config, task):
@@ -143,38 +148,6 @@ def test_vectors_of_another_size_and_nan_queries(tmp_path, tokenizer, tiny_confi
         model[0].sub_modules["query"][0].model.embeddings.word_embeddings.weight[:] = float("nan")
     with pytest.raises(EvaluationError, match="vector of query q0 holds NaN"):
         Dense("d", model, np.ones((10, 16), np.float32)).scorer(task.questions)
-
-
-def test_another_gate_shares_the_weights(tmp_path, tokenizer, tiny_config, task):
-    model, vectors = make(tmp_path, tokenizer, tiny_config, task, boolean=True)
-    other = "cue" if bool_bert(model).config.gate == "learned" else "learned"
-    twin = Dense("d", model, vectors, other).model
-    assert twin is not model
-    assert all(one is two for one, two in zip(model.parameters(), twin.parameters(), strict=True))
-
-
-def test_faiss_is_measured_by_its_own_search(tmp_path, tokenizer, tiny_config, task):
-    pytest.importorskip("faiss")
-    model, vectors = make(tmp_path, tokenizer, tiny_config, task, boolean=False)
-    exact = Dense("exact", model, vectors)
-    flat = measure(Faiss("flat", model, vectors, factory="Flat"), task, quest_metrics)
-    np.testing.assert_allclose(flat.scores, exact.search(task.questions, 10)[0], atol=1e-5)
-    assert flat.per_query["found_of_exact"].tolist() == [1.0] * len(task)
-
-    asked = []
-
-    class Half(Faiss):
-        def search(self, questions, k):
-            asked.append(len(questions))
-            scores, rows = super().search(questions, k)
-            rows[:, rows.shape[1] // 2 :] = -1
-            return scores, rows
-
-    half = measure(Half("half", model, vectors, factory="Flat"), task, quest_metrics)
-    assert half.per_query["found_of_exact"].tolist() == [0.5] * len(task)
-    assert half.per_query["recall@10"].mean() < 1  # the rankings, too, are the index's
-    assert asked[0] == len(task)
-    assert set(asked[1:]) == {1}  # and so is the latency
 
 
 def test_the_hybrid_fuses_both_rankings(tmp_path, tokenizer, tiny_config, task):

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 from framework_fixtures import HOTELS, bag_of_words
-from search_fixtures import write_run
 from store_fixtures import KINDS, skip_without
 
 from boolbert.cli.main import main
@@ -182,17 +181,17 @@ def test_exclusions_are_made_from_the_documents(tmp_path, monkeypatch, model):
         calibrate(BoolSearcher(model, index))
 
 
-def test_the_commands(tmp_path, monkeypatch, capsys, lively, tiny_config, tokenizer):
+def test_the_commands(tmp_path, monkeypatch, capsys, run_once):
     def without_onnx(searcher):
         raise RetrievalError("ONNX Runtime is not installed")
 
     monkeypatch.setattr(BoolSearcher, "use_onnx", without_onnx)
     monkeypatch.setattr(making, "QUERIES", 70)
-    write_run(tmp_path / "model", lively, tiny_config, tokenizer, pooling="mean", similarity="cosine")
+    model = str(run_once(pooling="mean", similarity="cosine"))
     documents, folder = tmp_path / "hotels.jsonl", str(tmp_path / "index")
     documents.write_text("".join(json.dumps(row) + "\n" for row in DOCUMENTS))
     ask = ["search", "films but not about war", "--index", folder, "--violations", "0.2"]
-    assert main(["index", str(documents), "--output", folder, "--model", str(tmp_path / "model")]) == 0
+    assert main(["index", str(documents), "--output", folder, "--model", model]) == 0
     assert main(ask) == 2
     assert f"before it is calibrated: boolbert index {folder} --calibrate" in capsys.readouterr().err
     assert main(["index", str(tmp_path), "--calibrate"]) == 2
@@ -201,7 +200,7 @@ def test_the_commands(tmp_path, monkeypatch, capsys, lively, tiny_config, tokeni
     for _ in range(2):  # the same command again encodes nothing, and keeps what was calibrated
         assert main(ask) == 0
         assert "documents were left out; at most 20% of the results should have" in capsys.readouterr().out
-        assert main(["index", str(documents), "--output", folder, "--model", str(tmp_path / "model")]) == 0
+        assert main(["index", str(documents), "--output", folder, "--model", model]) == 0
     assert main([*ask[:-2], "--unsure"]) == 2
     assert "--unsure lists what --violations leaves out" in capsys.readouterr().err
 

@@ -1,7 +1,6 @@
 """What a published folder holds, what is kept out of it, and what its card says."""
 
 import json
-import shutil
 import subprocess
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 import torch
 from huggingface_hub import ModelCard
 from safetensors.torch import load_file, save_file
-from sentence_helpers import plain_bert, write_dual
+from sentence_helpers import plain_bert
 
 from boolbert.core.errors import HubError
 from boolbert.hub import check as checking
@@ -31,11 +30,9 @@ METRICS = {
 
 
 @pytest.fixture
-def run_dir(tmp_path, made_once, lively, tiny_config, tokenizer):
-    made = made_once("run-to-publish", lambda folder: write_dual(folder, lively, tiny_config, tokenizer))
-    shutil.copytree(made, tmp_path / "run")
-    (tmp_path / "run/metrics.json").write_text(json.dumps(METRICS))
-    return tmp_path / "run"
+def run_dir(run_dir):
+    (run_dir / "metrics.json").write_text(json.dumps(METRICS))
+    return run_dir
 
 
 @pytest.fixture
@@ -74,25 +71,6 @@ def test_only_what_belongs_to_the_model(tmp_path, run_dir):
     assert (tmp_path / "new/modeling_boolbert.py").read_bytes() == (ROOT / "modeling_boolbert.py").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda run: shutil.rmtree(run), "no such folder"),
-        (lambda run: (run / "modules.json").unlink(), "modules.json is missing"),
-        (lambda run: (run / "model.safetensors").unlink(), "model.safetensors is missing"),
-        (lambda run: (run / "document_encoder/tokenizer.json").unlink(), "document_encoder: tokenizer.json is missing"),
-        (lambda run: (run / "document_encoder/pytorch_model.bin").write_bytes(b"\x80\x02"), "pickled weights"),
-        (lambda run: (run / "router_config.json").write_text("{"), "router_config.json: not valid JSON"),
-        (lambda run: (run / "1_Pooling/weights.pt").write_bytes(b"\x80\x02"), "only .json and .safetensors"),
-    ],
-)
-def test_a_run_that_cannot_be_published(tmp_path, run_dir, spoil, message):
-    spoil(run_dir)
-    (tmp_path / "new").mkdir()
-    with pytest.raises(HubError, match=message):
-        assemble(run_dir, tmp_path / "new")
-
-
 def test_nothing_is_refused_in_a_good_folder(folder):
     assert refusals(folder, secrets=["", "hf_" + "s" * 30]) == []
 
@@ -102,8 +80,6 @@ def test_nothing_is_refused_in_a_good_folder(folder):
     [
         ("notes.json", b'{"token": "hf_' + b"a" * 34 + b'"}', "notes.json, line 1: holds what looks like a token"),
         ("notes.json", b'{\n"key": "known-secret"}', "notes.json, line 2: holds what looks like a token"),
-        ("config.json", b'{"_name_or_path": "/home/someone/bert"}', "config.json, line 1: holds the path of a machine"),
-        ("config.json", b'{"data": "C:\\\\Users\\\\x"}', "config.json, line 1: holds the path of a machine"),
         ("README.md", b"see /root/runs/1", "README.md, line 1: holds the path of a machine, '/root/runs'"),
         ("weights.json", b"\x80\x04\x95", "weights.json: is pickled"),
         ("archive", b"PK\x03\x04", "archive: is pickled"),
@@ -145,11 +121,7 @@ def test_card(folder):
     assert card.data.license == "apache-2.0"
     assert card.data.library_name == "sentence-transformers"
     found = {(r.dataset_config, r.metric_type): r.metric_value for r in card.data.eval_results}
-    assert found == {
-        ("dev", "recall@20"): 0.25,
-        ("dev", "mrr@10"): 0.5,
-        ("dev_without_labels", "recall@20"): 0.2,
-    }
+    assert found == {("dev", "recall@20"): 0.25, ("dev", "mrr@10"): 0.5, ("dev_without_labels", "recall@20"): 0.2}
     assert {r.dataset_name for r in card.data.eval_results if r.dataset_config == "dev"} == {"quest, dev split"}
     assert 'SentenceTransformer("org/bool-bert", trust_remote_code=True)' in card.text
     assert "| dev split | 0.25 | 0.5 |" in card.text

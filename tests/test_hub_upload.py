@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 from fake_hub import FakeHub
 from huggingface_hub import HfApi, constants
-from sentence_helpers import DOCUMENTS, OPERATORS, QUERIES, plain_bert, write_dual
+from sentence_helpers import DOCUMENTS, OPERATORS, QUERIES, plain_bert
 
 import boolbert.hub.publish as publishing
 from boolbert import hub_upload
@@ -23,13 +22,11 @@ METRICS = {"dev": {"recall@20": 0.25, "mrr@10": 0.5}, "seed": 0, "arguments": {"
 
 
 @pytest.fixture
-def run_dir(tmp_path, made_once, lively, tiny_config, tokenizer):
-    made = made_once("run-to-publish", lambda folder: write_dual(folder, lively, tiny_config, tokenizer))
-    shutil.copytree(made, tmp_path / "run")
-    (tmp_path / "run/metrics.json").write_text(json.dumps(METRICS))
-    (tmp_path / "run/checkpoints").mkdir()
-    (tmp_path / "run/checkpoints/optimizer.pt").write_bytes(b"\x80\x02...")
-    return tmp_path / "run"
+def run_dir(run_dir):
+    (run_dir / "metrics.json").write_text(json.dumps(METRICS))
+    (run_dir / "checkpoints").mkdir()
+    (run_dir / "checkpoints/optimizer.pt").write_bytes(b"\x80\x02...")
+    return run_dir
 
 
 def environment(hub, home):
@@ -146,29 +143,35 @@ def test_wrong_token(run_dir, connected, quick, monkeypatch):
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_gives_up_after_a_few_attempts(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("error", "calls", "message"),
+    [
+        (
+            ConnectionError("hf_abcdefghijklmnopqrstuvwxyz is lost"),
+            publishing.ATTEMPTS,
+            r"4 times: \*\*\* is lost; run it",
+        ),
+        (ValueError("no"), 1, ": no"),
+    ],
+)
+def test_gives_up_after_a_few_attempts_and_at_once_where_no_network_failed(monkeypatch, capsys, error, calls, message):
     monkeypatch.setattr(publishing, "WAIT", 0.0)
-    calls = []
-
-    def act():
-        calls.append(1)
-        raise ConnectionError("connection to hf_abcdefghijklmnopqrstuvwxyz lost")
-
-    with pytest.raises(HubError, match=r"uploading failed 4 times: connection to .* lost; run it again later"):
-        retry(act, "uploading")
-    assert len(calls) == publishing.ATTEMPTS
+    errors = [error] * 9
+    with pytest.raises(HubError, match=f"uploading failed ?{message}"):
+        retry(lambda: (_ for _ in ()).throw(errors.pop()), "uploading")
+    assert len(errors) == 9 - calls
     assert "hf_abc" not in capsys.readouterr().out
 
 
-def test_other_errors_are_not_repeated():
-    def act():
-        raise ValueError("no")
-
-    with pytest.raises(HubError, match="uploading failed: no"):
-        retry(act, "uploading")
-
-
-@pytest.mark.parametrize("repo", ["bool-bert", "a/b/c", "org/with space"])
-def test_bad_repository_names(run_dir, quick, repo):
-    with pytest.raises(HubError, match="--repo"):
-        hub_upload.main([str(run_dir), "--repo", repo, "--dry-run"])
+@pytest.mark.parametrize(
+    ("folder", "repo", "message"),
+    [
+        ("run", "bool-bert", "--repo must be owner/name"),
+        ("run", "a/b/c", "--repo"),
+        ("run", "org/with space", "--repo"),
+        ("nowhere", "org/name", "nowhere: no such folder; give the output_dir of a finished run"),
+    ],
+)
+def test_bad_names(run_dir, quick, folder, repo, message):
+    with pytest.raises(HubError, match=message):
+        hub_upload.main([str(run_dir.with_name(folder)), "--repo", repo, "--dry-run"])

@@ -5,7 +5,6 @@ import json
 
 import pytest
 from own_documents import write_products
-from search_fixtures import write_run
 
 from boolbert.cli import main
 from boolbert.data import DataError, Document
@@ -19,42 +18,25 @@ ROWS = [
 ]
 
 
-def write_jsonl(path):
-    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+JSONL = "".join(json.dumps(row) + "\n" for row in ROWS)
+CELLS = [list(ROWS[0]), *(list(row.values()) for row in ROWS)]
+FORMATS = {
+    "recipes.jsonl": JSONL,
+    "recipes.jsonl.gz": gzip.compress(JSONL.encode()),
+    "recipes.csv": "\ufeff" + "".join('{};"{}";{}\n'.format(*cells) for cells in CELLS),
+    "recipes.tsv": "\n".join("\t".join(cells) for cells in CELLS),
+    "recipes.parquet": None,
+}
 
 
-def write_gzip(path):
-    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in ROWS).encode()))
-
-
-def write_csv(path):
-    lines = ["name;body;cuisine", *(f'{row["name"]};"{row["body"]}";{row["cuisine"]}' for row in ROWS)]
-    path.write_text("\ufeff" + "\n".join(lines) + "\n", encoding="utf-8")
-
-
-def write_tsv(path):
-    path.write_text("\n".join(["name\tbody\tcuisine", *("\t".join(row.values()) for row in ROWS)]))
-
-
-def write_parquet(path):
-    pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
-
-
-@pytest.mark.parametrize(
-    ("file", "write"),
-    [
-        ("recipes.jsonl", write_jsonl),
-        ("recipes.jsonl.gz", write_gzip),
-        ("recipes.csv", write_csv),
-        ("recipes.tsv", write_tsv),
-        ("recipes.parquet", write_parquet),
-    ],
-)
-def test_every_format_gives_the_same_documents(tmp_path, file, write):
-    write(tmp_path / file)
+@pytest.mark.parametrize("file", FORMATS)
+def test_every_format_gives_the_same_documents(tmp_path, file):
+    content = FORMATS[file]
+    if content is None:
+        datasets = pytest.importorskip("datasets")
+        datasets.Dataset.from_list(ROWS).to_parquet(tmp_path / file)
+    else:
+        (tmp_path / file).write_bytes(content if isinstance(content, bytes) else content.encode())
     documents = OwnDocuments(tmp_path / file)
     assert (documents.layout.texts, documents.layout.title, documents.layout.atoms) == (("body",), "name", ("cuisine",))
     read = list(documents)
@@ -226,9 +208,8 @@ def test_the_preview_shows_the_first_three(tmp_path):
     assert "colour: " in shown
 
 
-def test_an_index_takes_documents_as_they_are(tmp_path, capsys, monkeypatch, lively, tiny_config, tokenizer):
-    model = str(tmp_path / "model")
-    write_run(tmp_path / "model", lively, tiny_config, tokenizer)
+def test_an_index_takes_documents_as_they_are(tmp_path, capsys, monkeypatch, run_once):
+    model = str(run_once())
     path = write_products(tmp_path / "products.csv", 30)
     folder = str(tmp_path / "index")
     assert main(["index", str(path), "--output", folder, "--model", model, "--atoms", "colour"]) == 0

@@ -20,7 +20,6 @@ from boolbert.core.tables import aligned
 from boolbert.core.terminal import print_json, printable
 from boolbert.data import Corpus, Document, Gold
 from boolbert.data.tasks import Question, Task, quest_task
-from boolbert.eval.report import read_results, read_rows
 from boolbert.eval.results import folder_names
 from boolbert.eval.trec import document_id, write_qrels
 from boolbert.eval.trec import write_run as write_trec
@@ -182,22 +181,6 @@ def test_identifiers_in_trec_files(tmp_path):
     for name, columns in (("run", 6), ("qrels", 4)):
         lines = (tmp_path / name).read_text(encoding="utf-8").splitlines()  # which splits at U+2028 too
         assert [len(line.split()) for line in lines] == [columns] * len(titles)
-
-
-@pytest.mark.parametrize("content", ["[]", "{}", "3", '[{"system": 3}]', '[{"system": "a"}]', "[["])
-def test_a_report_of_what_no_evaluation_wrote(tmp_path, content):
-    (tmp_path / "table.json").write_text(content)
-    with pytest.raises(BoolBertError, match=r"table.json: (was not written by an evaluation|not valid JSON)"):
-        read_results(tmp_path)
-
-
-def test_rows_with_strange_line_ends(tmp_path):
-    path = tmp_path / "per_query.jsonl"
-    path.write_text(json.dumps({"title": "a\u2028b\x85c"}, ensure_ascii=False) + "\n", encoding="utf-8")
-    assert read_rows(path) == [{"title": "a\u2028b\x85c"}]
-    path.write_text('{"a": 1}\n{"a"\n')
-    with pytest.raises(BoolBertError, match=r"per_query.jsonl:2: not valid JSON"):
-        read_rows(path)
 
 
 @pytest.mark.parametrize("limit", [0, -3])

@@ -62,7 +62,7 @@ def test_the_metrics_are_those_of_the_saved_model(finished, folder):
     quest = Quest(folder / "quest", progress=False)
     queries = quest.queries("dev")
     model = load_dual_encoder(finished, device="cpu")
-    vectors = model.encode_query([q.query for q in queries], operators=[q.labels() for q in queries])
+    vectors = model.encode_query([q.query for q in queries], operators=[list(q.operators) for q in queries])
     documents = model.encode_document([document.text for document in quest.corpus])
     rows = (-(vectors @ documents.T)).argsort(axis=1, kind="stable")
     gold = quest.gold(queries)

@@ -17,10 +17,10 @@ from boolbert.core.errors import BoolBertError
 from boolbert.data.sentences import labelled_sentences
 from boolbert.data.tasks import quest_splits, quest_task
 from boolbert.eval import exclusion
-from boolbert.eval.evidence import plain_vectors
 from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.encoders import random_bert
 from boolbert.retrieval.models import READING_FILE, bool_bert, default_model, load_encoder, with_fresh_attention
+from boolbert.retrieval.neighbours import top_k
 from boolbert.train import upgrade as upgrading
 from boolbert.train.reading import (
     ReadingSettings,
@@ -97,11 +97,9 @@ def test_questions_that_negate_a_predicate_lose_nothing(default):
     traps = exclusion.read_trap_set(Path(boolbert.__file__).parent / "data" / "negated_predicates")
     texts = [query.text for query in traps.queries]
     documents = encode_inputs(default.encoder, traps.texts, "document", 64)
-    off = [{"text": text, "operators": exclusion.OFF} for text in texts]
-    plain, own = (
-        exclusion.score("", encode_inputs(default.encoder, asked, "query", 64), documents, traps)
-        for asked in (off, texts)
-    )
+    vectors = exclusion.plain_vectors(default.encoder, texts), encode_inputs(default.encoder, texts, "query", 64)
+    ranked = [top_k(queries, documents, len(documents))[1] for queries in vectors]
+    plain, own = (exclusion.score_ranked("", rows, traps) for rows in ranked)
     assert own.mrr.mean() >= plain.mrr.mean() - 1e-3
     assert own.above.mean() >= plain.above.mean()
 
@@ -271,9 +269,7 @@ def test_trap_sets_are_scored_as_by_hand(tmp_path):
     )
     traps = exclusion.read_trap_set(tmp_path)
     assert traps.queries[1] == exclusion.TrapQuery("y", [2], [0])
-    documents = np.eye(3, dtype=np.float32)
-    queries = np.array([[0.9, 0.5, 0.1], [0.9, 0.5, 0.8]], np.float32)  # a b c; a c b
-    found = exclusion.score("s", queries, documents, traps).means()
+    found = exclusion.score_ranked("s", np.array([[0, 1, 2], [0, 2, 1]]), traps).means()
     assert found == {"mrr": 0.75, "above": 0.5, "found": 1.0, "trapped": 1.0}
     (tmp_path / "queries.jsonl").write_text('{"text": "x", "gold": ["z"], "traps": []}\n')
     with pytest.raises(BoolBertError, match="names document 'z'"):
@@ -302,7 +298,7 @@ def test_what_an_llm_made_of_the_queries_is_scored_with_the_same_encoder(tmp_pat
     (tmp_path / "llm_rewrites.jsonl").write_text(json.dumps(rewrite) + "\n")
     traps = exclusion.read_trap_set(tmp_path)
     vectors = exclusion.rewritten_queries(default.encoder, traps)
-    plain = plain_vectors(default.encoder, ["Owls", "the desert", queries[1]["text"]])
+    plain = exclusion.plain_vectors(default.encoder, ["Owls", "the desert", queries[1]["text"]])
     np.testing.assert_allclose(vectors[:, 0, :-1], plain[[0, 2]], atol=1e-5)
     config = default.bert.config
     np.testing.assert_allclose(vectors[0, 1, :-1], config.penalty * plain[1], atol=1e-5)

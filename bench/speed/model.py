@@ -36,7 +36,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
             steps = {name: make_step(model, batch, what, on, options) for name, (model, on) in models.items()}
             for mode in modes:
                 works = {name: as_graph(step) for name, step in steps.items()} if mode == "graph" else steps
-                times = {name: time["median"] for name, time in in_turn(works, options).items()}
+                times = in_turn(works, options)
                 bert = times.pop("BERT")
                 for name, time in times.items():
                     row = {"size": size, "what": what, "shape": shape, "mode": mode, "model": name}

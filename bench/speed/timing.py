@@ -22,8 +22,8 @@ def timed(work: Callable[[], Any], options: argparse.Namespace) -> float:
 
 def in_turn(
     works: dict[str, Callable[[], Any]], options: argparse.Namespace, *, rounds: int | None = None, warm: int = 3
-) -> dict[str, dict[str, float]]:
-    """The median and the middle half of each work's times, in milliseconds."""
+) -> dict[str, float]:
+    """The median of each work's times, in milliseconds."""
     for work in works.values():
         for _ in range(warm):
             work()
@@ -31,16 +31,7 @@ def in_turn(
     for _ in range(rounds or options.rounds):
         for name, work in works.items():
             times[name].append(timed(work, options))
-    return {name: spread(values) for name, values in times.items()}
-
-
-def spread(values: list[float]) -> dict[str, float]:
-    """
-    >>> spread([1.0, 2.0, 3.0])
-    {'median': 2.0, 'low': 1.0, 'high': 3.0}
-    """
-    low, _, high = statistics.quantiles(values, n=4) if len(values) > 1 else values * 3
-    return {name: round(v, 4) for name, v in (("median", statistics.median(values)), ("low", low), ("high", high))}
+    return {name: round(statistics.median(values), 4) for name, values in times.items()}
 
 
 def as_graph(step: Callable[[], Any]) -> Callable[[], Any]:

@@ -45,7 +45,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
                 "Bool-BERT": Ours(encoder, data, folder / "b", steps, options, **flags),
                 "BERT": Ours(encoder, data, folder / "p", steps, options, baseline=True, **flags),
             }
-            times = {name: time["median"] for name, time in in_turn(runs, options, rounds=3, warm=1).items()}
+            times = in_turn(runs, options, rounds=3, warm=1)
             for name, time in times.items():
                 speed = {"steps_per_second": round(1000 * steps / time, 3), "ratio": round(times[THEIRS] / time, 3)}
                 rows.append(table.add(size=size, trainer=name, **speed))

@@ -183,13 +183,13 @@ class OwnDocuments:
         """All documents in memory, as every other part of the project takes them: name, and title with text."""
         return Corpus((Document(document.name, document.content) for document in self), name=self.name)
 
-    def preview(self, count: int = 3, width: int = 100) -> str:
-        """How the first documents are understood."""
+    def preview(self) -> str:
+        """How the first three documents are understood."""
         lines = [printable(f"{self.name}: {self.layout}")]
-        for number, document in enumerate(islice(iter(self), count), start=1):
-            lines.append(f"  {number}. {fitted(document.name, width)}: {fitted(document.text, width)}")
+        for number, document in enumerate(islice(iter(self), 3), start=1):
+            lines.append(f"  {number}. {fitted(document.name, 100)}: {fitted(document.text, 100)}")
             sets = "; ".join(f"{name}: {', '.join(values)}" for name, values in document.fields.items())
-            lines += [f"     {fitted(sets, width)}"] if sets else []
+            lines += [f"     {fitted(sets, 100)}"] if sets else []
         return "\n".join(lines)
 
     def _rows(self, *, progress: bool) -> Iterator[Row]:

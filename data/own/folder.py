@@ -52,18 +52,12 @@ class QueryFolder:
 
 
 def make_queries(
-    documents: OwnDocuments,
-    folder: str | Path,
-    *,
-    queries: int = QUERIES,
-    held_out: float | None = None,
-    seed: int = 0,
-    kind: str | None = None,
+    documents: OwnDocuments, folder: str | Path, *, queries: int = QUERIES, seed: int = 0, kind: str | None = None
 ) -> QueryFolder:
     """Write a data folder with `queries` training queries, or as many as the documents give, and held-out ones.
 
-    No atom of a held-out query occurs in training: `held_out` is the share of the atoms that is kept for them. `kind`
-    is what the documents are called in the queries ("film"); without it they are asked.
+    A share of the atoms is kept for held-out queries and never occurs in training. `kind` is what the documents are
+    called in the queries ("film"); without it they are asked.
     """
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -95,8 +89,7 @@ def make_queries(
                 f"{sizes.low} to {sizes.high} of the {total:,} documents (words need spaces between them); "
                 "name fields with --atoms"
             )
-        if held_out is None:
-            held_out = min(0.3, max(0.1, 150 / len(sets)))
+        held_out = min(0.3, max(0.1, 150 / len(sets)))
         made: dict[str, list[MadeQuery]] = {}
         for split, wanted in (("train", queries), ("dev", max(queries // 10, len(MEANINGS)))):
             maker = QueryMaker(sets, sizes, Writer(heads), split, seed=seed, held_out=held_out)

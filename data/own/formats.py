@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from ...core.errors import DataError
+from ...core.errors import DataError, optional
 from ...core.files import user_path
 from ..lines import LONGEST_LINE, text_lines
 from ..rows import Row, json_rows
@@ -179,13 +179,10 @@ def _unquoted(cell: str) -> str:
 
 
 def _parquet_rows(path: Path) -> Iterator[Row]:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise DataError(f"{path}: reading parquet needs pyarrow: pip install 'boolbert[hub]'") from None
+    parquet = optional("pyarrow.parquet", "pyarrow", "hub")
     number = 0
     try:
-        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=1024):
+        for batch in parquet.ParquetFile(path).iter_batches(batch_size=1024):
             for values in batch.to_pylist():
                 number += 1
                 yield Row(str(path), number, values, unit=" row ")

@@ -2,7 +2,7 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -106,11 +106,7 @@ def _add(row: int, atoms_of: dict[Any, list[int]], found: Iterable[Any], rows: S
 def _add_hints(
     row: int, hint_of: dict[str, list[int]], atoms: Sequence[Atom], found: set[str], hints: Sequence[array]
 ) -> None:
-    for index in _hinted(hint_of, found):
-        if atoms[index].mentions <= found and (not hints[index] or hints[index][-1] != row):
-            hints[index].append(row)
-
-
-def _hinted(hint_of: dict[str, list[int]], found: set[str]) -> Iterator[int]:
     for word in found:
-        yield from hint_of.get(word, ())
+        for index in hint_of.get(word, ()):
+            if atoms[index].mentions <= found and (not hints[index] or hints[index][-1] != row):
+                hints[index].append(row)

@@ -21,10 +21,10 @@ from .folder import QUERIES, make_queries
 _SHOWN, _WIDTH = 3, 40
 
 
-def show_queries(folder: str, count: int = 20, split: str = "train", seed: int = 0) -> str:
-    """Some queries of a folder, each with a few of the documents that answer it and of those that break an operator."""
+def show_queries(folder: str, count: int, seed: int = 0) -> str:
+    """Some training queries of a folder, each with a few documents that answer it and a few that break an operator."""
     quest = Quest(folder, progress=False)
-    queries = quest.queries(split)
+    queries = quest.queries("train")
     chosen = sorted(Random(seed).sample(range(len(queries)), min(count, len(queries))))
     asked = [queries[index] for index in chosen]
     gold = quest.gold(asked)

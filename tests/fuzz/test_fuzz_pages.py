@@ -1,9 +1,9 @@
 """Pages made from any texts, parsed back by a real HTML parser: no text makes an element or an attribute."""
 
-import json
 import re
 
 import html5lib
+import numpy as np
 import pytest
 from fuzz.strategies import fuzz, real_texts
 from hypothesis import example, given
@@ -12,8 +12,10 @@ from markdown_it import MarkdownIt
 
 from boolbert.boolean import OPERATORS
 from boolbert.cli.show import show_answer, show_explanation
+from boolbert.data import Corpus, Document, Gold
+from boolbert.data.tasks import Question, Task
 from boolbert.eval.report import write_report
-from boolbert.eval.results import folder_names
+from boolbert.eval.results import Result
 from boolbert.hub.card import literal
 from boolbert.hub.refuse import text_refusals
 from boolbert.search.answer import Answer, Hit
@@ -88,35 +90,27 @@ def test_an_explanation_and_an_answer_on_a_terminal(query, found, plain_name, nu
     assert answer.count("\n") == 4 + len(found)
 
 
-def write_results(folder, systems, data, split, query, found, template):
+def report(folder, systems, data, split, query, found, template):
+    """The page on systems that all rank these titles first."""
     metric = {"mean": 0.5, "low": 0.4, "high": 0.6, "queries": 1}
     metrics = {"r_precision": metric, "recall@20": metric}
-    folders = folder_names(systems)
-    table = []
-    for name in systems:
-        table.append(
-            {
-                "system": name,
-                "data": data,
-                "split": split,
-                "queries": 1,
-                "documents": 3,
-                "parameters": 9,
-                "latency_ms": 1.0,
-                "seeds": 1,
-                "seed_deviation": {},
-                "reference": systems[0],
-                "metrics": {"all": metrics, "template": {template: metrics}},
-                "tested_on": "r_precision",
-                "p_value": None,
-            }
-        )
-        (folder / folders[name]).mkdir(exist_ok=True)
-        top = [{"title": title, "score": 0.5, "mark": "hit"} for title in found]
-        row = {"id": "1", "query": query, "operators": ["not"], "template": template, "gold": found, "top": top}
-        text = json.dumps({**row, "metrics": {}}, ensure_ascii=False) + "\n"
-        (folder / folders[name] / "per_query.jsonl").write_text(text, encoding="utf-8")
-    (folder / "table.json").write_text(json.dumps(table), encoding="utf-8")
+    common = {
+        "data": data,
+        "split": split,
+        "queries": 1,
+        "documents": 3,
+        "parameters": 9,
+        "latency_ms": 1.0,
+        "seeds": 1,
+    }
+    common |= {"metrics": {"all": metrics, "template": {template: metrics}}, "tested_on": "r_precision"}
+    rows = np.arange(len(found))[None]
+    corpus = Corpus(Document(title, "") for title in found)
+    task = Task(data, split, corpus, [Question("q", query)], Gold(rows, len(found)), groups={"template": [template]})
+    summaries = [{"system": name, "reference": systems[0], **common} for name in systems]
+    results = [Result(name, 9, {}, np.zeros(rows.shape), rows, 1.0) for name in systems]
+    write_report(folder, summaries, results, task)
+    return (folder / "report.html").read_text(encoding="utf-8")
 
 
 @fuzz
@@ -125,15 +119,13 @@ def write_results(folder, systems, data, split, query, found, template):
     data=real_texts,
     split=real_texts,
     query=real_texts,
-    found=titles,
+    found=st.lists(real_texts, min_size=2, max_size=3, unique=True),
     template=real_texts,
 )
 @example(systems=["a ±0", "b"], data="x", split="x", query="x", found=["x", "y"], template="x")  # once a margin
 def test_a_report(folder, systems, data, split, query, found, template):
-    write_results(folder, systems, data, split, query, found, template)
-    shape, words = skeleton(write_report(folder).read_text(encoding="utf-8"))
-    write_results(folder, ["a", "b"], "x", "x", "x", ["x"] * len(found), "x")
-    assert shape == skeleton(write_report(folder).read_text(encoding="utf-8"))[0]
+    shape, words = skeleton(report(folder, systems, data, split, query, found, template))
+    assert shape == skeleton(report(folder, ["a", "b"], "x", "x", "x", list("xyz")[: len(found)], "x"))[0]
     assert strip(re.sub(r"[\s\x00]+", "", query))[:40] in strip(re.sub(r"[\s\x00\ufffd]+", "", words))
 
 

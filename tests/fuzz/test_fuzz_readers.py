@@ -104,7 +104,7 @@ READERS = {
     "train": lambda folder: Quest(folder, progress=False).queries("train"),
     "eval": lambda folder: BoolQuestions(folder, progress=False).questions("eval"),
     "corpus": lambda folder: BoolQuestions(folder, progress=False).corpus,
-    "and": lambda folder: list(read_triplets(folder, progress=False)),
+    "and": lambda folder: list(read_triplets(folder)),
 }
 
 
@@ -143,7 +143,7 @@ def test_tab_separated_files(folder, reader):
     )
     def check(content, zipped):
         path = write(folder, "file.tsv", content, zipped)
-        only_data_errors(lambda: list(reader(path, progress=False)))
+        only_data_errors(lambda: list(reader(path)))
 
     check()
 
@@ -162,7 +162,7 @@ def test_the_summary_lists_what_is_wrong_and_goes_on(folder, tables, tsv):
     write(folder, "qrels.tsv", tsv, False)
     for name, content in tables.items():
         (folder / name).write_bytes(content)
-    only_data_errors(lambda: render(summarise(folder, progress=False)))
+    only_data_errors(lambda: render(summarise(folder)))
 
 
 @fuzz
