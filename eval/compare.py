@@ -5,8 +5,9 @@ python eval/compare.py --data quest --split dev --runs runs/quest/seed-* runs/ba
 
 Without --runs: the untrained encoder, BM25, queries split into parts (gold and parsed atoms), embedding subtraction,
 and every finished run under runs/ that was trained on this data. Run folders whose names differ only in their seed are
-averaged. --models adds sentence-transformers models by name. --hybrid fuses each dual encoder with BM25 over the words
-that a query wants.
+averaged. --models adds sentence-transformers models by name. --faiss searches each dual encoder a second time through
+an approximate index, with that search's own latency and recall; --hybrid fuses each with BM25 over the words that a
+query wants.
 Writes table.md, table.csv, table.json, pictures/, report.html, and a folder for each system.
 """
 
@@ -153,6 +154,7 @@ def footnote(summaries: Sequence[dict[str, Any]]) -> str:
         f"{first['data']}, {first['split']}: {first['queries']:,} queries, {first['documents']:,} documents.",
         "±: half the width of the bootstrap 95% interval. ms/query: from text to ranking, one query at a time.",
         "Violations: share of the top R that breaks the query's operators. Negated: share in the set NOT excludes.",
+        "Of exact: share of the exact top results that an approximate search finds.",
         'Pairs: pairwise accuracy (NevIR) on "A that are not B" / "A that are also B".',
         f"p: paired permutation test on {first['tested_on']} against {first['reference']}.",
     ]

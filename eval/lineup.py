@@ -10,7 +10,7 @@ from boolbert.core.arguments import flag
 from boolbert.core.errors import BoolBertError, EvaluationError
 from boolbert.core.runs import Run, finished_runs
 from boolbert.data.tasks import Task
-from boolbert.eval.systems import BM25, NOT_WEIGHT, Decomposition, Dense, Hybrid, Subtraction, System
+from boolbert.eval.systems import BM25, NOT_WEIGHT, Decomposition, Dense, Faiss, Hybrid, Subtraction, System
 from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import model_fingerprint
@@ -30,6 +30,7 @@ class Settings:
 
     conjunction: str = flag("sum", "AND of a decomposition: sum or min")
     not_weight: float = flag(NOT_WEIGHT, "weight of the excluded part of a decomposition")
+    faiss: str | None = flag(None, "search each dual encoder through this FAISS index too, such as HNSW32,Flat")
     hybrid: bool = flag(False, "each dual encoder also fused with BM25 on the wanted words")
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
     precision: str = flag("float32", "of the models: float32, float16 or bfloat16")
@@ -72,8 +73,9 @@ class Lineup:
         yield from self.bm25()
 
     def dense(self, name: str, model: "SentenceTransformer") -> Iterator[System]:
-        """A dual encoder, a Bool-BERT once for each way its gate can be set; and fused, if asked for."""
+        """A dual encoder, a Bool-BERT once for each way its gate can be set; through FAISS and fused, if asked for."""
         vectors = self.vectors(model)
+        factory = self.settings.faiss
         gates: Sequence[str | None] = [None] if bool_bert(model) is None else OPERATOR_SOURCES
         for gate in gates:
             title = name if gate is None else f"{name}, gate {gate}"
@@ -83,6 +85,8 @@ class Lineup:
             yield dense
             if self.words is not None:
                 yield Hybrid(f"{title}, hybrid", dense, self.words)
+            if factory is not None:
+                yield Faiss(f"{title}, FAISS {factory}", model, vectors, gate, factory=factory)
 
     def decompositions(self, plain: Dense, on: str = "") -> Iterator[System]:
         """Queries split into their parts, on any plain encoder."""

@@ -64,7 +64,11 @@ def measure(system: System, task: Task, metrics: Metrics) -> Result:
     return Result(
         name=system.name,
         parameters=system.parameters,
-        per_query={**metrics(task, rows), **pair_accuracy(task, system)},
+        per_query={
+            **metrics(task, rows),
+            **system.own_metrics(task.questions, rows),
+            **pair_accuracy(task, system),
+        },
         scores=scores,
         rows=rows,
         latency_ms=latency(system, task),

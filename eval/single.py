@@ -9,7 +9,7 @@ from boolbert.data.tasks import Task
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
 from boolbert.eval.results import measure, write_result
-from boolbert.eval.systems import Dense
+from boolbert.eval.systems import Dense, Faiss
 from boolbert.eval.tables import breakdown
 from boolbert.eval.trec import write_qrels
 from boolbert.retrieval.encode import encode_corpus
@@ -28,6 +28,7 @@ class SingleArguments:
     gate: str | None = flag(
         None, "of a Bool-BERT: given (operators from the data), learned or cue; the model's own setting"
     )
+    faiss: str | None = flag(None, "search with this FAISS index, such as HNSW32,Flat, instead of exactly")
     limit: int | None = flag(None, "only the first N queries")
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
     precision: str = flag("float32", "of the model: float32, float16 or bfloat16")
@@ -63,4 +64,6 @@ def load_system(args: SingleArguments, task: Task, folder: Path) -> Dense:
     bert = bool_bert(model)
     gate = args.gate or (bert.config.gate if bert is not None else None)
     name = (args.model or "default encoder") + (f", gate {gate}" if gate else "")
+    if args.faiss is not None:
+        return Faiss(f"{name}, FAISS {args.faiss}", model, vectors, gate, factory=args.faiss)
     return Dense(name, model, vectors, gate)

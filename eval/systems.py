@@ -14,7 +14,9 @@ from boolbert.data import Corpus
 from boolbert.data.tasks import Question, operator_labels
 from boolbert.retrieval.batches import encode_queries
 from boolbert.retrieval.bm25 import BM25Index
+from boolbert.retrieval.faiss_index import FaissIndex, recall_of_exact
 from boolbert.retrieval.hybrid import CONSTANT, DEPTH, fuse, wanted_words
+from boolbert.retrieval.metrics import PerQuery
 from boolbert.retrieval.models import bool_bert, query_parameters, with_gate
 from boolbert.retrieval.neighbours import (
     QUERY_BLOCK,
@@ -53,6 +55,10 @@ class System(ABC):
             scores.append(found[0])
             rows.append(found[1])
         return np.concatenate(scores), np.concatenate(rows)
+
+    def own_metrics(self, questions: Sequence[Question], rows: Ranked) -> PerQuery:
+        """What can be measured on this system alone, one value per query."""
+        return {}
 
 
 class Dense(System):
@@ -93,6 +99,23 @@ class Dense(System):
         if labels is None:
             raise EvaluationError(f"{self.name}: query {question.id} has no template, so its operators are unknown")
         return labels
+
+
+class Faiss(Dense):
+    """A dual encoder whose documents are searched through an index of FAISS instead of exactly."""
+
+    def __init__(
+        self, name: str, model: "SentenceTransformer", vectors: Vectors, gate: str | None = None, *, factory: str
+    ):
+        super().__init__(name, model, vectors, gate)
+        self._index = FaissIndex(vectors, factory)
+
+    def search(self, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:
+        return self._index.search(self.encode(questions).cpu().numpy(), k)
+
+    def own_metrics(self, questions: Sequence[Question], rows: Ranked) -> PerQuery:
+        queries = self.encode(questions).cpu().numpy()
+        return {"found_of_exact": recall_of_exact(rows, queries, self.vectors, self.model.device)}
 
 
 class OnDense(System):

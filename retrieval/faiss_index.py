@@ -1,4 +1,4 @@
-"""Approximate nearest neighbours with FAISS."""
+"""Approximate nearest neighbours with FAISS, and which share of the exact result they find."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,7 +11,7 @@ import torch
 
 from boolbert.core.errors import RetrievalError, first_line, optional
 from boolbert.core.files import whole_file
-from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, Ranked, Scores, Vectors, check_shapes, merge_vectors
+from boolbert.retrieval.neighbours import DOCUMENT_BLOCK, Ranked, Scores, Vectors, check_shapes, merge_vectors, top_k
 from boolbert.retrieval.penalty import ask_deeper, has_penalty, penalised_scores, wanted_vectors
 
 TRAINING_VECTORS = 100_000
@@ -113,3 +113,12 @@ def _only(index: Any, allowed: npt.NDArray[np.bool_]) -> Any:
     if isinstance(inside, faiss.IndexIVF):
         return faiss.SearchParametersIVF(sel=selector, nprobe=inside.nprobe)
     return faiss.SearchParameters(sel=selector)
+
+
+def recall_of_exact(
+    rows: Ranked, queries: npt.NDArray[np.float32], documents: Vectors, device: Any = None
+) -> npt.NDArray[np.float64]:
+    """For each query the share of the exact top k that stands in `rows` (Q, k)."""
+    _, exact = top_k(queries, documents, rows.shape[1], device=device)
+    shared = [len(np.intersect1d(found, best)) for found, best in zip(rows, exact, strict=True)]
+    return np.array(shared, dtype=np.float64) / exact.shape[1]

@@ -30,6 +30,7 @@ COLUMNS = {
     "violations": "Violations",
     "negated": "Negated",
     "pairwise_accuracy": "Pairs",
+    "found_of_exact": "Of exact",
 }
 
 PerQuery = dict[str, Values]

@@ -112,9 +112,12 @@ def test_boolquestions_on_the_embedded_questions(model, tmp_path):
         (["--precision", "int8"], "precision must be one of"),
         (["--storage", "int8"], "storage must be one of"),
         (["--nonsense"], "unknown argument '--nonsense'"),
+        (["--faiss", "Nonsense"], "no index of FAISS"),
     ],
 )
 def test_wrong_arguments(arguments, message, data, model, tmp_path):
+    if "Nonsense" in arguments:
+        pytest.importorskip("faiss")
     (tmp_path / "writer").mkdir()
     config = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}
     (tmp_path / "writer" / "config.json").write_text(json.dumps(config))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval.faiss_index import FaissIndex
+from boolbert.retrieval.faiss_index import FaissIndex, recall_of_exact
 from boolbert.retrieval.neighbours import best_of, top_k
 
 
@@ -70,11 +70,14 @@ def test_what_cannot_be_searched(queries, documents, k, message):
         top_k(queries, documents, k)
 
 
-def test_faiss_flat_finds_everything():
+def test_faiss_flat_finds_everything_and_its_recall_is_told():
     pytest.importorskip("faiss")
     rng = np.random.default_rng(0)
     queries, vectors = rng.normal(size=(4, 8)).astype(np.float32), rng.normal(size=(50, 8)).astype(np.float32)
     _, rows = FaissIndex(vectors, "Flat").search(queries, 7)
     assert rows.tolist() == slow(queries, vectors, 7)[1].tolist()
+    assert recall_of_exact(rows, queries, vectors).tolist() == [1.0] * 4
+    rows[:, 0] = -1
+    assert recall_of_exact(rows, queries, vectors) == pytest.approx([6 / 7] * 4)
     with pytest.raises(RetrievalError, match="no index of FAISS"):
         FaissIndex(vectors, "Nonsense")

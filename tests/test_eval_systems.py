@@ -11,8 +11,8 @@ from boolbert.boolean.parts import Part
 from boolbert.core.errors import BoolBertError, EvaluationError, RetrievalError
 from boolbert.data.tasks import Question, quest_task
 from boolbert.eval.lineup import Lineup, Settings
-from boolbert.eval.results import pair_accuracy
-from boolbert.eval.systems import BM25, Decomposition, Dense, Hybrid, Subtraction, System
+from boolbert.eval.results import measure, pair_accuracy
+from boolbert.eval.systems import BM25, Decomposition, Dense, Faiss, Hybrid, Subtraction, System
 from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.hybrid import wanted_words
@@ -148,6 +148,30 @@ def test_vectors_of_another_size_and_nan_queries(tmp_path, tokenizer, tiny_confi
         model[0].sub_modules["query"][0].model.embeddings.word_embeddings.weight[:] = float("nan")
     with pytest.raises(EvaluationError, match="vector of query q0 holds NaN"):
         Dense("d", model, np.ones((10, 16), np.float32)).scorer(task.questions)
+
+
+def test_faiss_is_measured_by_its_own_search(tmp_path, tokenizer, tiny_config, task):
+    pytest.importorskip("faiss")
+    model, vectors = make(tmp_path, tokenizer, tiny_config, task, boolean=False)
+    exact = Dense("exact", model, vectors)
+    flat = measure(Faiss("flat", model, vectors, factory="Flat"), task, quest_metrics)
+    np.testing.assert_allclose(flat.scores, exact.search(task.questions, 10)[0], atol=1e-5)
+    assert flat.per_query["found_of_exact"].tolist() == [1.0] * len(task)
+
+    asked = []
+
+    class Half(Faiss):
+        def search(self, questions, k):
+            asked.append(len(questions))
+            scores, rows = super().search(questions, k)
+            rows[:, rows.shape[1] // 2 :] = -1
+            return scores, rows
+
+    half = measure(Half("half", model, vectors, factory="Flat"), task, quest_metrics)
+    assert half.per_query["found_of_exact"].tolist() == [0.5] * len(task)
+    assert half.per_query["recall@10"].mean() < 1  # the rankings, too, are the index's
+    assert asked[0] == len(task)
+    assert set(asked[1:]) == {1}  # and so is the latency
 
 
 def test_the_hybrid_fuses_both_rankings(tmp_path, tokenizer, tiny_config, task):
