@@ -182,11 +182,10 @@ def search(options: Namespace) -> None:
     _check_query(options)
 
     from boolbert.boolean import why_nothing_excluded
-    from boolbert.retrieval.index import Index
     from boolbert.search.cached_model import cache_model
     from boolbert.search.reading import CUT
 
-    searcher = _searcher(options)
+    searcher = _open_searcher(options, cached=True)
     if options.unsure and options.violations is None:
         raise BoolBertError("--unsure lists what --violations leaves out; give both")
     more = {"where": options.where, "hybrid": options.hybrid, "evidence": not options.no_evidence}
@@ -202,8 +201,7 @@ def search(options: Namespace) -> None:
         print_json({"model": searcher.model.name, **answer.as_json()})
     else:
         print(show_answer(answer, unsure=options.unsure), flush=True)
-    if isinstance(searcher.index, Index):  # over a store the model itself is opened
-        cache_model(searcher.model)
+    cache_model(searcher.model)
 
 
 def explain(options: Namespace) -> None:
@@ -214,7 +212,7 @@ def explain(options: Namespace) -> None:
         if name and not Path(name).absolute().parent.is_dir():
             raise BoolBertError(f"{name}: its folder does not exist; make it first")
     _check_query(options)
-    searcher = _searcher(options)
+    searcher = _open_searcher(options, cached=True)
     baseline = _baseline(options, searcher)
 
     from boolbert.search import explain as explain_query
@@ -304,27 +302,17 @@ def _limits(options: Namespace) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names}
 
 
-def _searcher(options: Namespace) -> Any:
-    """One whose model is cached, where that can be: it answers before torch is imported."""
-    from boolbert.search.searcher import cached_searcher
-
-    is_store = options.store or options.collection
-    cached = None if is_store else cached_searcher(options.model, options.index, options.device)
-    if cached is None:
-        return _open_searcher(options)
-    _say(cached.model.note)
-    return cached
-
-
-def _open_searcher(options: Namespace) -> Any:
-    from boolbert.search import BoolSearcher, load_model
+def _open_searcher(options: Namespace, *, cached: bool = False) -> Any:
+    """cached: one whose model need not be opened, where there is one; it answers at once."""
+    from boolbert.search.searcher import BoolSearcher, cached_searcher
 
     if options.index and options.store:
         raise BoolBertError("give --index or --store, not both")
     store = _store(options)
-    named = options.index is not None or store is not None
-    model = load_model(options.model, device=options.device) if options.model or not named else None
-    searcher = BoolSearcher(model, options.index if store is None else store, device=options.device)
+    documents = options.index if store is None else store
+    searcher = cached_searcher(options.model, documents, options.device) if cached else None
+    if searcher is None:
+        searcher = BoolSearcher(options.model, documents, device=options.device)
     _say(searcher.model.note)
     if store is not None and not store.about().complete:
         _say(f"note: indexing into {options.store} has not finished; run it again, it goes on where it was")

@@ -28,7 +28,7 @@ from .cached_model import CachedModel, cached_model
 from .country_facts import named_rows
 from .document_search import Candidate, DocumentSearch, WeighedDocuments
 from .model_reader import CALLER, ModelReader
-from .opening import is_store, model_of, open_index
+from .opening import model_of, open_index
 from .query_encoder import QueryEncoder, QueryVectors
 from .query_reader import QueryTexts, check_kind, check_query, read
 from .reading import QueryReading, words_of
@@ -333,11 +333,11 @@ def _as_asked(reading: QueryReading, vectors: QueryVectors, has_evidence: bool) 
     return reading if has_evidence or len(vectors.vectors) > 1 else reading.without_alternatives()
 
 
-def cached_searcher(name: str | None, index: str | None, device: str | None) -> BoolSearcher | None:
+def cached_searcher(name: str | None, index: "str | VectorStore | None", device: str | None) -> BoolSearcher | None:
     """A searcher for a model's folder, or as without a name, that does not open the model; None: it is not cached."""
-    if device not in (None, "cpu") or (index is not None and is_store(index)):
+    if device not in (None, "cpu"):
         return None
-    documents = None if index is None else Index(index)
+    documents = open_index(index) if isinstance(index, str) else index
     model = cached_model(name if name is not None or documents is None else documents.model)
     if model is None or (documents is not None and not documents.fits(model)):
         return None

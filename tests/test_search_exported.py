@@ -16,6 +16,7 @@ from search_fixtures import OPTIONS, QUERIES, write_baseline, write_documents, w
 
 from boolbert.cli import commands, main
 from boolbert.core.errors import BoolBertError, RetrievalError
+from boolbert.retrieval.stores import copy_documents, open_store
 from boolbert.search import BoolSearcher, build_index, cached_model, explain, export, load_model
 from boolbert.search.cached_model import CACHED_MODELS, GRAPH, SETTINGS, TOKENIZER, CachedModel, cache_model
 from boolbert.search.query_encoder import INPUTS
@@ -99,6 +100,19 @@ def test_the_same_answers(work, searchers, kind):
             for searcher in (exported, stored):
                 compare(searcher.search(query, k=3, **given), expected)
     assert kind == "bare" or any(plain.read(query).excluded for query in QUERIES)
+
+
+@whole_only
+def test_over_a_store_too(work, searchers):
+    plain = searchers[0]
+    copy_documents(open_store(work / "index"), open_store(work / "films.faiss"), progress=False)
+    expected = plain.search(QUERIES[0], k=3)
+    for index in (str(work / "films.faiss"), open_store(work / "films.faiss")):
+        found = from_cache(work, name=None, index=index)
+        assert isinstance(found.model, CachedModel)
+        answer = found.search(QUERIES[0], k=3)
+        assert [hit.title for hit in answer] == [hit.title for hit in expected]
+        assert [hit.score for hit in answer] == pytest.approx([hit.score for hit in expected], abs=1e-4)
 
 
 @whole_only

@@ -26,7 +26,7 @@ def write(path, texts):
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed(commands, model, record, kind, many):
     skip_without(kind)
-    commands.exports = False  # a store's search takes no exported model
+    commands.exports = False  # an export takes a second, and is not what is tested here
     name, beside = KINDS[kind], commands.folder.parent
     new = write(beside / "new.jsonl", [TEXTS[0], "It has films and war", TEXTS[2], TEXTS[3], "books about war"])
     first = ("boolbert", "index", write(beside / "old.jsonl", TEXTS), "--store", name, "--model", model)
