@@ -6,7 +6,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ..core.errors import DataError, optional
+from ..core.errors import DataError
 from .rows import Row
 from .tables import Source
 
@@ -19,7 +19,11 @@ class HubSource(Source):
 
     def __init__(self, name: str):
         self.name = name
-        datasets = self._datasets = optional("datasets", "datasets", "hub")
+        try:
+            import datasets
+        except ImportError:
+            raise DataError(f"{name}: reading it needs the datasets library: pip install 'boolbert[hub]'") from None
+        self._datasets = datasets
         self._load: dict[str, dict[str, Any]] = {}
         try:
             configs = datasets.get_dataset_config_names(name)

@@ -132,7 +132,7 @@ def hits_of(found: Sequence[Candidate], parts: QueryVectors, violating: frozense
             text=candidate.text,
             wanted=float(candidate.vector @ parts.wanted),
             excluded=None if parts.excluded is None else float(candidate.vector @ parts.excluded),
-            violates=None if violating is None else candidate.row in violating,
+            violates=None if violating is None or candidate.row is None else candidate.row in violating,
             id=candidate.id,
             reasons=candidate.reasons,
         )

@@ -178,11 +178,12 @@ class DocumentSearch:
 
     def _bm25(self, source: Any, documents: "Iterable[Document]") -> "BM25Index":
         """BM25 over the documents of an index or a snapshot, made when it is first asked."""
-        if self._words is None or self._words[0] is not source:
+        known = self._words  # which other threads may replace
+        if known is None or known[0] is not source:
             from boolbert.retrieval.bm25 import BM25Index
 
-            self._words = (source, BM25Index(document.text for document in documents))
-        return self._words[1]
+            known = self._words = (source, BM25Index(document.text for document in documents))
+        return known[1]
 
 
 def _candidates(index: Index, scores: list[float], rows: list[int]) -> list[Candidate]:

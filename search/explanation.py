@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 KINDS = {
     "topic": "NOT excludes a topic: texts about it rank lower.",
     "set": "NOT excludes a set: its members are taken away.",
-    "property": "NOT negates a property: an answer may speak of it, so only texts about it rank lower.",
+    "property": "NOT negates a property: an answer may speak of it, so the query's vector stays whole.",
 }
 DEPTH = 100  # how far down the other ranking a document is looked for
 

@@ -120,7 +120,7 @@ class BoolSearcher:
         words that are neither excluded nor cues; `score` is then the sum of both reciprocal ranks. evidence: ask what
         documents say, clause by clause, where the index knows it and not every gate is switched off; words are a part
         of that, so that `hybrid` changes nothing then. not_kind: NOT excludes a "topic", a "set" or a "property" of
-        the answer, of which nothing is taken away; if not given, the query's words tell (boolean/kinds.py), and with a
+        the answer, of which texts may speak; if not given, the query's words tell (boolean/kinds.py), and with a
         `not_weight` it is a set. violations: 0.05 leaves out documents until at most 5% of the others are expected
         to have what is excluded; the index has to be calibrated for it (search/calibrating.py).
         """

@@ -6,7 +6,6 @@ import pytest
 
 datasets = pytest.importorskip("datasets")
 
-from boolbert.core.errors import BoolBertError  # noqa: E402
 from boolbert.data import BoolQuestions, DataError, Document, Quest, read_triplets  # noqa: E402
 from boolbert.data.hub import HubSource  # noqa: E402
 from boolbert.data.sources import LocalSource, open_source  # noqa: E402
@@ -104,7 +103,9 @@ def test_names_that_are_nowhere(tmp_path):
 
 def test_without_the_library_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
-    with pytest.raises(BoolBertError, match=r"datasets is not installed: pip install 'boolbert\[hub\]'"):
+    with pytest.raises(
+        DataError, match=r"owner/name: reading it needs the datasets library: pip install 'boolbert\[hub\]'"
+    ):
         HubSource("owner/name")
 
 

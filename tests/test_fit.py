@@ -4,8 +4,10 @@ import json
 import re
 import shlex
 import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,11 +17,12 @@ import boolbert
 from boolbert.cli import main
 from boolbert.core.errors import BoolBertError
 from boolbert.core.runs import Run
+from boolbert.data.tasks import quest_splits
 from boolbert.retrieval.encoders import random_bert
 from boolbert.retrieval.models import load_model
 from boolbert.search import BoolSearcher
 from boolbert.train import fit as fit_module
-from boolbert.train.fit import fit
+from boolbert.train.fit import SCHEDULES, fit, plan
 
 SHORT = {"queries": 70, "epochs": 1, "document_side": "fixed"}
 
@@ -127,6 +130,17 @@ def test_says_how_long_it_will_take_before_it_trains(tmp_path, tiny, shop, monke
     with pytest.raises(KeyboardInterrupt):
         fit(shop, tmp_path / "fitted", model=tiny, say=lines.append, **SHORT)
     assert re.search(r"5 steps on \d+ queries, .* 80 documents are encoded once. About \d+ minutes? on", lines[-1])
+
+
+def test_the_estimate_counts_every_query_three_times(fitted, monkeypatch):
+    """Forward, and a backward pass that counts as two. Of documents there are few."""
+    monkeypatch.setattr(
+        "boolbert.retrieval.batches.encode_inputs", lambda model, texts, **_: time.sleep(0.01 * len(texts))
+    )
+    data = quest_splits(fitted.folder / "queries")
+    steps, device = 2000, SimpleNamespace(device=SimpleNamespace(type="cpu"))
+    minutes = int(re.search(r"About (\d+) minutes", plan(device, data.train, data.dev, steps, "fixed"))[1])
+    assert minutes == pytest.approx(3 * steps * SCHEDULES["fixed"].batch_size * 0.01 / 60, rel=0.25)
 
 
 def test_a_plain_encoder_is_upgraded_first(tmp_path, monkeypatch):

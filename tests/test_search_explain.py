@@ -137,7 +137,7 @@ def test_the_vector_is_what_the_explanation_says(searcher):
         ("set", "NOT excludes a set: its members are taken away."),
         (
             "property",
-            "NOT negates a property: an answer may speak of it, so only texts about it rank lower.",
+            "NOT negates a property: an answer may speak of it, so the query's vector stays whole.",
         ),
     ],
 )

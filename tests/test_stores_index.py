@@ -15,6 +15,7 @@ from store_fixtures import skip_without, write_films
 
 from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
+from boolbert.data import Corpus, Document
 from boolbert.data.own import OwnDocuments, Passages
 from boolbert.retrieval.stores import Record, index_documents, open_store, writing
 from boolbert.search import BoolSearcher, Index, build_index, load_model
@@ -328,6 +329,26 @@ def test_an_approximate_index_of_faiss_is_remembered_and_extended(tmp_path, mode
     assert made == [("HNSW8,Flat", tmp_path / "films.faiss" / "faiss.index")]
     with pytest.raises(RetrievalError, match="'Nonsense': no index of FAISS"):
         open_store(tmp_path / "films.faiss", faiss="Nonsense").search(queries, 5)
+
+
+def test_an_ivf_index_of_faiss_looks_into_more_than_one_cell(tmp_path, model, films):
+    skip_without("faiss")
+    store, exact = open_store(tmp_path / "films.faiss", faiss="IVF6,Flat"), open_store(tmp_path / "exact")
+    for one in (store, exact):
+        index_documents(films, one, model, progress=False)
+    queries = np.random.default_rng(0).normal(size=(5, store.about().size))
+    found, best = ([[hit.record.id for hit in hits] for hits in s.search(queries, 20)] for s in (store, exact))
+    assert found == best
+
+
+@pytest.mark.filterwarnings("ignore::boolbert.core.errors.DataWarning")
+def test_documents_of_one_long_title_have_ids_of_their_own(tmp_path, model):
+    """In an index of titles and texts alone."""
+    build_index(
+        Corpus(Document("a" * 600, f"war {row}") for row in range(2)), tmp_path / "index", model, progress=False
+    )
+    ids = [hit.record.id for hit in open_store(tmp_path / "index").search(np.ones((1, 16)), 2)[0]]
+    assert len({*ids}) == 2
 
 
 def test_two_processes_index_as_one(tmp_path, model, films, start):

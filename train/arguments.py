@@ -1,5 +1,6 @@
 """The flags that all stages share, and how they are read: defaults, a recipe, a file, the command line."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -127,12 +128,17 @@ def read_flags(path: Path, kind: type[RunArguments]) -> dict[str, Any]:
 
 
 def _parse_file(path: Path) -> Any:
-    import yaml  # which reads JSON too
+    import yaml
 
     try:
-        return yaml.safe_load(path.read_bytes()) or {}
+        content = path.read_bytes()
+        return json.loads(content) if path.suffix == ".json" else yaml.safe_load(content) or {}
     except OSError as error:
         raise TrainingError(f"{path}: cannot be read: {error.strerror}") from None
+    except json.JSONDecodeError as error:
+        raise TrainingError(f"{path}:{error.lineno}: broken JSON: {error.msg}") from None
+    except UnicodeDecodeError as error:
+        raise TrainingError(f"{path}: invalid UTF-8 at byte {error.start}") from None
     except yaml.YAMLError as error:
         raise TrainingError(f"{path}: broken YAML: {' '.join(str(error).split())}") from None
     except RecursionError:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -36,9 +36,16 @@ if TYPE_CHECKING:
     from boolbert.retrieval.int8_encoder import Int8Encoder
     from boolbert.retrieval.models import SearchModel
 
-# Queries, epochs and batch size. Fixed documents are all compared with, however small the batch; those that learn are
-# compared with the batch's. On a CPU a third of the queries gives most of the gain (docs/performance.md).
-SCHEDULES = {"fixed": (2000, 1, 16), "learned": (QUERIES, 3, 64)}
+
+class Schedule(NamedTuple):
+    queries: int
+    epochs: int
+    batch_size: int
+
+
+# Fixed documents are all compared with, however small the batch; those that learn are compared with the batch's. On a
+# CPU a third of the queries gives most of the gain (docs/performance.md).
+SCHEDULES = {"fixed": Schedule(2000, 1, 16), "learned": Schedule(QUERIES, 3, 64)}
 MODEL, MADE, START, REPORT = "model", "queries", "start", "fit.json"
 # The metrics that are printed.
 SHOWN = {
@@ -118,15 +125,15 @@ def fit(
     from boolbert.train.upgrade import measure
 
     side = document_side or ("learned" if torch.cuda.is_available() else "fixed")
-    most, usual, batch_size = SCHEDULES[side]
-    epochs = usual if epochs is None else epochs
-    made = queries_of(own, folder, settings, most if queries is None else queries)
+    usual = SCHEDULES[side]
+    epochs = usual.epochs if epochs is None else epochs
+    made = queries_of(own, folder, settings, usual.queries if queries is None else queries)
     for line in (str(made), *(f"note: {note}" for note in made.notes)):
         say(line)
     start = start_model(folder, model, seed, say)
     data = quest_splits(folder / MADE)
     corpus = data.train.corpus
-    steps = epochs * -(-made.train // batch_size)
+    steps = epochs * -(-made.train // usual.batch_size)
     # Where documents are fixed these vectors are the index's too, and are not computed again.
     place = folder / VECTORS if side == "fixed" else folder / START / VECTORS
     precision = precision_of(place)
@@ -144,7 +151,7 @@ def fit(
         vectors=torch.from_numpy(vectors) if side == "fixed" else None,
         resume=begun,
         epochs=epochs,
-        batch_size=batch_size,
+        batch_size=usual.batch_size,
         document_length=document_length(start.encoder),
         log_every=max(10, steps // 10),
         seed=seed,
@@ -265,7 +272,8 @@ def plan(model: Any, train: Task, dev: Task, steps: int, side: str, int8: "Int8E
     count = len(corpus)
     document = seconds_of(corpus.texts(range(0, count, max(1, count // 200))), "document")
     query = seconds_of(train.texts, "query")
-    rounds, batch_size = (1 if side == "fixed" else 3), SCHEDULES[side][1]  # before, to evaluate, and for the index
+    batch_size = SCHEDULES[side].batch_size
+    rounds = 1 if side == "fixed" else 3  # before, to evaluate, and for the index
     seconds = rounds * count * document + 3 * len(dev) * query + 3 * steps * batch_size * query
     if side == "learned":
         seconds += 3 * steps * min(6 * batch_size, count) * document

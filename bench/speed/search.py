@@ -18,6 +18,7 @@ from boolbert.retrieval.models import SearchModel, load_encoder, with_fresh_atte
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.stores import FileStore, copy_documents, open_store
 from boolbert.search import BoolSearcher
+from boolbert.search.document_search import DocumentSearch
 from boolbert.search.query_encoder import QueryVectors
 from speed.made_up import cache_in, made_texts, write_encoder
 from speed.timing import Table, timed
@@ -47,14 +48,15 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
             works: dict[str, Callable[[], Any]] = {"ranking": lambda v=vector: rank(searchers[""], v)}
             ask = partial(search, queries, rng)
             for name, searcher in searchers.items():
-                searcher.index = index
+                searcher.documents = DocumentSearch(index, searcher.documents.device)
                 works[f"search{name}"] = partial(ask, searcher, False)
                 if has_texts:
                     works[f"evidence{name}"] = partial(ask, searcher, True)
             if has_texts and find_spec("faiss") is not None:
                 in_store = copy(searcher)
-                in_store.index = open_store(f"{folder}.faiss", faiss="HNSW32,Flat")
-                copy_documents(FileStore(folder), in_store.index, progress=False)
+                store = open_store(f"{folder}.faiss", faiss="HNSW32,Flat")
+                copy_documents(FileStore(folder), store, progress=False)
+                in_store.documents = DocumentSearch(store, searcher.documents.device)
                 works[f"HNSW{name}"] = partial(ask, in_store, False)
                 works[f"HNSW, evidence{name}"] = partial(ask, in_store, True)
             times: dict[str, list[float]] = {what: [] for what in works}
@@ -89,4 +91,4 @@ def random_vectors(rng: np.random.Generator, count: int) -> Any:
 
 
 def rank(searcher: Any, vector: Any) -> Any:
-    return searcher._documents.rank(searcher.index, QueryVectors(vector, vector[0], None), 10)
+    return searcher.documents.rank(searcher.index, QueryVectors(vector, vector[0], None), 10)

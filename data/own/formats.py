@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from ...core.errors import DataError, optional
+from ...core.errors import DataError
 from ...core.files import user_path
 from ..lines import LONGEST_LINE, text_lines
 from ..rows import Row, json_rows
@@ -179,7 +179,10 @@ def _unquoted(cell: str) -> str:
 
 
 def _parquet_rows(path: Path) -> Iterator[Row]:
-    parquet = optional("pyarrow.parquet", "pyarrow", "hub")
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise DataError(f"{path}: reading parquet needs pyarrow: pip install 'boolbert[hub]'") from None
     number = 0
     try:
         for batch in parquet.ParquetFile(path).iter_batches(batch_size=1024):

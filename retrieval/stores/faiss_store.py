@@ -20,6 +20,7 @@ from .where import Mask
 
 INDEX, SETTINGS = "faiss.index", "faiss.json"
 EXACT = "Flat"
+PROBED = "nprobe=32"  # cells of an IVF index that are searched; FAISS's own number is 1
 
 
 class FaissStore(FileStore):
@@ -48,6 +49,8 @@ class FaissStore(FileStore):
         index = self._read_index(now, factory) if fits else None
         is_new = index is None
         index = index or FaissIndex(now, factory)
+        if "IVF" in factory:
+            index.set_search(PROBED)
         if is_new or begun != names:
             with self.writing():  # first what tells that the old index is no longer good
                 (self.folder / SETTINGS).unlink(missing_ok=True)

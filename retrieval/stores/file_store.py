@@ -10,6 +10,7 @@ A folder of `boolbert index --output` is such a store as well; what is added to 
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -29,7 +30,7 @@ from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
 from boolbert.retrieval.evidence import DocumentEvidence, Evidence
 from boolbert.retrieval.index import MANIFEST as INDEX_MANIFEST
-from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, with_own_ids, write_index
+from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, write_index
 from boolbert.retrieval.index import STORE as MANIFEST
 from boolbert.retrieval.neighbours import QUERY_BLOCK, best_of, dot_products
 from boolbert.retrieval.records import Record, id_of
@@ -43,6 +44,16 @@ LOCK = ".lock"
 _TRIES = 50  # to read what a writer replaces meanwhile
 T = TypeVar("T")
 Part = tuple[Sequence[Record], Array, Sequence[DocumentEvidence] | None]
+
+
+def _records_by_title(index: Index) -> Iterator[dict[str, Any]]:
+    """The records of an index that was made from titles and texts alone."""
+    names: Counter[str] = Counter()
+    for document in index.documents():
+        names[document.title] += 1
+        count = names[document.title]
+        id = id_of(document.title if count == 1 else f"{document.title} [{count}]")
+        yield Record(id, document.title, document.text).beside_text()
 
 
 class Segment:
@@ -60,8 +71,7 @@ class Segment:
         """Id, document, digest and fields of each row. An index without them has its titles for ids."""
         path = self.index.folder / RECORDS
         if not path.exists():
-            by_title = (Record(id_of(one.title), one.title, one.text) for one in self.index.documents())
-            return list(with_own_ids(record.beside_text() for record in by_title))
+            return list(_records_by_title(self.index))
         try:
             with path.open(encoding="utf-8") as file:
                 records = [json.loads(line) for line in file]
