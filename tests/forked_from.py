@@ -7,7 +7,7 @@ from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
 MODULES = [
     *("accelerate.commands.launch", "matplotlib.pyplot", "matplotlib.backends.backend_agg", "PIL.PngImagePlugin"),
-    *("tabulate", "torch.distributed.fsdp", "torch.profiler", "transformers.models.bert.tokenization_bert"),
+    *("torch.distributed.fsdp", "torch.profiler", "transformers.models.bert.tokenization_bert"),
     *("boolbert.cli.commands", "boolbert.cli.main", "boolbert.retrieval.encoders", "boolbert.search.export"),
     *("boolbert.retrieval.stores.milvus_store", "boolbert.sentence_boolbert", "boolbert.train.pretrain"),
     *("boolbert.eval.quest", "boolbert.train.quest", "process_helpers", "training_helpers", "faults.server"),

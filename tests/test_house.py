@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -165,3 +166,13 @@ def test_hub_files_import_their_siblings_only(name):
         elif isinstance(node, ast.ImportFrom | ast.Import):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
             assert not any(imported.split(".")[0] == "boolbert" for imported in names)
+
+
+def test_what_processes_are_forked_from_can_be_imported():
+    """A module that is missing ends the preloading without a word, and each process then imports all by itself."""
+    listed = (
+        (ROOT / "tests" / "forked_from.py").read_text(encoding="utf-8").partition("MODULES = [")[2].partition("]")[0]
+    )
+    names = [name for line in ast.literal_eval(f"[{listed}]") for name in ([line] if isinstance(line, str) else line)]
+    assert len(names) > 10
+    assert [name for name in names if not name.startswith("faults.") and find_spec(name) is None] == []
