@@ -188,7 +188,7 @@ def search(options: Namespace) -> None:
     searcher = _open_searcher(options, cached=True)
     if options.unsure and options.violations is None:
         raise BoolBertError("--unsure lists what --violations leaves out; give both")
-    more = {"where": options.where, "hybrid": options.hybrid, "evidence": not options.no_evidence}
+    more = {"where": options.where, "evidence": not options.no_evidence}
     if not (options.no_evidence or searcher.has_evidence):
         _say(NO_EVIDENCE)
     answer = searcher.search(options.query, options.k, operators, **_limits(options), **more)
@@ -298,7 +298,7 @@ def parse_operators(text: str | None) -> list[str] | None:
 
 
 def _limits(options: Namespace) -> dict[str, Any]:
-    names = ("not_weight", "exclude_above", "not_kind", "violations")
+    names = ("not_weight", "not_kind", "violations")
     return {name: getattr(options, name) for name in names}
 
 

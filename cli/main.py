@@ -124,14 +124,12 @@ def _add_search(add) -> None:
   boolbert search "monarchies or island countries" -k 5 --json
   boolbert search "films that are not westerns" --index my_index --operators not
   boolbert search "island monarchies" --operators none       # every gate off: plain BERT
-  boolbert search "films that are not westerns" --index my_index --not-weight 0.8 --exclude-above 0.4
+  boolbert search "films that are not westerns" --index my_index --not-weight 0.8
   boolbert search "snack bars without nuts" --index my_index --violations 0.05 --unsure    # at most 5% have nuts
-  boolbert search "films that are not westerns" --index my_index --hybrid    # and BM25; pip install 'boolbert[eval]'
   boolbert search "films that are not westerns" --store films.db --where "year > 1990 and country in (France, Italy)"
 """
     command = _command(add, "search", text, examples, commands.search)
     _add_query(command)
-    command.add_argument("--hybrid", action="store_true", help="fuse with BM25 over the words that are wanted")
     command.add_argument(
         "--no-evidence", action="store_true", help="rank by the documents' vectors alone, not by what they say"
     )
@@ -231,12 +229,6 @@ def _add_query(command: argparse.ArgumentParser) -> None:
         "words tell if not given",
     )
     command.add_argument(
-        "--exclude-above",
-        type=float,
-        metavar="SCORE",
-        help="leave out documents whose similarity to what NOT excludes is above this",
-    )
-    command.add_argument(
         "--violations",
         type=float,
         metavar="SHARE",
@@ -320,8 +312,8 @@ def _run(words: Sequence[str]) -> int:
 def _query_last(words: Sequence[str]) -> list[str]:
     """The words with those that a query excludes behind all flags: argparse takes "-hood jackets" for -h.
 
-    >>> _query_last(["search", "-hood jackets", "-k", "5"]), _query_last(["search", "a", "--exclude-above", "-0.5"])
-    (['search', '-k', '5', '--', '-hood jackets'], ['search', 'a', '--exclude-above', '-0.5'])
+    >>> _query_last(["search", "-hood jackets", "-k", "5"]), _query_last(["search", "a", "--not-weight", "-0.5"])
+    (['search', '-k', '5', '--', '-hood jackets'], ['search', 'a', '--not-weight', '-0.5'])
     """
     is_query = words[:1] in (["search"], ["explain"]) and "--" not in words
     excluding = [word for word in words if is_query and _MINUS.match(word)]

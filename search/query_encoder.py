@@ -74,12 +74,6 @@ class QueryVectors(NamedTuple):
         products = documents @ self.rows[:, :-1].T + self.rows[:, -1]
         return products[:, :-1].max(1) - np.maximum(products[:, -1], 0)
 
-    def is_near_excluded(self, documents: Vectors, limit: float | None) -> npt.NDArray[np.bool_]:
-        """For each document whether its product with what is excluded is above the limit."""
-        if limit is None or self.excluded is None:
-            return np.zeros(len(documents), dtype=bool)
-        return documents @ self.excluded > limit
-
 
 class EncodedQuery(NamedTuple):
     """What the model finds in a query: 0/1 for each operator, cue probabilities and scopes (E, L) each, vectors."""

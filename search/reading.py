@@ -92,11 +92,6 @@ class QueryReading:
         return self._joined(excluded=False)
 
     @property
-    def wanted_words(self) -> str:
-        """The words to look for in a text: neither excluded nor cues."""
-        return " ".join(word.text for word in self.words if not word.excluded and not word.cue) or self.query
-
-    @property
     def excluded_text(self) -> str:
         return self._joined(excluded=True)
 

@@ -101,10 +101,8 @@ class BoolSearcher:
         operators: Sequence[Any] | None = None,
         *,
         not_weight: float | None = None,
-        exclude_above: float | None = None,
         excluded: Collection[int] | None = None,
         where: str | None = None,
-        hybrid: bool = False,
         evidence: bool = True,
         not_kind: str | None = None,
         violations: float | None = None,
@@ -113,19 +111,16 @@ class BoolSearcher:
 
         operators: names such as ["and", "not"]; [] switches every gate off, which makes the query encoder a plain BERT;
         None leaves it to the model, or to the cue lexicon where it is untrained. not_weight: how strongly what NOT
-        excludes is taken away, instead of the strength that the model has learned. exclude_above: documents whose
-        `excluded` is above it are left out, and others move up. excluded: the numbers of the words that NOT excludes,
-        instead of those that the model finds; they count from 0 in `read(query).words`. where: a filter on the
-        documents' fields, such as "year > 1990 and genre = western". hybrid: fuse the ranking with BM25's over the
-        words that are neither excluded nor cues; `score` is then the sum of both reciprocal ranks. evidence: ask what
-        documents say, clause by clause, where the index knows it and not every gate is switched off; words are a part
-        of that, so that `hybrid` changes nothing then. not_kind: NOT excludes a "topic", a "set" or a "property" of
-        the answer, of which texts may speak; if not given, the query's words tell (boolean/kinds.py), and with a
-        `not_weight` it is a set. violations: 0.05 leaves out documents until at most 5% of the others are expected
-        to have what is excluded; the index has to be calibrated for it (search/calibrating.py).
+        excludes is taken away, instead of the strength that the model has learned. excluded: the numbers of the words
+        that NOT excludes, instead of those that the model finds; they count from 0 in `read(query).words`. where: a
+        filter on the documents' fields, such as "year > 1990 and genre = western". evidence: ask what documents say,
+        clause by clause, where the index knows it and not every gate is switched off. not_kind: NOT excludes a
+        "topic", a "set" or a "property" of the answer, of which texts may speak; if not given, the query's words tell
+        (boolean/kinds.py), and with a `not_weight` it is a set. violations: 0.05 leaves out documents until at most 5%
+        of the others are expected to have what is excluded, in a calibrated index (search/calibrating.py).
         """
         check_k(k)
-        self._check_limits(not_weight, exclude_above)
+        self._check_weight(not_weight)
         reading, vectors = self._read(query, operators, excluded, not_weight, not_kind)
         parts = self._scaled_parts(vectors)
         has_evidence = evidence and operators != [] and self.has_evidence
@@ -135,11 +130,11 @@ class BoolSearcher:
         promise = None
         if has_evidence:
             question = self._question(reading, parts)
-            weighed, found, unsure = self._weighed(question, parts, k, not_weight, exclude_above, where, limit)
+            weighed, found, unsure = self._weighed(question, parts, k, not_weight, where, limit)
             if limit is not None:
                 promise = promise_of(limit, weighed, reading, len(self.index))
         else:
-            found = self.documents.find(parts, k, exclude_above, where, reading.wanted_words if hybrid else None)
+            found = self.documents.find(parts, k, where)
         violating = self.violating(reading)
         return Answer(reading, hits_of(found, parts, violating), promise, hits_of(unsure, parts, violating))
 
@@ -228,14 +223,10 @@ class BoolSearcher:
 
         return Tokenizer.from_str(tokenizer_of(self.model.encoder))
 
-    def _check_limits(self, not_weight: float | None, exclude_above: float | None) -> None:
-        for name, value in (("not_weight", not_weight), ("exclude_above", exclude_above)):
-            if value is None:
-                continue
-            self._check_boolean(name, True)
-            if not math.isfinite(value) or (name == "not_weight" and value < 0):
-                least = " of at least 0" if name == "not_weight" else ""
-                raise RetrievalError(f"{name} must be a number{least}, got {value}")
+    def _check_weight(self, not_weight: float | None) -> None:
+        self._check_boolean("not_weight", not_weight is not None)
+        if not_weight is not None and not 0 <= not_weight < math.inf:
+            raise RetrievalError(f"not_weight must be a number of at least 0, got {not_weight}")
 
     def _check_boolean(self, name: str, is_given: bool) -> None:
         if is_given and not self.is_boolean:
@@ -281,7 +272,6 @@ class BoolSearcher:
         parts: QueryVectors,
         k: int,
         not_weight: float | None,
-        exclude_above: float | None,
         where: str | None,
         limit: Limit | None,
     ) -> tuple[Weighed, list[Candidate], list[Candidate]]:
@@ -295,7 +285,7 @@ class BoolSearcher:
                     for row, found in zip(rows, documents.candidates(scores, rows), strict=True)
                 ]
 
-            weighed = weigh(documents, question, parts, k, exclude_above=exclude_above, strength=strength, limit=limit)
+            weighed = weigh(documents, question, parts, k, strength=strength, limit=limit)
             unsure = candidates(weighed.unsure_scores, weighed.unsure_rows)
             return weighed, candidates(weighed.scores, weighed.rows), unsure
 

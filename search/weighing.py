@@ -10,7 +10,7 @@ from boolbert.boolean.conditions import Conditions, read_conditions
 from boolbert.retrieval.evidence import NEAR, Array, Asked, ConditionVectors, Evidence, score_by_words
 from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
 
-from .document_search import WeighedDocuments, far_enough
+from .document_search import WeighedDocuments
 from .query_encoder import QueryVectors
 from .reading import QueryReading
 
@@ -91,15 +91,12 @@ def weigh(
     parts: QueryVectors,
     k: int,
     *,
-    exclude_above: float | None = None,
     strength: float = 1.0,
     limit: Limit | None = None,
 ) -> Weighed:
     """The k best documents, without those that a limit leaves out. strength: of NOT."""
     words = documents.evidence.word_scores(question)
     rows = _candidates(documents, question, parts, words, k)
-    if exclude_above is not None:
-        rows = np.array(far_enough(rows.tolist(), documents.vectors, parts, exclude_above), np.int64)
     if not len(rows):
         return Weighed([], [], [], [])
     vectors = documents.vectors.rows(rows).astype(np.float32)

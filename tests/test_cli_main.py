@@ -73,7 +73,7 @@ def test_a_minus_is_no_flag(words, line, index, tmp_path, capsys):
 @pytest.mark.parametrize("query", ["-hood films", "-kings of war films"])
 def test_a_query_may_begin_with_what_it_excludes(query, index, tmp_path, capsys):
     """argparse would read -h and -k."""
-    ask = ["search", query, "-k", "3", "--exclude-above", "-0.5", "--index", index, "--model", str(tmp_path / "model")]
+    ask = ["search", query, "-k", "3", "--not-weight", "0.5", "--index", index, "--model", str(tmp_path / "model")]
     assert main([*ask, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["query"] == query
 
@@ -128,11 +128,6 @@ def test_limits_are_passed_on(index, capsys):
         assert main([*arguments, *flags]) == 0
         return json.loads(capsys.readouterr().out)["hits"]
 
-    free = hits()
-    line = sum(sorted(hit["excluded"] for hit in free)[4:6]) / 2
-    assert [hit["row"] for hit in hits("--exclude-above", str(line))] == [
-        hit["row"] for hit in free if hit["excluded"] <= line
-    ]
     whole = hits("--not-weight", "0", "--no-evidence")
     assert all(hit["score"] == pytest.approx(hit["wanted"], abs=1e-5) for hit in whole)
     assert main(["explain", *arguments[1:], "--not-weight", "0.75"]) == 0

@@ -70,14 +70,12 @@ def test_a_document_that_only_its_words_find_is_found_in_a_large_index(searcher,
     assert searcher.search("books", 1)[0].title == everything == "books"
 
 
-def test_filters_limits_and_hybrid_go_with_it(searcher, monkeypatch):
+def test_filters_go_with_it(searcher, monkeypatch):
     for at_once in (weighing.ALL, 0):
         monkeypatch.setattr(weighing, "ALL", at_once)
         late = searcher.search(QUERY, where="year > 1992")
         assert {hit.title for hit in late} == {"b", "c"}
         assert all(hit.reasons for hit in late)
-    assert [hit.row for hit in searcher.search(QUERY, hybrid=True)] == [hit.row for hit in searcher.search(QUERY)]
-    assert len(searcher.search(QUERY, operators=["not"], exclude_above=-1.0)) == 0
 
 
 def test_without_operators_or_evidence_vectors_alone_rank(searcher, tmp_path, documents, model):

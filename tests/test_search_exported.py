@@ -93,7 +93,7 @@ def test_the_same_answers(work, searchers, kind):
     stored = from_cache(work)
     assert (stored.model.name, stored.model.note) == (plain.model.name, plain.model.note)
     for query in QUERIES:
-        for given in (*OPTIONS, {"hybrid": True}, {"evidence": False}, {"exclude_above": 0.2}):
+        for given in (*OPTIONS, {"evidence": False}):
             if kind == "bare" and "excluded" in given:
                 continue
             expected = plain.search(query, k=3, **given)

@@ -1,7 +1,6 @@
 """Searching against a slow version of it; operators given, decided by the model, or read off the text."""
 
 import os
-import sys
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from search_fixtures import QUERY, TEXTS, write_baseline, write_documents, write
 from sentence_helpers import embed, plain_bert
 
 from boolbert.boolean import WHOLE_WEIGHTS, find_cues
-from boolbert.core.errors import BoolBertError
 from boolbert.retrieval.models import default_model, newest_model
 from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.search.query_encoder import QueryVectors
@@ -92,20 +90,6 @@ def test_scores_of_a_model_that_compares_by_dot_product(tmp_path, lively, tiny_c
     close = {"rtol": 1e-4, "atol": 2e-6}  # a score near 0 is a difference of numbers that are not
     np.testing.assert_allclose([hit.wanted for hit in answer], (documents @ wanted.numpy())[rows], **close)
     np.testing.assert_allclose([hit.excluded for hit in answer], (documents @ excluded.numpy())[rows], **close)
-
-
-def test_a_hard_line(searcher):
-    free = searcher.search(QUERY, 10, operators=["not"])
-    line = sum(sorted(hit.excluded for hit in free)[4:6]) / 2
-    expected = [hit.row for hit in free if hit.excluded <= line]
-    assert len(expected) == 5
-    strict = searcher.search(QUERY, 10, operators=["not"], exclude_above=line)
-    assert [hit.row for hit in strict] == expected
-    assert [hit.rank for hit in strict] == list(range(1, len(expected) + 1))
-    few = searcher.search(QUERY, 2, operators=["not"], exclude_above=line)  # others move up
-    assert [hit.row for hit in few] == expected[:2]
-    assert len(searcher.search(QUERY, 10, operators=["not"], exclude_above=-2.0)) == 0
-    assert len(searcher.search(QUERY, 10, operators=[], exclude_above=-2.0)) == 10  # nothing is excluded
 
 
 def test_the_strength_of_not(searcher):
@@ -190,7 +174,7 @@ def test_more_results_than_documents(searcher):
             "not_kind must be one of topic, set, property, got 'subject'",
         ),
         ((QUERY, 3, None, {"not_weight": float("nan")}), "not_weight must be a number of at least 0, got nan"),
-        ((QUERY, 3, None, {"exclude_above": float("inf")}), "exclude_above must be a number, got inf"),
+        ((QUERY, 3, None, {"not_weight": float("inf")}), "not_weight must be a number of at least 0, got inf"),
     ],
 )
 def test_bad_questions(searcher, arguments, message):
@@ -209,8 +193,8 @@ def test_a_plain_model_searches_without_operators(tmp_path, searcher, lively, ti
     assert len(plain.search(QUERY, 3)) == 3
     with pytest.raises(ValueError, match="operators cannot be given"):
         plain.search(QUERY, 3, operators=["not"])
-    with pytest.raises(ValueError, match="exclude_above cannot be given"):
-        plain.search(QUERY, 3, exclude_above=0.5)
+    with pytest.raises(ValueError, match="not_weight cannot be given"):
+        plain.search(QUERY, 3, not_weight=0.5)
 
 
 def test_the_newest_finished_run_is_the_default(tmp_path, lively, tiny_config, tokenizer, monkeypatch):
@@ -242,34 +226,6 @@ def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypa
     )
     answer = searcher.search(QUERY, 3)
     assert (answer.operators, answer.decided_by) == (("not",), "the cue lexicon")
-
-
-def test_hybrid_is_both_rankings_fused_without_the_excluded_words(searcher):
-    pytest.importorskip("bm25s")
-    from boolbert.retrieval.bm25 import BM25Index
-
-    excluded = [3, 4]  # "films but not about war"
-    reading = searcher.read(QUERY, ["not"], excluded=excluded)
-    assert {"about", "war"}.isdisjoint(reading.wanted_words.split())
-    options = {"operators": ["not"], "excluded": excluded}
-    near = [hit.row for hit in searcher.search(QUERY, 10, **options)]
-    words = BM25Index(TEXTS).top_k([reading.wanted_words], 10)[0]
-    expected = dict.fromkeys(near, 0.0)
-    for ranking in (near, [row for row in words.tolist() if row >= 0]):
-        for rank, row in enumerate(ranking, start=1):
-            expected[row] += 1 / (60 + rank)
-    found = searcher.search(QUERY, 10, hybrid=True, **options)
-    assert [hit.row for hit in found] == sorted(expected, key=lambda row: (-expected[row], row))
-    assert [hit.score for hit in found] == pytest.approx([expected[hit.row] for hit in found])
-    limit = sum(sorted(hit.excluded for hit in found)[5:7]) / 2
-    kept = searcher.search(QUERY, 10, hybrid=True, exclude_above=limit, **options)
-    assert {hit.row for hit in kept} == {hit.row for hit in found if hit.excluded <= limit}
-
-
-def test_hybrid_without_bm25s_is_one_line(searcher, monkeypatch):
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(BoolBertError, match="bm25s is not installed: pip install"):
-        searcher.search(QUERY, hybrid=True)
 
 
 def test_an_operator_without_a_word_for_it_is_a_mistake():
