@@ -80,12 +80,8 @@ def show_reading(reading: QueryReading, colour: bool) -> str:
     >>> show_reading(QueryReading("films\\nnot", ("not",), "the model", (words[0], words[1])), colour=False)
     'films not'
     """
-    text, end = "", 0
-    for run in reading.runs:
-        space = reading.query[end : run.words[0].start]
-        text += (printable(space) or " " * bool(space)) + _show_run(run, colour)  # a line break is a space
-        end = run.words[-1].end
-    return text + printable(reading.query[end:])
+    shown = ((printable(run.gap) or " " * bool(run.gap)) + _show_run(run, colour) for run in reading.runs)
+    return "".join(shown) + printable(reading.rest)  # a line break is a space
 
 
 def _show_run(run: Run, colour: bool) -> str:

@@ -1,7 +1,7 @@
 """What a search returns: the hits, how the query was read, and what is promised of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .document_search import Candidate
@@ -74,17 +74,15 @@ class Promise:
 class Answer:
     """The hits of a query, best first, and how it was read.
 
-    promise: where the caller asked for one; unsure: the documents that were left out for it, at most k.
+    vectors: those that were searched with. promise: where the caller asked for one; unsure: the documents that were
+    left out for it, at most k.
     """
 
     reading: QueryReading
     hits: tuple[Hit, ...]
+    vectors: QueryVectors = field(repr=False, compare=False)
     promise: Promise | None = None
     unsure: tuple[Hit, ...] = ()
-
-    @property
-    def query(self) -> str:
-        return self.reading.query
 
     @property
     def operators(self) -> tuple[str, ...]:

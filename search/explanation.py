@@ -1,6 +1,6 @@
 """What Bool-BERT makes of a query: what it excludes, what its vector is made of, and how that moves the results."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,9 +9,11 @@ import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS, WHOLE_WEIGHTS, multi_hot
 from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.ranking import check_k
 
 from .answer import Answer, Hit, Promise
+from .query_encoder import QueryVectors
 from .reading import CUT, QueryReading, Span, per_word
 from .searcher import BoolSearcher
 
@@ -179,55 +181,44 @@ def listed(spans: Sequence[Span], word: str = "and") -> str:
 
 
 def explain(
-    searcher: BoolSearcher,
-    query: str,
-    k: int = 10,
-    operators: Sequence[Any] | None = None,
-    *,
-    not_weight: float | None = None,
-    excluded: Collection[int] | None = None,
-    not_kind: str | None = None,
-    violations: float | None = None,
-    baseline: BoolSearcher | None = None,
+    searcher: BoolSearcher, query: str, k: int = 10, operators: Sequence[Any] | None = None, **asked: Any
 ) -> Explanation:
-    """Read a query and search twice: with its operators, and without (or with another model)."""
+    """Read a query and search twice: with its operators, and without. baseline: another searcher that has none; the
+    other arguments are those of `BoolSearcher.search`."""
     if not searcher.is_boolean:
         raise RetrievalError(
             f"{searcher.model.name}: is a plain encoder, so there is nothing to explain; give a Bool-BERT with --model"
         )
-    return compare(
-        searcher,
-        query,
-        k,
-        baseline=baseline,
-        operators=operators,
-        not_weight=not_weight,
-        excluded=excluded,
-        not_kind=not_kind,
-        violations=violations,
-    )
+    return compare(searcher, query, k, operators=operators, **asked)
 
 
 def compare(
     searcher: BoolSearcher, query: str, k: int = 10, *, baseline: BoolSearcher | None = None, **asked: Any
 ) -> Explanation:
-    """What `explain` says, for a plain encoder too, which has no attention to explain. asked: as for a search."""
+    """What `explain` says, for a plain encoder too, which has no attention to explain."""
     check_k(k)
-    answer, plain, plain_name = _both_rankings(searcher, query, max(k, DEPTH), baseline, asked)
-    inside: dict[str, Any]
-    if searcher.is_boolean:
-        inside = _inside(searcher, answer.reading, asked.get("not_weight"))
+    depth = max(k, DEPTH)
+    answer = searcher.search(query, depth, **asked)
+    reading, vectors = answer.reading, answer.vectors
+    if not reading.words:
+        problem = "begins with a word that is too long for the model" if reading.truncated else "holds no word"
+        raise RetrievalError(f"the query {query[:60]!r} {problem}")
+    if baseline is None:
+        plain, plain_name = searcher.search(query, depth, operators=[]), "plain encoder"
     else:
-        vectors = 1 + len(answer.alternatives)
-        inside = {"not_weight": None, "penalty": searcher.penalty(query), "vectors": vectors, "attention": []}
+        plain, plain_name = baseline.search(query, depth, evidence=False), str(baseline.model.name)
+    plain = _with_marks(plain, searcher, reading)
     return Explanation(
-        reading=answer.reading,
+        reading=reading,
         trained=searcher.model.trained,
+        not_weight=_strength(searcher, vectors, asked.get("not_weight")),
+        penalty=vectors.penalty,
+        vectors=len(vectors.vectors),
+        attention=_attention(searcher, reading) if searcher.is_boolean else [],
         before=_compared(plain, answer, k),
         after=_compared(answer, plain, k),
         plain_name=plain_name,
         promise=_promise(answer, k),
-        **inside,
     )
 
 
@@ -236,44 +227,6 @@ def _promise(answer: Answer, k: int) -> Promise | None:
     if answer.promise is None or len(answer) <= k:
         return answer.promise
     return replace(answer.promise, left_out=sum(hit.score >= answer[k - 1].score for hit in answer.unsure))
-
-
-def _both_rankings(
-    searcher: BoolSearcher, query: str, depth: int, baseline: BoolSearcher | None, asked: dict[str, Any]
-) -> tuple[Answer, Answer, str]:
-    """The answer with a query's operators, the one without them or by another model, and that one's name."""
-    answer = searcher.search(query, depth, **asked)
-    reading = answer.reading
-    if not reading.words:
-        problem = "begins with a word that is too long for the model" if reading.truncated else "holds no word"
-        raise RetrievalError(f"the query {query[:60]!r} {problem}")
-    if baseline is None:
-        plain, plain_name = searcher.search(query, depth, operators=[]), "plain encoder"
-    else:
-        plain, plain_name = baseline.search(query, depth, evidence=False), str(baseline.model.name)
-    return answer, _with_marks(plain, searcher, reading), plain_name
-
-
-def _inside(searcher: BoolSearcher, reading: QueryReading, not_weight: float | None) -> dict[str, Any]:
-    """What a Bool-BERT's layers do with a query as it was read: the fields of an `Explanation`."""
-    import torch
-
-    bert: Any = searcher.model.bert
-    queries: Any = searcher.queries
-    given: dict[str, Any] = {"input_ids": queries.tokens(reading.query).ids, "operators": multi_hot(reading.operators)}
-    if reading.not_scope is not None:
-        given["not_scope"] = reading.not_scope
-    if reading.kind is not None:
-        given["whole_weight"] = WHOLE_WEIGHTS[reading.kind]
-    tensors = {name: torch.tensor([values], device=bert.device) for name, values in given.items()}
-    with torch.inference_mode():
-        output = bert(**tensors, output_scopes=True, output_biases=True)
-    return {
-        "not_weight": _strength(bert, output, not_weight),
-        "penalty": _penalty(output, searcher, not_weight),
-        "vectors": int(output.query_mask[0].sum()),
-        "attention": _attention(bert, output, searcher, reading),
-    }
 
 
 def _compared(answer: Answer, other: Answer, k: int) -> list[Change]:
@@ -288,36 +241,40 @@ def _with_marks(plain: Answer, searcher: BoolSearcher, reading: QueryReading) ->
     return replace(plain, hits=tuple(hits))
 
 
-def _strength(bert: Any, output: Any, not_weight: float | None) -> float | None:
-    """How strongly what is excluded is taken away."""
-    if not output.excluded_embedding.any():
+def _strength(searcher: BoolSearcher, vectors: QueryVectors, not_weight: float | None) -> float | None:
+    """How strongly what is excluded is taken away from the vector of a Bool-BERT."""
+    if vectors.excluded is None or not searcher.is_boolean:
         return None
     if not_weight is not None:
         return not_weight
     import torch
 
-    parts = (output.wanted_embedding.float(), output.excluded_embedding.float())
+    bert: Any = searcher.model.bert
+    parts = (torch.from_numpy(unit_length(part))[None].to(bert.device) for part in (vectors.wanted, vectors.excluded))
     with torch.inference_mode():
-        return float(bert.composer.searched_weight(*(torch.nn.functional.normalize(part, dim=-1) for part in parts)))
+        return float(bert.composer.searched_weight(*parts))
 
 
-def _penalty(output: Any, searcher: BoolSearcher, not_weight: float | None) -> tuple[float, float] | None:
-    """The weight and the threshold by which documents near to what is excluded lose, where they do."""
-    if output.penalty is None or not_weight is not None or not searcher._is_cosine:
-        return None
-    weight, above = output.penalty[0].tolist()
-    return (weight, above) if weight else None
-
-
-def _attention(bert: Any, output: Any, searcher: BoolSearcher, reading: QueryReading) -> list[OperatorAttention]:
+def _attention(searcher: BoolSearcher, reading: QueryReading) -> list[OperatorAttention]:
+    """What a Bool-BERT's layers do with a query as it was read."""
     import torch
 
-    words = list(reading.words)
+    bert: Any = searcher.model.bert
     queries: Any = searcher.queries
-    tokens = queries.token_words(queries.tokens(reading.query), words)
+    tokens = queries.tokens(reading.query)
+    given: dict[str, Any] = {"input_ids": tokens.ids, "operators": multi_hot(reading.operators)}
+    if reading.not_scope is not None:
+        given["not_scope"] = reading.not_scope
+    if reading.kind is not None:
+        given["whole_weight"] = WHOLE_WEIGHTS[reading.kind]
+    tensors = {name: torch.tensor([values], device=bert.device) for name, values in given.items()}
+    with torch.inference_mode():
+        output = bert(**tensors, output_scopes=True, output_biases=True)
+    words = list(reading.words)
+    places = queries.token_words(tokens, words)
 
     def on_words(values: "torch.Tensor", **options: Any) -> npt.NDArray[np.float64]:  # (E, L) -> (E, W)
-        return per_word(values.double().cpu().numpy(), tokens, len(words), **options)
+        return per_word(values.double().cpu().numpy(), places, len(words), **options)
 
     scopes = torch.stack([layer[0].float() for layer in output.scopes])  # (layers, E, heads, L)
     biases = torch.stack([layer[0].float() for layer in output.biases])

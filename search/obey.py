@@ -27,7 +27,8 @@ from boolbert.retrieval.functions import Embed, check_texts, vectors_of
 from boolbert.retrieval.models import bool_bert
 from boolbert.sentence_boolbert import QueryParts
 
-from .query_reader import QueryTexts, read
+from .query_reader import read
+from .reading import QueryReading
 from .weighing import Reason, conditions_of, reasons
 
 Vectors = npt.NDArray[np.float32]
@@ -41,25 +42,25 @@ REMEMBERED = 20_000  # texts and clauses whose vectors `rerank` keeps for the ne
 class EncodedTexts:
     """A query's parts as texts and as vectors."""
 
-    texts: QueryTexts
+    reading: QueryReading
     vectors: QueryParts
 
     @property
     def wanted(self) -> str:
-        return self.texts.wanted
+        return self.reading.wanted
 
     @property
     def excluded(self) -> tuple[str, ...]:
-        return tuple(span.text for span in self.texts.excluded)
+        return tuple(span.text for span in self.reading.excluded)
 
     @property
     def alternatives(self) -> tuple[str, ...]:
-        return tuple(span.text for span in self.texts.alternatives)
+        return tuple(span.text for span in self.reading.alternatives)
 
     @property
     def kind(self) -> str | None:
         """What NOT excludes: a "topic", a "set" or a "property", of which texts that answer may speak."""
-        return self.texts.kind
+        return self.reading.kind
 
     def scores(self, documents: Any) -> Vectors:
         """The scores of documents' vectors: (N, D) -> (N,)."""
@@ -110,16 +111,16 @@ class ObeyingEncoder:
         return self.encode_query_parts(query).vectors.vectors[0]
 
     def encode_query_parts(self, query: str) -> EncodedTexts:
-        texts = read(query)
-        return EncodedTexts(texts, self.encode_texts(texts))
+        reading = read(query)
+        return EncodedTexts(reading, self.encode_reading(reading))
 
-    def encode_texts(self, texts: QueryTexts) -> QueryParts:
+    def encode_reading(self, reading: QueryReading) -> QueryParts:
         """The vectors of a query that was read, from one call of the embedder."""
-        treatment = TREATMENTS[texts.kind or "property"]
-        excluded = [span.text for span in texts.excluded]
+        treatment = TREATMENTS[reading.kind or "property"]
+        excluded = [span.text for span in reading.excluded]
         takes_away = bool(excluded) and treatment.whole_apart < 1
-        wanted = [texts.wanted if takes_away else texts.query, *(span.text for span in texts.alternatives)]
-        whole = [texts.query] if takes_away and treatment.whole_apart else []
+        wanted = [reading.wanted if takes_away else reading.query, *(span.text for span in reading.alternatives)]
+        whole = [reading.query] if takes_away and treatment.whole_apart else []
         found = vectors_of(self._embed_queries, [*wanted, *excluded, *whole])
         vectors, rest = found[: len(wanted)], found[len(wanted) :]
         if not excluded:
@@ -150,7 +151,7 @@ class ObeyingEncoder:
         vectors = self._document_vectors(texts)
         whole = encoded.scores(vectors)
         parts = ConditionVectors.of(
-            conditions_of(encoded.texts.reading, reads=True),
+            conditions_of(encoded.reading, reads=True),
             lambda parts: unit_length(vectors_of(self._embed_queries, parts)),
         )
         with tempfile.TemporaryDirectory() as folder:

@@ -25,16 +25,5 @@ def explanation_page(explanation: Explanation) -> str:
         lead=f"Operators: {operators}, said by {reading.decided_by}.",
         explanation=explanation,
         reading=reading,
-        pieces=_pieces(explanation),
         tints={operator: ", ".join(map(str, rgb)) for operator, rgb in COLOURS.items()},
     )
-
-
-def _pieces(explanation: Explanation) -> list[tuple[str, str]]:
-    """The whole query in pieces, each with its role, "" for none."""
-    query, pieces, end = explanation.query, [], 0
-    for run in explanation.reading.runs:
-        start = run.words[0].start
-        pieces += [("", query[end:start]), (run.role, run.text)]
-        end = run.words[-1].end
-    return [*pieces, ("", query[end:])]

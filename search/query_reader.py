@@ -11,9 +11,8 @@ reader says what an operator reaches, and the table of cues whether there is one
 or OR is a mistake (docs/results.md).
 """
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -31,40 +30,14 @@ from boolbert.boolean import (
 )
 from boolbert.boolean import Reading as RuleReading
 from boolbert.boolean.kinds import is_question
-from boolbert.boolean.parts import trim
 from boolbert.core.errors import RetrievalError
 
-from .reading import QueryReading, Span, with_cues, with_roles, word_at, words_in, words_of
+from .reading import QueryReading, with_cues, with_roles, word_at, words_in, words_of
 
 SEARCH_BOX, READER, PARSER = "the search-box syntax", "the reader", "the cue parser"
 
 
-@dataclass(frozen=True)
-class QueryTexts:
-    """The parts of a query. wanted: the text without what is excluded and the words that say so."""
-
-    reading: QueryReading
-    wanted: str
-
-    @property
-    def kind(self) -> str | None:
-        """What NOT excludes is a "topic", a "set" or a "property"; None where it excludes nothing."""
-        return self.reading.kind
-
-    @property
-    def query(self) -> str:
-        return self.reading.query
-
-    @property
-    def excluded(self) -> tuple[Span, ...]:
-        return self.reading.excluded
-
-    @property
-    def alternatives(self) -> tuple[Span, ...]:
-        return self.reading.alternatives
-
-
-def read(query: str, not_kind: str | None = None) -> QueryTexts:
+def read(query: str, not_kind: str | None = None) -> QueryReading:
     """The parts of a query, each with its place in it: `query[span.start:span.end]`.
 
     not_kind: what NOT excludes is a "topic", a "set" or a "property"; if not given, the query's words tell.
@@ -72,10 +45,8 @@ def read(query: str, not_kind: str | None = None) -> QueryTexts:
     check_kind(not_kind)
     reading = read_words(query)
     if not reading.excluded:
-        return QueryTexts(reading, query)
-    holes = [span for span in (*reading.excluded, *reading.cues) if span.operator == "not"]
-    kind = not_kind or kind_of_exclusion(query, [(span.start, span.end) for span in reading.excluded])
-    return QueryTexts(replace(reading, kind=kind), without(query, [(span.start, span.end) for span in holes]))
+        return reading
+    return replace(reading, kind=not_kind or kind_of_exclusion(query, [span.place for span in reading.excluded]))
 
 
 def check_kind(not_kind: str | None) -> None:
@@ -156,20 +127,3 @@ def by_rules(reading: RuleReading, decided_by: str) -> QueryReading:
     ]
     names = from_multi_hot(multi_hot({cue.operator for cue in cues}))
     return QueryReading(reading.text, names, decided_by, tuple(roles))
-
-
-def without(text: str, holes: Sequence[tuple[int, int]]) -> str:
-    """What is left of a text around some stretches, without the words and signs that joined them; all if nothing is.
-
-    >>> without("films that are (not westerns) of the 1950s", [(16, 19), (20, 28)])
-    'films of the 1950s'
-    >>> without("Apart from his music, what did Bach do?", [(0, 10), (11, 20)])
-    'what did Bach do?'
-    """
-    edges = [0, *(edge for hole in sorted(holes) for edge in hole), len(text)]
-    left = []
-    for start, end in zip(edges[::2], edges[1::2], strict=True):
-        inner = trim(text, start, end) if start < end else (start, start)
-        piece = text[inner[0] if start else 0 : inner[1] if end < len(text) else end].strip(" ,")
-        left += [piece] if re.search(r"\w", piece) else []
-    return " ".join(left) or text

@@ -27,10 +27,10 @@ from .answer import Answer, hits_of, promise_of
 from .cached_model import CachedModel, cached_model
 from .country_facts import named_rows
 from .document_search import Candidate, DocumentSearch, WeighedDocuments
-from .model_reader import CALLER, ModelReader
+from .model_reader import CALLER, read_by_model
 from .opening import model_of, open_index
 from .query_encoder import QueryEncoder, QueryVectors
-from .query_reader import QueryTexts, check_kind, check_query, read
+from .query_reader import check_kind, check_query, read
 from .reading import QueryReading, words_of
 from .weighing import Limit, Weighed, conditions_of, reasons, weigh
 
@@ -136,17 +136,13 @@ class BoolSearcher:
         else:
             found = self.documents.find(parts, k, where)
         violating = self.violating(reading)
-        return Answer(reading, hits_of(found, parts, violating), promise, hits_of(unsure, parts, violating))
+        return Answer(reading, hits_of(found, parts, violating), parts, promise, hits_of(unsure, parts, violating))
 
     def read(
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
     ) -> QueryReading:
         """How a query is read: its cues, which operators are on and who says so, what is excluded or alternative."""
         return _as_asked(*self._read(query, operators, excluded), self.has_evidence)
-
-    def penalty(self, query: str) -> tuple[float, float] | None:
-        """How strongly documents lose that are near to what a query excludes, and from which cosine on."""
-        return self._read(query, None, None)[1].penalty
 
     def _read(
         self,
@@ -164,19 +160,16 @@ class BoolSearcher:
             self._check_boolean("operators", labels is not None and any(labels))
             self._check_boolean("excluded", excluded is not None)
             return self._read_for_any_encoder(query, labels, not_kind)
-        reader = ModelReader(self.model.name, self.model.trained, self.queries)
-        return reader.read(query, labels, excluded, not_weight, not_kind)
+        given = (labels, excluded, not_weight, not_kind)
+        return read_by_model(self.queries, query, *given, trained=self.model.trained)
 
     def _read_for_any_encoder(
         self, query: str, labels: list[int] | None, not_kind: str | None
     ) -> tuple[QueryReading, QueryVectors]:
         """How a query is read for a plain encoder: taken apart into texts, or, with all operators off, as it is."""
-        if labels is None:
-            texts = read(query, not_kind)
-        else:
-            texts = QueryTexts(QueryReading(query, (), CALLER, tuple(words_of(query))), query)
-        reading = replace(texts.reading, truncated=self._is_cut(query))
-        vectors = QueryVectors.of(self._obeying.encode_texts(texts))
+        as_it_is = QueryReading(query, (), CALLER, tuple(words_of(query)))
+        reading = replace(read(query, not_kind) if labels is None else as_it_is, truncated=self._is_cut(query))
+        vectors = QueryVectors.of(self._obeying.encode_reading(reading))
         given, size = vectors.wanted.shape[-1], self.index.about().size
         if given != size:  # of a function, which has its name alone to be known by
             raise RetrievalError(f"{self.model.name}: gives vectors of {given} numbers; those of the index have {size}")

@@ -76,9 +76,9 @@ class Reason:
 def conditions_of(reading: QueryReading, reads: bool) -> Conditions:
     """What a query asks for; `reads`: what it excludes was found by a model, and not by the cue parser."""
     if reads:
-        excluded = [(span.start, span.end) for span in reading.excluded]
+        excluded = [span.place for span in reading.excluded]
         # A NOT that excludes nothing is a part of what is asked: "Which birds do not fly?"
-        cues = [(span.start, span.end) for span in reading.cues if span.operator == "not" and excluded]
+        cues = [span.place for span in reading.cues if span.operator == "not" and excluded]
         found = read_conditions(reading.query, excluded, cues)
     else:
         found = read_conditions(reading.query)

@@ -46,7 +46,7 @@ def test_a_query_is_taken_apart_with_or_without_the_encoder_that_the_reader_need
     if reader == "the cue parser":
         monkeypatch.setattr(query_reader, "_reader", lambda: None)
     parts = read("films that are not westerns")
-    assert parts.reading.decided_by == reader
+    assert parts.decided_by == reader
     assert (parts.wanted, [span.text for span in parts.excluded], parts.kind) == ("films", ["westerns"], "set")
     assert [parts.query[span.start : span.end] for span in parts.excluded] == ["westerns"]
     parts = read("hotels with no pool")
@@ -73,7 +73,7 @@ def test_no_word_for_an_operator_no_operator_and_a_question_has_no_alternatives(
 
 def test_search_box_syntax_is_read_as_it_is_typed():
     parts = read('"solar power" | wind -subsidies')
-    assert parts.reading.decided_by == "the search-box syntax"
+    assert parts.decided_by == "the search-box syntax"
     assert [span.text for span in parts.excluded] == ["subsidies"]
     assert [span.text for span in parts.alternatives] == ["solar power", "wind"]
 

@@ -84,7 +84,8 @@ def strip(text):
 @given(query=real_texts, found=titles, plain_name=real_texts, numbers=numbers, width=st.integers(1, 200))
 def test_an_explanation_and_an_answer_on_a_terminal(query, found, plain_name, numbers, width):
     made = explanation(query, found, plain_name, numbers)
-    answer = show_answer(Answer(made.reading, tuple(change.hit for change in made.after)), colour=False, width=width)
+    found = Answer(made.reading, tuple(change.hit for change in made.after), None)
+    answer = show_answer(found, colour=False, width=width)
     for text in (show_explanation(made, colour=False), answer):
         assert re.sub("[\n\u200c\u200d]", "", text).isprintable(), text
     assert answer.count("\n") == 4 + len(found)
