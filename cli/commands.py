@@ -20,10 +20,14 @@ def index(options: Namespace) -> None:
     from boolbert.data.own import documents_of
     from boolbert.retrieval.encode import processes
     from boolbert.search import build_index, load_model
-    from boolbert.search.opening import model_of
+    from boolbert.search.opening import is_store, model_of
 
     if options.calibrate and not (options.output or options.store or options.delete):
-        _calibrate_existing(options)
+        if not options.documents or not (is_store(options.documents) or _is_index(options.documents)):
+            raise BoolBertError(
+                "--calibrate needs the documents with --output DIR or --store NAME, or an index to calibrate"
+            )
+        _calibrate(options, options.documents)
         return
     if options.output and (options.add or options.delete):  # a folder of an index is a store as well
         options.store, options.output = options.output, None
@@ -59,11 +63,7 @@ def index(options: Namespace) -> None:
     _say_notes(documents)
     if options.calibrate:
         _calibrate(options, built)
-    evidence = (
-        None
-        if built.evidence is None
-        else {"clauses": built.evidence.manifest["clauses"], "bytes": built.evidence.size}
-    )
+    evidence = built.evidence and {"clauses": built.evidence.manifest["clauses"], "bytes": built.evidence.size}
     ready = f"{len(built):,} documents{_size_line(evidence)}, ready for: boolbert search QUERY --index {built.folder}"
     _done(options, {"folder": str(built.folder), **built.manifest, "evidence": evidence}, f"{built.folder}: {ready}")
 
@@ -82,16 +82,6 @@ def _without_torch(options: Namespace) -> Any:
     with suppress(Exception):  # whatever is missing, the model itself can be opened, or says what is wrong
         return default_documents()
     return None
-
-
-def _calibrate_existing(options: Namespace) -> None:
-    from boolbert.search.opening import is_store
-
-    if not options.documents or not (is_store(options.documents) or _is_index(options.documents)):
-        raise BoolBertError(
-            "--calibrate needs the documents with --output DIR or --store NAME, or an index to calibrate"
-        )
-    _calibrate(options, options.documents)
 
 
 def _calibrate(options: Namespace, name: Any) -> None:
@@ -298,8 +288,7 @@ def parse_operators(text: str | None) -> list[str] | None:
 
 
 def _limits(options: Namespace) -> dict[str, Any]:
-    names = ("not_weight", "not_kind", "violations")
-    return {name: getattr(options, name) for name in names}
+    return {name: getattr(options, name) for name in ("not_weight", "not_kind", "violations")}
 
 
 def _open_searcher(options: Namespace, *, cached: bool = False) -> Any:

@@ -121,21 +121,14 @@ class Answer:
 
 
 def hits_of(found: Sequence[Candidate], parts: QueryVectors, violating: frozenset[int] | None) -> tuple[Hit, ...]:
-    return tuple(
-        Hit(
-            rank=rank,
-            score=candidate.score,
-            row=candidate.row,
-            title=candidate.title,
-            text=candidate.text,
-            wanted=float(candidate.vector @ parts.wanted),
-            excluded=None if parts.excluded is None else float(candidate.vector @ parts.excluded),
-            violates=None if violating is None or candidate.row is None else candidate.row in violating,
-            id=candidate.id,
-            reasons=candidate.reasons,
-        )
-        for rank, candidate in enumerate(found, start=1)
-    )
+    hits = []
+    for rank, candidate in enumerate(found, start=1):
+        known = candidate._asdict()
+        vector = known.pop("vector")
+        excluded = None if parts.excluded is None else float(vector @ parts.excluded)
+        violates = None if violating is None or candidate.row is None else candidate.row in violating
+        hits.append(Hit(rank, wanted=float(vector @ parts.wanted), excluded=excluded, violates=violates, **known))
+    return tuple(hits)
 
 
 def promise_of(limit: Limit, weighed: Weighed, reading: QueryReading, documents: int) -> Promise:

@@ -123,11 +123,10 @@ def _candidates(index: Index, scores: list[float], rows: list[int]) -> list[Cand
 
 
 def _candidates_in_store(now: "Snapshot", scores: list[float], rows: list[int]) -> list[Candidate]:
-    candidates = []
-    for score, row in zip(scores, rows, strict=True):
-        record = now.full_record(row)
-        candidates.append(Candidate(score, None, record.id, record.title, record.text, _vector(now, row)))
-    return candidates
+    return [
+        Candidate(score, None, record.id, record.title, record.text, _vector(now, row))
+        for score, row, record in zip(scores, rows, map(now.full_record, rows), strict=True)
+    ]
 
 
 def _weighed_in_store(store: "VectorStore", now: "Snapshot", where: str | None) -> WeighedDocuments:

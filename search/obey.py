@@ -91,12 +91,7 @@ class ObeyingEncoder:
     """What `obey` returns. sample: vectors of unrelated documents; those of made sentences if not given."""
 
     def __init__(
-        self,
-        embed_queries: Embed,
-        embed_documents: Embed,
-        *,
-        is_cosine: bool = True,
-        sample: Vectors | None = None,
+        self, embed_queries: Embed, embed_documents: Embed, *, is_cosine: bool = True, sample: Vectors | None = None
     ):
         self._embed_queries, self._embed_documents, self._is_cosine = embed_queries, embed_documents, is_cosine
         self._sample = sample

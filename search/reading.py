@@ -190,15 +190,10 @@ def with_roles(
     >>> [(word.cue, word.alternative) for word in with_roles(words, [0, 1, 2], ["or"], cues, scope)]
     [(None, 1), ('or', None), (None, 2)]
     """
-    highest = per_word(cue_probabilities, tokens, len(words), highest=True)
-    on = [OPERATORS.index(name) for name in operators]
-    cues: list[str | None] = [None] * len(words)
-    for number in range(len(words)):
-        likeliest = max(on, key=lambda row: highest[row, number], default=None)
-        if likeliest is not None and highest[likeliest, number] > IS_CUE:
-            cues[number] = OPERATORS[likeliest]
-    if scope is None:
-        return [word._replace(cue=cue) for word, cue in zip(words, cues, strict=True)]
+    highest = per_word(cue_probabilities, tokens, len(words), highest=True)  # (E, W)
+    highest[[name not in operators for name in OPERATORS]] = 0
+    cues = [OPERATORS[column.argmax()] if column.max() > IS_CUE else None for column in highest.T]
+    scope = np.zeros_like(cue_probabilities) if scope is None else scope
     inside = scope[OPERATORS.index("not")]
     excluded = per_word(inside[None], tokens, len(words))[0] >= 0.5
     alternatives = _alternatives(scope[OPERATORS.index("or")] * (1 - inside), tokens)

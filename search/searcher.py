@@ -27,10 +27,9 @@ from .answer import Answer, hits_of, promise_of
 from .cached_model import CachedModel, cached_model
 from .country_facts import named_rows
 from .document_search import Candidate, DocumentSearch, WeighedDocuments
-from .model_reader import CALLER, read_by_model
 from .opening import model_of, open_index
 from .query_encoder import QueryEncoder, QueryVectors
-from .query_reader import check_kind, check_query, read
+from .query_reader import CALLER, check_query, read, read_by_model
 from .reading import QueryReading, words_of
 from .weighing import Limit, Weighed, conditions_of, reasons, weigh
 
@@ -120,23 +119,24 @@ class BoolSearcher:
         of the others are expected to have what is excluded, in a calibrated index (search/calibrating.py).
         """
         check_k(k)
-        self._check_weight(not_weight)
         reading, vectors = self._read(query, operators, excluded, not_weight, not_kind)
         parts = self._scaled_parts(vectors)
         has_evidence = evidence and operators != [] and self.has_evidence
         reading = _as_asked(reading, vectors, has_evidence)
         limit = None if violations is None else self._limit(violations, has_evidence)
-        unsure: list[Candidate] = []
-        promise = None
+        promise, kept = None, k
         if has_evidence:
             question = self._question(reading, parts)
-            weighed, found, unsure = self._weighed(question, parts, k, not_weight, where, limit)
+            strength = 1.0 if not_weight is None else not_weight / (question.weights.penalty or 1.0)
+            weighed, found = self._weighed(question, parts, k, strength, where, limit)
+            kept = weighed.kept
             if limit is not None:
                 promise = promise_of(limit, weighed, reading, len(self.index))
         else:
             found = self.documents.find(parts, k, where)
         violating = self.violating(reading)
-        return Answer(reading, hits_of(found, parts, violating), parts, promise, hits_of(unsure, parts, violating))
+        hits, unsure = (hits_of(part, parts, violating) for part in (found[:kept], found[kept:]))
+        return Answer(reading, hits, parts, promise, unsure)
 
     def read(
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
@@ -153,15 +153,18 @@ class BoolSearcher:
         not_kind: str | None = None,
     ) -> tuple[QueryReading, QueryVectors]:
         """How a query is read, and its vectors."""
-        check_query(query)
-        check_kind(not_kind)
+        check_query(query, not_kind)
         labels = _operator_labels(operators)
-        if self.queries is None:
-            self._check_boolean("operators", labels is not None and any(labels))
-            self._check_boolean("excluded", excluded is not None)
-            return self._read_for_any_encoder(query, labels, not_kind)
-        given = (labels, excluded, not_weight, not_kind)
-        return read_by_model(self.queries, query, *given, trained=self.model.trained)
+        if not_weight is not None and not 0 <= not_weight < math.inf:
+            raise RetrievalError(f"not_weight must be a number of at least 0, got {not_weight}")
+        if self.queries is not None:
+            given = (labels, excluded, not_weight, not_kind)
+            return read_by_model(self.queries, query, *given, trained=self.model.trained)
+        boolean = {"operators": labels if any(labels or ()) else None, "excluded": excluded, "not_weight": not_weight}
+        for name, value in boolean.items():
+            if value is not None:
+                raise RetrievalError(f"{name} cannot be given: the query encoder of {self.model.name} is no Bool-BERT")
+        return self._read_for_any_encoder(query, labels, not_kind)
 
     def _read_for_any_encoder(
         self, query: str, labels: list[int] | None, not_kind: str | None
@@ -216,29 +219,10 @@ class BoolSearcher:
 
         return Tokenizer.from_str(tokenizer_of(self.model.encoder))
 
-    def _check_weight(self, not_weight: float | None) -> None:
-        self._check_boolean("not_weight", not_weight is not None)
-        if not_weight is not None and not 0 <= not_weight < math.inf:
-            raise RetrievalError(f"not_weight must be a number of at least 0, got {not_weight}")
-
-    def _check_boolean(self, name: str, is_given: bool) -> None:
-        if is_given and not self.is_boolean:
-            raise RetrievalError(f"{name} cannot be given: the query encoder of {self.model.name} is no Bool-BERT")
-
     @property
     def has_evidence(self) -> bool:
         """Whether it can tell what documents say, clause by clause."""
         return self.index.about().evidence
-
-    def _encode_parts(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """The vectors of a query's parts, of length 1: those of a plain encoder."""
-        if self.queries is not None:
-            encoded = self.queries.plain_vectors(texts)
-        else:
-            from boolbert.retrieval.batches import encode_queries
-
-            encoded = encode_queries(self.model.encoder, texts, one_vector=True)
-        return unit_length(encoded)
 
     @property
     def line(self) -> ExclusionLine:
@@ -254,33 +238,29 @@ class BoolSearcher:
 
     def _question(self, reading: QueryReading, parts: QueryVectors) -> ConditionVectors:
         def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
-            is_whole = self.queries is not None and not reading.operators and texts == [reading.query]
-            return parts.vectors if is_whole else self._encode_parts(texts)  # it is encoded already
+            """The vectors of a query's parts, of length 1: those of a plain encoder."""
+            if self.queries is None:
+                from boolbert.retrieval.batches import encode_queries
+
+                return unit_length(encode_queries(self.model.encoder, texts, one_vector=True))
+            if not reading.operators and texts == [reading.query]:
+                return parts.vectors  # it is encoded already
+            return unit_length(self.queries.plain_vectors(texts))
 
         return ConditionVectors.of(conditions_of(reading, self.model.trained), encode)
 
     def _weighed(
-        self,
-        question: ConditionVectors,
-        parts: QueryVectors,
-        k: int,
-        not_weight: float | None,
-        where: str | None,
-        limit: Limit | None,
-    ) -> tuple[Weighed, list[Candidate], list[Candidate]]:
-        """The k best documents by what they say, and those that a limit leaves out, each with its reasons."""
-        strength = 1.0 if not_weight is None else not_weight / (question.weights.penalty or 1.0)
+        self, question: ConditionVectors, parts: QueryVectors, k: int, strength: float, where: str | None, limit: Any
+    ) -> tuple[Weighed, list[Candidate]]:
+        """The best documents by what they say, each with its reasons."""
 
-        def rank(documents: WeighedDocuments) -> tuple[Weighed, list[Candidate], list[Candidate]]:
-            def candidates(scores: list[float], rows: list[int]) -> list[Candidate]:
-                return [
-                    found._replace(reasons=reasons(documents.evidence, question, row, found.text))
-                    for row, found in zip(rows, documents.candidates(scores, rows), strict=True)
-                ]
-
+        def rank(documents: WeighedDocuments) -> tuple[Weighed, list[Candidate]]:
             weighed = weigh(documents, question, parts, k, strength=strength, limit=limit)
-            unsure = candidates(weighed.unsure_scores, weighed.unsure_rows)
-            return weighed, candidates(weighed.scores, weighed.rows), unsure
+            found = documents.candidates(weighed.scores, weighed.rows)
+            return weighed, [
+                one._replace(reasons=reasons(documents.evidence, question, row, one.text))
+                for row, one in zip(weighed.rows, found, strict=True)
+            ]
 
         return self.documents.weighed(where, rank)
 

@@ -10,8 +10,8 @@ import pytest
 from search_fixtures import QUERY, write_baseline, write_documents
 
 from boolbert.cli import main
-from boolbert.cli.colours import has_colour
 from boolbert.cli.main import TOOLS
+from boolbert.cli.show import has_colour
 
 
 @pytest.fixture

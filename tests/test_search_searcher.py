@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from search_fixtures import QUERY, TEXTS, write_baseline, write_documents, write_run
-from sentence_helpers import embed, plain_bert
+from sentence_helpers import embed, plain_bert, write_dual
 
 from boolbert.boolean import WHOLE_WEIGHTS, find_cues
 from boolbert.retrieval.models import default_model, newest_model
@@ -52,44 +52,29 @@ def test_without_operators_the_gate_decides(searcher, encoders, tokenizer):
     assert [hit.row for hit in answer] == slow_ranking(encoders, tokenizer, gate)[0]
 
 
-def test_what_is_wanted_and_what_is_excluded(searcher, encoders, tokenizer):
-    """Scores by hand, from the model's own outputs."""
-    query, document = encoders
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+def test_what_is_wanted_and_what_is_excluded(tmp_path, lively, tiny_config, tokenizer, similarity):
+    """Scores by hand, from the model's own outputs; both vectors are of one length, so that they can be compared."""
+    query, document = write_dual(tmp_path / "model", lively, tiny_config, tokenizer, similarity=similarity)
+    model, docs = load_model(tmp_path / "model"), write_documents(tmp_path / "docs.jsonl")
+    searcher = BoolSearcher(model, build_index(docs, tmp_path / "i", model, evidence=False))
     with torch.no_grad():
         output = query(**tokenizer(QUERY, return_tensors="pt"), operators=torch.tensor([[0, 0, 1]]))
-    assert output.excluded_embedding.any()
-    documents = embed(document, tokenizer, TEXTS, "mean", "cosine")
+    documents = embed(document, tokenizer, TEXTS, "mean", similarity)
+    wanted, excluded = output.wanted_embedding[0], output.excluded_embedding[0]
+    assert excluded.any()
+    wanted = wanted / wanted.norm() if similarity == "cosine" else wanted
+    excluded = excluded / excluded.norm() * wanted.norm()
     answer = searcher.search(QUERY, 10, operators=["not"])
-    for name, vector in (("wanted", output.wanted_embedding[0]), ("excluded", output.excluded_embedding[0])):
-        scores = documents @ (vector / vector.norm()).numpy()
-        np.testing.assert_allclose([getattr(hit, name) for hit in answer], scores[[h.row for h in answer]], atol=1e-5)
+    for name, vector in (("wanted", wanted), ("excluded", excluded)):
+        scores = (documents @ vector.numpy())[[hit.row for hit in answer]]
+        np.testing.assert_allclose([getattr(hit, name) for hit in answer], scores, rtol=1e-4, atol=1e-5)
     scope = output.scope[0, 2, 1:-1].tolist()  # every word is one token of this tokenizer
     words = [word for word, inside in zip(QUERY.split(), scope, strict=True) if inside]
     assert " ".join(span.text for span in answer.excluded_words).split() == words
     plain = searcher.search(QUERY, 10, operators=[])
     assert [hit.excluded for hit in plain] == [None] * 10
     np.testing.assert_allclose([hit.wanted for hit in plain], [hit.score for hit in plain], atol=1e-6)
-
-
-def test_scores_of_a_model_that_compares_by_dot_product(tmp_path, lively, tiny_config, tokenizer):
-    """All three vectors are of one length, so that a hit's scores can be compared."""
-    from sentence_helpers import write_dual
-
-    query, document = write_dual(tmp_path / "dot", lively, tiny_config, tokenizer, similarity="dot")
-    model = load_model(tmp_path / "dot")
-    searcher = BoolSearcher(
-        model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model, evidence=False)
-    )
-    with torch.no_grad():
-        output = query(**tokenizer(QUERY, return_tensors="pt"), operators=torch.tensor([[0, 0, 1]]))
-    documents = embed(document, tokenizer, TEXTS, "mean", "dot")
-    wanted, excluded = output.wanted_embedding[0], output.excluded_embedding[0]
-    excluded = excluded / excluded.norm() * wanted.norm()
-    answer = searcher.search(QUERY, 10, operators=["not"])
-    rows = [hit.row for hit in answer]
-    close = {"rtol": 1e-4, "atol": 2e-6}  # a score near 0 is a difference of numbers that are not
-    np.testing.assert_allclose([hit.wanted for hit in answer], (documents @ wanted.numpy())[rows], **close)
-    np.testing.assert_allclose([hit.excluded for hit in answer], (documents @ excluded.numpy())[rows], **close)
 
 
 def test_the_strength_of_not(searcher):
