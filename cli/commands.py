@@ -63,7 +63,8 @@ def index(options: Namespace) -> None:
     _say_notes(documents)
     if options.calibrate:
         _calibrate(options, built)
-    evidence = built.evidence and {"clauses": built.evidence.manifest["clauses"], "bytes": built.evidence.size}
+    held = built.evidence
+    evidence = None if held is None else {"clauses": held.manifest["clauses"], "bytes": held.size}
     ready = f"{len(built):,} documents{_size_line(evidence)}, ready for: boolbert search QUERY --index {built.folder}"
     _done(options, {"folder": str(built.folder), **built.manifest, "evidence": evidence}, f"{built.folder}: {ready}")
 
@@ -205,13 +206,12 @@ def explain(options: Namespace) -> None:
     searcher = _open_searcher(options, cached=True)
     baseline = _baseline(options, searcher)
 
+    from boolbert.core.files import write_text
     from boolbert.search import explain as explain_query
 
     explanation = explain_query(searcher, options.query, options.k, operators, baseline=baseline, **_limits(options))
     if options.html:
-        from boolbert.search.page import write_page
-
-        write_page(explanation, options.html)
+        write_text(options.html, explanation.page())
     if options.png:
         from boolbert.search.picture import write_picture
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boolbert.core.errors import INTERRUPTED, BoolBertError
-from boolbert.core.files import read_json, whole_folder
+from boolbert.core.files import read_json, whole_folder, write_text
 from boolbert.core.runs import Run
 
 if TYPE_CHECKING:
@@ -35,14 +35,8 @@ ENCODER, READER, BERT, BOOL_BERT = "encoder", "upgraded", "bert", "bool-bert"
 
 
 # The flags of both trainings, and of Bool-BERT's alone.
-TRAIN: dict[str, Any] = {
-    "epochs": 1,
-    "batch_size": 16,
-    "learning_rate": 5e-4,
-    "boolean_learning_rate": 5e-5,
-    "freeze_documents": True,
-}
-QUICK_TRAIN: dict[str, Any] = {"max_steps": 4, "batch_size": 128, "learning_rate": 1e-3, "freeze_documents": True}
+TRAIN: dict[str, Any] = {"epochs": 1, "batch_size": 16, "learning_rate": 5e-4, "boolean_learning_rate": 5e-5}
+QUICK_TRAIN: dict[str, Any] = {"max_steps": 4, "batch_size": 128, "learning_rate": 1e-3}
 EXCLUSION = {"exclusion_weight": 0.5, "branches": 4}
 QUICK_QUERIES = 35  # of the test split
 
@@ -112,6 +106,7 @@ def show_data() -> None:
 
 def train_both(output: Path, flags: dict[str, Any], fresh: bool) -> None:
     """Train Bool-BERT and BERT at the same time, each with its share of the processor's cores."""
+    flags = {**flags, "freeze_documents": True}
     boolean = {"encoder": output / READER, "gate": "cue", **EXCLUSION, **flags}
     plain = {"encoder": output / ENCODER, "baseline": True, **flags}
     both = (training(output / BOOL_BERT, boolean, fresh), training(output / BERT, plain, fresh))
@@ -211,13 +206,12 @@ def systems(output: Path, task: "Task") -> "Iterator[System]":
 def show_one(output: Path) -> None:
     from boolbert.cli.show import show_explanation
     from boolbert.search import BoolSearcher, explain
-    from boolbert.search.page import write_page
     from boolbert.search.picture import write_picture
 
     searcher, baseline = (BoolSearcher(output / name, progress=False) for name in (BOOL_BERT, BERT))
     explanation = explain(searcher, QUESTION, baseline=baseline)
     print(show_explanation(explanation))
-    write_page(explanation, output / "explain.html")
+    write_text(output / "explain.html", explanation.page())
     write_picture(explanation, output / "explain.png")
 
 

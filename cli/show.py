@@ -50,7 +50,7 @@ def show_answer(answer: Answer, *, colour: bool | None = None, width: int | None
     """
     colour = has_colour() if colour is None else colour
     width = width or shutil.get_terminal_size((100, 24)).columns
-    says = f"operators: {show_operators(answer.operators, colour)} (said by {answer.decided_by})"
+    says = f"operators: {show_operators(answer.operators, colour)} (said by {answer.reading.decided_by})"
     lines = [show_reading(answer.reading, colour), says, "", *_show_hits(answer.hits, answer, colour, width)]
     if answer.promise is not None:
         lines += ["", printable(answer.promise.line(listed(answer.excluded_words, "or")))]

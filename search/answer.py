@@ -89,10 +89,6 @@ class Answer:
         return self.reading.operators
 
     @property
-    def decided_by(self) -> str:
-        return self.reading.decided_by
-
-    @property
     def cues(self) -> tuple[Span, ...]:
         return self.reading.cues
 

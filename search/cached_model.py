@@ -107,7 +107,7 @@ def _write(model: CachedModel, path: str, graph: bytes) -> None:
     folder, source = _folder(model.name and path), Path(path).resolve()
     _make_private(folder)
     write_bytes(folder / GRAPH, graph)
-    settings = {"path": str(source), "fingerprint": _fingerprint(source), "sha256": _sha256(graph)}
+    settings: dict[str, Any] = {"path": str(source), "fingerprint": _fingerprint(source), "sha256": _sha256(graph)}
     settings |= {name: getattr(model, name) for name in ("note", "trained", "document_encoder")}
     settings["queries"] = [getattr(model.queries, name) for name in ("tokenizer", *TOLD)]
     write_json(folder / SETTINGS, settings)

@@ -14,7 +14,7 @@ from boolbert.retrieval.ranking import check_k
 
 from .answer import Answer, Hit, Promise
 from .query_encoder import QueryVectors
-from .reading import CUT, QueryReading, Span, per_word
+from .reading import COLOURS, CUT, QueryReading, Span, per_word
 from .searcher import BoolSearcher
 
 if TYPE_CHECKING:
@@ -87,14 +87,6 @@ class Explanation:
     promise: Promise | None = None
 
     @property
-    def query(self) -> str:
-        return self.reading.query
-
-    @property
-    def operators(self) -> tuple[str, ...]:
-        return self.reading.operators
-
-    @property
     def composition(self) -> str:
         """What the query's vector is made of, in words; "" where it is the plain encoder's."""
         if self.not_weight is None:
@@ -110,9 +102,9 @@ class Explanation:
             notes.append("The Boolean parts of this model are untrained: it reads nothing yet, and is plain BERT.")
         if self.reading.truncated:
             notes.append(CUT)
-        if not self.operators:
+        if not self.reading.operators:
             notes.append("No operator is on: this is the plain encoder.")
-        elif "not" in self.operators and not self.reading.excluded and self.trained:
+        elif "not" in self.reading.operators and not self.reading.excluded and self.trained:
             notes.append("NOT is on, but the model finds nothing that it excludes.")
         if self.reading.excluded and self.reading.kind is not None:
             notes.append(KINDS[self.reading.kind])
@@ -145,6 +137,16 @@ class Explanation:
     def strongest(self) -> float:
         """The largest strength of an operator that is on."""
         return max((max(part.strength, default=0.0) for part in self.attention if part.on), default=0.0)
+
+    def page(self) -> str:
+        """An HTML page that stands alone: the query as it was read, both rankings, and attention word by word."""
+        from boolbert.core.pages import render
+
+        operators = ", ".join(name.upper() for name in self.reading.operators) or "none"
+        lead = f"Operators: {operators}, said by {self.reading.decided_by}."
+        tints = {operator: ", ".join(map(str, rgb)) for operator, rgb in COLOURS.items()}
+        given = {"explanation": self, "reading": self.reading, "tints": tints}
+        return render("explanation.html", title=quoted(self.reading.query), lead=lead, **given)
 
     def as_json(self) -> dict[str, Any]:
         promise = {} if self.promise is None else {"promise": asdict(self.promise)}
@@ -207,7 +209,9 @@ def compare(
         plain, plain_name = searcher.search(query, depth, operators=[]), "plain encoder"
     else:
         plain, plain_name = baseline.search(query, depth, evidence=False), str(baseline.model.name)
-    plain = _with_marks(plain, searcher, reading)
+    marked = searcher.violating(reading)  # the plain ranking's own reading excludes nothing
+    hits = (replace(hit, violates=None if marked is None else hit.row in marked) for hit in plain)
+    plain = replace(plain, hits=tuple(hits))
     return Explanation(
         reading=reading,
         trained=searcher.model.trained,
@@ -232,13 +236,6 @@ def _promise(answer: Answer, k: int) -> Promise | None:
 def _compared(answer: Answer, other: Answer, k: int) -> list[Change]:
     ranks = {hit.key: hit.rank for hit in other}
     return [Change(hit, hit.rank, ranks.get(hit.key)) for hit in answer.hits[:k]]
-
-
-def _with_marks(plain: Answer, searcher: BoolSearcher, reading: QueryReading) -> Answer:
-    """The plain ranking, whose own reading excludes nothing, marked by what the query excludes."""
-    marked = searcher.violating(reading)
-    hits = (replace(hit, violates=None if marked is None else hit.row in marked) for hit in plain)
-    return replace(plain, hits=tuple(hits))
 
 
 def _strength(searcher: BoolSearcher, vectors: QueryVectors, not_weight: float | None) -> float | None:

@@ -142,25 +142,22 @@ class ObeyingEncoder:
         if not texts:
             return []
         check_texts(texts)
-        encoded, rows = self.encode_query_parts(query), np.arange(len(texts))
-        vectors = self._document_vectors(texts)
-        whole = encoded.scores(vectors)
-        parts = ConditionVectors.of(
-            conditions_of(encoded.reading, reads=True),
-            lambda parts: unit_length(vectors_of(self._embed_queries, parts)),
-        )
+        encoded, vectors = self.encode_query_parts(query), self._document_vectors(texts)
+        conditions = conditions_of(encoded.reading, reads=True)
+        asked = ConditionVectors.of(conditions, lambda parts: unit_length(vectors_of(self._embed_queries, parts)))
+
+        def encode(clauses: Sequence[str]) -> Vectors:
+            return unit_length(self._document_vectors(clauses))
+
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder, "evidence")
-            Evidence.build(place, texts, self._clause_vectors, corpus="", model="", progress=False)
+            Evidence.build(place, texts, encode, corpus="", model="", progress=False)
             evidence = Evidence(place, "", "")
-            scores = evidence.score(parts, rows, whole, vectors)
+            scores = evidence.score(asked, np.arange(len(texts)), encoded.scores(vectors), vectors)
             best = np.argsort(-scores, kind="stable")[:k].tolist()
             return [
-                Reranked(row, float(scores[row]), texts[row], reasons(evidence, parts, row, texts[row])) for row in best
+                Reranked(row, float(scores[row]), texts[row], reasons(evidence, asked, row, texts[row])) for row in best
             ]
-
-    def _clause_vectors(self, clauses: Sequence[str]) -> Vectors:
-        return unit_length(self._document_vectors(clauses))
 
     def _document_vectors(self, texts: Sequence[str]) -> Vectors:
         """The embedder's own vectors, each made once."""

@@ -158,12 +158,11 @@ def read_by_model(
     places = queries.token_words(tokens, words)
     not_scope = _not_scope(queries, places, words, excluded)
     kind = not_kind or ("set" if not_weight is not None else _kind(query, words, excluded))
-    found = queries.encode(tokens, labels, not_scope, not_weight, WHOLE_WEIGHTS[kind])
-    names = from_multi_hot(found.operators)
-    known = known_operators(seen)
+    told = {"not_scope": not_scope, "not_weight": not_weight, "whole_weight": WHOLE_WEIGHTS[kind]}
+    found = queries.encode(tokens, operators=labels, **told)
+    names, known = from_multi_hot(found.operators), known_operators(seen)
     if is_free and labels is None and not known.issuperset(names):
-        labels = multi_hot(known.intersection(names))
-        found = queries.encode(tokens, labels, not_scope, not_weight, WHOLE_WEIGHTS[kind])
+        found = queries.encode(tokens, operators=multi_hot(known.intersection(names)), **told)
         names = from_multi_hot(found.operators)
 
     roles = words[: max(places) + 1]
@@ -173,7 +172,8 @@ def read_by_model(
         roles = with_cues(roles, [cue for cue in cues if cue.operator in names])
     if not_scope is not None:
         roles = [word._replace(excluded=number in (excluded or ())) for number, word in enumerate(roles)]
-    reading = QueryReading(query, names, decided_by, tuple(roles), truncated=tokens.is_cut, not_scope=not_scope)
+    is_cut = bool(tokens.overflowing)
+    reading = QueryReading(query, names, decided_by, tuple(roles), truncated=is_cut, not_scope=not_scope)
     return replace(reading, kind=kind if reading.excluded or not_kind else None), found.vectors
 
 

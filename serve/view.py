@@ -49,7 +49,7 @@ def _column(name: str, about: str, changes: Sequence[Change], *, shows_moves: bo
 
 
 def _obeyed(explanation: Explanation) -> str:
-    names = " and ".join(name.upper() for name in explanation.operators)
+    names = " and ".join(name.upper() for name in explanation.reading.operators)
     return f"obeys {names}" if names else "no operator is on"
 
 

@@ -15,7 +15,7 @@ from boolbert.retrieval import int8_encoder
 from boolbert.retrieval.fingerprints import document_encoder_of
 from boolbert.retrieval.index import Index
 from boolbert.retrieval.int8_encoder import CannotUseInt8, Int8Encoder
-from boolbert.retrieval.models import default_bert, default_model
+from boolbert.retrieval.models import default_model
 from boolbert.search import BoolSearcher, explain
 from boolbert.search import default_program as module
 from boolbert.search.cached_model import _read, cached_model
@@ -61,14 +61,6 @@ def test_it_is_the_default_model(model, folder):
     assert json.loads(queries.tokenizer) == json.loads(tokenizer_of(model.encoder))
     assert document_encoder == document_encoder_of(model)
     assert (queries.prompt, queries.is_cosine, queries.can_exclude) == ("", True, True)
-
-
-def test_its_bert_is_that_of_the_default_model(model):
-    expected = {name: weight.numpy() for name, weight in model.bert.state_dict().items()}
-    found = {name: weight.numpy() for name, weight in default_bert().state_dict().items()}
-    assert found.keys() == expected.keys()
-    for name, weight in expected.items():
-        np.testing.assert_array_equal(found[name], weight, err_msg=name)
 
 
 def test_explained_alike(model):

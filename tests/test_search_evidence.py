@@ -5,9 +5,8 @@ import json
 import pytest
 
 from boolbert.cli.main import main
-from boolbert.retrieval.index import Index, build_index
+from boolbert.retrieval.index import build_index
 from boolbert.search import BoolSearcher, explain, weighing
-from boolbert.search.page import explanation_page
 from boolbert.search.picture import write_picture
 
 DOCUMENTS = [
@@ -49,7 +48,7 @@ def test_a_result_says_why(searcher):
 
 def test_the_page_and_the_picture_show_the_clause_that_decides(searcher, tmp_path):
     explanation = explain(searcher, QUERY, operators=["not"])
-    page = explanation_page(explanation)
+    page = explanation.page()
     picture = write_picture(explanation, tmp_path / "picture.svg").read_text()
     decided = [change.hit.deciding for change in explanation.after if change.hit.deciding]
     assert decided
@@ -86,12 +85,6 @@ def test_without_operators_or_evidence_vectors_alone_rank(searcher, tmp_path, do
         found, expected = (one.search(QUERY, **options) for one in (searcher, bare))
         assert [(hit.row, hit.score) for hit in found] == [(hit.row, hit.score) for hit in expected]
         assert not any(hit.reasons for hit in found)
-
-
-def test_an_index_without_gets_evidence_by_indexing_again(tmp_path, documents, model):
-    build_index(documents, tmp_path / "index", model, progress=False, evidence=False)
-    assert Index(tmp_path / "index").evidence is None
-    assert build_index(documents, tmp_path / "index", model, progress=False).evidence is not None
 
 
 def test_the_command_line_says_what_there_is(tmp_path, documents, model, capsys, monkeypatch):

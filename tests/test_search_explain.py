@@ -8,13 +8,12 @@ import pytest
 import torch
 from search_fixtures import QUERY, write_baseline
 
-from boolbert.search import BoolSearcher, QueryReading, Word, explain, load_model
+from boolbert.search import BoolSearcher, QueryReading, explain, load_model
 from boolbert.search.explanation import KINDS
 from boolbert.search.export import tokenizer_of
-from boolbert.search.page import explanation_page
 from boolbert.search.picture import draw, write_picture
 from boolbert.search.query_encoder import QueryEncoder
-from boolbert.search.reading import with_roles, words_of
+from boolbert.search.reading import Word, with_roles, words_of
 
 BOTH = "films or books but not about war"
 
@@ -168,7 +167,7 @@ def shown(searcher):
 
 
 def test_page_shows_how_the_query_was_read(shown):
-    page = explanation_page(shown)
+    page = shown.page()
     assert "<s>about war</s>" in page
     assert "<b>films</b>" in page
     assert 'data-operator="NOT">but not</u>' in page
@@ -179,7 +178,7 @@ def test_page_shows_how_the_query_was_read(shown):
 
 
 def test_page_stands_alone_and_escapes(searcher):
-    page = explanation_page(explain(searcher, "films <b>& not a", 3, ["not"]))
+    page = explain(searcher, "films <b>& not a", 3, ["not"]).page()
     assert "http" not in page.replace("http-equiv", "")
     assert "<script" not in page
     assert "films &lt;b&gt;&amp; not a" in page

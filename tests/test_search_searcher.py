@@ -9,8 +9,10 @@ from search_fixtures import QUERY, TEXTS, write_baseline, write_documents, write
 from sentence_helpers import embed, plain_bert, write_dual
 
 from boolbert.boolean import WHOLE_WEIGHTS, find_cues
+from boolbert.retrieval.countries_index import default_index
 from boolbert.retrieval.models import default_model, newest_model
 from boolbert.search import BoolSearcher, build_index, load_model
+from boolbert.search.country_facts import named_rows
 from boolbert.search.query_encoder import QueryVectors
 from boolbert.search.reading import QueryReading, with_cues, words_of
 from boolbert.search.weighing import conditions_of
@@ -48,7 +50,7 @@ def test_without_operators_the_gate_decides(searcher, encoders, tokenizer):
     gate[1] = 0  # OR has no word in the query
     answer = searcher.search(QUERY, 10)
     assert [int(name in answer.operators) for name in ("and", "or", "not")] == gate
-    assert answer.decided_by == "the model's gate"
+    assert answer.reading.decided_by == "the model's gate"
     assert [hit.row for hit in answer] == slow_ranking(encoders, tokenizer, gate)[0]
 
 
@@ -124,22 +126,17 @@ def test_alternatives_are_drawn_where_each_is_asked_for(searcher, monkeypatch):
             assert reading.operators == ("or",)
 
 
-def test_what_the_countries_know(monkeypatch):
-    from boolbert.data import Quest
-    from boolbert.search import country_facts
-
-    class Countries:
-        manifest = {"corpus": country_facts._countries()}  # noqa: RUF012
-
-    names = Quest(progress=False).corpus.titles
-    british = {names[row] for row in country_facts.named_rows(Countries(), ["former  British colonies"])}
+def test_what_the_countries_know(searcher):
+    index = default_index(default_model("cpu"), progress=False)
+    names = [document.title for document in index.documents()]
+    british = {names[row] for row in named_rows(index, ["former  British colonies"])}
     assert {"Kenya", "Zambia"} <= british
     assert not {"Mali", "Chad"} & british
-    both = country_facts.named_rows(Countries(), ["former British colonies", "NATO members"])
+    both = named_rows(index, ["former British colonies", "NATO members"])
     assert {names[row] for row in both} > british | {"Norway"}
-    assert country_facts.named_rows(Countries(), ["former British colonies", "nice places"]) is None
-    Countries.manifest = {"corpus": "other documents"}
-    assert country_facts.named_rows(Countries(), ["former British colonies"]) is None
+    assert named_rows(index, ["islands"]) == named_rows(index, ["island countries"])
+    assert named_rows(index, ["former British colonies", "nice places"]) is None
+    assert named_rows(searcher.index, ["former British colonies"]) is None
 
 
 def test_more_results_than_documents(searcher):
@@ -154,10 +151,8 @@ def test_more_results_than_documents(searcher):
         *(((QUERY, k), f"k must be a whole number of at least 1, got {k!r}") for k in ("3", None, True, 1.5)),
         ((QUERY, 3, ["xor"]), "must be among and, or, not"),
         ((QUERY, 3, None, {"not_weight": -0.1}), "not_weight must be a number of at least 0, got -0.1"),
-        (
-            (QUERY, 3, None, {"not_kind": "subject"}),
-            "not_kind must be one of topic, set, property, got 'subject'",
-        ),
+        ((QUERY, 3, None, {"not_kind": "subject"}), "not_kind must be one of topic, set, property, got 'subject'"),
+        ((b"caf\xe9".decode("utf-8", "surrogateescape"),), r"the query 'caf\\udce9' is not valid UTF-8"),
         ((QUERY, 3, None, {"not_weight": float("nan")}), "not_weight must be a number of at least 0, got nan"),
         ((QUERY, 3, None, {"not_weight": float("inf")}), "not_weight must be a number of at least 0, got inf"),
     ],
@@ -166,11 +161,6 @@ def test_bad_questions(searcher, arguments, message):
     *words, options = (*arguments, {}) if len(arguments) < 4 else arguments
     with pytest.raises(ValueError, match=message):
         searcher.search(*words, **options)
-
-
-def test_an_index_brings_its_model(tmp_path, searcher):
-    again = BoolSearcher(index=searcher.index.folder)
-    assert [hit.title for hit in again.search(QUERY)] == [hit.title for hit in searcher.search(QUERY)]
 
 
 def test_a_plain_model_searches_without_operators(tmp_path, searcher, lively, tiny_config, tokenizer):
@@ -210,7 +200,7 @@ def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypa
         model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model, evidence=False)
     )
     answer = searcher.search(QUERY, 3)
-    assert (answer.operators, answer.decided_by) == (("not",), "the cue lexicon")
+    assert (answer.operators, answer.reading.decided_by) == (("not",), "the cue lexicon")
 
 
 def test_an_operator_without_a_word_for_it_is_a_mistake():
