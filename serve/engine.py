@@ -102,8 +102,8 @@ def error_line(error: Exception) -> str:
 def checked_query(query: Any) -> str:
     r"""A query as one line without control characters.
 
-    >>> checked_query("films\n but not \x00 war ")
-    'films but not war'
+    >>> checked_query("films\n but\u202enot \x00 war\u200d "), checked_query("a\tb")
+    ('films but not war\u200d', 'a b')
     """
     if not isinstance(query, str):
         raise BoolBertError(f"the query must be a text, got {_short(query)}")

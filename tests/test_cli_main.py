@@ -159,10 +159,7 @@ def test_explain_against_a_baseline_of_the_same_documents(index, tmp_path, capsy
         (["search", " "], "the query is empty"),
         (["search", "a", "-k", "0"], "-k must be at least 1"),
         (["search", "a", "--operators", "xor"], "--operators must be a list out of and,or,not, or none; got 'xor'"),
-        (
-            ["search", "a", "--model", "MODEL", "--not-weight", "-1"],
-            "not_weight must be a number of at least 0, got -1.0",
-        ),
+        (["search", "a", "--model", "MODEL", "--not-weight", "-1"], "must be a number of at least 0, got -1.0"),
         (["search", "a", "--index", "nowhere"], "no index there"),
         (["search", "a", "--model", "./nowhere"], "./nowhere: no such folder"),
         (["index", "./nowhere.jsonl", "--output", "x", "--model", "MODEL"], "no such file or folder"),
@@ -196,11 +193,8 @@ def test_a_program_is_given_its_words(tmp_path, capsys):
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch):
-    def fails(options):
-        raise ValueError("nobody's mistake but ours")
-
-    monkeypatch.setattr("boolbert.cli.commands.search", fails)
-    with pytest.raises(ValueError, match="but ours"):
+    monkeypatch.setattr("boolbert.cli.commands.search", lambda options: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
         main(["search", "a"])
 
 

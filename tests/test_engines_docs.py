@@ -17,14 +17,11 @@ def blocks(page):
 
 
 BLOCKS = blocks("engines.md")
+FILMS = "['A horror film about a monster in space.', 'A western about an old outlaw.']"
 TWO = "['A monster in space.', 'A western about an outlaw.']"
 # What tells each block, the packages it needs, and what its last line prints.
 RECIPES = {
-    "a store": (
-        "films.db",
-        ["pymilvus", "milvus_lite"],
-        "['A horror film about a monster in space.', 'A western about an old outlaw.']",
-    ),
+    "a store": ("films.db", ["pymilvus", "milvus_lite"], FILMS),
     "any embedding model": ("import obey", [], "A quiet hotel in the hills."),
     "Qdrant": ("qdrant_client", ["qdrant_client"], TWO),
     "Elasticsearch": ("elasticsearch_query", [], None),

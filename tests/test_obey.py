@@ -17,7 +17,6 @@ from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.functions import function_model
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, build_index, query_reader
-from boolbert.search import obey as obeying
 from boolbert.search.obey import NEAR
 from boolbert.serve.engine import Engine
 from boolbert.serve.view import reading_html, results_html
@@ -221,11 +220,8 @@ def test_vectors_that_cannot_be_compared_are_one_line(words, kind):
 
 
 def test_an_embedders_own_error_is_not_hidden():
-    def broken(texts):
-        raise TimeoutError("the service does not answer")
-
-    with pytest.raises(TimeoutError, match="the service"):
-        obey(broken).encode_query("hotels")
+    with pytest.raises(ZeroDivisionError):
+        obey(lambda texts: 1 / 0).encode_query("hotels")
 
 
 @pytest.mark.parametrize("texts", ["a text", [None, "b"], [1, 2], [b"a", b"b"]])
@@ -265,16 +261,13 @@ def test_rerank_prefers_texts_that_deny_what_is_excluded(words):
     assert obey(words).rerank("hotel", []) == []
 
 
-def test_rerank_embeds_a_text_once_and_forgets_what_is_too_much(words, monkeypatch):
+def test_rerank_embeds_a_text_once(words):
     texts = ["Hotel with pool.", "Hotel. There is no pool.", "Book about war."]
     encoder, query = obey(words, TEXTS), "hotel without pool"
     first = encoder.rerank(query, texts)
     words.calls.clear()
     assert encoder.rerank(query, texts) == first
     assert not {text for call in words.calls for text in call} & {*texts, "Hotel", "There is no pool"}
-    monkeypatch.setattr(obeying, "REMEMBERED", 1)
-    assert encoder.rerank(query, [*texts, "Hotel in the hills."])[1:] != first
-    assert len(encoder._remembered) <= 5
 
 
 def test_what_obeys_already_is_refused(words, run_once, load_once):
@@ -292,15 +285,9 @@ def tiny(kind, folder):
     from boolbert.retrieval.encoders import random_bert
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(random_bert())
-    config = getattr(transformers, f"{kind}Config")(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=514,
-        pad_token_id=tokenizer.pad_token_id,
-    )
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    tokens = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, "max_position_embeddings": 514}
+    config = getattr(transformers, f"{kind}Config")(**sizes, **tokens)
     getattr(transformers, f"{kind}Model")(config).save_pretrained(folder / "bare")
     tokenizer.save_pretrained(folder / "bare")
     first = Transformer(str(folder / "bare"), max_seq_length=64)

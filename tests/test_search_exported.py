@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,12 +28,12 @@ KINDS = {
     "bare": {"exclusion": "none", "branches": 0, "scope_reader_size": 0},
 }
 MADE = {}
-whole_only = pytest.mark.parametrize("kind", ["whole"])
+of_both_kinds = pytest.mark.parametrize("kind", KINDS)
 
 
-@pytest.fixture(params=KINDS)
-def kind(request):
-    return request.param
+@pytest.fixture
+def kind():
+    return "whole"
 
 
 @pytest.fixture
@@ -86,16 +87,13 @@ def compare(found, expected):
         assert ours == theirs if None in ours else ours == pytest.approx(theirs, abs=1e-5)
 
 
+@of_both_kinds
 def test_the_same_answers(work, searchers, kind, monkeypatch):
     """Of several threads too; and it is asked, not the model."""
     plain, *others = *searchers, from_cache(work)
     assert (others[1].model.name, others[1].model.note) == (plain.model.name, plain.model.note)
-    asked = [
-        (query, given)
-        for query in QUERIES
-        for given in (*OPTIONS, {"evidence": False})
-        if kind == "whole" or "excluded" not in given
-    ]
+    options = [given for given in (*OPTIONS, {"evidence": False}) if kind == "whole" or "excluded" not in given]
+    asked = list(product(QUERIES, options))
     expected = [plain.search(query, k=3, **given) for query, given in asked]
     assert kind == "bare" or any(answer.excluded_words for answer in expected)
     monkeypatch.setattr(type(plain.model.bert), "forward", lambda *_, **__: 1 / 0)
@@ -106,7 +104,6 @@ def test_the_same_answers(work, searchers, kind, monkeypatch):
                 compare(answer, theirs)
 
 
-@whole_only
 def test_over_a_store_too(work, searchers):
     plain = searchers[0]
     copy_documents(open_store(work / "index"), open_store(work / "films.faiss"), progress=False)
@@ -119,6 +116,7 @@ def test_over_a_store_too(work, searchers):
         assert [hit.score for hit in answer] == pytest.approx([hit.score for hit in expected], abs=1e-4)
 
 
+@of_both_kinds
 def test_queries_of_several_lengths_at_once(searchers):
     plain, exported = searchers
     tokens = [plain.queries.tokens(query).ids for query in QUERIES]
@@ -194,12 +192,14 @@ def of_another_user(name):
     return give_away
 
 
+def change_settings(work, **changes):
+    file = cached(work) / SETTINGS
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
 def of_another_model(work, patch):
-    settings = json.loads((cached(work) / SETTINGS).read_text())
-    shutil.copytree(work / "run", work / "other")
-    (cached(work) / SETTINGS).write_text(
-        json.dumps({**settings, "path": str(work / "other"), "fingerprint": cached_model._fingerprint(work / "other")})
-    )
+    other = shutil.copytree(work / "run", work / "other")
+    change_settings(work, path=str(other), fingerprint=cached_model._fingerprint(other))
 
 
 def weights_elsewhere(work, patch):
@@ -211,9 +211,7 @@ def weights_elsewhere(work, patch):
     onnx.save(graph, str(file), save_as_external_data=True, location="weights", size_threshold=0)
     shutil.copy(cached(work) / "weights", work / "weights")
     patch.chdir(work)  # where a runtime might look
-    settings = json.loads((cached(work) / SETTINGS).read_text())
-    settings["sha256"] = cached_model._sha256(file.read_bytes())
-    (cached(work) / SETTINGS).write_text(json.dumps(settings))
+    change_settings(work, sha256=cached_model._sha256(file.read_bytes()))
 
 
 ATTACKS = {
@@ -233,7 +231,6 @@ ATTACKS = {
 }
 
 
-@whole_only
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_file_that_is_not_what_was_cached_is_refused(work, monkeypatch, attack):
     assert from_cache(work) is not None
@@ -241,7 +238,6 @@ def test_a_file_that_is_not_what_was_cached_is_refused(work, monkeypatch, attack
     assert from_cache(work) is None
 
 
-@whole_only
 @pytest.mark.parametrize("attack", ["open to all", "half the settings", "another user's folder"])
 def test_the_model_answers_then_and_is_cached_again(work, quick_export, monkeypatch, capsys, attack):
     if attack == "another user's folder" and os.getuid() != 0:
@@ -253,7 +249,6 @@ def test_the_model_answers_then_and_is_cached_again(work, quick_export, monkeypa
     assert cached(work).stat().st_mode & 0o777 == 0o700
 
 
-@whole_only
 def test_only_a_cached_model_in_a_folder_on_the_cpu(work, quick_export, tmp_path, monkeypatch):
     assert from_cache(work, device="cuda") is None
     assert from_cache(work, name="org/name") is None
@@ -265,7 +260,6 @@ def test_only_a_cached_model_in_a_folder_on_the_cpu(work, quick_export, tmp_path
     assert from_cache(work, name="other") is not None
 
 
-@whole_only
 def test_only_the_models_that_were_cached_last_stay(work, quick_export):
     own, root = cached(work).name, work / "cache/exported"
     old = [root / f"old{number}" for number in range(CACHED_MODELS + 2)]
@@ -276,7 +270,6 @@ def test_only_the_models_that_were_cached_last_stay(work, quick_export):
     assert {folder.name for folder in root.iterdir()} == {own, *(folder.name for folder in old[-CACHED_MODELS + 1 :])}
 
 
-@whole_only
 def test_the_command_gives_the_same_json_without_torch(work, capsys):
     words = ["search", QUERIES[0], "--model", str(work / "run"), "--index", str(work / "index"), "--json"]
     answer, has_torch = run_without_torch(*words)
@@ -290,7 +283,6 @@ def test_the_command_gives_the_same_json_without_torch(work, capsys):
     assert found == expected
 
 
-@whole_only
 @pytest.mark.parametrize("missing", ["onnx", "onnxruntime"])
 def test_without_onnx_the_model_answers(work, searchers, monkeypatch, capsys, missing):
     changed_weights(work, None)
@@ -303,7 +295,6 @@ def test_without_onnx_the_model_answers(work, searchers, monkeypatch, capsys, mi
         BoolSearcher(searchers[0].model, searchers[0].index, onnx=True)
 
 
-@whole_only
 @pytest.mark.parametrize("name", ["operators_on", "scope", "query_vectors", "penalised_query"])
 @pytest.mark.parametrize("decided_by_model", [True, False])
 def test_one_that_computes_something_else_is_not_used(work, quick_export, monkeypatch, name, decided_by_model):
@@ -329,7 +320,6 @@ def test_one_that_computes_something_else_is_not_used(work, quick_export, monkey
     assert from_cache(work) is None
 
 
-@whole_only
 def test_weights_that_change_are_seen_when_it_is_asked_for_again(quick_export, monkeypatch):
     plain, exported = quick_export
     before = plain.search(QUERIES[0], k=3)
@@ -342,7 +332,6 @@ def test_weights_that_change_are_seen_when_it_is_asked_for_again(quick_export, m
     compare(BoolSearcher(plain.model, plain.index, onnx=True).search(QUERIES[0], k=3), changed)
 
 
-@whole_only
 @pytest.mark.parametrize("fails", [None, "to open", "to run"])
 def test_the_page_uses_it_where_it_can(quick_export, monkeypatch, fails):
     plain, _ = quick_export
@@ -361,7 +350,6 @@ def test_the_page_uses_it_where_it_can(quick_export, monkeypatch, fails):
     assert (opened[0][0].queries is by_torch) == (fails is not None)
 
 
-@whole_only
 def test_other_precisions_are_refused(searchers, monkeypatch):
     plain, _ = searchers
     monkeypatch.setattr(type(plain.model.bert), "dtype", torch.bfloat16)
@@ -373,7 +361,6 @@ def test_other_precisions_are_refused(searchers, monkeypatch):
 
 
 @pytest.mark.long
-@whole_only
 def test_the_command_writes_a_file_and_measures_it(work, quick_export, capsys):
     target = work / "query.onnx"
     assert main(["export", str(work / "run"), "--output", str(target), "--int8"]) == 0
