@@ -31,14 +31,14 @@ __all__ = [
     "upgrade",
 ]
 
-_HOME = {
-    "OPERATORS": "configuration_boolbert",
-    "BoolBertConfig": "configuration_boolbert",
-    "BoolBertForPreTraining": "modeling_boolbert",
-    "BoolBertModel": "modeling_boolbert",
-    "BoolBertOutput": "modeling_boolbert",
+_HOMES = {
+    "configuration_boolbert": ("OPERATORS", "BoolBertConfig"),
+    "modeling_boolbert": ("BoolBertForPreTraining", "BoolBertModel", "BoolBertOutput"),
+    "search.obey": ("obey",),
+    "search.query_reader": ("read",),
+    "train.fit": ("fit",),
+    "train.upgrade": ("upgrade",),
 }
-_FUNCTIONS = {"fit": "train.fit", "obey": "search.obey", "read": "search.query_reader", "upgrade": "train.upgrade"}
 
 
 def register() -> None:
@@ -54,19 +54,17 @@ def register() -> None:
 
 
 def __getattr__(name: str):
-    if name in _FUNCTIONS:
-        globals()[name] = getattr(importlib.import_module(f".{_FUNCTIONS[name]}", __name__), name)
-        return globals()[name]
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    register()
-    for public, module in _HOME.items():
-        globals()[public] = getattr(importlib.import_module(f".{module}", __name__), public)
-    return globals()[name]
+    for module, names in _HOMES.items():
+        if name in names:
+            if module.endswith("_boolbert"):
+                register()
+            globals()[name] = getattr(importlib.import_module(f".{module}", __name__), name)
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME, *_FUNCTIONS})
+    return sorted({*globals(), *__all__})
 
 
 # Under another name, such as that of a checkout's folder, this is no package that could be registered.

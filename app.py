@@ -33,10 +33,8 @@ def main() -> None:
     from boolbert.serve.engine import Engine
     from boolbert.serve.page import EXAMPLES, serve
 
-    if INDEX.is_dir():
-        serve(Engine(lambda: (BoolSearcher(index=INDEX), None)), examples=())
-    else:
-        serve(Engine(), EXAMPLES)
+    index = INDEX if INDEX.is_dir() else None
+    serve(Engine(lambda: (BoolSearcher(index=index, progress=False), None)), EXAMPLES if index is None else ())
 
 
 if __name__ == "__main__":

@@ -20,10 +20,14 @@ def index(options: Namespace) -> None:
     from boolbert.data.own import documents_of
     from boolbert.retrieval.encode import processes
     from boolbert.search import build_index, load_model
-    from boolbert.search.opening import model_of
+    from boolbert.search.opening import is_store, model_of
 
     if options.calibrate and not (options.output or options.store or options.delete):
-        _calibrate_existing(options)
+        if not options.documents or not (is_store(options.documents) or _is_index(options.documents)):
+            raise BoolBertError(
+                "--calibrate needs the documents with --output DIR or --store NAME, or an index to calibrate"
+            )
+        _calibrate(options, options.documents)
         return
     if options.output and (options.add or options.delete):  # a folder of an index is a store as well
         options.store, options.output = options.output, None
@@ -59,11 +63,8 @@ def index(options: Namespace) -> None:
     _say_notes(documents)
     if options.calibrate:
         _calibrate(options, built)
-    evidence = (
-        None
-        if built.evidence is None
-        else {"clauses": built.evidence.manifest["clauses"], "bytes": built.evidence.size}
-    )
+    held = built.evidence
+    evidence = None if held is None else {"clauses": held.manifest["clauses"], "bytes": held.size}
     ready = f"{len(built):,} documents{_size_line(evidence)}, ready for: boolbert search QUERY --index {built.folder}"
     _done(options, {"folder": str(built.folder), **built.manifest, "evidence": evidence}, f"{built.folder}: {ready}")
 
@@ -82,16 +83,6 @@ def _without_torch(options: Namespace) -> Any:
     with suppress(Exception):  # whatever is missing, the model itself can be opened, or says what is wrong
         return default_documents()
     return None
-
-
-def _calibrate_existing(options: Namespace) -> None:
-    from boolbert.search.opening import is_store
-
-    if not options.documents or not (is_store(options.documents) or _is_index(options.documents)):
-        raise BoolBertError(
-            "--calibrate needs the documents with --output DIR or --store NAME, or an index to calibrate"
-        )
-    _calibrate(options, options.documents)
 
 
 def _calibrate(options: Namespace, name: Any) -> None:
@@ -188,7 +179,7 @@ def search(options: Namespace) -> None:
     searcher = _open_searcher(options, cached=True)
     if options.unsure and options.violations is None:
         raise BoolBertError("--unsure lists what --violations leaves out; give both")
-    more = {"where": options.where, "hybrid": options.hybrid, "evidence": not options.no_evidence}
+    more = {"where": options.where, "evidence": not options.no_evidence}
     if not (options.no_evidence or searcher.has_evidence):
         _say(NO_EVIDENCE)
     answer = searcher.search(options.query, options.k, operators, **_limits(options), **more)
@@ -215,13 +206,12 @@ def explain(options: Namespace) -> None:
     searcher = _open_searcher(options, cached=True)
     baseline = _baseline(options, searcher)
 
+    from boolbert.core.files import write_text
     from boolbert.search import explain as explain_query
 
     explanation = explain_query(searcher, options.query, options.k, operators, baseline=baseline, **_limits(options))
     if options.html:
-        from boolbert.search.page import write_page
-
-        write_page(explanation, options.html)
+        write_text(options.html, explanation.page())
     if options.png:
         from boolbert.search.picture import write_picture
 
@@ -298,8 +288,7 @@ def parse_operators(text: str | None) -> list[str] | None:
 
 
 def _limits(options: Namespace) -> dict[str, Any]:
-    names = ("not_weight", "exclude_above", "not_kind", "violations")
-    return {name: getattr(options, name) for name in names}
+    return {name: getattr(options, name) for name in ("not_weight", "not_kind", "violations")}
 
 
 def _open_searcher(options: Namespace, *, cached: bool = False) -> Any:

@@ -13,11 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boolbert.core.errors import INTERRUPTED, BoolBertError
-from boolbert.core.files import read_json, whole_folder
+from boolbert.core.files import read_json, whole_folder, write_text
 from boolbert.core.runs import Run
 
 if TYPE_CHECKING:
@@ -34,36 +35,19 @@ ENCODER, READER, BERT, BOOL_BERT = "encoder", "upgraded", "bert", "bool-bert"
 
 
 # The flags of both trainings, and of Bool-BERT's alone.
-TRAIN: dict[str, Any] = {
-    "epochs": 1,
-    "batch_size": 16,
-    "learning_rate": 5e-4,
-    "boolean_learning_rate": 5e-5,
-    "freeze_documents": True,
-}
-QUICK_TRAIN: dict[str, Any] = {"max_steps": 4, "batch_size": 128, "learning_rate": 1e-3, "freeze_documents": True}
+TRAIN: dict[str, Any] = {"epochs": 1, "batch_size": 16, "learning_rate": 5e-4, "boolean_learning_rate": 5e-5}
+QUICK_TRAIN: dict[str, Any] = {"max_steps": 4, "batch_size": 128, "learning_rate": 1e-3}
 EXCLUSION = {"exclusion_weight": 0.5, "branches": 4}
 QUICK_QUERIES = 35  # of the test split
 
 
-class Steps:
-    """Announces the steps, and what each one took."""
-
-    def __init__(self, total: int):
-        self.total = total
-        self.number = 0
-        self.began = self.last = time.perf_counter()
-
-    def next(self, title: str) -> None:
-        self.done()
-        self.number += 1
-        print(f"\n== {self.number}/{self.total} {title}", flush=True)
-
-    def done(self) -> None:
-        now = time.perf_counter()
-        if self.number:
-            print(f"-- {now - self.last:.0f} s", flush=True)
-        self.last = now
+@contextmanager
+def step(title: str) -> Iterator[None]:
+    """Announces a step, and what it took."""
+    print(f"\n== {title}", flush=True)
+    began = time.perf_counter()
+    yield
+    print(f"-- {time.perf_counter() - began:.0f} s", flush=True)
 
 
 def run_demo(output: Path | None = None, *, fresh: bool = False, quick: bool = False) -> None:
@@ -71,20 +55,19 @@ def run_demo(output: Path | None = None, *, fresh: bool = False, quick: bool = F
     from boolbert.eval.tables import terminal
 
     output = output or (QUICK_OUTPUT if quick else OUTPUT)
-    steps = Steps(5)
-    steps.next("Pretrained weights, and the reading of AND, OR and NOT that comes with the package")
-    prepare_encoders(output, random=quick)
-    steps.next("Data")
-    show_data()
-    steps.next("Training: Bool-BERT learns to answer; beside it a plain BERT, everything else the same")
-    train_both(output, QUICK_TRAIN if quick else TRAIN, fresh)
-    steps.next("Comparison on the test split")
-    summaries = compare(output, QUICK_QUERIES if quick else None)
-    print(f"\n{terminal(summaries)}\n\n{footnote(summaries)}")
-    steps.next("What Bool-BERT makes of a query")
-    show_one(output)
-    steps.done()
-    print(f"\n{verdict(summaries)}\n\n{closing(output, time.perf_counter() - steps.began)}")
+    began = time.perf_counter()
+    with step("1/5 Pretrained weights, and the reading of AND, OR and NOT that comes with the package"):
+        prepare_encoders(output, random=quick)
+    with step("2/5 Data"):
+        show_data()
+    with step("3/5 Training: Bool-BERT learns to answer; beside it a plain BERT, everything else the same"):
+        train_both(output, QUICK_TRAIN if quick else TRAIN, fresh)
+    with step("4/5 Comparison on the test split"):
+        summaries = compare(output, QUICK_QUERIES if quick else None)
+        print(f"\n{terminal(summaries)}\n\n{footnote(summaries)}")
+    with step("5/5 What Bool-BERT makes of a query"):
+        show_one(output)
+    print(f"\n{verdict(summaries)}\n\n{closing(output, time.perf_counter() - began)}")
 
 
 def prepare_encoders(output: Path, *, random: bool) -> None:
@@ -123,6 +106,7 @@ def show_data() -> None:
 
 def train_both(output: Path, flags: dict[str, Any], fresh: bool) -> None:
     """Train Bool-BERT and BERT at the same time, each with its share of the processor's cores."""
+    flags = {**flags, "freeze_documents": True}
     boolean = {"encoder": output / READER, "gate": "cue", **EXCLUSION, **flags}
     plain = {"encoder": output / ENCODER, "baseline": True, **flags}
     both = (training(output / BOOL_BERT, boolean, fresh), training(output / BERT, plain, fresh))
@@ -222,13 +206,12 @@ def systems(output: Path, task: "Task") -> "Iterator[System]":
 def show_one(output: Path) -> None:
     from boolbert.cli.show import show_explanation
     from boolbert.search import BoolSearcher, explain
-    from boolbert.search.page import write_page
     from boolbert.search.picture import write_picture
 
     searcher, baseline = (BoolSearcher(output / name, progress=False) for name in (BOOL_BERT, BERT))
     explanation = explain(searcher, QUESTION, baseline=baseline)
     print(show_explanation(explanation))
-    write_page(explanation, output / "explain.html")
+    write_text(output / "explain.html", explanation.page())
     write_picture(explanation, output / "explain.png")
 
 

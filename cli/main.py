@@ -50,9 +50,8 @@ TOOLS = {
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = _parser(
-        argparse.ArgumentParser, "Dense retrieval that understands AND, OR and NOT.", EXAMPLES, prog="boolbert"
-    )
+    text = "Dense retrieval that understands AND, OR and NOT."
+    parser = _parser(argparse.ArgumentParser, text, EXAMPLES, prog="boolbert")
     parser.add_argument("--version", action="version", version=f"boolbert {__version__}")
     add = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_index(add)
@@ -84,35 +83,18 @@ A call that was cut off goes on where it was. The index remembers its model and 
 A store takes more documents at any time; those whose id it has are replaced. MILVUS_TOKEN is the token of a server.
 """
     command = _command(add, "index", text, examples, commands.index)
-    command.add_argument(
-        "documents", metavar="DOCS", nargs="?", help="a .jsonl, .csv, .tsv or .parquet file, a folder, or a Hub id"
-    )
-    command.add_argument("--output", metavar="DIR", help="the folder to write")
+    flag = command.add_argument
+    flag("documents", metavar="DOCS", nargs="?", help="a .jsonl, .csv, .tsv or .parquet file, a folder, or a Hub id")
+    flag("--output", metavar="DIR", help="the folder to write")
     _add_store(command)
-    command.add_argument(
-        "--faiss", metavar="KIND", help="FAISS's index of a new NAME.faiss: HNSW32,Flat; exact without"
-    )
-    command.add_argument("--add", action="store_true", help="to the index or store that is there")
-    command.add_argument(
-        "--no-evidence", action="store_true", help="without the documents' clauses: smaller, faster, and less exact"
-    )
-    command.add_argument(
-        "--float32", action="store_true", help="no int8, which makes encoding on many CPUs twice as fast"
-    )
-    command.add_argument(
-        "--calibrate",
-        action="store_true",
-        help="for `search --violations`, on exclusions made from the documents; an index that is there: boolbert index "
-        "my_index --calibrate",
-    )
-    command.add_argument(
-        "--remove",
-        "--delete",
-        dest="delete",
-        metavar="ID",
-        nargs="+",
-        help="these documents from the index or store; titles where they have no ids",
-    )
+    flag("--faiss", metavar="KIND", help="FAISS's index of a new NAME.faiss: HNSW32,Flat; exact without")
+    flag("--add", action="store_true", help="to the index or store that is there")
+    flag("--no-evidence", action="store_true", help="without the documents' clauses: smaller, faster, and less exact")
+    flag("--float32", action="store_true", help="no int8, which makes encoding on many CPUs twice as fast")
+    calibrate = "for `search --violations`; an index that is there: boolbert index my_index --calibrate"
+    flag("--calibrate", action="store_true", help=calibrate)
+    remove = "these documents from the index or store; titles where they have no ids"
+    flag("--remove", "--delete", dest="delete", metavar="ID", nargs="+", help=remove)
     add_document_flags(command)
     _add_model(command)
 
@@ -124,19 +106,16 @@ def _add_search(add) -> None:
   boolbert search "monarchies or island countries" -k 5 --json
   boolbert search "films that are not westerns" --index my_index --operators not
   boolbert search "island monarchies" --operators none       # every gate off: plain BERT
-  boolbert search "films that are not westerns" --index my_index --not-weight 0.8 --exclude-above 0.4
+  boolbert search "films that are not westerns" --index my_index --not-weight 0.8
   boolbert search "snack bars without nuts" --index my_index --violations 0.05 --unsure    # at most 5% have nuts
-  boolbert search "films that are not westerns" --index my_index --hybrid    # and BM25; pip install 'boolbert[eval]'
   boolbert search "films that are not westerns" --store films.db --where "year > 1990 and country in (France, Italy)"
 """
     command = _command(add, "search", text, examples, commands.search)
     _add_query(command)
-    command.add_argument("--hybrid", action="store_true", help="fuse with BM25 over the words that are wanted")
-    command.add_argument(
-        "--no-evidence", action="store_true", help="rank by the documents' vectors alone, not by what they say"
-    )
-    command.add_argument("--unsure", action="store_true", help="with --violations: list what was left out as well")
-    command.add_argument("--where", metavar="FILTER", help='a filter on the documents\' fields: "year > 1990"')
+    flag = command.add_argument
+    flag("--no-evidence", action="store_true", help="rank by the documents' vectors alone, not by what they say")
+    flag("--unsure", action="store_true", help="with --violations: list what was left out as well")
+    flag("--where", metavar="FILTER", help='a filter on the documents\' fields: "year > 1990"')
     _add_model(command)
 
 
@@ -149,11 +128,10 @@ def _add_explain(add) -> None:
 """
     command = _command(add, "explain", text, examples, commands.explain)
     _add_query(command)
-    command.add_argument("--html", metavar="FILE", help="write a page that stands alone")
-    command.add_argument("--png", metavar="FILE", help="write a picture: how the query was read, and both rankings")
-    command.add_argument(
-        "--baseline", metavar="DIR", help="a plain model to compare with, instead of the same one with its gates off"
-    )
+    flag = command.add_argument
+    flag("--html", metavar="FILE", help="write a page that stands alone")
+    flag("--png", metavar="FILE", help="write a picture: how the query was read, and both rankings")
+    flag("--baseline", metavar="DIR", help="a plain model to compare with, instead of the same one with its gates off")
     _add_model(command)
 
 
@@ -166,18 +144,14 @@ def _add_serve(add) -> None:
 """
     command = _command(add, "serve", text, examples, commands.serve)
     _add_index_name(command)
-    command.add_argument("--baseline", metavar="DIR", help="a plain model for the left side, instead of the same one")
-    command.add_argument("--example", action="append", metavar="QUERY", help="a query to offer; may be given again")
-    command.add_argument("--host", metavar="ADDRESS", help="address to listen on; this machine alone if not given")
-    command.add_argument("--port", type=int, metavar="N", help="7860, or the next free one, if not given")
-    command.add_argument(
-        "--rate", type=int, default=120, metavar="N", help="searches a minute of one address (%(default)s)"
-    )
-    command.add_argument(
-        "--trusted-proxy",
-        metavar="ADDRESS",
-        help="the proxy in front of it, whose X-Forwarded-For tells the address for --rate; no one's if not given",
-    )
+    flag = command.add_argument
+    flag("--baseline", metavar="DIR", help="a plain model for the left side, instead of the same one")
+    flag("--example", action="append", metavar="QUERY", help="a query to offer; may be given again")
+    flag("--host", metavar="ADDRESS", help="address to listen on; this machine alone if not given")
+    flag("--port", type=int, metavar="N", help="7860, or the next free one, if not given")
+    flag("--rate", type=int, default=120, metavar="N", help="searches a minute of one address (%(default)s)")
+    proxy = "the proxy in front of it, whose X-Forwarded-For tells the address for --rate; no one's if not given"
+    flag("--trusted-proxy", metavar="ADDRESS", help=proxy)
     _add_model(command, json=False)
 
 
@@ -209,46 +183,25 @@ def _add_demo(add) -> None:
 
 
 def _add_query(command: argparse.ArgumentParser) -> None:
-    command.add_argument("query", metavar="QUERY")
+    flag = command.add_argument
+    flag("query", metavar="QUERY")
     _add_index_name(command)
-    command.add_argument("-k", type=int, default=10, help="how many results (%(default)s)")
-    command.add_argument(
-        "--operators",
-        metavar="LIST",
-        help="the query's operators, such as and,not; or none. The model decides if not given",
+    flag("-k", type=int, default=10, help="how many results (%(default)s)")
+    flag("--operators", metavar="LIST", help="such as and,not; or none. The model decides if not given")
+    weight = "how strongly NOT excludes: 0 not at all, 1 strongly; the model's own strength if not given"
+    flag("--not-weight", type=float, metavar="L", help=weight)
+    kind = "what NOT excludes; of a property of the answer texts may speak. The query's words tell if not given"
+    flag("--not", dest="not_kind", choices=("topic", "set", "property"), help=kind)
+    violations = (
+        "leave out documents so that at most this share of the results should have what NOT excludes: 0.01, 0.02, "
+        "0.05, 0.1 or 0.2; needs `boolbert index --calibrate`"
     )
-    command.add_argument(
-        "--not-weight",
-        type=float,
-        metavar="L",
-        help="how strongly NOT excludes: 0 not at all, 1 strongly; the model's own strength if not given",
-    )
-    command.add_argument(
-        "--not",
-        dest="not_kind",
-        choices=("topic", "set", "property"),
-        help="what NOT excludes: a topic, a set, or a property of the answer, of which texts may speak; the query's "
-        "words tell if not given",
-    )
-    command.add_argument(
-        "--exclude-above",
-        type=float,
-        metavar="SCORE",
-        help="leave out documents whose similarity to what NOT excludes is above this",
-    )
-    command.add_argument(
-        "--violations",
-        type=float,
-        metavar="SHARE",
-        help="leave out documents so that at most this share of the results should have what NOT excludes: 0.01, 0.02, "
-        "0.05, 0.1 or 0.2; needs `boolbert index --calibrate`",
-    )
+    flag("--violations", type=float, metavar="SHARE", help=violations)
 
 
 def _add_index_name(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--index", metavar="DIR", help="a folder of `boolbert index`; the embedded countries if not given"
-    )
+    index = "a folder of `boolbert index`; the embedded countries if not given"
+    command.add_argument("--index", metavar="DIR", help=index)
     _add_store(command)
 
 
@@ -282,8 +235,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     use_any_encoding()
     if is_process:
         prepare_training() if words[:1] in (["fit"], ["upgrade"]) else keep_freed_memory()
-    if is_process and words[:1] in (["search"], ["explain"], ["index"]):
-        gc.set_threshold(*SELDOM)
+        if words[:1] in (["search"], ["explain"], ["index"]):
+            gc.set_threshold(*SELDOM)
     try:
         status = _run(words)
         sys.stdout.flush()
@@ -320,8 +273,8 @@ def _run(words: Sequence[str]) -> int:
 def _query_last(words: Sequence[str]) -> list[str]:
     """The words with those that a query excludes behind all flags: argparse takes "-hood jackets" for -h.
 
-    >>> _query_last(["search", "-hood jackets", "-k", "5"]), _query_last(["search", "a", "--exclude-above", "-0.5"])
-    (['search', '-k', '5', '--', '-hood jackets'], ['search', 'a', '--exclude-above', '-0.5'])
+    >>> _query_last(["search", "-hood jackets", "-k", "5"]), _query_last(["search", "a", "--not-weight", "-0.5"])
+    (['search', '-k', '5', '--', '-hood jackets'], ['search', 'a', '--not-weight', '-0.5'])
     """
     is_query = words[:1] in (["search"], ["explain"]) and "--" not in words
     excluding = [word for word in words if is_query and _MINUS.match(word)]

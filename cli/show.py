@@ -1,21 +1,46 @@
 """Answers and explanations as text for a terminal."""
 
+import os
 import shutil
+import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from boolbert.core.terminal import fitted, printable
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation, listed
-from boolbert.search.reading import QueryReading, Run
+from boolbert.search.reading import COLOURS, QueryReading, Run
 from boolbert.search.weighing import Reason
-
-from .colours import foreground, has_colour, paint
 
 LABEL = 11  # columns of the row labels
 TITLE = 34  # what is longer is cut
 BROKEN = "x "  # before a result that the query excludes
-ROLES = {"excluded": ("9", foreground("not")), "alternative": ("4", foreground("or"))}
 SIGNS = {"excluded": ("[-", "-]"), "alternative": ("{", "}")}  # where there is no colour
+
+
+def has_colour(stream: TextIO | None = None) -> bool:
+    """Never into a file; see no-color.org, and FORCE_COLOR is its counterpart, for recordings."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    stream = stream if stream is not None else sys.stdout
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, *codes: str, colour: bool) -> str:
+    """
+    >>> paint("x", "1", "4", colour=True), paint("x", "1", colour=False)
+    ('\\x1b[1;4mx\\x1b[0m', 'x')
+    """
+    return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if colour and codes else text
+
+
+def foreground(operator: str) -> str:
+    return "38;2;" + ";".join(map(str, COLOURS[operator]))
+
+
+ROLES = {"excluded": ("9", foreground("not")), "alternative": ("4", foreground("or"))}
 
 
 def show_answer(answer: Answer, *, colour: bool | None = None, width: int | None = None, unsure: bool = False) -> str:
@@ -25,7 +50,7 @@ def show_answer(answer: Answer, *, colour: bool | None = None, width: int | None
     """
     colour = has_colour() if colour is None else colour
     width = width or shutil.get_terminal_size((100, 24)).columns
-    says = f"operators: {show_operators(answer.operators, colour)} (said by {answer.decided_by})"
+    says = f"operators: {show_operators(answer.operators, colour)} (said by {answer.reading.decided_by})"
     lines = [show_reading(answer.reading, colour), says, "", *_show_hits(answer.hits, answer, colour, width)]
     if answer.promise is not None:
         lines += ["", printable(answer.promise.line(listed(answer.excluded_words, "or")))]
@@ -80,12 +105,8 @@ def show_reading(reading: QueryReading, colour: bool) -> str:
     >>> show_reading(QueryReading("films\\nnot", ("not",), "the model", (words[0], words[1])), colour=False)
     'films not'
     """
-    text, end = "", 0
-    for run in reading.runs:
-        space = reading.query[end : run.words[0].start]
-        text += (printable(space) or " " * bool(space)) + _show_run(run, colour)  # a line break is a space
-        end = run.words[-1].end
-    return text + printable(reading.query[end:])
+    shown = ((printable(run.gap) or " " * bool(run.gap)) + _show_run(run, colour) for run in reading.runs)
+    return "".join(shown) + printable(reading.rest)  # a line break is a space
 
 
 def _show_run(run: Run, colour: bool) -> str:
@@ -122,19 +143,16 @@ def _results(explanation: Explanation, colour: bool) -> list[str]:
     """Both rankings side by side, and how far each result moved."""
     before, after = explanation.before, explanation.after
     mark_width = len(BROKEN) if any(change.hit.violates for change in (*before, *after)) else 0
-    titles = [_marked(change.hit, mark_width) for change in before]
     name = printable(explanation.plain_name)
-    width = max([len(name), *map(len, titles)]) + 3
-    right_width = max((len(_marked(change.hit, mark_width)) for change in after), default=0)
+    lengths = [[len(_marked(change.hit, mark_width)) for change in changes] for changes in (before, after)]
+    width, right_width = max([len(name), *lengths[0]]) + 3, max(lengths[1], default=0)
     lines = [paint(f"{'':4}{name:<{width}}Bool-BERT", "1", colour=colour)]
     for rank in range(max(len(before), len(after))):
-        left, left_length = _cell(before, rank, mark_width, colour)
-        right, right_length = _cell(after, rank, mark_width, colour)
-        right += " " * (right_width - right_length)
+        left = _cell(before, rank, mark_width, width, colour)
+        right = _cell(after, rank, mark_width, right_width, colour)
         moved = after[rank].moved if rank < len(after) else ""
         codes = [] if not moved else ["32"] if moved[0] in "▲n" else ["31"]
-        space = " " * (width - left_length)
-        lines.append(f"{rank + 1:>2}  {left}{space}{right}  {paint(moved, *codes, colour=colour)}".rstrip())
+        lines.append(f"{rank + 1:>2}  {left}{right}  {paint(moved, *codes, colour=colour)}".rstrip())
     counts = [explanation.violations(changes) for changes in (before, after)]
     for name, count in zip((explanation.plain_name, "Bool-BERT"), counts, strict=True):
         if count:
@@ -142,12 +160,11 @@ def _results(explanation: Explanation, colour: bool) -> list[str]:
     return [*lines, f"{explanation.in_both} of {len(after)} results are in both lists"]
 
 
-def _cell(changes: Sequence[Change], rank: int, mark_width: int, colour: bool) -> tuple[str, int]:
-    """A result's title, and how many columns it takes."""
+def _cell(changes: Sequence[Change], rank: int, mark_width: int, width: int, colour: bool) -> str:
     if rank >= len(changes):
-        return "", 0
-    text = _marked(changes[rank].hit, mark_width)
-    return paint(text, *_title_codes(changes[rank].hit)[1:], colour=colour), len(text)
+        return " " * width
+    text = _marked(changes[rank].hit, mark_width).ljust(width)
+    return paint(text, *_title_codes(changes[rank].hit)[1:], colour=colour)
 
 
 def _marked(hit: Hit, mark_width: int) -> str:

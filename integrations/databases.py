@@ -131,7 +131,7 @@ def pgvector_sql(
     query = formula(parts)
     sign, similarity = ("<=>", "1 - (") if query_parts(parts).cosine else ("<#>", "-(")
     table, id, vector = _name(table), _name(id), _name(vector)
-    params: dict[str, Any] = {f"wanted_{row}": _literal(one) for row, one in enumerate(query.wanted)}
+    params: dict[str, Any] = {f"wanted_{row}": str(one) for row, one in enumerate(query.wanted)}
     distances = [f"{vector} {sign} %({name})s::vector" for name in params]
     candidates = " UNION ".join(
         f"SELECT * FROM (SELECT {id} FROM {table} WHERE {where} ORDER BY {distance} LIMIT %(fetch)s) AS near_{row}"  # nosec B608
@@ -140,7 +140,7 @@ def pgvector_sql(
     score = f"GREATEST({', '.join(f'{similarity}{distance})' for distance in distances)})"
     if query.excluded is not None:
         score += f" - %(weight)s * GREATEST(0, 1 - ({vector} <=> %(excluded)s::vector) - %(above)s)"
-        params |= {"excluded": _literal(query.excluded), "weight": query.weight, "above": query.above}
+        params |= {"excluded": str(query.excluded), "weight": query.weight, "above": query.above}
     sql = (
         f"SELECT {table}.*, {score} AS score FROM {table} WHERE {id} IN ({candidates}) "  # nosec B608
         "ORDER BY score DESC LIMIT %(limit)s"
@@ -176,11 +176,3 @@ def _name(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", name, re.ASCII):
         raise RetrievalError(f"the name {name!r} must be letters, digits and _ , such as shop.films")
     return name
-
-
-def _literal(vector: Sequence[float]) -> str:
-    """
-    >>> _literal([0.5, -1.0])
-    '[0.5,-1.0]'
-    """
-    return f"[{','.join(map(repr, vector))}]"

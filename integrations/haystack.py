@@ -9,7 +9,7 @@ from typing import Any
 
 from boolbert.core.errors import needed
 
-from .ranking import rank
+from .ranking import plain_reasons, rank
 
 with needed("haystack-ai", "haystack"):
     from haystack import Document, component
@@ -39,13 +39,10 @@ class BoolRanker:
 
     @component.output_types(documents=list[Document])
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
-        best = rank(
-            self.encoder, query, [one.content or "" for one in documents], self.top_k if top_k is None else top_k
-        )
-        found = ((documents[one.row], one) for one in best)
-        return {
-            "documents": [
-                replace(document, score=one.score, meta={**document.meta, "reasons": one.reasons})
-                for document, one in found
-            ]
-        }
+        texts = [one.content or "" for one in documents]
+        found = []
+        for one in rank(self.encoder, query, texts, self.top_k if top_k is None else top_k):
+            document = documents[one.row]
+            meta = {**document.meta, "reasons": plain_reasons(one)}
+            found.append(replace(document, score=one.score, meta=meta))
+        return {"documents": found}

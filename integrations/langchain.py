@@ -8,7 +8,7 @@ from typing import Any
 
 from boolbert.core.errors import needed
 
-from .ranking import FETCH, fetch, rank
+from .ranking import FETCH, fetch, plain_reasons, rank
 
 with needed("langchain-core", "langchain"):
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -52,10 +52,8 @@ class BoolRetriever(BaseRetriever):
             return self.vectorstore.similarity_search_by_vector(vector, k=count, **self.search_kwargs)
 
         found = fetch(self.embeddings, query, search, key=lambda one: one.id or one.page_content)
-        best = rank(self.embeddings, query, [one.page_content for one in found], self.k)
-        return [
-            found[one.row].model_copy(
-                update={"metadata": {**found[one.row].metadata, "relevance_score": one.score, "reasons": one.reasons}}
-            )
-            for one in best
-        ]
+        best = []
+        for one in rank(self.embeddings, query, [one.page_content for one in found], self.k):
+            why = {"relevance_score": one.score, "reasons": plain_reasons(one)}
+            best.append(found[one.row].model_copy(update={"metadata": {**found[one.row].metadata, **why}}))
+        return best

@@ -1,27 +1,18 @@
 """What every framework does with a query: fetch candidates by its vectors, then rank them by what they say."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 import numpy as np
 
 from boolbert.core.errors import RetrievalError
-from boolbert.search.obey import EncodedTexts
+from boolbert.search.obey import EncodedTexts, Reranked
 from boolbert.sentence_boolbert import QueryParts
 
 FETCH = 100  # candidates that a store is asked for
 
 Item = TypeVar("Item")
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """A candidate's row among those that were given, its score, and the clauses for and against it, as plain data."""
-
-    row: int
-    score: float
-    reasons: list[dict[str, Any]]
 
 
 def query_parts(parts: EncodedTexts | QueryParts) -> QueryParts:
@@ -37,14 +28,19 @@ def fetch(
     return list({key(item): item for vector in vectors for item in search(vector.tolist())}.values())
 
 
-def rank(encoder: Any, query: str, texts: Sequence[str], k: int | None) -> list[Ranked]:
+def rank(encoder: Any, query: str, texts: Sequence[str], k: int | None) -> list[Reranked]:
     """The k best texts for a query. `obey` weighs their clauses too; a Bool-BERT compares their vectors."""
     if k is not None and k < 1:
         raise RetrievalError(f"k must be at least 1, got {k}")
     if hasattr(encoder, "rerank"):
-        found = encoder.rerank(query, texts, k)
-        return [Ranked(one.row, one.score, [asdict(reason) for reason in one.reasons]) for one in found]
+        return encoder.rerank(query, texts, k)
     if not texts:
         return []
     scores = encoder.encode_query_parts(query).scores(encoder.encode_document(list(texts)))
-    return [Ranked(row, float(scores[row]), []) for row in np.argsort(-scores, kind="stable")[:k].tolist()]
+    best = np.argsort(-scores, kind="stable")[:k].tolist()
+    return [Reranked(row, float(scores[row]), texts[row], ()) for row in best]
+
+
+def plain_reasons(ranked: Reranked) -> list[dict[str, Any]]:
+    """The clauses for and against a text as plain data, for a framework's metadata."""
+    return [asdict(reason) for reason in ranked.reasons]

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from boolbert.retrieval.models import SearchModel, load_model
 
     from .answer import Answer, Hit
-    from .explanation import Explanation, OperatorAttention, explain
-    from .reading import QueryReading, Span, Word
+    from .explanation import Explanation, explain
+    from .reading import QueryReading
     from .searcher import BoolSearcher
 
 __all__ = [
@@ -21,11 +21,8 @@ __all__ = [
     "Explanation",
     "Hit",
     "Index",
-    "OperatorAttention",
     "QueryReading",
     "SearchModel",
-    "Span",
-    "Word",
     "build_index",
     "explain",
     "load_model",
@@ -34,8 +31,8 @@ _HOMES = {
     "boolbert.retrieval.index": ("Index", "build_index"),
     "boolbert.retrieval.models": ("SearchModel", "load_model"),
     "boolbert.search.answer": ("Answer", "Hit"),
-    "boolbert.search.explanation": ("Explanation", "OperatorAttention", "explain"),
-    "boolbert.search.reading": ("QueryReading", "Span", "Word"),
+    "boolbert.search.explanation": ("Explanation", "explain"),
+    "boolbert.search.reading": ("QueryReading",),
     "boolbert.search.searcher": ("BoolSearcher",),
 }
 

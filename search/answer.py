@@ -1,7 +1,7 @@
 """What a search returns: the hits, how the query was read, and what is promised of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .document_search import Candidate
@@ -74,25 +74,19 @@ class Promise:
 class Answer:
     """The hits of a query, best first, and how it was read.
 
-    promise: where the caller asked for one; unsure: the documents that were left out for it, at most k.
+    vectors: those that were searched with. promise: where the caller asked for one; unsure: the documents that were
+    left out for it, at most k.
     """
 
     reading: QueryReading
     hits: tuple[Hit, ...]
+    vectors: QueryVectors = field(repr=False, compare=False)
     promise: Promise | None = None
     unsure: tuple[Hit, ...] = ()
 
     @property
-    def query(self) -> str:
-        return self.reading.query
-
-    @property
     def operators(self) -> tuple[str, ...]:
         return self.reading.operators
-
-    @property
-    def decided_by(self) -> str:
-        return self.reading.decided_by
 
     @property
     def cues(self) -> tuple[Span, ...]:
@@ -123,21 +117,14 @@ class Answer:
 
 
 def hits_of(found: Sequence[Candidate], parts: QueryVectors, violating: frozenset[int] | None) -> tuple[Hit, ...]:
-    return tuple(
-        Hit(
-            rank=rank,
-            score=candidate.score,
-            row=candidate.row,
-            title=candidate.title,
-            text=candidate.text,
-            wanted=float(candidate.vector @ parts.wanted),
-            excluded=None if parts.excluded is None else float(candidate.vector @ parts.excluded),
-            violates=None if violating is None or candidate.row is None else candidate.row in violating,
-            id=candidate.id,
-            reasons=candidate.reasons,
-        )
-        for rank, candidate in enumerate(found, start=1)
-    )
+    hits = []
+    for rank, candidate in enumerate(found, start=1):
+        known = candidate._asdict()
+        vector = known.pop("vector")
+        excluded = None if parts.excluded is None else float(vector @ parts.excluded)
+        violates = None if violating is None or candidate.row is None else candidate.row in violating
+        hits.append(Hit(rank, wanted=float(vector @ parts.wanted), excluded=excluded, violates=violates, **known))
+    return tuple(hits)
 
 
 def promise_of(limit: Limit, weighed: Weighed, reading: QueryReading, documents: int) -> Promise:

@@ -37,7 +37,7 @@ from .query_encoder import TOLD, QueryEncoder, open_graph
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-GRAPH, TOKENIZER, SETTINGS = "query.onnx", "tokenizer.json", "settings.json"
+GRAPH, SETTINGS = "query.onnx", "settings.json"
 CACHED_MODELS = 4  # at most: a graph is as large as its model
 
 
@@ -104,20 +104,12 @@ def _from_package() -> CachedModel:
 
 def _write(model: CachedModel, path: str, graph: bytes) -> None:
     """Write a model whose files lie under a path, for `_read`."""
-    folder, source, queries = _folder(model.name and path), Path(path).resolve(), model.queries
-    contents = {GRAPH: graph, TOKENIZER: queries.tokenizer.encode()}
+    folder, source = _folder(model.name and path), Path(path).resolve()
     _make_private(folder)
-    for name, content in contents.items():
-        write_bytes(folder / name, content)
-    settings = {
-        "path": str(source),
-        "fingerprint": _fingerprint(source),
-        "sha256": {name: _sha256(content) for name, content in contents.items()},
-        "note": model.note,
-        "trained": model.trained,
-        "document_encoder": model.document_encoder,
-        **{name: getattr(queries, name) for name in TOLD},
-    }
+    write_bytes(folder / GRAPH, graph)
+    settings: dict[str, Any] = {"path": str(source), "fingerprint": _fingerprint(source), "sha256": _sha256(graph)}
+    settings |= {name: getattr(model, name) for name in ("note", "trained", "document_encoder")}
+    settings["queries"] = [getattr(model.queries, name) for name in ("tokenizer", *TOLD)]
     write_json(folder / SETTINGS, settings)
     _delete_oldest(folder.parent)
 
@@ -129,9 +121,10 @@ def _read(name: str | None, note: str | None) -> CachedModel:
     path = Path(settings["path"])
     if (name is not None and path != Path(name).resolve()) or settings["fingerprint"] != _fingerprint(path):
         raise BoolBertError(f"{folder}: was made from another model, or by other versions")
-    graph, tokenizer = (_own_bytes(folder / file, settings["sha256"][file]) for file in (GRAPH, TOKENIZER))
-    about = (settings[field] for field in TOLD)
-    queries = QueryEncoder(open_graph(graph), tokenizer.decode(), *about)
+    graph = _own_bytes(folder / GRAPH)
+    if _sha256(graph) != settings["sha256"]:
+        raise BoolBertError(f"{folder}: was changed after it was written")
+    queries = QueryEncoder(open_graph(graph), *settings["queries"])
     return CachedModel(name, note or settings["note"], settings["trained"], settings["document_encoder"], queries)
 
 
@@ -155,15 +148,12 @@ def _check_private(folder: Path) -> None:
         raise BoolBertError(f"{folder}: is not a folder of this user alone")
 
 
-def _own_bytes(path: Path, sha256: str | None = None) -> bytes:
-    """A file's content; raises where the file is another user's or has another hash."""
+def _own_bytes(path: Path) -> bytes:
+    """A file's content; raises where it is a link, or another user's."""
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-        content = file.read()
         if os.fstat(file.fileno()).st_uid != os.getuid():
             raise BoolBertError(f"{path}: belongs to another user")
-    if sha256 is not None and _sha256(content) != sha256:
-        raise BoolBertError(f"{path}: was changed after it was written")
-    return content
+        return file.read()
 
 
 def _sha256(content: bytes) -> str:

@@ -47,28 +47,21 @@ def calibrate(
         raise RetrievalError(f"{searcher.index.name}: has no evidence to calibrate; index its documents again with it")
     if exclusions is None:
         exclusions = made_exclusions(searcher)
-    line = line_of(searcher, exclusions, progress=progress)
-    index = searcher.index
+    index, known = searcher.index, []
+    asking = BoolSearcher(searcher.model, index)
+    with suppress(BoolBertError):  # a GPU, or it is not installed: torch computes the queries then
+        asking.use_onnx()
+    with shown_progress("calibrate", len(exclusions), "exclusion", shown=progress) as advance:
+        for exclusion in exclusions:
+            known.append(asked(asking, exclusion))
+            advance(1)
+    line = calibrated_line([found for found in known if found is not None], len(index), index.about().encoder)
     if isinstance(index, Index):
         index.manifest["line"] = line.as_json()
         write_json(index.folder / MANIFEST, index.manifest)
     else:
         index.note(replace(index.about(), line=line.as_json()))
     return line
-
-
-def line_of(searcher: BoolSearcher, exclusions: Sequence[KnownQuery], *, progress: bool = True) -> ExclusionLine:
-    """The line that some exclusions give."""
-    searcher = BoolSearcher(searcher.model, searcher.index)
-    with suppress(BoolBertError):  # a GPU, or it is not installed: torch computes the queries then
-        searcher.use_onnx()
-    known = []
-    with shown_progress("calibrate", len(exclusions), "exclusion", shown=progress) as advance:
-        for exclusion in exclusions:
-            found = asked(searcher, exclusion)
-            known += [] if found is None else [found]
-            advance(1)
-    return calibrated_line(known, len(searcher.index), searcher.index.about().encoder)
 
 
 def asked(searcher: BoolSearcher, exclusion: KnownQuery) -> KnownExclusion | None:

@@ -16,17 +16,11 @@ def named_rows(index: Index, phrases: Iterable[str]) -> frozenset[int] | None:
     """
     if index.manifest["corpus"] != _countries():
         return None
-    rows = [_rows(" ".join(phrase.lower().split())) for phrase in phrases]
+    named, rows = _named(), []
+    for phrase in phrases:
+        words = " ".join(phrase.lower().split())
+        rows.append(named.get(words) or named.get(words.removesuffix("s")))
     return None if None in rows else frozenset().union(*filter(None, rows))
-
-
-def _rows(phrase: str) -> frozenset[int] | None:
-    """
-    >>> _rows("islands") == _rows("island countries"), _rows("great powers")
-    (True, None)
-    """
-    named = _named()
-    return named.get(phrase) or named.get(phrase.removesuffix("s"))
 
 
 @cache

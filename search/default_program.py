@@ -159,12 +159,8 @@ def _hashes(folder: Path) -> dict[str, str]:
 def _code_hash() -> str:
     """Changes with the model's code, with that of the export, and with what reads queries."""
     package = Path(__file__).parent.parent
-    files = [
-        *sorted(package.glob("*_boolbert.py")),
-        package / "retrieval/penalty.py",
-        package / "search/export.py",
-        READING_FILE,
-    ]
+    files = [*sorted(package.glob("*_boolbert.py")), READING_FILE]
+    files += [package / name for name in ("retrieval/penalty.py", "search/export.py")]
     return hashlib.sha256("".join(map(_sha256, files)).encode()).hexdigest()
 
 

@@ -1,6 +1,5 @@
-"""The documents of an index or a vector store that are best for a query's vectors, or for its words as well."""
+"""The documents of an index or a vector store that are best for a query's vectors."""
 
-import math
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -14,10 +13,8 @@ from boolbert.retrieval.index import Index
 from .query_encoder import QueryVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from boolbert.data import Document
-    from boolbert.retrieval.bm25 import BM25Index
     from boolbert.retrieval.stores import FileStore, StoreHit, VectorStore
     from boolbert.retrieval.stores.file_store import Snapshot
 
@@ -62,52 +59,28 @@ class DocumentSearch:
 
     def __init__(self, index: "Index | VectorStore", device: Any):
         self.index, self.device = index, device
-        self._words: tuple[Any, BM25Index] | None = None  # BM25, and what it was made from: an index or a snapshot
 
-    def find(
-        self,
-        parts: QueryVectors,
-        k: int,
-        exclude_above: float | None = None,
-        where: str | None = None,
-        words: str | None = None,
-    ) -> list[Candidate]:
-        """The k best documents that pass the filter and are not too near to what is excluded; `words`: BM25's too."""
+    def find(self, parts: QueryVectors, k: int, where: str | None = None) -> list[Candidate]:
+        """The k best documents that pass the filter."""
         index = self.index
-        if words is not None:
-            return self._fused(parts, k, exclude_above, where, words)
         if isinstance(index, Index) and where is None:
-            return _candidates(index, *self.rank(index, parts, k, exclude_above))
+            return _candidates(index, *self.rank(index, parts, k))
         return [
             Candidate(score, None, hit.record.id, hit.record.title, hit.record.text, hit.vector)
-            for score, hit in best_in_store(self._store, parts, k, exclude_above, where)
+            for score, hit in best_in_store(self._store, parts, k, where)
         ]
 
-    def rank(
-        self, index: Index, parts: QueryVectors, k: int, exclude_above: float | None = None
-    ) -> tuple[list[float], list[int]]:
-        """The scores and rows of the k best documents, without those that are too near to what is excluded."""
+    def rank(self, index: Index, parts: QueryVectors, k: int) -> tuple[list[float], list[int]]:
+        """The scores and rows of the k best documents."""
         if self.device is None:
-            return _ranked_by_numpy(index, parts, k, exclude_above)
+            return _ranked_by_numpy(index, parts, k)
         import torch
 
-        from boolbert.retrieval.neighbours import best_of, block_size, check_shapes, dot_products, top_k
+        from boolbert.retrieval.neighbours import top_k
 
         device = torch.device(self.device)
-        vectors = index.vectors.on(device)
-        if exclude_above is None or parts.excluded is None:
-            scores, rows = top_k(parts.asked[None], vectors, k, device=device)
-            return scores[0].tolist(), rows[0].tolist()
-        check_shapes(parts.asked[None], vectors, k)
-        wanted, unwanted = (torch.from_numpy(part[None]).to(device) for part in (parts.asked, parts.excluded))
-        score, excluded = dot_products(wanted, vectors), dot_products(unwanted, vectors)
-
-        def allowed(start: int, end: int) -> torch.Tensor:
-            return score(start, end).masked_fill(excluded(start, end) > exclude_above, -math.inf)
-
-        scores, rows = best_of(allowed, len(index), k, block=block_size(wanted, vectors))
-        kept = np.isfinite(scores[0])
-        return scores[0][kept].tolist(), rows[0][kept].tolist()
+        scores, rows = top_k(parts.asked[None], index.vectors.on(device), k, device=device)
+        return scores[0].tolist(), rows[0].tolist()
 
     @property
     def vectors(self) -> tuple[Any, npt.NDArray[np.int64]]:
@@ -141,50 +114,6 @@ class DocumentSearch:
 
         return FileStore(self.index.folder)
 
-    def _fused(
-        self, parts: QueryVectors, k: int, exclude_above: float | None, where: str | None, words: str
-    ) -> list[Candidate]:
-        """The k best documents of the vectors' and the words' rankings together."""
-        from boolbert.retrieval.hybrid import DEPTH, fuse
-
-        index = self.index
-        vectors: Any
-        if isinstance(index, Index) and where is None:
-            depth = min(max(k, DEPTH), len(index))
-            close, vectors = self.rank(index, parts, depth, exclude_above)[1], index.vectors
-            holding = self._bm25(index, index.documents()).top_k([words], depth)[0].tolist()
-            candidates = partial(_candidates, index)
-        else:
-            from boolbert.retrieval.stores import FileStore
-            from boolbert.retrieval.stores.where import fitted_filter
-
-            store = self._store
-            if not isinstance(store, FileStore):
-                raise RetrievalError(
-                    f"{store.name}: hybrid search needs a folder, since BM25 reads all of its documents"
-                )
-            vectors = now = store.snapshot()
-            depth = min(max(k, DEPTH), len(now))
-            found = best_in_store(store, parts, depth, exclude_above, where)
-            close = [now.row_of[hit.record.id] for _, hit in found if hit.record.id in now.row_of]
-            documents = (document for segment in now.segments for document in segment.index.documents())
-            ranked = self._bm25(now, documents).top_k([words], len(now))[0].tolist()
-            allowed = now.allowed(fitted_filter(where, now.about.fields))
-            holding = [row for row in ranked if row >= 0 and allowed[row]][:depth]
-            candidates = partial(_candidates_in_store, now)
-        holding = far_enough([row for row in holding if row >= 0], vectors, parts, exclude_above)
-        (scores,), (rows,) = fuse([[close], [holding]], k)
-        return candidates(scores[rows >= 0].tolist(), rows[rows >= 0].tolist())
-
-    def _bm25(self, source: Any, documents: "Iterable[Document]") -> "BM25Index":
-        """BM25 over the documents of an index or a snapshot, made when it is first asked."""
-        known = self._words  # which other threads may replace
-        if known is None or known[0] is not source:
-            from boolbert.retrieval.bm25 import BM25Index
-
-            known = self._words = (source, BM25Index(document.text for document in documents))
-        return known[1]
-
 
 def _candidates(index: Index, scores: list[float], rows: list[int]) -> list[Candidate]:
     return [
@@ -194,11 +123,10 @@ def _candidates(index: Index, scores: list[float], rows: list[int]) -> list[Cand
 
 
 def _candidates_in_store(now: "Snapshot", scores: list[float], rows: list[int]) -> list[Candidate]:
-    candidates = []
-    for score, row in zip(scores, rows, strict=True):
-        record = now.full_record(row)
-        candidates.append(Candidate(score, None, record.id, record.title, record.text, _vector(now, row)))
-    return candidates
+    return [
+        Candidate(score, None, record.id, record.title, record.text, _vector(now, row))
+        for score, row, record in zip(scores, rows, map(now.full_record, rows), strict=True)
+    ]
 
 
 def _weighed_in_store(store: "VectorStore", now: "Snapshot", where: str | None) -> WeighedDocuments:
@@ -211,26 +139,25 @@ def _weighed_in_store(store: "VectorStore", now: "Snapshot", where: str | None) 
     def best(parts: QueryVectors, k: int) -> list[int]:
         if isinstance(store, FileStore):
             return _best_rows(store, now, parts, k, allowed)
-        ids = (hit.record.id for _, hit in best_in_store(store, parts, k, None, where))
+        ids = (hit.record.id for _, hit in best_in_store(store, parts, k, where))
         return [now.row_of[id] for id in ids if id in now.row_of]
 
     return WeighedDocuments(now.evidence, now, allowed, best, partial(_candidates_in_store, now))
 
 
 def best_in_store(
-    store: "VectorStore", parts: QueryVectors, k: int, exclude_above: float | None, where: str | None
+    store: "VectorStore", parts: QueryVectors, k: int, where: str | None
 ) -> "list[tuple[float, StoreHit]]":
     """The k best documents of a store, which knows nothing of what is excluded, with their scores."""
     from boolbert.retrieval.penalty import ask_deeper
 
     def look(_: "Sequence[int]", depth: int) -> "list[tuple[list[StoreHit], list[float], float | None]]":
         found = store.search(parts.fetched_by[None], depth, where)[0]
-        vectors = np.array([hit.vector for hit in found], dtype=np.float32).reshape(len(found), parts.wanted.shape[-1])
-        is_near = parts.is_near_excluded(vectors, exclude_above)
-        scores = parts.scores(vectors) if parts.rows is not None and found else [hit.score for hit in found]
-        kept = [(hit, float(score)) for hit, score, near in zip(found, scores, is_near, strict=True) if not near]
-        bound = None if len(found) < depth else found[-1].score
-        return [([hit for hit, _ in kept], [score for _, score in kept], bound)]
+        if parts.rows is None or not found:
+            scores = [hit.score for hit in found]
+        else:
+            scores = parts.scores(np.array([hit.vector for hit in found], np.float32)).tolist()
+        return [(found, scores, None if len(found) < depth else found[-1].score)]
 
     return ask_deeper(look, 1, k, _first_depth(parts, k), DEEPEST)[0]
 
@@ -256,24 +183,15 @@ def _first_depth(parts: QueryVectors, k: int) -> int:
     return k if parts.excluded is None else max(k, min(max(4 * k, LEAST_DEPTH), DEEPEST))
 
 
-def _ranked_by_numpy(
-    index: Index, parts: QueryVectors, k: int, exclude_above: float | None
-) -> tuple[list[float], list[int]]:
+def _ranked_by_numpy(index: Index, parts: QueryVectors, k: int) -> tuple[list[float], list[int]]:
     scores = np.empty(len(index), np.float32)
     for start in range(0, len(index), BLOCK):
         block = index.vectors[start : start + BLOCK].astype(np.float32, copy=False)
-        near = parts.is_near_excluded(block, exclude_above)
-        scores[start : start + BLOCK] = np.where(near, -np.inf, parts.scores(block))
+        scores[start : start + BLOCK] = parts.scores(block)
     if np.isnan(scores).any():
         raise RetrievalError(f"{index.folder}: its vectors hold NaN; index again")
     best = np.argsort(-scores, kind="stable")[:k]  # ties by the lower row
-    best = best[scores[best] > -np.inf]
     return scores[best].tolist(), best.tolist()
-
-
-def far_enough(rows: list[int], vectors: Any, parts: QueryVectors, exclude_above: float | None) -> list[int]:
-    """The rows that are not too near to what is excluded."""
-    return [row for row in rows if not parts.is_near_excluded(_vector(vectors, row)[None], exclude_above)[0]]
 
 
 def _vector(vectors: Any, row: int) -> npt.NDArray[np.float32]:

@@ -1,6 +1,6 @@
 """What Bool-BERT makes of a query: what it excludes, what its vector is made of, and how that moves the results."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,10 +9,12 @@ import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS, WHOLE_WEIGHTS, multi_hot
 from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.ranking import check_k
 
 from .answer import Answer, Hit, Promise
-from .reading import CUT, QueryReading, Span, per_word
+from .query_encoder import QueryVectors
+from .reading import COLOURS, CUT, QueryReading, Span, per_word
 from .searcher import BoolSearcher
 
 if TYPE_CHECKING:
@@ -85,14 +87,6 @@ class Explanation:
     promise: Promise | None = None
 
     @property
-    def query(self) -> str:
-        return self.reading.query
-
-    @property
-    def operators(self) -> tuple[str, ...]:
-        return self.reading.operators
-
-    @property
     def composition(self) -> str:
         """What the query's vector is made of, in words; "" where it is the plain encoder's."""
         if self.not_weight is None:
@@ -108,9 +102,9 @@ class Explanation:
             notes.append("The Boolean parts of this model are untrained: it reads nothing yet, and is plain BERT.")
         if self.reading.truncated:
             notes.append(CUT)
-        if not self.operators:
+        if not self.reading.operators:
             notes.append("No operator is on: this is the plain encoder.")
-        elif "not" in self.operators and not self.reading.excluded and self.trained:
+        elif "not" in self.reading.operators and not self.reading.excluded and self.trained:
             notes.append("NOT is on, but the model finds nothing that it excludes.")
         if self.reading.excluded and self.reading.kind is not None:
             notes.append(KINDS[self.reading.kind])
@@ -143,6 +137,16 @@ class Explanation:
     def strongest(self) -> float:
         """The largest strength of an operator that is on."""
         return max((max(part.strength, default=0.0) for part in self.attention if part.on), default=0.0)
+
+    def page(self) -> str:
+        """An HTML page that stands alone: the query as it was read, both rankings, and attention word by word."""
+        from boolbert.core.pages import render
+
+        operators = ", ".join(name.upper() for name in self.reading.operators) or "none"
+        lead = f"Operators: {operators}, said by {self.reading.decided_by}."
+        tints = {operator: ", ".join(map(str, rgb)) for operator, rgb in COLOURS.items()}
+        given = {"explanation": self, "reading": self.reading, "tints": tints}
+        return render("explanation.html", title=quoted(self.reading.query), lead=lead, **given)
 
     def as_json(self) -> dict[str, Any]:
         promise = {} if self.promise is None else {"promise": asdict(self.promise)}
@@ -179,57 +183,46 @@ def listed(spans: Sequence[Span], word: str = "and") -> str:
 
 
 def explain(
-    searcher: BoolSearcher,
-    query: str,
-    k: int = 10,
-    operators: Sequence[Any] | None = None,
-    *,
-    not_weight: float | None = None,
-    exclude_above: float | None = None,
-    excluded: Collection[int] | None = None,
-    not_kind: str | None = None,
-    violations: float | None = None,
-    baseline: BoolSearcher | None = None,
+    searcher: BoolSearcher, query: str, k: int = 10, operators: Sequence[Any] | None = None, **asked: Any
 ) -> Explanation:
-    """Read a query and search twice: with its operators, and without (or with another model)."""
+    """Read a query and search twice: with its operators, and without. baseline: another searcher that has none; the
+    other arguments are those of `BoolSearcher.search`."""
     if not searcher.is_boolean:
         raise RetrievalError(
             f"{searcher.model.name}: is a plain encoder, so there is nothing to explain; give a Bool-BERT with --model"
         )
-    return compare(
-        searcher,
-        query,
-        k,
-        baseline=baseline,
-        operators=operators,
-        not_weight=not_weight,
-        exclude_above=exclude_above,
-        excluded=excluded,
-        not_kind=not_kind,
-        violations=violations,
-    )
+    return compare(searcher, query, k, operators=operators, **asked)
 
 
 def compare(
     searcher: BoolSearcher, query: str, k: int = 10, *, baseline: BoolSearcher | None = None, **asked: Any
 ) -> Explanation:
-    """What `explain` says, for a plain encoder too, which has no attention to explain. asked: as for a search."""
+    """What `explain` says, for a plain encoder too, which has no attention to explain."""
     check_k(k)
-    answer, plain, plain_name = _both_rankings(searcher, query, max(k, DEPTH), baseline, asked)
-    inside: dict[str, Any]
-    if searcher.is_boolean:
-        inside = _inside(searcher, answer.reading, asked.get("not_weight"))
+    depth = max(k, DEPTH)
+    answer = searcher.search(query, depth, **asked)
+    reading, vectors = answer.reading, answer.vectors
+    if not reading.words:
+        problem = "begins with a word that is too long for the model" if reading.truncated else "holds no word"
+        raise RetrievalError(f"the query {query[:60]!r} {problem}")
+    if baseline is None:
+        plain, plain_name = searcher.search(query, depth, operators=[]), "plain encoder"
     else:
-        vectors = 1 + len(answer.alternatives)
-        inside = {"not_weight": None, "penalty": searcher.penalty(query), "vectors": vectors, "attention": []}
+        plain, plain_name = baseline.search(query, depth, evidence=False), str(baseline.model.name)
+    marked = searcher.violating(reading)  # the plain ranking's own reading excludes nothing
+    hits = (replace(hit, violates=None if marked is None else hit.row in marked) for hit in plain)
+    plain = replace(plain, hits=tuple(hits))
     return Explanation(
-        reading=answer.reading,
+        reading=reading,
         trained=searcher.model.trained,
+        not_weight=_strength(searcher, vectors, asked.get("not_weight")),
+        penalty=vectors.penalty,
+        vectors=len(vectors.vectors),
+        attention=_attention(searcher, reading) if searcher.is_boolean else [],
         before=_compared(plain, answer, k),
         after=_compared(answer, plain, k),
         plain_name=plain_name,
         promise=_promise(answer, k),
-        **inside,
     )
 
 
@@ -240,29 +233,33 @@ def _promise(answer: Answer, k: int) -> Promise | None:
     return replace(answer.promise, left_out=sum(hit.score >= answer[k - 1].score for hit in answer.unsure))
 
 
-def _both_rankings(
-    searcher: BoolSearcher, query: str, depth: int, baseline: BoolSearcher | None, asked: dict[str, Any]
-) -> tuple[Answer, Answer, str]:
-    """The answer with a query's operators, the one without them or by another model, and that one's name."""
-    answer = searcher.search(query, depth, **asked)
-    reading = answer.reading
-    if not reading.words:
-        problem = "begins with a word that is too long for the model" if reading.truncated else "holds no word"
-        raise RetrievalError(f"the query {query[:60]!r} {problem}")
-    if baseline is None:
-        plain, plain_name = searcher.search(query, depth, operators=[]), "plain encoder"
-    else:
-        plain, plain_name = baseline.search(query, depth, evidence=False), str(baseline.model.name)
-    return answer, _with_marks(plain, searcher, reading), plain_name
+def _compared(answer: Answer, other: Answer, k: int) -> list[Change]:
+    ranks = {hit.key: hit.rank for hit in other}
+    return [Change(hit, hit.rank, ranks.get(hit.key)) for hit in answer.hits[:k]]
 
 
-def _inside(searcher: BoolSearcher, reading: QueryReading, not_weight: float | None) -> dict[str, Any]:
-    """What a Bool-BERT's layers do with a query as it was read: the fields of an `Explanation`."""
+def _strength(searcher: BoolSearcher, vectors: QueryVectors, not_weight: float | None) -> float | None:
+    """How strongly what is excluded is taken away from the vector of a Bool-BERT."""
+    if vectors.excluded is None or not searcher.is_boolean:
+        return None
+    if not_weight is not None:
+        return not_weight
+    import torch
+
+    bert: Any = searcher.model.bert
+    parts = (torch.from_numpy(unit_length(part))[None].to(bert.device) for part in (vectors.wanted, vectors.excluded))
+    with torch.inference_mode():
+        return float(bert.composer.searched_weight(*parts))
+
+
+def _attention(searcher: BoolSearcher, reading: QueryReading) -> list[OperatorAttention]:
+    """What a Bool-BERT's layers do with a query as it was read."""
     import torch
 
     bert: Any = searcher.model.bert
     queries: Any = searcher.queries
-    given: dict[str, Any] = {"input_ids": queries.tokens(reading.query).ids, "operators": multi_hot(reading.operators)}
+    tokens = queries.tokens(reading.query)
+    given: dict[str, Any] = {"input_ids": tokens.ids, "operators": multi_hot(reading.operators)}
     if reading.not_scope is not None:
         given["not_scope"] = reading.not_scope
     if reading.kind is not None:
@@ -270,56 +267,11 @@ def _inside(searcher: BoolSearcher, reading: QueryReading, not_weight: float | N
     tensors = {name: torch.tensor([values], device=bert.device) for name, values in given.items()}
     with torch.inference_mode():
         output = bert(**tensors, output_scopes=True, output_biases=True)
-    return {
-        "not_weight": _strength(bert, output, not_weight),
-        "penalty": _penalty(output, searcher, not_weight),
-        "vectors": int(output.query_mask[0].sum()),
-        "attention": _attention(bert, output, searcher, reading),
-    }
-
-
-def _compared(answer: Answer, other: Answer, k: int) -> list[Change]:
-    ranks = {hit.key: hit.rank for hit in other}
-    return [Change(hit, hit.rank, ranks.get(hit.key)) for hit in answer.hits[:k]]
-
-
-def _with_marks(plain: Answer, searcher: BoolSearcher, reading: QueryReading) -> Answer:
-    """The plain ranking, whose own reading excludes nothing, marked by what the query excludes."""
-    marked = searcher.violating(reading)
-    hits = (replace(hit, violates=None if marked is None else hit.row in marked) for hit in plain)
-    return replace(plain, hits=tuple(hits))
-
-
-def _strength(bert: Any, output: Any, not_weight: float | None) -> float | None:
-    """How strongly what is excluded is taken away."""
-    if not output.excluded_embedding.any():
-        return None
-    if not_weight is not None:
-        return not_weight
-    import torch
-
-    parts = (output.wanted_embedding.float(), output.excluded_embedding.float())
-    with torch.inference_mode():
-        return float(bert.composer.searched_weight(*(torch.nn.functional.normalize(part, dim=-1) for part in parts)))
-
-
-def _penalty(output: Any, searcher: BoolSearcher, not_weight: float | None) -> tuple[float, float] | None:
-    """The weight and the threshold by which documents near to what is excluded lose, where they do."""
-    if output.penalty is None or not_weight is not None or not searcher._is_cosine:
-        return None
-    weight, above = output.penalty[0].tolist()
-    return (weight, above) if weight else None
-
-
-def _attention(bert: Any, output: Any, searcher: BoolSearcher, reading: QueryReading) -> list[OperatorAttention]:
-    import torch
-
     words = list(reading.words)
-    queries: Any = searcher.queries
-    tokens = queries.token_words(queries.tokens(reading.query), words)
+    places = queries.token_words(tokens, words)
 
     def on_words(values: "torch.Tensor", **options: Any) -> npt.NDArray[np.float64]:  # (E, L) -> (E, W)
-        return per_word(values.double().cpu().numpy(), tokens, len(words), **options)
+        return per_word(values.double().cpu().numpy(), places, len(words), **options)
 
     scopes = torch.stack([layer[0].float() for layer in output.scopes])  # (layers, E, heads, L)
     biases = torch.stack([layer[0].float() for layer in output.biases])

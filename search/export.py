@@ -37,7 +37,7 @@ from boolbert.boolean import OPERATORS
 from boolbert.core.environment import without_telemetry
 from boolbert.core.errors import BoolBertError, RetrievalError, first_line, run_script
 from boolbert.core.files import write_bytes
-from boolbert.data import Quest
+from boolbert.data.tasks import quest_task
 from boolbert.retrieval.models import SearchModel, bool_bert, is_cosine, load_encoder, prompt_of, side_modules, twin_of
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.penalty import penalised_query
@@ -71,26 +71,11 @@ class QuerySide(nn.Module):
             raise BoolBertError("the query encoder of this model is not a Bool-BERT: there are no operators to export")
         self.has_reader, self.is_cosine = bert.scope_reader is not None, is_cosine(encoder)
 
-    def forward(
-        self,
-        ids: Tensor,
-        mask: Tensor,
-        operators: Tensor,
-        not_scope: Tensor,
-        not_weight: Tensor,
-        whole_weight: Tensor,
-    ) -> dict[str, Tensor]:
-        features = {
-            "input_ids": ids,
-            "attention_mask": mask,
-            "token_type_ids": torch.zeros_like(ids),
-            "operators": operators,
-            "not_weight": not_weight,
-            "whole_weight": whole_weight,
-            "task": "query",
-        }
-        if self.has_reader:
-            features["not_scope"] = not_scope
+    def forward(self, *inputs: Tensor) -> dict[str, Tensor]:
+        features: dict[str, Any] = dict(zip(INPUTS, inputs, strict=True))
+        features |= {"token_type_ids": torch.zeros_like(features["input_ids"]), "task": "query"}
+        if not self.has_reader:
+            del features["not_scope"]
         found = self.encoder(features, task="query")
         outputs = {name: found[name] for name in OUTPUTS if name in found}
         outputs["operators_on"] = outputs.pop("operators")
@@ -216,13 +201,9 @@ def _agree(found: QueryEncoder, expected: QueryEncoder, query: str) -> bool:
 def _are_near(found: EncodedQuery, expected: EncodedQuery) -> bool:
     """Whether two results differ by rounding alone."""
     for ours, theirs in zip((*found[:3], *found.vectors), (*expected[:3], *expected.vectors), strict=True):
-        if ours is None or theirs is None:
-            if ours is not theirs:
-                return False
-            continue
-        one, other = np.asarray(ours), np.asarray(theirs)
-        largest = max(1.0, float(np.abs(other).max(initial=0.0)))
-        if one.shape != other.shape or not np.allclose(one, other, atol=TOLERANCE * largest):
+        one, other = (np.asarray(math.nan if value is None else value, np.float64) for value in (ours, theirs))
+        atol = TOLERANCE * max(1.0, np.abs(other).max(initial=0.0))
+        if one.shape != other.shape or not np.allclose(one, other, atol=atol, equal_nan=ours is None):
             return False
     return True
 
@@ -248,11 +229,9 @@ def quantize(file: str | Path, target: str | Path) -> None:
 
 def measure(model: SentenceTransformer, file: str | Path) -> dict[str, float]:
     """The file against torch on the dev split of the embedded countries: its vectors, and what they find."""
-    quest = Quest(progress=False)
-    asked = quest.queries("dev")
-    queries, linked = [query.query for query in asked], quest.gold(asked)
-    gold = [linked[index] for index in range(len(asked))]
-    documents = model.encode_document([document.text for document in quest.corpus])
+    task = quest_task(None, "dev", progress=False)
+    queries = task.texts
+    documents = model.encode_document([document.text for document in task.corpus])
     expected = model.encode_query(queries)
     exported = _with_tokenizer(open_graph(Path(file).read_bytes()), model)
     found = np.stack([exported.encode(exported.tokens(query)).vectors.vectors[0] for query in queries])
@@ -266,8 +245,8 @@ def measure(model: SentenceTransformer, file: str | Path) -> dict[str, float]:
     }
     for name, vectors in (("torch", expected), ("onnx", found)):
         _, rows = top_k(vectors, documents, k=len(documents))
-        report[f"R-precision, {name}"] = float(np.nanmean(r_precision(rows, gold)))
-        report[f"Recall@20, {name}"] = float(np.nanmean(recall_at_k(rows, gold, 20)))
+        report[f"R-precision, {name}"] = float(np.nanmean(r_precision(rows, task.gold)))
+        report[f"Recall@20, {name}"] = float(np.nanmean(recall_at_k(rows, task.gold, 20)))
     return report
 
 

@@ -27,7 +27,8 @@ from boolbert.retrieval.functions import Embed, check_texts, vectors_of
 from boolbert.retrieval.models import bool_bert
 from boolbert.sentence_boolbert import QueryParts
 
-from .query_reader import QueryTexts, read
+from .query_reader import read
+from .reading import QueryReading
 from .weighing import Reason, conditions_of, reasons
 
 Vectors = npt.NDArray[np.float32]
@@ -41,25 +42,25 @@ REMEMBERED = 20_000  # texts and clauses whose vectors `rerank` keeps for the ne
 class EncodedTexts:
     """A query's parts as texts and as vectors."""
 
-    texts: QueryTexts
+    reading: QueryReading
     vectors: QueryParts
 
     @property
     def wanted(self) -> str:
-        return self.texts.wanted
+        return self.reading.wanted
 
     @property
     def excluded(self) -> tuple[str, ...]:
-        return tuple(span.text for span in self.texts.excluded)
+        return tuple(span.text for span in self.reading.excluded)
 
     @property
     def alternatives(self) -> tuple[str, ...]:
-        return tuple(span.text for span in self.texts.alternatives)
+        return tuple(span.text for span in self.reading.alternatives)
 
     @property
     def kind(self) -> str | None:
         """What NOT excludes: a "topic", a "set" or a "property", of which texts that answer may speak."""
-        return self.texts.kind
+        return self.reading.kind
 
     def scores(self, documents: Any) -> Vectors:
         """The scores of documents' vectors: (N, D) -> (N,)."""
@@ -90,12 +91,7 @@ class ObeyingEncoder:
     """What `obey` returns. sample: vectors of unrelated documents; those of made sentences if not given."""
 
     def __init__(
-        self,
-        embed_queries: Embed,
-        embed_documents: Embed,
-        *,
-        is_cosine: bool = True,
-        sample: Vectors | None = None,
+        self, embed_queries: Embed, embed_documents: Embed, *, is_cosine: bool = True, sample: Vectors | None = None
     ):
         self._embed_queries, self._embed_documents, self._is_cosine = embed_queries, embed_documents, is_cosine
         self._sample = sample
@@ -110,16 +106,16 @@ class ObeyingEncoder:
         return self.encode_query_parts(query).vectors.vectors[0]
 
     def encode_query_parts(self, query: str) -> EncodedTexts:
-        texts = read(query)
-        return EncodedTexts(texts, self.encode_texts(texts))
+        reading = read(query)
+        return EncodedTexts(reading, self.encode_reading(reading))
 
-    def encode_texts(self, texts: QueryTexts) -> QueryParts:
+    def encode_reading(self, reading: QueryReading) -> QueryParts:
         """The vectors of a query that was read, from one call of the embedder."""
-        treatment = TREATMENTS[texts.kind or "property"]
-        excluded = [span.text for span in texts.excluded]
+        treatment = TREATMENTS[reading.kind or "property"]
+        excluded = [span.text for span in reading.excluded]
         takes_away = bool(excluded) and treatment.whole_apart < 1
-        wanted = [texts.wanted if takes_away else texts.query, *(span.text for span in texts.alternatives)]
-        whole = [texts.query] if takes_away and treatment.whole_apart else []
+        wanted = [reading.wanted if takes_away else reading.query, *(span.text for span in reading.alternatives)]
+        whole = [reading.query] if takes_away and treatment.whole_apart else []
         found = vectors_of(self._embed_queries, [*wanted, *excluded, *whole])
         vectors, rest = found[: len(wanted)], found[len(wanted) :]
         if not excluded:
@@ -146,25 +142,22 @@ class ObeyingEncoder:
         if not texts:
             return []
         check_texts(texts)
-        encoded, rows = self.encode_query_parts(query), np.arange(len(texts))
-        vectors = self._document_vectors(texts)
-        whole = encoded.scores(vectors)
-        parts = ConditionVectors.of(
-            conditions_of(encoded.texts.reading, reads=True),
-            lambda parts: unit_length(vectors_of(self._embed_queries, parts)),
-        )
+        encoded, vectors = self.encode_query_parts(query), self._document_vectors(texts)
+        conditions = conditions_of(encoded.reading, reads=True)
+        asked = ConditionVectors.of(conditions, lambda parts: unit_length(vectors_of(self._embed_queries, parts)))
+
+        def encode(clauses: Sequence[str]) -> Vectors:
+            return unit_length(self._document_vectors(clauses))
+
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder, "evidence")
-            Evidence.build(place, texts, self._clause_vectors, corpus="", model="", progress=False)
+            Evidence.build(place, texts, encode, corpus="", model="", progress=False)
             evidence = Evidence(place, "", "")
-            scores = evidence.score(parts, rows, whole, vectors)
+            scores = evidence.score(asked, np.arange(len(texts)), encoded.scores(vectors), vectors)
             best = np.argsort(-scores, kind="stable")[:k].tolist()
             return [
-                Reranked(row, float(scores[row]), texts[row], reasons(evidence, parts, row, texts[row])) for row in best
+                Reranked(row, float(scores[row]), texts[row], reasons(evidence, asked, row, texts[row])) for row in best
             ]
-
-    def _clause_vectors(self, clauses: Sequence[str]) -> Vectors:
-        return unit_length(self._document_vectors(clauses))
 
     def _document_vectors(self, texts: Sequence[str]) -> Vectors:
         """The embedder's own vectors, each made once."""

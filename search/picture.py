@@ -130,13 +130,9 @@ class Canvas:
         """What the query's vector is made of, and notes for the reader."""
         explanation, reading = self.explanation, self.explanation.reading
         if explanation.not_weight is not None:
-            parts = [
-                ("query vector =", SOFT),
-                (fitted(reading.wanted_text, MOST), INK),
-                (f"− {explanation.not_weight:.2f} ×", SOFT),
-                (fitted(reading.excluded_text, MOST), TINTS["not"]),
-            ]
-            y = self.flow(parts, y, MEDIUM) + 0.05
+            wanted, excluded = (fitted(text, MOST) for text in (reading.wanted_text, reading.excluded_text))
+            parts = [("query vector =", SOFT), (wanted, INK), (f"− {explanation.not_weight:.2f} ×", SOFT)]
+            y = self.flow([*parts, (excluded, TINTS["not"])], y, MEDIUM) + 0.05
         for note in explanation.notes:
             y = self.flow([(fitted(note, MOST), SOFT)], y, SMALL)
         return y
@@ -168,22 +164,19 @@ class Canvas:
             self.text(LEFT, y, counts[0], SMALL, TINTS["not"], ha="right")
             self.text(RIGHT, y, counts[1], SMALL, TINTS["not"])
         top = y + 0.36
-        bottom = top + self.row * max(len(before), len(after), 1)
         for change in before:
             self.draw_result(change, top, LEFT, right=False)
-            self.link(change, change.rank, change.other or BELOW, top, bottom)
+            self.link(change, change.rank, change.other or BELOW, top)
         for change in after:
             self.draw_result(change, top, RIGHT, right=True)
             if change.other is None or change.other > len(before):
-                self.link(change, change.other or BELOW, change.rank, top, bottom)
-        return bottom
+                self.link(change, change.other or BELOW, change.rank, top)
+        return top + self.row * max(len(before), len(after), 1)
 
     def draw_result(self, change: Change, top: float, x: float, *, right: bool) -> None:
-        y = top + self.row * (change.rank - 1)
-        title = fitted(change.hit.title, 30)
-        colour = TINTS["not"] if change.hit.violates else INK
-        shown = f"✗ {title}" if change.hit.violates else title
-        rank = str(change.rank)
+        y, rank = top + self.row * (change.rank - 1), str(change.rank)
+        colour, mark = (TINTS["not"], "✗ ") if change.hit.violates else (INK, "")
+        shown = mark + fitted(change.hit.title, 30)
         if right:
             self.text(x + 0.24, y, rank, SMALL, SOFT, ha="right")
             self.text(x + 0.38, y, shown, MEDIUM, colour)
@@ -191,22 +184,16 @@ class Canvas:
             self.text(after_title, y, change.moved, 8.5, SOFT)
             if reason := change.hit.deciding:
                 sign, colour = ("+", TINTS["or"]) if reason.speaks_for else ("−", TINTS["not"])
-                self.text(x + 0.38, y + REASON, f"{sign} {fitted(reason.label, 20)}:", 8, colour)
-                behind = x + 0.45 + self.width(f"{sign} {fitted(reason.label, 20)}:", 8)
+                label = f"{sign} {fitted(reason.label, 20)}:"
+                self.text(x + 0.38, y + REASON, label, 8, colour)
+                behind = x + 0.45 + self.width(label, 8)
                 self.text(behind, y + REASON, fitted(reason.clause, int((WIDTH - behind) / 0.067)), 8, SOFT)
         else:
             self.text(x, y, rank, SMALL, SOFT, ha="right")
             self.text(x - 0.38, y, shown, MEDIUM, colour, ha="right")
 
-    def link(self, change: Change, left: int, right: int, top: float, bottom: float) -> None:
-        """A line from a rank on the left to one on the right; it ends at the bottom where one of them is not shown."""
-        start, end = (top + self.row * (rank - 1) for rank in (left, right))
-        x0, x1 = LEFT + 0.12, RIGHT - 0.02
-        if max(start, end) > bottom:  # cut at the bottom
-            share = (bottom - min(start, end)) / abs(end - start)
-            if end > start:
-                x1, end = x0 + (x1 - x0) * share, bottom
-            else:
-                x0, start = x1 - (x1 - x0) * share, bottom
+    def link(self, change: Change, left: int, right: int, top: float) -> None:
+        """A line from a rank on the left to one on the right; it leaves the picture where one of them is not shown."""
+        ys = [top + self.row * (rank - 1) for rank in (left, right)]
         colour = TINTS["not"] if change.hit.violates else SOFT
-        self.line([x0, x1], [start, end], colour, 1.4, alpha=0.55, solid_capstyle="round", gid="link")
+        self.line([LEFT + 0.12, RIGHT - 0.02], ys, colour, 1.4, alpha=0.55, solid_capstyle="round", gid="link")

@@ -74,12 +74,6 @@ class QueryVectors(NamedTuple):
         products = documents @ self.rows[:, :-1].T + self.rows[:, -1]
         return products[:, :-1].max(1) - np.maximum(products[:, -1], 0)
 
-    def is_near_excluded(self, documents: Vectors, limit: float | None) -> npt.NDArray[np.bool_]:
-        """For each document whether its product with what is excluded is above the limit."""
-        if limit is None or self.excluded is None:
-            return np.zeros(len(documents), dtype=bool)
-        return documents @ self.excluded > limit
-
 
 class EncodedQuery(NamedTuple):
     """What the model finds in a query: 0/1 for each operator, cue probabilities and scopes (E, L) each, vectors."""
@@ -88,14 +82,6 @@ class EncodedQuery(NamedTuple):
     cues: npt.NDArray[np.float64]
     scope: npt.NDArray[np.float64] | None
     vectors: QueryVectors
-
-
-class QueryTokens(NamedTuple):
-    """The tokens of a query that the model sees; where each begins and ends in the query with its prompt."""
-
-    ids: list[int]
-    spans: list[tuple[int, int]]
-    is_cut: bool
 
 
 class QueryEncoder:
@@ -108,49 +94,44 @@ class QueryEncoder:
         self.run, self.tokenizer, self._tokenizer = run, tokenizer, Tokenizer.from_str(tokenizer)
         self.prompt, self.is_cosine, self.can_exclude = prompt, is_cosine, can_exclude
 
-    def tokens(self, query: str) -> QueryTokens:
-        encoding = self._tokenizer.encode(self.prompt + query)
-        return QueryTokens(encoding.ids, encoding.offsets, bool(encoding.overflowing))
+    def tokens(self, query: str) -> Any:
+        """A `tokenizers.Encoding` of the query with its prompt, cut at the model's length."""
+        return self._tokenizer.encode(self.prompt + query)
 
-    def token_words(self, tokens: QueryTokens, words: Sequence[Word]) -> list[int]:
+    def token_words(self, tokens: Any, words: Sequence[Word]) -> list[int]:
         """For each token the word that it is a piece of; -1 for special tokens and a prompt's."""
         before = len(self.prompt)
-        return [word_at(start - before, end - before, words) for start, end in tokens.spans]
+        return [word_at(start - before, end - before, words) for start, end in tokens.offsets]
 
-    def encode(
-        self,
-        tokens: QueryTokens,
-        operators: Sequence[int] | None = None,
-        not_scope: Sequence[int] | None = None,
-        not_weight: float | None = None,
-        whole_weight: float = 0.0,
-    ) -> EncodedQuery:
-        """operators: 0/1 for and, or, not. not_scope: for each token whether it is excluded. None: the model decides.
-        whole_weight: the share of the whole query in what is wanted."""
-        outputs = self._run([tokens.ids], operators, not_scope, not_weight, whole_weight)
+    def encode(self, tokens: Any, **told: Any) -> EncodedQuery:
+        """What the model finds in a query. told: see `_run`."""
+        outputs = self._run([tokens.ids], **told)
         return _encoded({name: value[0] for name, value in outputs.items()})
 
     def plain_vectors(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts with every operator off, all from one pass."""
-        return self._run([self.tokens(text).ids for text in texts], [0] * len(OPERATORS))["query_vectors"][:, 0]
+        off = [0] * len(OPERATORS)
+        return self._run([self.tokens(text).ids for text in texts], operators=off)["query_vectors"][:, 0]
 
     def _run(
         self,
         ids: Sequence[Sequence[int]],
-        operators: Sequence[int] | None,
+        *,
+        operators: Sequence[int] | None = None,
         not_scope: Sequence[int] | None = None,
         not_weight: float | None = None,
         whole_weight: float = 0.0,
     ) -> Arrays:
-        """What the model gives for queries of these tokens; the rest is the same for all of them."""
+        """What the model gives for queries of these tokens; the rest is the same for all of them.
+
+        operators: 0/1 for and, or, not. not_scope: for each token whether it is excluded. None: the model decides.
+        whole_weight: the share of the whole query in what is wanted.
+        """
         is_token = np.arange(max(map(len, ids))) < np.array([[len(row)] for row in ids])  # (B, L)
         padded = np.zeros(is_token.shape, np.int64)
         padded[is_token] = np.concatenate(ids)
-        decided, scope = np.full((len(ids), len(OPERATORS)), MODEL_DECIDES), np.full(is_token.shape, MODEL_DECIDES)
-        if operators is not None:
-            decided[:] = operators
-        if not_scope is not None:
-            scope[:] = not_scope
+        decided = np.full((len(ids), len(OPERATORS)), MODEL_DECIDES if operators is None else operators)
+        scope = np.full(is_token.shape, MODEL_DECIDES if not_scope is None else not_scope)
         weights = (math.nan if not_weight is None else not_weight, whole_weight)
         floats = (np.full(len(ids), weight, np.float32) for weight in weights)
         return self.run(dict(zip(INPUTS, (padded, is_token.astype(np.int64), decided, scope, *floats), strict=True)))

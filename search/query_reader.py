@@ -1,19 +1,18 @@
-"""Take a query apart into texts, for any embedding model: what it wants, what it excludes, its alternatives.
+"""How a query is read: what it wants, what it excludes, its alternatives.
 
     >>> from boolbert import read
     >>> parts = read('jaguar -car OR leopard')
     >>> parts.wanted, [span.text for span in parts.excluded], [span.text for span in parts.alternatives]
     ('jaguar OR leopard', ['car'], ['jaguar', 'leopard'])
 
-Search-box syntax is read as it is typed. Other queries are read by the reader that comes with the package, which needs
-the word embeddings of all-MiniLM-L6-v2 and none of its layers; where these are not to be had, by the cue parser. The
-reader says what an operator reaches, and the table of cues whether there is one: what it finds without a word for NOT
-or OR is a mistake (docs/results.md).
+Search-box syntax is read as it is typed. Other queries are read by a Bool-BERT, if one searches; else by the reader
+that comes with the package, which needs the word embeddings of all-MiniLM-L6-v2 and none of its layers; where these are
+not to be had, by the cue parser. A model says what an operator reaches, and the table of cues whether there is one:
+what it finds without a word for NOT or OR is a mistake (docs/results.md).
 """
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -31,61 +30,30 @@ from boolbert.boolean import (
 )
 from boolbert.boolean import Reading as RuleReading
 from boolbert.boolean.kinds import is_question
-from boolbert.boolean.parts import trim
 from boolbert.core.errors import RetrievalError
 
-from .reading import QueryReading, Span, with_cues, with_roles, word_at, words_in, words_of
+from .query_encoder import QueryEncoder, QueryVectors
+from .reading import QueryReading, Word, with_cues, with_roles, word_at, words_in, words_of
 
+# Who decides which operators are on.
+CALLER, MODEL, LEXICON = "the caller", "the model's gate", "the cue lexicon"
 SEARCH_BOX, READER, PARSER = "the search-box syntax", "the reader", "the cue parser"
 
 
-@dataclass(frozen=True)
-class QueryTexts:
-    """The parts of a query. wanted: the text without what is excluded and the words that say so."""
-
-    reading: QueryReading
-    wanted: str
-
-    @property
-    def kind(self) -> str | None:
-        """What NOT excludes is a "topic", a "set" or a "property"; None where it excludes nothing."""
-        return self.reading.kind
-
-    @property
-    def query(self) -> str:
-        return self.reading.query
-
-    @property
-    def excluded(self) -> tuple[Span, ...]:
-        return self.reading.excluded
-
-    @property
-    def alternatives(self) -> tuple[Span, ...]:
-        return self.reading.alternatives
-
-
-def read(query: str, not_kind: str | None = None) -> QueryTexts:
+def read(query: str, not_kind: str | None = None) -> QueryReading:
     """The parts of a query, each with its place in it: `query[span.start:span.end]`.
 
     not_kind: what NOT excludes is a "topic", a "set" or a "property"; if not given, the query's words tell.
     """
-    check_kind(not_kind)
-    reading = read_words(query)
+    check_query(query, not_kind)
+    reading = _read_words(query)
     if not reading.excluded:
-        return QueryTexts(reading, query)
-    holes = [span for span in (*reading.excluded, *reading.cues) if span.operator == "not"]
-    kind = not_kind or kind_of_exclusion(query, [(span.start, span.end) for span in reading.excluded])
-    return QueryTexts(replace(reading, kind=kind), without(query, [(span.start, span.end) for span in holes]))
+        return reading
+    return replace(reading, kind=not_kind or kind_of_exclusion(query, [span.place for span in reading.excluded]))
 
 
-def check_kind(not_kind: str | None) -> None:
-    if not_kind is not None and not_kind not in WHOLE_WEIGHTS:
-        raise RetrievalError(f"not_kind must be one of {', '.join(WHOLE_WEIGHTS)}, got {not_kind!r}")
-
-
-def read_words(query: str) -> QueryReading:
+def _read_words(query: str) -> QueryReading:
     """What each word of a query is: a cue, excluded, or part of an alternative."""
-    check_query(query)
     if (typed := read_search_box(query)) is not None:
         return by_rules(typed, SEARCH_BOX)
     if (lacking := read_lacking(query)) is not None:
@@ -96,8 +64,10 @@ def read_words(query: str) -> QueryReading:
     return found.without_alternatives() if is_question(query) else found
 
 
-def check_query(query: str) -> None:
+def check_query(query: str, not_kind: str | None = None) -> None:
     """Raise for what is no text, for a query without a word, or with letters that no tokenizer takes."""
+    if not_kind is not None and not_kind not in WHOLE_WEIGHTS:
+        raise RetrievalError(f"not_kind must be one of {', '.join(WHOLE_WEIGHTS)}, got {not_kind!r}")
     if not isinstance(query, str):
         raise RetrievalError(f"the query must be a text, got {type(query).__name__}")
     if not query.strip():
@@ -158,18 +128,73 @@ def by_rules(reading: RuleReading, decided_by: str) -> QueryReading:
     return QueryReading(reading.text, names, decided_by, tuple(roles))
 
 
-def without(text: str, holes: Sequence[tuple[int, int]]) -> str:
-    """What is left of a text around some stretches, without the words and signs that joined them; all if nothing is.
-
-    >>> without("films that are (not westerns) of the 1950s", [(16, 19), (20, 28)])
-    'films of the 1950s'
-    >>> without("Apart from his music, what did Bach do?", [(0, 10), (11, 20)])
-    'what did Bach do?'
+def read_by_model(
+    queries: QueryEncoder,
+    query: str,
+    labels: list[int] | None,
+    excluded: Collection[int] | None,
+    not_weight: float | None,
+    not_kind: str | None,
+    *,
+    trained: bool,
+) -> tuple[QueryReading, QueryVectors]:
+    """How a query is read, and its vectors, from one pass of the model. labels: the operators, where the caller
+    has said which are on; trained: whether the model has learned to read; the others are as in `BoolSearcher.search`.
     """
-    edges = [0, *(edge for hole in sorted(holes) for edge in hole), len(text)]
-    left = []
-    for start, end in zip(edges[::2], edges[1::2], strict=True):
-        inner = trim(text, start, end) if start < end else (start, start)
-        piece = text[inner[0] if start else 0 : inner[1] if end < len(text) else end].strip(" ,")
-        left += [piece] if re.search(r"\w", piece) else []
-    return " ".join(left) or text
+    decided_by = CALLER if labels is not None else MODEL
+    words = words_of(query)
+    seen = find_cues(query)
+    cues = [cue for cue in seen if not cue.weak]
+    is_free = queries.can_exclude and labels is None and excluded is None  # nothing was said by the caller
+    typed = read_search_box(query) if is_free else None
+    by_rule = typed or (read_lacking(query) if is_free else None)
+    if by_rule is not None:
+        decided_by, cues = LEXICON if typed is None else SEARCH_BOX, list(by_rule.cues)
+        labels = multi_hot({cue.operator for cue in cues})
+        excluded = words_in(words, by_rule.scopes("not")) or None
+    elif labels is None and not trained:
+        labels, decided_by = multi_hot({cue.operator for cue in cues}), LEXICON
+    tokens = queries.tokens(query)
+    places = queries.token_words(tokens, words)
+    not_scope = _not_scope(queries, places, words, excluded)
+    kind = not_kind or ("set" if not_weight is not None else _kind(query, words, excluded))
+    told = {"not_scope": not_scope, "not_weight": not_weight, "whole_weight": WHOLE_WEIGHTS[kind]}
+    found = queries.encode(tokens, operators=labels, **told)
+    names, known = from_multi_hot(found.operators), known_operators(seen)
+    if is_free and labels is None and not known.issuperset(names):
+        found = queries.encode(tokens, operators=multi_hot(known.intersection(names)), **told)
+        names = from_multi_hot(found.operators)
+
+    roles = words[: max(places) + 1]
+    if trained:
+        roles = with_roles(roles, places, names, found.cues, found.scope)
+    if by_rule is not None or not trained:
+        roles = with_cues(roles, [cue for cue in cues if cue.operator in names])
+    if not_scope is not None:
+        roles = [word._replace(excluded=number in (excluded or ())) for number, word in enumerate(roles)]
+    is_cut = bool(tokens.overflowing)
+    reading = QueryReading(query, names, decided_by, tuple(roles), truncated=is_cut, not_scope=not_scope)
+    return replace(reading, kind=kind if reading.excluded or not_kind else None), found.vectors
+
+
+def _kind(query: str, words: Sequence[Word], excluded: Collection[int] | None) -> str:
+    """What kind of NOT a query has, by its words; "set" where the parser finds nothing and the model decides."""
+    if excluded is None:
+        spans = list(read_parts(query).scopes("not"))
+    else:
+        spans = [(words[number].start, words[number].end) for number in sorted(excluded)]
+    return kind_of_exclusion(query, spans) if spans else "set"
+
+
+def _not_scope(
+    queries: QueryEncoder, places: Sequence[int], words: Sequence[Word], excluded: Collection[int] | None
+) -> tuple[int, ...] | None:
+    """For each token whether it is a piece of an excluded word; None where the model shall decide."""
+    if excluded is None:
+        return None
+    if not queries.can_exclude:
+        raise RetrievalError("the model is built without exclusion, so no word can be excluded by hand")
+    wrong = [number for number in excluded if not 0 <= number < len(words)]
+    if wrong:
+        raise RetrievalError(f"excluded names word {wrong[0]}, but the query has the words 0 to {len(words) - 1}")
+    return tuple(int(word in excluded) for word in places)

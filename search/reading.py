@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS, CueSpan
+from boolbert.boolean.parts import trim
 
 # A word is a run of letters with its apostrophes; every other sign stands alone, so that "non-" can be a cue.
 _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
@@ -43,13 +44,18 @@ class Span(NamedTuple):
     start: int
     end: int
 
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.start, self.end
+
 
 class Run(NamedTuple):
-    """Neighbouring words of one role."""
+    """Neighbouring words of one role. gap: what stands between them and the run before."""
 
     role: str
     words: list[Word]
     text: str
+    gap: str
 
 
 @dataclass(frozen=True)
@@ -87,28 +93,34 @@ class QueryReading:
         return tuple(self._span(key, words) for key, words in self._grouped(lambda w: w.cue) if key)
 
     @property
-    def wanted_text(self) -> str:
-        """The words that are not excluded."""
-        return self._joined(excluded=False)
+    def wanted(self) -> str:
+        """The query without what is excluded and the words that say so."""
+        holes = [span.place for span in (*self.excluded, *self.cues) if span.operator == "not"]
+        return without(self.query, holes) if self.excluded else self.query
 
     @property
-    def wanted_words(self) -> str:
-        """The words to look for in a text: neither excluded nor cues."""
-        return " ".join(word.text for word in self.words if not word.excluded and not word.cue) or self.query
+    def wanted_text(self) -> str:
+        """The words that are not excluded, as they are shown."""
+        grouped = self._grouped(lambda word: word.excluded)
+        return " … ".join(self._span("", words).text for excluded, words in grouped if not excluded)
 
     @property
     def excluded_text(self) -> str:
-        return self._joined(excluded=True)
-
-    def _joined(self, excluded: bool) -> str:
-        grouped = self._grouped(lambda word: word.excluded)
-        return " … ".join(self._span("", words).text for key, words in grouped if key == excluded)
+        return " … ".join(span.text for span in self.excluded)
 
     @property
     def runs(self) -> list[Run]:
-        """The words as they are shown: neighbours of one role together."""
-        key = lambda word: (word.role, word.alternative)  # noqa: E731
-        return [Run(role, words, self._span("", words).text) for (role, _), words in self._grouped(key)]
+        """The words as they are shown: neighbours of one role together. `rest` stands behind them."""
+        runs, end = [], 0
+        for (role, _), words in self._grouped(lambda word: (word.role, word.alternative)):
+            text, gap = self._span("", words).text, self.query[end : words[0].start]
+            runs.append(Run(role, words, text, gap))
+            end = words[-1].end
+        return runs
+
+    @property
+    def rest(self) -> str:
+        return self.query[self.words[-1].end :] if self.words else self.query
 
     def _grouped(self, key: Any) -> Iterator[tuple[Any, list[Word]]]:
         return ((value, list(words)) for value, words in groupby(self.words, key))
@@ -178,15 +190,10 @@ def with_roles(
     >>> [(word.cue, word.alternative) for word in with_roles(words, [0, 1, 2], ["or"], cues, scope)]
     [(None, 1), ('or', None), (None, 2)]
     """
-    highest = per_word(cue_probabilities, tokens, len(words), highest=True)
-    on = [OPERATORS.index(name) for name in operators]
-    cues: list[str | None] = [None] * len(words)
-    for number in range(len(words)):
-        likeliest = max(on, key=lambda row: highest[row, number], default=None)
-        if likeliest is not None and highest[likeliest, number] > IS_CUE:
-            cues[number] = OPERATORS[likeliest]
-    if scope is None:
-        return [word._replace(cue=cue) for word, cue in zip(words, cues, strict=True)]
+    highest = per_word(cue_probabilities, tokens, len(words), highest=True)  # (E, W)
+    highest[[name not in operators for name in OPERATORS]] = 0
+    cues = [OPERATORS[column.argmax()] if column.max() > IS_CUE else None for column in highest.T]
+    scope = np.zeros_like(cue_probabilities) if scope is None else scope
     inside = scope[OPERATORS.index("not")]
     excluded = per_word(inside[None], tokens, len(words))[0] >= 0.5
     alternatives = _alternatives(scope[OPERATORS.index("or")] * (1 - inside), tokens)
@@ -230,3 +237,20 @@ def _alternatives(inside: npt.NDArray[np.float64], tokens: Sequence[int]) -> dic
     if len(runs) < 2:
         return {}
     return {word: number for number, run in reversed([*enumerate(runs, start=1)]) for word in run if word != -1}
+
+
+def without(text: str, holes: Sequence[tuple[int, int]]) -> str:
+    """What is left of a text around some stretches, without the words and signs that joined them; all if nothing is.
+
+    >>> without("films that are (not westerns) of the 1950s", [(16, 19), (20, 28)])
+    'films of the 1950s'
+    >>> without("Apart from his music, what did Bach do?", [(0, 10), (11, 20)])
+    'what did Bach do?'
+    """
+    edges = [0, *(edge for hole in sorted(holes) for edge in hole), len(text)]
+    left = []
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        inner = trim(text, start, end) if start < end else (start, start)
+        piece = text[inner[0] if start else 0 : inner[1] if end < len(text) else end].strip(" ,")
+        left += [piece] if re.search(r"\w", piece) else []
+    return " ".join(left) or text

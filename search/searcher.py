@@ -27,10 +27,9 @@ from .answer import Answer, hits_of, promise_of
 from .cached_model import CachedModel, cached_model
 from .country_facts import named_rows
 from .document_search import Candidate, DocumentSearch, WeighedDocuments
-from .model_reader import CALLER, ModelReader
 from .opening import model_of, open_index
 from .query_encoder import QueryEncoder, QueryVectors
-from .query_reader import QueryTexts, check_kind, check_query, read
+from .query_reader import CALLER, check_query, read, read_by_model
 from .reading import QueryReading, words_of
 from .weighing import Limit, Weighed, conditions_of, reasons, weigh
 
@@ -101,10 +100,8 @@ class BoolSearcher:
         operators: Sequence[Any] | None = None,
         *,
         not_weight: float | None = None,
-        exclude_above: float | None = None,
         excluded: Collection[int] | None = None,
         where: str | None = None,
-        hybrid: bool = False,
         evidence: bool = True,
         not_kind: str | None = None,
         violations: float | None = None,
@@ -113,45 +110,39 @@ class BoolSearcher:
 
         operators: names such as ["and", "not"]; [] switches every gate off, which makes the query encoder a plain BERT;
         None leaves it to the model, or to the cue lexicon where it is untrained. not_weight: how strongly what NOT
-        excludes is taken away, instead of the strength that the model has learned. exclude_above: documents whose
-        `excluded` is above it are left out, and others move up. excluded: the numbers of the words that NOT excludes,
-        instead of those that the model finds; they count from 0 in `read(query).words`. where: a filter on the
-        documents' fields, such as "year > 1990 and genre = western". hybrid: fuse the ranking with BM25's over the
-        words that are neither excluded nor cues; `score` is then the sum of both reciprocal ranks. evidence: ask what
-        documents say, clause by clause, where the index knows it and not every gate is switched off; words are a part
-        of that, so that `hybrid` changes nothing then. not_kind: NOT excludes a "topic", a "set" or a "property" of
-        the answer, of which texts may speak; if not given, the query's words tell (boolean/kinds.py), and with a
-        `not_weight` it is a set. violations: 0.05 leaves out documents until at most 5% of the others are expected
-        to have what is excluded; the index has to be calibrated for it (search/calibrating.py).
+        excludes is taken away, instead of the strength that the model has learned. excluded: the numbers of the words
+        that NOT excludes, instead of those that the model finds; they count from 0 in `read(query).words`. where: a
+        filter on the documents' fields, such as "year > 1990 and genre = western". evidence: ask what documents say,
+        clause by clause, where the index knows it and not every gate is switched off. not_kind: NOT excludes a
+        "topic", a "set" or a "property" of the answer, of which texts may speak; if not given, the query's words tell
+        (boolean/kinds.py), and with a `not_weight` it is a set. violations: 0.05 leaves out documents until at most 5%
+        of the others are expected to have what is excluded, in a calibrated index (search/calibrating.py).
         """
         check_k(k)
-        self._check_limits(not_weight, exclude_above)
         reading, vectors = self._read(query, operators, excluded, not_weight, not_kind)
         parts = self._scaled_parts(vectors)
         has_evidence = evidence and operators != [] and self.has_evidence
         reading = _as_asked(reading, vectors, has_evidence)
         limit = None if violations is None else self._limit(violations, has_evidence)
-        unsure: list[Candidate] = []
-        promise = None
+        promise, kept = None, k
         if has_evidence:
             question = self._question(reading, parts)
-            weighed, found, unsure = self._weighed(question, parts, k, not_weight, exclude_above, where, limit)
+            strength = 1.0 if not_weight is None else not_weight / (question.weights.penalty or 1.0)
+            weighed, found = self._weighed(question, parts, k, strength, where, limit)
+            kept = weighed.kept
             if limit is not None:
                 promise = promise_of(limit, weighed, reading, len(self.index))
         else:
-            found = self.documents.find(parts, k, exclude_above, where, reading.wanted_words if hybrid else None)
+            found = self.documents.find(parts, k, where)
         violating = self.violating(reading)
-        return Answer(reading, hits_of(found, parts, violating), promise, hits_of(unsure, parts, violating))
+        hits, unsure = (hits_of(part, parts, violating) for part in (found[:kept], found[kept:]))
+        return Answer(reading, hits, parts, promise, unsure)
 
     def read(
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
     ) -> QueryReading:
         """How a query is read: its cues, which operators are on and who says so, what is excluded or alternative."""
         return _as_asked(*self._read(query, operators, excluded), self.has_evidence)
-
-    def penalty(self, query: str) -> tuple[float, float] | None:
-        """How strongly documents lose that are near to what a query excludes, and from which cosine on."""
-        return self._read(query, None, None)[1].penalty
 
     def _read(
         self,
@@ -162,26 +153,26 @@ class BoolSearcher:
         not_kind: str | None = None,
     ) -> tuple[QueryReading, QueryVectors]:
         """How a query is read, and its vectors."""
-        check_query(query)
-        check_kind(not_kind)
+        check_query(query, not_kind)
         labels = _operator_labels(operators)
-        if self.queries is None:
-            self._check_boolean("operators", labels is not None and any(labels))
-            self._check_boolean("excluded", excluded is not None)
-            return self._read_for_any_encoder(query, labels, not_kind)
-        reader = ModelReader(self.model.name, self.model.trained, self.queries)
-        return reader.read(query, labels, excluded, not_weight, not_kind)
+        if not_weight is not None and not 0 <= not_weight < math.inf:
+            raise RetrievalError(f"not_weight must be a number of at least 0, got {not_weight}")
+        if self.queries is not None:
+            given = (labels, excluded, not_weight, not_kind)
+            return read_by_model(self.queries, query, *given, trained=self.model.trained)
+        boolean = {"operators": labels if any(labels or ()) else None, "excluded": excluded, "not_weight": not_weight}
+        for name, value in boolean.items():
+            if value is not None:
+                raise RetrievalError(f"{name} cannot be given: the query encoder of {self.model.name} is no Bool-BERT")
+        return self._read_for_any_encoder(query, labels, not_kind)
 
     def _read_for_any_encoder(
         self, query: str, labels: list[int] | None, not_kind: str | None
     ) -> tuple[QueryReading, QueryVectors]:
         """How a query is read for a plain encoder: taken apart into texts, or, with all operators off, as it is."""
-        if labels is None:
-            texts = read(query, not_kind)
-        else:
-            texts = QueryTexts(QueryReading(query, (), CALLER, tuple(words_of(query))), query)
-        reading = replace(texts.reading, truncated=self._is_cut(query))
-        vectors = QueryVectors.of(self._obeying.encode_texts(texts))
+        as_it_is = QueryReading(query, (), CALLER, tuple(words_of(query)))
+        reading = replace(read(query, not_kind) if labels is None else as_it_is, truncated=self._is_cut(query))
+        vectors = QueryVectors.of(self._obeying.encode_reading(reading))
         given, size = vectors.wanted.shape[-1], self.index.about().size
         if given != size:  # of a function, which has its name alone to be known by
             raise RetrievalError(f"{self.model.name}: gives vectors of {given} numbers; those of the index have {size}")
@@ -228,33 +219,10 @@ class BoolSearcher:
 
         return Tokenizer.from_str(tokenizer_of(self.model.encoder))
 
-    def _check_limits(self, not_weight: float | None, exclude_above: float | None) -> None:
-        for name, value in (("not_weight", not_weight), ("exclude_above", exclude_above)):
-            if value is None:
-                continue
-            self._check_boolean(name, True)
-            if not math.isfinite(value) or (name == "not_weight" and value < 0):
-                least = " of at least 0" if name == "not_weight" else ""
-                raise RetrievalError(f"{name} must be a number{least}, got {value}")
-
-    def _check_boolean(self, name: str, is_given: bool) -> None:
-        if is_given and not self.is_boolean:
-            raise RetrievalError(f"{name} cannot be given: the query encoder of {self.model.name} is no Bool-BERT")
-
     @property
     def has_evidence(self) -> bool:
         """Whether it can tell what documents say, clause by clause."""
         return self.index.about().evidence
-
-    def _encode_parts(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """The vectors of a query's parts, of length 1: those of a plain encoder."""
-        if self.queries is not None:
-            encoded = self.queries.plain_vectors(texts)
-        else:
-            from boolbert.retrieval.batches import encode_queries
-
-            encoded = encode_queries(self.model.encoder, texts, one_vector=True)
-        return unit_length(encoded)
 
     @property
     def line(self) -> ExclusionLine:
@@ -270,34 +238,29 @@ class BoolSearcher:
 
     def _question(self, reading: QueryReading, parts: QueryVectors) -> ConditionVectors:
         def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
-            is_whole = self.queries is not None and not reading.operators and texts == [reading.query]
-            return parts.vectors if is_whole else self._encode_parts(texts)  # it is encoded already
+            """The vectors of a query's parts, of length 1: those of a plain encoder."""
+            if self.queries is None:
+                from boolbert.retrieval.batches import encode_queries
+
+                return unit_length(encode_queries(self.model.encoder, texts, one_vector=True))
+            if not reading.operators and texts == [reading.query]:
+                return parts.vectors  # it is encoded already
+            return unit_length(self.queries.plain_vectors(texts))
 
         return ConditionVectors.of(conditions_of(reading, self.model.trained), encode)
 
     def _weighed(
-        self,
-        question: ConditionVectors,
-        parts: QueryVectors,
-        k: int,
-        not_weight: float | None,
-        exclude_above: float | None,
-        where: str | None,
-        limit: Limit | None,
-    ) -> tuple[Weighed, list[Candidate], list[Candidate]]:
-        """The k best documents by what they say, and those that a limit leaves out, each with its reasons."""
-        strength = 1.0 if not_weight is None else not_weight / (question.weights.penalty or 1.0)
+        self, question: ConditionVectors, parts: QueryVectors, k: int, strength: float, where: str | None, limit: Any
+    ) -> tuple[Weighed, list[Candidate]]:
+        """The best documents by what they say, each with its reasons."""
 
-        def rank(documents: WeighedDocuments) -> tuple[Weighed, list[Candidate], list[Candidate]]:
-            def candidates(scores: list[float], rows: list[int]) -> list[Candidate]:
-                return [
-                    found._replace(reasons=reasons(documents.evidence, question, row, found.text))
-                    for row, found in zip(rows, documents.candidates(scores, rows), strict=True)
-                ]
-
-            weighed = weigh(documents, question, parts, k, exclude_above=exclude_above, strength=strength, limit=limit)
-            unsure = candidates(weighed.unsure_scores, weighed.unsure_rows)
-            return weighed, candidates(weighed.scores, weighed.rows), unsure
+        def rank(documents: WeighedDocuments) -> tuple[Weighed, list[Candidate]]:
+            weighed = weigh(documents, question, parts, k, strength=strength, limit=limit)
+            found = documents.candidates(weighed.scores, weighed.rows)
+            return weighed, [
+                one._replace(reasons=reasons(documents.evidence, question, row, one.text))
+                for row, one in zip(weighed.rows, found, strict=True)
+            ]
 
         return self.documents.weighed(where, rank)
 

@@ -10,7 +10,7 @@ from boolbert.boolean.conditions import Conditions, read_conditions
 from boolbert.retrieval.evidence import NEAR, Array, Asked, ConditionVectors, Evidence, score_by_words
 from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
 
-from .document_search import WeighedDocuments, far_enough
+from .document_search import WeighedDocuments
 from .query_encoder import QueryVectors
 from .reading import QueryReading
 
@@ -34,15 +34,15 @@ class Limit(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """The scores and rows of the best documents; those that a limit has left out among them, and how many it has.
+    """The scores and rows of the best documents; behind the first `kept` stand some that a limit has left out.
 
-    evidence: for what is excluded, the cosine of the best clause; None where there is no limit, or nothing is excluded.
+    left_out: how many it has. evidence: for what is excluded, the cosine of the best clause; None where there is no
+    limit, or nothing is excluded.
     """
 
     scores: list[float]
     rows: list[int]
-    unsure_scores: list[float]
-    unsure_rows: list[int]
+    kept: int
     left_out: int = 0
     evidence: float | None = None
 
@@ -76,9 +76,9 @@ class Reason:
 def conditions_of(reading: QueryReading, reads: bool) -> Conditions:
     """What a query asks for; `reads`: what it excludes was found by a model, and not by the cue parser."""
     if reads:
-        excluded = [(span.start, span.end) for span in reading.excluded]
+        excluded = [span.place for span in reading.excluded]
         # A NOT that excludes nothing is a part of what is asked: "Which birds do not fly?"
-        cues = [(span.start, span.end) for span in reading.cues if span.operator == "not" and excluded]
+        cues = [span.place for span in reading.cues if span.operator == "not" and excluded]
         found = read_conditions(reading.query, excluded, cues)
     else:
         found = read_conditions(reading.query)
@@ -91,37 +91,28 @@ def weigh(
     parts: QueryVectors,
     k: int,
     *,
-    exclude_above: float | None = None,
     strength: float = 1.0,
     limit: Limit | None = None,
 ) -> Weighed:
     """The k best documents, without those that a limit leaves out. strength: of NOT."""
     words = documents.evidence.word_scores(question)
     rows = _candidates(documents, question, parts, words, k)
-    if exclude_above is not None:
-        rows = np.array(far_enough(rows.tolist(), documents.vectors, parts, exclude_above), np.int64)
     if not len(rows):
-        return Weighed([], [], [], [])
+        return Weighed([], [], 0)
     vectors = documents.vectors.rows(rows).astype(np.float32)
     whole = parts.scores(vectors)
     scores = documents.evidence.score(question, rows, whole, vectors, strength=strength, words=words)
     order = np.lexsort((rows, -scores))
     scores, rows = scores[order], rows[order]
     if limit is None or not excludes(question):
-        return Weighed(scores[:k].tolist(), rows[:k].tolist(), [], [])
+        return Weighed(scores[:k].tolist(), rows[:k].tolist(), min(k, len(rows)))
     features = features_of(documents.evidence, question.excluded, rows)
     is_out = limit.line.probabilities(features) > limit.probability
     kept = np.flatnonzero(~is_out)[:k]
     out = np.flatnonzero(is_out[: kept[-1]] if len(kept) == k else is_out)
-    left = out[:k]
-    return Weighed(
-        scores[kept].tolist(),
-        rows[kept].tolist(),
-        scores[left].tolist(),
-        rows[left].tolist(),
-        left_out=len(out),
-        evidence=float(features[:, 0].max()),
-    )
+    shown = np.concatenate([kept, out[:k]])
+    best_clause = float(features[:, 0].max())
+    return Weighed(scores[shown].tolist(), rows[shown].tolist(), len(kept), len(out), best_clause)
 
 
 def _candidates(

@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -32,15 +32,10 @@ _log = logging.getLogger(__name__)
 Searchers = tuple[BoolSearcher, BoolSearcher | None]  # Bool-BERT's, and a baseline's if it is another model's
 
 
-def embedded() -> Searchers:
-    """The default model over the embedded countries."""
-    return BoolSearcher(progress=False), None
-
-
 class Engine:
     """A model and an index that are opened on the first search. What is missing is looked for again at the next."""
 
-    def __init__(self, open_searchers: Callable[[], Searchers] = embedded, *, rate: int = RATE):
+    def __init__(self, open_searchers: Callable[[], Searchers], *, rate: int = RATE):
         self.open_searchers = open_searchers
         self.limiter = RateLimiter(rate)
         self._lock = threading.Lock()
@@ -67,12 +62,11 @@ class Engine:
         text = checked_query(query)
         if type(k) is not int or not 1 <= k <= MOST:
             raise BoolBertError(f"k must be a whole number from 1 to {MOST}, got {_short(k)}")
-        if strength is not None:
-            if type(strength) not in (int, float) or not 0 <= strength <= STRONGEST:
-                raise BoolBertError(f"strength must be a number from 0 to {STRONGEST:g}, got {_short(strength)}")
-            strength = float(strength)
-        if excluded is not None:
-            excluded = checked_words(excluded)
+        if strength is not None and (type(strength) not in (int, float) or not 0 <= strength <= STRONGEST):
+            raise BoolBertError(f"strength must be a number from 0 to {STRONGEST:g}, got {_short(strength)}")
+        is_list = isinstance(excluded, list) and len(excluded) <= LONGEST
+        if excluded is not None and not (is_list and all(type(word) is int for word in excluded)):
+            raise BoolBertError(f"excluded must be a list of the numbers of words, from 0, got {_short(excluded)}")
         if violations is not None and violations not in PROMISES:
             shares = ", ".join(map(str, PROMISES))
             raise BoolBertError(f"violations must be one of {shares}, got {_short(violations)}")
@@ -108,8 +102,8 @@ def error_line(error: Exception) -> str:
 def checked_query(query: Any) -> str:
     r"""A query as one line without control characters.
 
-    >>> checked_query("films\n but not \x00 war ")
-    'films but not war'
+    >>> checked_query("films\n but\u202enot \x00 war\u200d "), checked_query("a\tb")
+    ('films but not war\u200d', 'a b')
     """
     if not isinstance(query, str):
         raise BoolBertError(f"the query must be a text, got {_short(query)}")
@@ -120,12 +114,6 @@ def checked_query(query: Any) -> str:
     if not text:
         raise BoolBertError("the query is empty; type some words to search for")
     return text
-
-
-def checked_words(excluded: Any) -> list[int]:
-    if not isinstance(excluded, list) or len(excluded) > LONGEST or any(type(word) is not int for word in excluded):
-        raise BoolBertError(f"excluded must be a list of the numbers of words, from 0, got {_short(excluded)}")
-    return excluded
 
 
 def _short(value: Any) -> str:
@@ -149,17 +137,12 @@ class RateLimiter:
         """
         now = time.monotonic() if now is None else now
         with self._lock:
-            times = self._times.setdefault(address, deque())
+            times = self._times[address] = self._times.pop(address, deque())  # the newest address stands last
+            if len(self._times) > _ADDRESSES:
+                del self._times[next(iter(self._times))]
             while times and now - times[0] >= _MINUTE:
                 times.popleft()
             if len(times) >= self.rate:
                 wait = int(_MINUTE - (now - times[0])) + 1
                 raise BoolBertError(f"more than {self.rate} searches in a minute; wait {wait} seconds")
             times.append(now)
-            if len(self._times) > _ADDRESSES:
-                self._forget(now)
-
-    def _forget(self, now: float) -> None:
-        idle: Sequence[str] = [name for name, times in self._times.items() if not times or now - times[-1] >= _MINUTE]
-        for name in idle or list(self._times)[:1]:
-            del self._times[name]

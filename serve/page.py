@@ -47,7 +47,7 @@ class Shown:
         return replace(self, query=query, excluded=excluded, by_hand=by_hand)
 
 
-def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
+def build_page(engine: Engine, examples: Sequence[str]) -> Any:
     """The Gradio page over an engine."""
 
     def show(shown: Shown, request: gr.Request) -> tuple[Any, ...]:
@@ -58,7 +58,7 @@ def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
         except Exception as error:
             return error_html(error_line(error)), "", gr.skip(), shown
         words = tuple(number for number, word in enumerate(found.reading.words) if word.excluded)
-        shown = shown.asks(found.query, words, shown.by_hand)
+        shown = shown.asks(found.reading.query, words, shown.by_hand)
         slider = gr.skip() if found.not_weight is None else gr.update(value=round(found.not_weight, 2))
         return reading_html(found, shown.by_hand), results_html(found), slider, shown
 
@@ -130,13 +130,7 @@ def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
         tried = gr.HTML(examples_html(examples), js_on_load=CLICKS, visible=bool(examples))
         reading = gr.HTML(js_on_load=CLICKS, elem_id="reading")
         slider = gr.Slider(
-            0,
-            1,
-            value=_learned(engine),
-            step=0.05,
-            label="How strongly to exclude",
-            buttons=[],
-            elem_id="strength",
+            0, 1, value=_learned(engine), step=0.05, label="How strongly to exclude", buttons=[], elem_id="strength"
         )
         promises = _promises(engine)
         line = gr.Radio(
@@ -161,7 +155,7 @@ def build_page(engine: Engine, examples: Sequence[str] = EXAMPLES) -> Any:
 
 def serve(
     engine: Engine,
-    examples: Sequence[str] = EXAMPLES,
+    examples: Sequence[str],
     *,
     host: str | None = None,
     port: int | None = None,

@@ -1,9 +1,11 @@
 """The page's parts as HTML: a query as it was read, and two rankings side by side. All text in them is escaped."""
 
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from boolbert.boolean import OPERATORS
 from boolbert.core.pages import render
 from boolbert.search import Explanation, QueryReading
 from boolbert.search.explanation import Change
@@ -25,8 +27,8 @@ def examples_html(examples: Sequence[str]) -> str:
 def reading_html(explanation: Explanation, by_hand: bool = False) -> str:
     """The query word by word: excluded words struck through, alternatives in a box, cues underlined, each a button."""
     reading = explanation.reading
-    runs, rest = _runs(reading)
-    return render("serve.html", part="reading", runs=runs, rest=rest, by_hand=by_hand, notes=explanation.notes)
+    given = {"runs": _runs(reading), "rest": reading.rest, "notes": explanation.notes}
+    return render("serve.html", part="reading", by_hand=by_hand, **given)
 
 
 def results_html(explanation: Explanation) -> str:
@@ -47,25 +49,21 @@ def _column(name: str, about: str, changes: Sequence[Change], *, shows_moves: bo
 
 
 def _obeyed(explanation: Explanation) -> str:
-    names = " and ".join(name.upper() for name in explanation.operators)
+    names = " and ".join(name.upper() for name in explanation.reading.operators)
     return f"obeys {names}" if names else "no operator is on"
 
 
-def _runs(reading: QueryReading) -> tuple[list[dict[str, Any]], str]:
-    """The runs of words of one role with what stands between them, and what is left of the query behind them."""
-    runs, end, number = [], 0, 0
+def _runs(reading: QueryReading) -> list[dict[str, Any]]:
+    """The runs of words of one role, each word with its number and what stands before it in its run."""
+    runs, numbers = [], count()
     for run in reading.runs:
-        is_cue = run.role in ("and", "or", "not")
-        shown: dict[str, Any] = {
-            "role": f"cue {run.role}" if is_cue else run.role,
-            "label": run.role.upper() if is_cue else "",
-            "gap": reading.query[end : run.words[0].start],
-            "words": [],
-        }
-        end = run.words[0].start
-        for word in run.words:
-            gap = reading.query[end : word.start]
-            shown["words"].append({"gap": gap, "number": number, "text": word.text, "excluded": word.excluded})
-            end, number = word.end, number + 1
-        runs.append(shown)
-    return runs, reading.query[end:]
+        is_cue = run.role in OPERATORS
+        ends = [run.words[0].start, *(word.end for word in run.words)]
+        gaps = (reading.query[end : word.start] for end, word in zip(ends, run.words, strict=False))
+        words = [
+            {"gap": gap, "number": next(numbers), "text": word.text, "excluded": word.excluded}
+            for gap, word in zip(gaps, run.words, strict=True)
+        ]
+        role, label = (f"cue {run.role}", run.role.upper()) if is_cue else (run.role, "")
+        runs.append({"role": role, "label": label, "gap": run.gap, "words": words})
+    return runs

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 
 from sentence_helpers import plain_bert, write_dual
 
@@ -23,16 +25,8 @@ def write_documents(path):
 
 # What is asked of two searchers that have to give the same answers, and how.
 QUERIES = ["films but not about war", "books or films", "a", "films about war " * 30]
-OPTIONS = [
-    {},
-    {"operators": []},
-    {"operators": ["not"]},
-    {"not_weight": 0.0},
-    {"not_weight": 2.0},
-    {"excluded": [0]},
-    {"excluded": [0], "not_kind": "topic"},
-    {"excluded": [0], "not_kind": "property"},
-]
+OPTIONS = [{}, {"operators": []}, {"operators": ["not"]}, {"not_weight": 0.0}, {"not_weight": 2.0}]
+OPTIONS += [{"excluded": [0], "not_kind": kind} for kind in (None, "topic", "property")]
 
 
 def write_run(folder, lively, tiny_config, tokenizer, script="quest", **settings):
@@ -48,3 +42,12 @@ def write_baseline(folder, lively, tiny_config, tokenizer, document_seed=1):
     query, document = (plain_bert(lively, tiny_config, seed=seed) for seed in (5, document_seed))
     save_dual_encoder(folder, query, document, tokenizer, pooling="mean", similarity="cosine")
     return folder
+
+
+def run_without_torch(*words, **options):
+    """The output of a command in a process of its own, and whether it has imported torch."""
+    code = "import sys; from boolbert.cli import main; main(sys.argv[1:]); print('torch' in sys.modules)"
+    command = [sys.executable, "-c", code, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, **options)
+    output, imported = done.stdout.rstrip().rpartition("\n")[::2]
+    return output, imported == "True"

@@ -5,13 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from search_fixtures import QUERY, write_baseline, write_documents
 
 from boolbert.cli import main
-from boolbert.cli.colours import has_colour
 from boolbert.cli.main import TOOLS
+from boolbert.cli.show import has_colour
 
 
 @pytest.fixture
@@ -44,17 +45,6 @@ def test_help_needs_neither_torch_nor_numpy():
     assert "examples:" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["search", "explain"])
-def test_a_query_without_quotes_is_told_so(command, capsys):
-    assert main([command, "-k", "3", "island", "countries", "not", "monarchies"]) == 2
-    error = capsys.readouterr().err
-    assert f'put the query in quotes, it is one argument: boolbert {command} "island countries not monarchies"' in error
-    assert error.count("\n") == 1
-    with pytest.raises(SystemExit):
-        main([command, "islands", "--no-such-flag"])
-    assert "unrecognized arguments: --no-such-flag" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -62,18 +52,21 @@ def test_a_query_without_quotes_is_told_so(command, capsys):
         (['-""', "-k", "3"], "nothing follows '-' in the query '-\"\"'"),
         (["jackets", "-hood"], 'put the query in quotes, it is one argument: boolbert search "jackets -hood"'),
         (["-k3", "jackets", "-hood", "red"], 'it is one argument: boolbert search "jackets red -hood"'),
+        (["-k", "3", "films", "not", "war"], 'put the query in quotes, it is one argument: boolbert search "films not'),
     ],
 )
-def test_a_minus_is_no_flag(words, line, index, tmp_path, capsys):
+def test_a_minus_is_no_flag_and_a_query_needs_quotes(words, line, index, tmp_path, capsys):
     assert main(["search", *words, "--index", index, "--model", str(tmp_path / "model")]) == 2
-    error = capsys.readouterr().err.strip().splitlines()[-1]
-    assert line in error
+    assert line in capsys.readouterr().err.strip().splitlines()[-1]
+    with pytest.raises(SystemExit):
+        main(["explain", "islands", "--no-such-flag"])
+    assert "unrecognized arguments: --no-such-flag" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("query", ["-hood films", "-kings of war films"])
 def test_a_query_may_begin_with_what_it_excludes(query, index, tmp_path, capsys):
     """argparse would read -h and -k."""
-    ask = ["search", query, "-k", "3", "--exclude-above", "-0.5", "--index", index, "--model", str(tmp_path / "model")]
+    ask = ["search", query, "-k", "3", "--not-weight", "0.5", "--index", index, "--model", str(tmp_path / "model")]
     assert main([*ask, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["query"] == query
 
@@ -128,11 +121,6 @@ def test_limits_are_passed_on(index, capsys):
         assert main([*arguments, *flags]) == 0
         return json.loads(capsys.readouterr().out)["hits"]
 
-    free = hits()
-    line = sum(sorted(hit["excluded"] for hit in free)[4:6]) / 2
-    assert [hit["row"] for hit in hits("--exclude-above", str(line))] == [
-        hit["row"] for hit in free if hit["excluded"] <= line
-    ]
     whole = hits("--not-weight", "0", "--no-evidence")
     assert all(hit["score"] == pytest.approx(hit["wanted"], abs=1e-5) for hit in whole)
     assert main(["explain", *arguments[1:], "--not-weight", "0.75"]) == 0
@@ -171,10 +159,7 @@ def test_explain_against_a_baseline_of_the_same_documents(index, tmp_path, capsy
         (["search", " "], "the query is empty"),
         (["search", "a", "-k", "0"], "-k must be at least 1"),
         (["search", "a", "--operators", "xor"], "--operators must be a list out of and,or,not, or none; got 'xor'"),
-        (
-            ["search", "a", "--model", "MODEL", "--not-weight", "-1"],
-            "not_weight must be a number of at least 0, got -1.0",
-        ),
+        (["search", "a", "--model", "MODEL", "--not-weight", "-1"], "must be a number of at least 0, got -1.0"),
         (["search", "a", "--index", "nowhere"], "no index there"),
         (["search", "a", "--model", "./nowhere"], "./nowhere: no such folder"),
         (["index", "./nowhere.jsonl", "--output", "x", "--model", "MODEL"], "no such file or folder"),
@@ -208,27 +193,19 @@ def test_a_program_is_given_its_words(tmp_path, capsys):
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch):
-    def fails(options):
-        raise ValueError("nobody's mistake but ours")
-
-    monkeypatch.setattr("boolbert.cli.commands.search", fails)
-    with pytest.raises(ValueError, match="but ours"):
+    monkeypatch.setattr("boolbert.cli.commands.search", lambda options: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
         main(["search", "a"])
 
 
 def test_colour_is_for_terminals_that_want_it(monkeypatch):
-    class Terminal:
-        def isatty(self):
-            return True
-
+    terminal = SimpleNamespace(isatty=lambda: True)
     for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
-    assert has_colour(Terminal())
+    assert has_colour(terminal)
+    assert not has_colour(SimpleNamespace(isatty=lambda: False))
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not has_colour(Terminal())
-    monkeypatch.delenv("NO_COLOR")
-    with open(os.devnull) as file:
-        assert not has_colour(file)
+    assert not has_colour(terminal)
 
 
 def test_a_query_that_excludes_nothing_says_why(tmp_path, index, capsys):

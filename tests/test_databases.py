@@ -1,8 +1,9 @@
 """A query as the request of a database gives the scores of `encode_query_parts`, computed by the database."""
 
+import json
 import platform
+import re
 import sqlite3
-from importlib.util import find_spec
 from types import SimpleNamespace
 
 import numpy as np
@@ -112,54 +113,41 @@ def test_elasticsearch_filters_and_leaves_out_words(encoder):
     }
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_pgvector_sql_computes_the_formula(encoder, vectors, query):
-    """SQLite runs the statement, with a function for pgvector's operator; the server's own run is below."""
-    parts = encoder.encode_query_parts(query)
-    sql, params = pgvector_sql(parts, "hotels", limit=5, where="sea = %(sea)s")
-    for name in ("excluded", *(f"wanted_{row}" for row in range(len(parts.vectors.search_vectors)))):
-        sql = sql.replace(f"embedding <=> %({name})s::vector", f"distance(embedding, :{name})")
-    for name in {**params, "sea": True}:
-        sql = sql.replace(f"%({name})s", f":{name}")
-    database = sqlite3.connect(":memory:")
+def in_sqlite(rows, sql, params, folder):
+    """With a function for pgvector's operator."""
 
-    def distance(one, other):
-        one, other = (
-            unit_length(np.array([float(number) for number in text[1:-1].split(",")])) for text in (one, other)
-        )
+    def distance(*texts):
+        one, other = (unit_length(np.array(json.loads(text))) for text in texts)
         return 1 - float(one @ other)
 
+    database = sqlite3.connect(":memory:")
     database.create_function("distance", 2, distance)
     database.create_function("GREATEST", -1, lambda *numbers: max(numbers))
     database.execute("CREATE TABLE hotels (id INTEGER, embedding TEXT, sea INTEGER)")
-    rows = [(row, str(one.tolist()), row in SEA) for row, one in enumerate(vectors)]
     database.executemany("INSERT INTO hotels VALUES (?, ?, ?)", rows)
-    found = database.execute(sql, {**params, "sea": True}).fetchall()
-    assert len(found) == 5
-    check({row[0]: row[-1] for row in found}, parts, vectors, SEA)
+    sql = re.sub(r"embedding <=> %\((\w+)\)s::vector", r"distance(embedding, :\1)", sql)
+    return database.execute(re.sub(r"%\((\w+)\)s", r":\1", sql), params).fetchall()
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_pgvector_runs_it(encoder, vectors, query, tmp_path):
-    missing = [name for name in ("pgserver", "psycopg") if find_spec(name) is None]
-    if missing:
-        pytest.skip(
-            f"NOT TESTED: pgvector on a real Postgres, because {', '.join(missing)} is not installed; "
-            f"pgserver exists for x86-64 alone, this is {platform.machine()}"
-        )
-    import pgserver
-    import psycopg
-
-    server = pgserver.get_server(tmp_path / "data", cleanup_mode="delete")
-    parts = encoder.encode_query_parts(query)
+def in_postgres(rows, sql, params, folder):
+    reason = f"NOT TESTED: pgvector on a real Postgres; pgserver is for x86-64 alone, this is {platform.machine()}"
+    pgserver, psycopg = (pytest.importorskip(name, reason=reason) for name in ("pgserver", "psycopg"))
+    server = pgserver.get_server(folder / "data", cleanup_mode="delete")
     with server, psycopg.connect(server.get_uri()) as connection:
         connection.execute("CREATE EXTENSION vector")
-        connection.execute(f"CREATE TABLE hotels (id int, embedding vector({vectors.shape[1]}), sea bool)")
-        for row, one in enumerate(vectors):
-            values = (row, str(one.tolist()), row in SEA)
-            connection.execute("INSERT INTO hotels VALUES (%s, %s::vector, %s)", values)
-        sql, params = pgvector_sql(parts, "hotels", limit=5, where="sea = %(sea)s")
-        found = connection.execute(sql, {**params, "sea": True}).fetchall()
+        connection.execute("CREATE TABLE hotels (id int, embedding vector, sea bool)")
+        connection.cursor().executemany("INSERT INTO hotels VALUES (%s, %s::vector, %s)", rows)
+        return connection.execute(sql, params).fetchall()
+
+
+@pytest.mark.parametrize("run", [in_sqlite, in_postgres])
+@pytest.mark.parametrize("query", QUERIES)
+def test_pgvector_sql_computes_the_formula(encoder, vectors, query, run, tmp_path):
+    parts = encoder.encode_query_parts(query)
+    sql, params = pgvector_sql(parts, "hotels", limit=5, where="sea = %(sea)s")
+    rows = [(row, str(one.tolist()), row in SEA) for row, one in enumerate(vectors)]
+    found = run(rows, sql, {**params, "sea": True}, tmp_path)
+    assert len(found) == 5
     check({row[0]: row[-1] for row in found}, parts, vectors, SEA)
 
 

@@ -87,15 +87,3 @@ def test_a_run_of_other_flags_is_trained_again(tmp_path):
     assert "--overwrite" in demo.training(tmp_path, {"epochs": 2}, fresh=True)
     (tmp_path / "metrics.json").unlink()  # cut off
     assert "--resume" in demo.training(tmp_path, {"epochs": 2}, fresh=False)
-
-
-def test_encoders_are_copied_without_attention_dropout(tmp_path):
-    from boolbert.retrieval.encoders import random_bert
-    from boolbert.retrieval.models import load_encoder
-
-    demo.prepare_encoders(tmp_path, random=True)
-    texts = ["islands that are not monarchies"]
-    plain = load_encoder(str(random_bert()), quiet=True).encode(texts)
-    for name in (demo.ENCODER, demo.READER):
-        assert json.loads((tmp_path / name / "config.json").read_text())["attention_probs_dropout_prob"] == 0
-        assert load_encoder(str(tmp_path / name), quiet=True).encode_document(texts).tolist() == plain.tolist()

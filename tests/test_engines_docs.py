@@ -1,23 +1,27 @@
-"""The recipes of docs/engines.md run, and each obeys NOT. Those whose package is missing are skipped, loudly."""
+"""The recipes of docs/engines.md run, and each obeys NOT; those whose package is missing are skipped, loudly. So does
+the example of docs/search.md."""
 
 import re
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from search_fixtures import write_run
 
 import boolbert
 
-PAGE = (Path(boolbert.__file__).parent / "docs" / "engines.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
+
+def blocks(page):
+    text = (Path(boolbert.__file__).parent / "docs" / page).read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+BLOCKS = blocks("engines.md")
+FILMS = "['A horror film about a monster in space.', 'A western about an old outlaw.']"
 TWO = "['A monster in space.', 'A western about an outlaw.']"
 # What tells each block, the packages it needs, and what its last line prints.
 RECIPES = {
-    "a store": (
-        "films.db",
-        ["pymilvus", "milvus_lite"],
-        "['A horror film about a monster in space.', 'A western about an old outlaw.']",
-    ),
+    "a store": ("films.db", ["pymilvus", "milvus_lite"], FILMS),
     "any embedding model": ("import obey", [], "A quiet hotel in the hills."),
     "Qdrant": ("qdrant_client", ["qdrant_client"], TWO),
     "Elasticsearch": ("elasticsearch_query", [], None),
@@ -49,3 +53,16 @@ def test_a_recipe_runs_and_obeys(name, tmp_path, monkeypatch, capsys, pretrained
 def test_every_block_is_short_and_tested():
     assert len(BLOCKS) == len(RECIPES)
     assert all(len([line for line in block.splitlines() if line]) <= 15 for block in BLOCKS)
+
+
+def test_the_example_of_search_md_runs(tmp_path, monkeypatch, capsys, lively, tiny_config, tokenizer):
+    """With the newest run under ./runs, over the embedded countries."""
+    write_run(tmp_path / "runs" / "quest", lively, tiny_config, tokenizer)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "cache"))
+    (code,) = blocks("search.md")
+    found: dict = {}
+    exec(code, found)
+    assert len(found["answer"]) == 5
+    assert capsys.readouterr().out.startswith("('not',) [")
+    assert len(list((tmp_path / "cache" / "indexes").iterdir())) == 1  # kept for the next call

@@ -102,7 +102,7 @@ def test_search_box_syntax_says_what_is_excluded(searcher):
         typed = searcher.search(query, 10, evidence=False)
         by_hand = searcher.search(query, 10, ["not"], excluded=[number], evidence=False)
         assert [span.text for span in typed.excluded_words] == ["war"]
-        assert (typed.operators, typed.decided_by) == (("not",), "the search-box syntax")
+        assert (typed.operators, typed.reading.decided_by) == (("not",), "the search-box syntax")
         assert [(hit.row, hit.score) for hit in typed] == [(hit.row, hit.score) for hit in by_hand]
     assert searcher.read("films | books").operators == ("or",)
     assert searcher.read("films -war", operators=[]).excluded == ()  # who asks for no operator gets none

@@ -16,8 +16,7 @@ from boolbert.retrieval.calibration import near_cosine
 from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.functions import function_model
 from boolbert.retrieval.stores import index_documents, open_store
-from boolbert.search import BoolSearcher, build_index, load_model, query_reader
-from boolbert.search import obey as obeying
+from boolbert.search import BoolSearcher, build_index, query_reader
 from boolbert.search.obey import NEAR
 from boolbert.serve.engine import Engine
 from boolbert.serve.view import reading_html, results_html
@@ -46,15 +45,17 @@ def test_a_query_is_taken_apart_with_or_without_the_encoder_that_the_reader_need
     if reader == "the cue parser":
         monkeypatch.setattr(query_reader, "_reader", lambda: None)
     parts = read("films that are not westerns")
-    assert parts.reading.decided_by == reader
+    assert parts.decided_by == reader
     assert (parts.wanted, [span.text for span in parts.excluded], parts.kind) == ("films", ["westerns"], "set")
     assert [parts.query[span.start : span.end] for span in parts.excluded] == ["westerns"]
     parts = read("hotels with no pool")
     assert (parts.wanted, [span.text for span in parts.excluded]) == ("hotels", ["pool"])
     parts = read("cats or dogs")
     assert (parts.wanted, [span.text for span in parts.alternatives]) == ("cats or dogs", ["cats", "dogs"])
-    parts = read("old films")
-    assert (parts.wanted, parts.excluded, parts.alternatives, parts.kind) == ("old films", (), (), None)
+    typed = read('"solar power" | wind -subsidies')
+    assert typed.decided_by == "the search-box syntax"
+    assert [span.text for span in typed.excluded] == ["subsidies"]
+    assert [span.text for span in typed.alternatives] == ["solar power", "wind"]
 
 
 @pytest.mark.parametrize(
@@ -63,19 +64,15 @@ def test_a_query_is_taken_apart_with_or_without_the_encoder_that_the_reader_need
         "animals from the early Ordovician period",
         "Which city did Arthur move to after leaving the Gotha gymnasium, considering his family's relocations?",
         "Who was awarded the Nobel Prize in Physiology or Medicine in 1912?",
+        "Which birds are found in Peru but are not able to fly?",
     ],
 )
-def test_no_word_for_an_operator_no_operator_and_a_question_has_no_alternatives(words, query):
+def test_what_takes_nothing_away_is_embedded_as_it_is(words, query):
+    """No word for an operator, no operator; a question has no alternatives, and may negate a property of its answer."""
     parts = read(query)
-    assert (parts.wanted, parts.excluded, parts.alternatives) == (query, (), ())
+    assert parts.alternatives == ()
+    assert (parts.wanted, parts.excluded) == (query, ()) or parts.kind == "property"
     assert np.array_equal(obey(words).encode_query(query), words([query])[0])
-
-
-def test_search_box_syntax_is_read_as_it_is_typed():
-    parts = read('"solar power" | wind -subsidies')
-    assert parts.reading.decided_by == "the search-box syntax"
-    assert [span.text for span in parts.excluded] == ["subsidies"]
-    assert [span.text for span in parts.alternatives] == ["solar power", "wind"]
 
 
 def test_the_reader_finds_what_the_default_model_finds():
@@ -95,16 +92,12 @@ def test_what_is_no_query_is_refused(query):
         read(query)
 
 
-def test_a_query_without_an_operator_is_embedded_as_it_is_in_one_call(words):
-    encoder = obey(words)
-    parts = encoder.encode_query_parts("quiet hotels")
-    assert words.calls == [["quiet hotels"]]
-    assert np.array_equal(encoder.encode_query("quiet hotels"), words(["quiet hotels"])[0])
-    assert (parts.wanted, parts.excluded, parts.alternatives, parts.kind) == ("quiet hotels", (), (), None)
-
-
 def test_all_parts_are_embedded_in_one_call(words):
     encoder = obey(words, TEXTS)
+    words.calls.clear()
+    parts = encoder.encode_query_parts("quiet hotels")
+    assert words.calls == [["quiet hotels"]]
+    assert (parts.wanted, parts.excluded, parts.alternatives, parts.kind) == ("quiet hotels", (), (), None)
     words.calls.clear()
     parts = encoder.encode_query_parts("hotels or hostels without a pool")
     assert len(words.calls) == 1
@@ -150,12 +143,6 @@ def test_one_vector_excludes_too(words):
     assert after @ pool < before @ pool
     assert np.linalg.norm(after) == pytest.approx(np.linalg.norm(before), rel=1e-5)
     assert after @ hills > after @ pool
-
-
-def test_a_negated_property_of_the_answer_changes_nothing(words):
-    query = "Which birds are found in Peru but are not able to fly?"
-    assert read(query).kind in (None, "property")
-    assert np.array_equal(obey(words).encode_query(query), words([query])[0])
 
 
 class LangChain:
@@ -216,6 +203,7 @@ BAD = {
     "one vector": lambda vectors: vectors[0],
     "a batch of batches": lambda vectors: vectors[None],
     "too few": lambda vectors: vectors[1:],
+    "too many": lambda vectors: [*vectors, vectors[0]],
     "no numbers": lambda vectors: vectors[:, :0],
     "NaN": lambda vectors: np.where(np.arange(64) == 3, np.nan, vectors),
     "infinity": lambda vectors: vectors * np.inf,
@@ -232,11 +220,8 @@ def test_vectors_that_cannot_be_compared_are_one_line(words, kind):
 
 
 def test_an_embedders_own_error_is_not_hidden():
-    def broken(texts):
-        raise TimeoutError("the service does not answer")
-
-    with pytest.raises(TimeoutError, match="the service"):
-        obey(broken).encode_query("hotels")
+    with pytest.raises(ZeroDivisionError):
+        obey(lambda texts: 1 / 0).encode_query("hotels")
 
 
 @pytest.mark.parametrize("texts", ["a text", [None, "b"], [1, 2], [b"a", b"b"]])
@@ -254,10 +239,10 @@ def test_documents_of_another_model_are_not_scored(words):
         parts.scores(np.ones((6, 32)))
 
 
-@pytest.mark.parametrize("embedder", [None, 3, lambda texts: [[1.0]] * 7], ids=["nothing", "a number", "too many"])
+@pytest.mark.parametrize("embedder", [None, 3])
 def test_what_is_no_embedder_is_refused_in_one_line(embedder):
     with pytest.raises(RetrievalError, match="embedder"):
-        obey(embedder).encode_query("hotels")
+        obey(embedder)
 
 
 def test_what_near_means_is_told_by_unrelated_texts():
@@ -276,16 +261,13 @@ def test_rerank_prefers_texts_that_deny_what_is_excluded(words):
     assert obey(words).rerank("hotel", []) == []
 
 
-def test_rerank_embeds_a_text_once_and_forgets_what_is_too_much(words, monkeypatch):
+def test_rerank_embeds_a_text_once(words):
     texts = ["Hotel with pool.", "Hotel. There is no pool.", "Book about war."]
     encoder, query = obey(words, TEXTS), "hotel without pool"
     first = encoder.rerank(query, texts)
     words.calls.clear()
     assert encoder.rerank(query, texts) == first
     assert not {text for call in words.calls for text in call} & {*texts, "Hotel", "There is no pool"}
-    monkeypatch.setattr(obeying, "REMEMBERED", 1)
-    assert encoder.rerank(query, [*texts, "Hotel in the hills."])[1:] != first
-    assert len(encoder._remembered) <= 5
 
 
 def test_what_obeys_already_is_refused(words, run_once, load_once):
@@ -303,15 +285,9 @@ def tiny(kind, folder):
     from boolbert.retrieval.encoders import random_bert
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(random_bert())
-    config = getattr(transformers, f"{kind}Config")(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=514,
-        pad_token_id=tokenizer.pad_token_id,
-    )
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    tokens = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, "max_position_embeddings": 514}
+    config = getattr(transformers, f"{kind}Config")(**sizes, **tokens)
     getattr(transformers, f"{kind}Model")(config).save_pretrained(folder / "bare")
     tokenizer.save_pretrained(folder / "bare")
     first = Transformer(str(folder / "bare"), max_seq_length=64)
@@ -329,9 +305,7 @@ def test_encoders_of_any_family_obey_in_python_and_on_the_command_line(kind, tmp
 
     (tmp_path / "docs.jsonl").write_text("".join(json.dumps({"title": text, "text": text}) + "\n" for text in TEXTS))
     index = str(tmp_path / "index")
-    main(
-        ["index", str(tmp_path / "docs.jsonl"), "--model", str(tmp_path / "model"), "--output", str(tmp_path / "index")]
-    )
+    main(["index", str(tmp_path / "docs.jsonl"), "--model", str(tmp_path / "model"), "--output", index])
     assert "obey NOT and OR" in capsys.readouterr().err
     for more in ([], ["--no-evidence"]):
         main(["search", "films that are not about war", "--index", index, "--json", *more])
@@ -406,15 +380,3 @@ def test_a_function_fills_a_store_and_may_not_change_its_size(words, tmp_path):
     shorter = function_model(lambda texts: words(texts)[:, :16], "words")
     with pytest.raises(RetrievalError, match="words: gives vectors of 16 numbers; those of the index have 64"):
         BoolSearcher(shorter, store).search("hotels without a pool")
-
-
-def test_search_ranks_as_the_parts_do(tmp_path):
-    tiny("MPNet", tmp_path)
-    model = load_model(tmp_path / "model")
-    index = build_index(OwnDocuments(TEXTS, progress=False), tmp_path / "index", model, evidence=False, progress=False)
-    texts = [index[row].text for row in range(len(index))]
-    encoder = obey(model.encoder, texts)
-    for query in QUERIES:
-        scores = encoder.encode_query_parts(query).scores(encoder.encode_document(texts))
-        hits = BoolSearcher(model, index).search(query, k=5).hits
-        assert {hit.row: hit.score for hit in hits} == pytest.approx(dict(enumerate(scores)), abs=1e-4)

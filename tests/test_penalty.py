@@ -201,7 +201,7 @@ def test_a_store_is_never_asked_for_more_than_it_gives():
             return [[]]
 
     for k in (1, 10, 5000, DEEPEST):
-        assert best_in_store(Store(), parts, k, None, None) == []
+        assert best_in_store(Store(), parts, k, None) == []
     assert asked == [64, 64, DEEPEST, DEEPEST]
 
 

@@ -1,15 +1,18 @@
-"""Search with what is damaged, misplaced or in use by another thread: one line or the right answer, no file lost."""
+"""An index on disk, true to its documents; search with what is damaged, misplaced or in use by another thread: one line
+or the right answer, no file lost."""
 
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 import torch
-from search_fixtures import QUERY, TEXTS, write_documents
-from sentence_helpers import write_dual
+from search_fixtures import TEXTS, write_documents
+from sentence_helpers import embed, plain_bert, write_dual
 
 from boolbert.core.errors import BoolBertError
+from boolbert.data import DataError
 from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.encoders import resolve_encoder
@@ -37,18 +40,56 @@ def files(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.parametrize("name", ["any_name.jsonl", "documents.jsonl.gz"])
+def test_holds_every_document_and_its_vector(tmp_path, model, lively, tiny_config, tokenizer, name):
+    build_index(write_documents(tmp_path / name), tmp_path / "index", model, progress=False)
+    index = Index(tmp_path / "index")
+    assert len(index) == len(TEXTS)
+    assert [index[row].text for row in range(len(index))] == TEXTS
+    assert index[7].title == "Doc 7 é"
+    assert index.model == model.name
+    assert index.fits(model)
+    slow = embed(plain_bert(lively, tiny_config), tokenizer, TEXTS, "mean", "cosine")
+    np.testing.assert_allclose(index.vectors[:], slow, atol=1e-5)
+
+
+def test_building_again_gives_the_same_and_another_corpus_is_refused(tmp_path, model):
+    docs = write_documents(tmp_path / "docs.jsonl")
+    first = build_index(docs, tmp_path / "index", model, progress=False).manifest
+    assert build_index(docs, tmp_path / "index", model, progress=False).manifest == first
+    docs.write_text(docs.read_text() + json.dumps({"title": "more", "text": "war"}) + "\n")
+    with pytest.raises(ValueError, match="the corpus has changed"):
+        build_index(docs, tmp_path / "index", model, progress=False)
+
+
+def test_missing_and_mixed_indexes_are_told(tmp_path, index):
+    with pytest.raises(ValueError, match=r"no index there .* boolbert index"):
+        Index(tmp_path / "nowhere")
+    manifest = index.folder / "index.json"
+    manifest.write_text(manifest.read_text().replace(index.manifest["corpus"], "0" * 16))
+    with pytest.raises(ValueError, match="do not belong together"):
+        Index(index.folder)
+
+
+def test_a_file_of_queries_is_no_collection(tmp_path, model):
+    (tmp_path / "train.jsonl").write_text('{"query": "a", "docs": ["b"]}\n')
+    with pytest.raises(DataError, match="holds queries; expected documents"):
+        build_index(tmp_path / "train.jsonl", tmp_path / "index", model, progress=False)
+    (tmp_path / "bad.jsonl").write_text('{"title": "a", "text": "b"}\n{"title": "c", "text": {"d": 1}}\n')
+    with pytest.raises(DataError, match=r"bad.jsonl:2: field 'text' must be a text, got dict"):
+        build_index(tmp_path / "bad.jsonl", tmp_path / "index", model, progress=False)
+
+
 @pytest.mark.parametrize("name", ["documents.jsonl", "mine.jsonl", ""])
 def test_an_index_over_or_beside_its_source_is_refused(tmp_path, model, name):
     data = tmp_path / "data"
     data.mkdir()
     write_documents(data / (name or "documents.jsonl"))
     before = files(data)
-    for output in (data, data / ".", tmp_path / "model" / ".." / "data"):
+    (tmp_path / "link").symlink_to(data)
+    for output in (data, data / ".", tmp_path / "model" / ".." / "data", tmp_path / "link"):
         with pytest.raises(BoolBertError, match="holds the documents that are to be indexed; give a folder of its own"):
             build_index(data / name, output, model, progress=False)
-    (tmp_path / "link").symlink_to(data)
-    with pytest.raises(BoolBertError, match="holds the documents"):
-        build_index(data / name, tmp_path / "link", model, progress=False)
     assert files(data) == before
     assert len(build_index(data / name, data / "index", model, progress=False)) == len(TEXTS)
     assert files(data).items() >= before.items()
@@ -75,31 +116,23 @@ def test_a_foreign_file_in_a_build_that_was_cut_off(tmp_path, model):
     assert (tmp_path / "index/documents.jsonl").read_text() == "mine\n"
 
 
-@pytest.mark.parametrize("name", ["index.json", "vectors/manifest.json"])
-def test_a_manifest_without_a_key_or_of_another_kind(index, name):
+@pytest.mark.parametrize(("name", "optional"), [("index.json", {"fields"}), ("vectors/manifest.json", {"precision"})])
+def test_a_manifest_without_a_key_or_of_another_kind(index, name, optional):
     file = index.folder / name
     content = json.loads(file.read_text())
-    optional = {"model", "source", "fields"} if name == "index.json" else {"precision"}
-    if "fields" in optional:
-        file.write_text(json.dumps({**content, "fields": ["year"]}))
-        with pytest.raises(BoolBertError, match="field 'fields' is missing or wrong"):
-            Index(index.folder)
-    else:
-        file.write_text(json.dumps({**content, "precision": "int4"}))
-        with pytest.raises(BoolBertError, match="field 'precision' must be float32 or int8"):
-            Index(index.folder)
-        file.write_text(json.dumps({**content, "precision": 8}))
-        with pytest.raises(BoolBertError, match="field 'precision' is missing or wrong"):
-            Index(index.folder)
-        file.write_text(json.dumps({key: content[key] for key in content if key != "precision"}))
-        assert len(Index(index.folder)) == len(index)
-    for key in sorted(content.keys() - optional):
-        for value in (None, [], -1, True, {}):
-            file.write_text(json.dumps({**content, key: value}))
+    for key in sorted(content.keys() - {"model", "source"}):
+        without = {other: content[other] for other in content if other != key}
+        values = (["year"], 8) if key in optional else (None, [], -1, True, {})
+        for changed in (*({**content, key: value} for value in values), *([] if key in optional else [without])):
+            file.write_text(json.dumps(changed))
             with pytest.raises(BoolBertError, match=f"{name}: field '{key}' is missing or wrong"):
                 Index(index.folder)
-        file.write_text(json.dumps({other: content[other] for other in content if other != key}))
-        with pytest.raises(BoolBertError, match=f"{name}: field '{key}' is missing or wrong"):
+        if key in optional:
+            file.write_text(json.dumps(without))
+            assert len(Index(index.folder)) == len(index)
+    if "precision" in optional:
+        file.write_text(json.dumps({**content, "precision": "int4"}))
+        with pytest.raises(BoolBertError, match="field 'precision' must be float32 or int8"):
             Index(index.folder)
     for other in ("[]", "3", "", "{}", "[" * 99_999):
         file.write_text(other)
@@ -126,36 +159,13 @@ def test_a_document_that_was_changed_in_place(index):
         Index(index.folder)[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("shard_size", 0), ("shard_size", -5), ("batch_size", 0), ("batch_size", -5)]
-)
+@pytest.mark.parametrize("value", [0, -5])
+@pytest.mark.parametrize("name", ["shard_size", "batch_size"])
 def test_sizes_below_one(tmp_path, model, name, value):
     corpus = OwnDocuments(write_documents(tmp_path / "docs.jsonl")).corpus()
     with pytest.raises(BoolBertError, match=f"{name} must be at least 1, got {value}"):
         encode_corpus(model.encoder, corpus, tmp_path / "vectors", **{name: value})
     assert not (tmp_path / "vectors").exists()
-
-
-def test_a_query_that_is_not_utf_8(index, model):
-    searcher = BoolSearcher(model, index)
-    query = b"caf\xe9 but not war".decode("utf-8", "surrogateescape")  # as Python reads it from the command line
-    for ask in (searcher.search, lambda text: explain(searcher, text)):
-        with pytest.raises(BoolBertError, match=r"the query 'caf\\udce9 but not war' is not valid UTF-8"):
-            ask(query)
-
-
-def test_explaining_leaves_the_tokenizer_as_it_was(index, model):
-    """Its truncation and padding are state that a search in another thread uses."""
-    searcher = BoolSearcher(model, index)
-    searcher.search(QUERY)
-    tokenizers = [
-        module.tokenizer.backend_tokenizer for module in model.encoder.modules() if hasattr(module, "tokenizer")
-    ]
-    before = [(tokenizer.truncation, tokenizer.padding) for tokenizer in tokenizers]
-    assert any(truncation for truncation, _ in before)
-    for query in (QUERY, "films", "films " * 60):
-        explain(searcher, query)
-        assert [(tokenizer.truncation, tokenizer.padding) for tokenizer in tokenizers] == before
 
 
 def test_explain_and_search_at_once_give_what_each_gives_alone(index, model):
@@ -174,42 +184,37 @@ def test_explain_and_search_at_once_give_what_each_gives_alone(index, model):
     assert together == alone * 4
 
 
-DAMAGE = {
-    "cut short": (lambda file: file.write_bytes(file.read_bytes()[:-10]), "is damaged, or no safetensors file"),
-    "empty": (lambda file: file.write_bytes(b""), "is damaged, or no safetensors file"),
-    "a pickle": (lambda file: torch.save({}, file), "is damaged, or no safetensors file"),
-    "pickled": (lambda file: torch.save({}, file.with_name("pytorch_model.bin")) or file.unlink(), "never loaded"),
-    "no tokenizer": (lambda file: file.with_name("tokenizer.json").unlink(), "tokenizer.json is missing"),
-    "no words": (
-        lambda file: cut_vocabulary(file.with_name("tokenizer.json"), 5),
-        "its tokenizer knows no words; is tokenizer.json the right one",
-    ),
-    "broken tokenizer": (
-        lambda file: file.with_name("tokenizer.json").write_text("{"),
-        "cannot be loaded as an encoder",
-    ),
-    "more layers said than there are": (
-        lambda file: change(file.with_name("config.json"), num_hidden_layers=4),
-        r"its weights lack encoder\.layer\.2",
-    ),
-    "fewer layers said than there are": (
-        lambda file: change(file.with_name("config.json"), num_hidden_layers=1),
-        r"does not name, encoder\.layer\.1|no model can be made from it: boolean_layers",
-    ),
-    "config of another size": (lambda file: change(file.with_name("config.json"), hidden_size=24), "cannot be loaded"),
-    "config, a list": (lambda file: file.with_name("config.json").write_text("[]"), "expected a JSON object"),
-}
-
-
 def change(file, **values):
     file.write_text(json.dumps({**json.loads(file.read_text()), **values}))
 
 
-def cut_vocabulary(file, size):
-    content = json.loads(file.read_text())
-    words = sorted(content["model"]["vocab"].items(), key=lambda item: item[1])[:size]
-    content["model"]["vocab"] = dict(words)
-    file.write_text(json.dumps(content))
+def configured(**values):
+    return lambda file: change(file.with_name("config.json"), **values)
+
+
+DAMAGE = {
+    "cut short": (lambda file: file.write_bytes(file.read_bytes()[:-10]), "is damaged, or no safetensors file"),
+    "empty": (lambda file: file.write_bytes(b""), "is damaged, or no safetensors file"),
+    "no tokenizer": (lambda file: file.with_name("tokenizer.json").unlink(), "tokenizer.json is missing"),
+    "no words": (lambda file: change_words(file, 5), "its tokenizer knows no words; is tokenizer.json the right one"),
+    "more words": (lambda file: change_words(file, more=64), "its tokenizer has 65 tokens, its model 64"),
+    "broken tokenizer": (lambda file: file.with_name("tokenizer.json").write_text("{"), "cannot be loaded"),
+    "more layers said than there are": (configured(num_hidden_layers=4), r"its weights lack encoder\.layer\.2"),
+    "fewer layers said than there are": (
+        configured(num_hidden_layers=1),
+        r"does not name, encoder\.layer\.1|no model can be made from it: boolean_layers",
+    ),
+    "config of another size": (configured(hidden_size=24), "cannot be loaded"),
+    "config, a list": (lambda file: file.with_name("config.json").write_text("[]"), "expected a JSON object"),
+}
+
+
+def change_words(file, first=None, **more):
+    """Another vocabulary: the first words, or more of them."""
+    content = json.loads(file.with_name("tokenizer.json").read_text())
+    words = sorted(content["model"]["vocab"].items(), key=lambda item: item[1])[:first]
+    content["model"]["vocab"] = {**dict(words), **more}
+    file.with_name("tokenizer.json").write_text(json.dumps(content))
 
 
 @pytest.mark.parametrize("part", ["", "document_encoder"])
@@ -219,15 +224,6 @@ def test_a_damaged_model_is_told_in_one_line(model_folder, damage, message, part
     with pytest.raises(BoolBertError, match=message) as error:
         load_model(model_folder)
     assert "\n" not in str(error.value)
-
-
-def test_a_tokenizer_with_more_words_than_the_model(model_folder):
-    file = model_folder / "tokenizer.json"
-    content = json.loads(file.read_text())
-    content["model"]["vocab"]["one-more"] = 64
-    file.write_text(json.dumps(content))
-    with pytest.raises(BoolBertError, match="its tokenizer has 65 tokens, its model 64"):
-        load_model(model_folder)
 
 
 @pytest.mark.parametrize("content", ["{}", "[3]", '[{"type": 3, "path": ""}]', '[{"path": ""}]', "3"])
@@ -248,30 +244,22 @@ def fingerprint(folder, task="document"):
 
 
 @pytest.mark.parametrize(
-    ("file", "changes"),
+    ("file", "changes", "is_same"),
     [
-        ("config.json", {"num_attention_heads": 1}),
-        ("config.json", {"hidden_act": "relu"}),
-        ("config.json", {"layer_norm_eps": 0.1}),
-        ("tokenizer_config.json", {"do_lower_case": False}),
+        ("config.json", {"num_attention_heads": 1}, False),
+        ("config.json", {"hidden_act": "relu"}, False),
+        ("config.json", {"layer_norm_eps": 0.1}, False),
+        ("tokenizer_config.json", {"do_lower_case": False}, False),
+        ("config.json", {"hidden_dropout_prob": 0.5, "_name_or_path": "/x", "use_cache": True}, True),
     ],
 )
-def test_the_fingerprint_knows_what_the_weights_do_not_tell(tmp_path, lively, tiny_config, tokenizer, file, changes):
+def test_the_fingerprint_knows_what_shapes_vectors(tmp_path, lively, tiny_config, tokenizer, file, changes, is_same):
+    """Also what the weights do not tell."""
     write_dual(tmp_path, lively, tiny_config, tokenizer)
     before = fingerprint(tmp_path), fingerprint(tmp_path, "query")
     change(tmp_path / "document_encoder" / file, **changes)
-    assert fingerprint(tmp_path) != before[0]
+    assert (fingerprint(tmp_path) == before[0]) == is_same
     assert fingerprint(tmp_path, "query") == before[1]
-
-
-def test_the_fingerprint_leaves_out_what_shapes_no_vector(tmp_path, lively, tiny_config, tokenizer):
-    write_dual(tmp_path, lively, tiny_config, tokenizer)
-    before = fingerprint(tmp_path)
-    change(tmp_path / "document_encoder/config.json", hidden_dropout_prob=0.5, _name_or_path="/x", use_cache=True)
-    assert fingerprint(tmp_path) == before
-    model = load_encoder(str(tmp_path), quiet=True, device="cpu")
-    model.encode_document(["films"])  # sets how its tokenizer pads
-    assert model_fingerprint(model, "document") == before
 
 
 def test_a_run_with_untouched_documents_keeps_the_index(tmp_path, lively, tiny_config, tokenizer):
@@ -279,3 +267,6 @@ def test_a_run_with_untouched_documents_keeps_the_index(tmp_path, lively, tiny_c
         write_dual(tmp_path / str(seed), lively, tiny_config, tokenizer, seed=seed)
     assert fingerprint(tmp_path / "1") == fingerprint(tmp_path / "2")
     assert fingerprint(tmp_path / "1", "query") != fingerprint(tmp_path / "2", "query")
+    model = load_encoder(str(tmp_path / "1"), quiet=True, device="cpu")
+    model.encode_document(["films"])  # sets how its tokenizer pads
+    assert model_fingerprint(model, "document") == fingerprint(tmp_path / "1")

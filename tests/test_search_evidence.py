@@ -5,9 +5,8 @@ import json
 import pytest
 
 from boolbert.cli.main import main
-from boolbert.retrieval.index import Index, build_index
+from boolbert.retrieval.index import build_index
 from boolbert.search import BoolSearcher, explain, weighing
-from boolbert.search.page import explanation_page
 from boolbert.search.picture import write_picture
 
 DOCUMENTS = [
@@ -49,7 +48,7 @@ def test_a_result_says_why(searcher):
 
 def test_the_page_and_the_picture_show_the_clause_that_decides(searcher, tmp_path):
     explanation = explain(searcher, QUERY, operators=["not"])
-    page = explanation_page(explanation)
+    page = explanation.page()
     picture = write_picture(explanation, tmp_path / "picture.svg").read_text()
     decided = [change.hit.deciding for change in explanation.after if change.hit.deciding]
     assert decided
@@ -70,14 +69,12 @@ def test_a_document_that_only_its_words_find_is_found_in_a_large_index(searcher,
     assert searcher.search("books", 1)[0].title == everything == "books"
 
 
-def test_filters_limits_and_hybrid_go_with_it(searcher, monkeypatch):
+def test_filters_go_with_it(searcher, monkeypatch):
     for at_once in (weighing.ALL, 0):
         monkeypatch.setattr(weighing, "ALL", at_once)
         late = searcher.search(QUERY, where="year > 1992")
         assert {hit.title for hit in late} == {"b", "c"}
         assert all(hit.reasons for hit in late)
-    assert [hit.row for hit in searcher.search(QUERY, hybrid=True)] == [hit.row for hit in searcher.search(QUERY)]
-    assert len(searcher.search(QUERY, operators=["not"], exclude_above=-1.0)) == 0
 
 
 def test_without_operators_or_evidence_vectors_alone_rank(searcher, tmp_path, documents, model):
@@ -88,12 +85,6 @@ def test_without_operators_or_evidence_vectors_alone_rank(searcher, tmp_path, do
         found, expected = (one.search(QUERY, **options) for one in (searcher, bare))
         assert [(hit.row, hit.score) for hit in found] == [(hit.row, hit.score) for hit in expected]
         assert not any(hit.reasons for hit in found)
-
-
-def test_an_index_without_gets_evidence_by_indexing_again(tmp_path, documents, model):
-    build_index(documents, tmp_path / "index", model, progress=False, evidence=False)
-    assert Index(tmp_path / "index").evidence is None
-    assert build_index(documents, tmp_path / "index", model, progress=False).evidence is not None
 
 
 def test_the_command_line_says_what_there_is(tmp_path, documents, model, capsys, monkeypatch):

@@ -1,18 +1,19 @@
 """Explanations: word pieces become words, the vector's parts are the model's, and pictures show how it was read."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from search_fixtures import QUERY, write_baseline
 
-from boolbert.search import BoolSearcher, QueryReading, Word, explain, load_model
+from boolbert.search import BoolSearcher, QueryReading, explain, load_model
+from boolbert.search.explanation import KINDS
 from boolbert.search.export import tokenizer_of
-from boolbert.search.page import explanation_page
 from boolbert.search.picture import draw, write_picture
 from boolbert.search.query_encoder import QueryEncoder
-from boolbert.search.reading import per_word, with_roles, words_of
+from boolbert.search.reading import Word, with_roles, words_of
 
 BOTH = "films or books but not about war"
 
@@ -41,12 +42,6 @@ def test_values_are_those_of_the_model(searcher, tokenizer):
             cue = torch.sigmoid(output.cue_logits[0, number, word + 1]).item()
             assert reading.cue_probabilities[word] == pytest.approx(cue, abs=1e-5)
         assert reading.gate == pytest.approx(torch.sigmoid(output.gate_logits[0, number]).item(), abs=1e-5)
-
-
-def test_word_pieces_are_merged():
-    values = np.array([[0.0, 1.0, 2.0, 6.0, 9.0], [0.0, 4.0, 4.0, 4.0, 0.0]])
-    np.testing.assert_allclose(per_word(values, [-1, 0, 0, 1, -1], 3), [[1.5, 6, 0], [4, 4, 0]])
-    np.testing.assert_allclose(per_word(values, [-1, 0, 0, 1, -1], 3, highest=True), [[2, 6, 0], [4, 4, 0]])
 
 
 def test_pieces_signs_and_accents_find_their_word(pretrained_bert):
@@ -130,19 +125,9 @@ def test_the_vector_is_what_the_explanation_says(searcher):
     assert (plain.not_weight, plain.composition) == (None, "")
 
 
-@pytest.mark.parametrize(
-    ("kind", "line"),
-    [
-        ("topic", "NOT excludes a topic: texts about it rank lower."),
-        ("set", "NOT excludes a set: its members are taken away."),
-        (
-            "property",
-            "NOT negates a property: an answer may speak of it, so the query's vector stays whole.",
-        ),
-    ],
-)
-def test_the_kind_of_not_in_plain_words(searcher, kind, line):
-    found = explain(searcher, QUERY, 3, ["not"], not_kind=kind)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_kind_of_not_in_plain_words(searcher, kind):
+    found, line = explain(searcher, QUERY, 3, ["not"], not_kind=kind), KINDS[kind]
     assert found.reading.excluded
     assert line in found.notes
     assert found.as_json()["not_kind"] == kind
@@ -172,8 +157,6 @@ def test_json_is_plain(searcher):
 @pytest.fixture
 def shown(searcher):
     """An explanation of a query that is read as people would read it."""
-    from dataclasses import replace
-
     found = explain(searcher, BOTH, 3, ["or", "not"])
     assert found.not_weight is not None
     words = words_of_roles(BOTH, "1o2ccxx")
@@ -184,7 +167,7 @@ def shown(searcher):
 
 
 def test_page_shows_how_the_query_was_read(shown):
-    page = explanation_page(shown)
+    page = shown.page()
     assert "<s>about war</s>" in page
     assert "<b>films</b>" in page
     assert 'data-operator="NOT">but not</u>' in page
@@ -195,7 +178,7 @@ def test_page_shows_how_the_query_was_read(shown):
 
 
 def test_page_stands_alone_and_escapes(searcher):
-    page = explanation_page(explain(searcher, "films <b>& not a", 3, ["not"]))
+    page = explain(searcher, "films <b>& not a", 3, ["not"]).page()
     assert "http" not in page.replace("http-equiv", "")
     assert "<script" not in page
     assert "films &lt;b&gt;&amp; not a" in page
@@ -223,8 +206,6 @@ def test_picture_shows_how_the_query_was_read(tmp_path, shown):
 
 
 def test_long_queries_stay_within_the_picture(shown):
-    from dataclasses import replace
-
     query = " ".join(["films"] * 60 + ["x" * 500])
     words = tuple(Word(word.text, word.start, word.end, excluded=True) for word in words_of(query))
     figure = draw(replace(shown, reading=QueryReading(query, ("not",), "the model", words)))

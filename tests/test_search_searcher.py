@@ -1,18 +1,18 @@
 """Searching against a slow version of it; operators given, decided by the model, or read off the text."""
 
 import os
-import sys
 
 import numpy as np
 import pytest
 import torch
 from search_fixtures import QUERY, TEXTS, write_baseline, write_documents, write_run
-from sentence_helpers import embed, plain_bert
+from sentence_helpers import embed, plain_bert, write_dual
 
 from boolbert.boolean import WHOLE_WEIGHTS, find_cues
-from boolbert.core.errors import BoolBertError
+from boolbert.retrieval.countries_index import default_index
 from boolbert.retrieval.models import default_model, newest_model
 from boolbert.search import BoolSearcher, build_index, load_model
+from boolbert.search.country_facts import named_rows
 from boolbert.search.query_encoder import QueryVectors
 from boolbert.search.reading import QueryReading, with_cues, words_of
 from boolbert.search.weighing import conditions_of
@@ -35,12 +35,13 @@ def slow_ranking(encoders, tokenizer, operators):
 
 @pytest.mark.parametrize(("names", "row"), [(["not"], [0, 0, 1]), ([], [0, 0, 0]), ([1, 1, 0], [1, 1, 0])])
 def test_finds_what_a_slow_search_finds(searcher, encoders, tokenizer, names, row):
-    answer = searcher.search(QUERY, 4, operators=names)
     rows, scores = slow_ranking(encoders, tokenizer, row)
-    assert [hit.row for hit in answer] == rows[:4]
-    np.testing.assert_allclose([hit.score for hit in answer], scores[:4], atol=1e-5)
-    assert [hit.rank for hit in answer] == [1, 2, 3, 4]
-    assert answer[0].text == TEXTS[rows[0]]
+    for k in (4, 50):  # more than there are
+        answer = searcher.search(QUERY, k, operators=names)
+        assert [hit.row for hit in answer] == rows[:k]
+        np.testing.assert_allclose([hit.score for hit in answer], scores[:k], atol=1e-5)
+        assert [hit.rank for hit in answer] == list(range(1, len(rows[:k]) + 1))
+        assert answer[0].text == TEXTS[rows[0]]
 
 
 def test_without_operators_the_gate_decides(searcher, encoders, tokenizer):
@@ -50,62 +51,33 @@ def test_without_operators_the_gate_decides(searcher, encoders, tokenizer):
     gate[1] = 0  # OR has no word in the query
     answer = searcher.search(QUERY, 10)
     assert [int(name in answer.operators) for name in ("and", "or", "not")] == gate
-    assert answer.decided_by == "the model's gate"
+    assert answer.reading.decided_by == "the model's gate"
     assert [hit.row for hit in answer] == slow_ranking(encoders, tokenizer, gate)[0]
 
 
-def test_what_is_wanted_and_what_is_excluded(searcher, encoders, tokenizer):
-    """Scores by hand, from the model's own outputs."""
-    query, document = encoders
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+def test_what_is_wanted_and_what_is_excluded(tmp_path, lively, tiny_config, tokenizer, similarity):
+    """Scores by hand, from the model's own outputs; both vectors are of one length, so that they can be compared."""
+    query, document = write_dual(tmp_path / "model", lively, tiny_config, tokenizer, similarity=similarity)
+    model, docs = load_model(tmp_path / "model"), write_documents(tmp_path / "docs.jsonl")
+    searcher = BoolSearcher(model, build_index(docs, tmp_path / "i", model, evidence=False))
     with torch.no_grad():
         output = query(**tokenizer(QUERY, return_tensors="pt"), operators=torch.tensor([[0, 0, 1]]))
-    assert output.excluded_embedding.any()
-    documents = embed(document, tokenizer, TEXTS, "mean", "cosine")
+    documents = embed(document, tokenizer, TEXTS, "mean", similarity)
+    wanted, excluded = output.wanted_embedding[0], output.excluded_embedding[0]
+    assert excluded.any()
+    wanted = wanted / wanted.norm() if similarity == "cosine" else wanted
+    excluded = excluded / excluded.norm() * wanted.norm()
     answer = searcher.search(QUERY, 10, operators=["not"])
-    for name, vector in (("wanted", output.wanted_embedding[0]), ("excluded", output.excluded_embedding[0])):
-        scores = documents @ (vector / vector.norm()).numpy()
-        np.testing.assert_allclose([getattr(hit, name) for hit in answer], scores[[h.row for h in answer]], atol=1e-5)
+    for name, vector in (("wanted", wanted), ("excluded", excluded)):
+        scores = (documents @ vector.numpy())[[hit.row for hit in answer]]
+        np.testing.assert_allclose([getattr(hit, name) for hit in answer], scores, rtol=1e-4, atol=1e-5)
     scope = output.scope[0, 2, 1:-1].tolist()  # every word is one token of this tokenizer
     words = [word for word, inside in zip(QUERY.split(), scope, strict=True) if inside]
     assert " ".join(span.text for span in answer.excluded_words).split() == words
     plain = searcher.search(QUERY, 10, operators=[])
     assert [hit.excluded for hit in plain] == [None] * 10
     np.testing.assert_allclose([hit.wanted for hit in plain], [hit.score for hit in plain], atol=1e-6)
-
-
-def test_scores_of_a_model_that_compares_by_dot_product(tmp_path, lively, tiny_config, tokenizer):
-    """All three vectors are of one length, so that a hit's scores can be compared."""
-    from sentence_helpers import write_dual
-
-    query, document = write_dual(tmp_path / "dot", lively, tiny_config, tokenizer, similarity="dot")
-    model = load_model(tmp_path / "dot")
-    searcher = BoolSearcher(
-        model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model, evidence=False)
-    )
-    with torch.no_grad():
-        output = query(**tokenizer(QUERY, return_tensors="pt"), operators=torch.tensor([[0, 0, 1]]))
-    documents = embed(document, tokenizer, TEXTS, "mean", "dot")
-    wanted, excluded = output.wanted_embedding[0], output.excluded_embedding[0]
-    excluded = excluded / excluded.norm() * wanted.norm()
-    answer = searcher.search(QUERY, 10, operators=["not"])
-    rows = [hit.row for hit in answer]
-    close = {"rtol": 1e-4, "atol": 2e-6}  # a score near 0 is a difference of numbers that are not
-    np.testing.assert_allclose([hit.wanted for hit in answer], (documents @ wanted.numpy())[rows], **close)
-    np.testing.assert_allclose([hit.excluded for hit in answer], (documents @ excluded.numpy())[rows], **close)
-
-
-def test_a_hard_line(searcher):
-    free = searcher.search(QUERY, 10, operators=["not"])
-    line = sum(sorted(hit.excluded for hit in free)[4:6]) / 2
-    expected = [hit.row for hit in free if hit.excluded <= line]
-    assert len(expected) == 5
-    strict = searcher.search(QUERY, 10, operators=["not"], exclude_above=line)
-    assert [hit.row for hit in strict] == expected
-    assert [hit.rank for hit in strict] == list(range(1, len(expected) + 1))
-    few = searcher.search(QUERY, 2, operators=["not"], exclude_above=line)  # others move up
-    assert [hit.row for hit in few] == expected[:2]
-    assert len(searcher.search(QUERY, 10, operators=["not"], exclude_above=-2.0)) == 0
-    assert len(searcher.search(QUERY, 10, operators=[], exclude_above=-2.0)) == 10  # nothing is excluded
 
 
 def test_the_strength_of_not(searcher):
@@ -155,26 +127,17 @@ def test_alternatives_are_drawn_where_each_is_asked_for(searcher, monkeypatch):
             assert reading.operators == ("or",)
 
 
-def test_what_the_countries_know(monkeypatch):
-    from boolbert.data import Quest
-    from boolbert.search import country_facts
-
-    class Countries:
-        manifest = {"corpus": country_facts._countries()}  # noqa: RUF012
-
-    names = Quest(progress=False).corpus.titles
-    british = {names[row] for row in country_facts.named_rows(Countries(), ["former  British colonies"])}
+def test_what_the_countries_know(searcher):
+    index = default_index(default_model("cpu"), progress=False)
+    names = [document.title for document in index.documents()]
+    british = {names[row] for row in named_rows(index, ["former  British colonies"])}
     assert {"Kenya", "Zambia"} <= british
     assert not {"Mali", "Chad"} & british
-    both = country_facts.named_rows(Countries(), ["former British colonies", "NATO members"])
+    both = named_rows(index, ["former British colonies", "NATO members"])
     assert {names[row] for row in both} > british | {"Norway"}
-    assert country_facts.named_rows(Countries(), ["former British colonies", "nice places"]) is None
-    Countries.manifest = {"corpus": "other documents"}
-    assert country_facts.named_rows(Countries(), ["former British colonies"]) is None
-
-
-def test_more_results_than_documents(searcher):
-    assert len(searcher.search(QUERY, 50)) == len(TEXTS)
+    assert named_rows(index, ["islands"]) == named_rows(index, ["island countries"])
+    assert named_rows(index, ["former British colonies", "nice places"]) is None
+    assert named_rows(searcher.index, ["former British colonies"]) is None
 
 
 @pytest.mark.parametrize(
@@ -185,12 +148,10 @@ def test_more_results_than_documents(searcher):
         *(((QUERY, k), f"k must be a whole number of at least 1, got {k!r}") for k in ("3", None, True, 1.5)),
         ((QUERY, 3, ["xor"]), "must be among and, or, not"),
         ((QUERY, 3, None, {"not_weight": -0.1}), "not_weight must be a number of at least 0, got -0.1"),
-        (
-            (QUERY, 3, None, {"not_kind": "subject"}),
-            "not_kind must be one of topic, set, property, got 'subject'",
-        ),
+        ((QUERY, 3, None, {"not_kind": "subject"}), "not_kind must be one of topic, set, property, got 'subject'"),
+        ((b"caf\xe9".decode("utf-8", "surrogateescape"),), r"the query 'caf\\udce9' is not valid UTF-8"),
         ((QUERY, 3, None, {"not_weight": float("nan")}), "not_weight must be a number of at least 0, got nan"),
-        ((QUERY, 3, None, {"exclude_above": float("inf")}), "exclude_above must be a number, got inf"),
+        ((QUERY, 3, None, {"not_weight": float("inf")}), "not_weight must be a number of at least 0, got inf"),
     ],
 )
 def test_bad_questions(searcher, arguments, message):
@@ -199,18 +160,13 @@ def test_bad_questions(searcher, arguments, message):
         searcher.search(*words, **options)
 
 
-def test_an_index_brings_its_model(tmp_path, searcher):
-    again = BoolSearcher(index=searcher.index.folder)
-    assert [hit.title for hit in again.search(QUERY)] == [hit.title for hit in searcher.search(QUERY)]
-
-
 def test_a_plain_model_searches_without_operators(tmp_path, searcher, lively, tiny_config, tokenizer):
     plain = BoolSearcher(write_baseline(tmp_path / "bert", lively, tiny_config, tokenizer), searcher.index)
     assert len(plain.search(QUERY, 3)) == 3
     with pytest.raises(ValueError, match="operators cannot be given"):
         plain.search(QUERY, 3, operators=["not"])
-    with pytest.raises(ValueError, match="exclude_above cannot be given"):
-        plain.search(QUERY, 3, exclude_above=0.5)
+    with pytest.raises(ValueError, match="not_weight cannot be given"):
+        plain.search(QUERY, 3, not_weight=0.5)
 
 
 def test_the_newest_finished_run_is_the_default(tmp_path, lively, tiny_config, tokenizer, monkeypatch):
@@ -241,35 +197,7 @@ def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypa
         model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model, evidence=False)
     )
     answer = searcher.search(QUERY, 3)
-    assert (answer.operators, answer.decided_by) == (("not",), "the cue lexicon")
-
-
-def test_hybrid_is_both_rankings_fused_without_the_excluded_words(searcher):
-    pytest.importorskip("bm25s")
-    from boolbert.retrieval.bm25 import BM25Index
-
-    excluded = [3, 4]  # "films but not about war"
-    reading = searcher.read(QUERY, ["not"], excluded=excluded)
-    assert {"about", "war"}.isdisjoint(reading.wanted_words.split())
-    options = {"operators": ["not"], "excluded": excluded}
-    near = [hit.row for hit in searcher.search(QUERY, 10, **options)]
-    words = BM25Index(TEXTS).top_k([reading.wanted_words], 10)[0]
-    expected = dict.fromkeys(near, 0.0)
-    for ranking in (near, [row for row in words.tolist() if row >= 0]):
-        for rank, row in enumerate(ranking, start=1):
-            expected[row] += 1 / (60 + rank)
-    found = searcher.search(QUERY, 10, hybrid=True, **options)
-    assert [hit.row for hit in found] == sorted(expected, key=lambda row: (-expected[row], row))
-    assert [hit.score for hit in found] == pytest.approx([expected[hit.row] for hit in found])
-    limit = sum(sorted(hit.excluded for hit in found)[5:7]) / 2
-    kept = searcher.search(QUERY, 10, hybrid=True, exclude_above=limit, **options)
-    assert {hit.row for hit in kept} == {hit.row for hit in found if hit.excluded <= limit}
-
-
-def test_hybrid_without_bm25s_is_one_line(searcher, monkeypatch):
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(BoolBertError, match="bm25s is not installed: pip install"):
-        searcher.search(QUERY, hybrid=True)
+    assert (answer.operators, answer.reading.decided_by) == (("not",), "the cue lexicon")
 
 
 def test_an_operator_without_a_word_for_it_is_a_mistake():

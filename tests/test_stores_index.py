@@ -49,14 +49,14 @@ def content(store):
 
 
 def test_the_same_ten_results_as_from_an_index(tmp_path, place, opened, model, films):
-    """With NOT, with OR (several vectors), with both, with filters, and with a hard line."""
+    """With NOT, with OR (several vectors), with both, and with filters."""
     store = opened(place)
     index_documents(films, store, model, batch=25, progress=False, evidence=False)
     built = build_index(films, tmp_path / "index", model, progress=False, evidence=False)
     direct, stored = BoolSearcher(model, built), BoolSearcher(model, store)
-    for (query, operators), where, line in itertools.product(QUERIES, FILTERS, (None, 0.1)):
-        expected = direct.search(query, 10, operators, where=where, exclude_above=line)
-        found = stored.search(query, 10, operators, where=where, exclude_above=line)
+    for (query, operators), where in itertools.product(QUERIES, FILTERS):
+        expected = direct.search(query, 10, operators, where=where)
+        found = stored.search(query, 10, operators, where=where)
         assert [hit.title for hit in found] == [hit.title for hit in expected]
         for number in ("score", "wanted", "excluded"):
             if getattr(expected[0], number) is not None:
@@ -246,27 +246,6 @@ def test_an_index_takes_more_documents_as_a_store(tmp_path, model, films):
     with pytest.raises(RetrievalError, match="is a store; add documents with"):
         build_index(films, tmp_path / "index", model, progress=False, evidence=False)
     assert len(Index(tmp_path / "index")) == 60  # its files are untouched
-
-
-def test_hybrid_in_a_folder_that_was_changed_and_with_a_filter(tmp_path, model, films):
-    pytest.importorskip("bm25s")
-    built = build_index(films, tmp_path / "index", model, progress=False, evidence=False)
-    query = "films but not about war"
-    plain = BoolSearcher(model, built)
-    store = open_store(tmp_path / "index")
-    searcher = BoolSearcher(model, store)
-    ranked = [(hit.title, hit.score) for hit in plain.search(query, 60, hybrid=True)]
-    titles = [title for title, _ in ranked]
-    assert [(hit.title, hit.score) for hit in searcher.search(query, 60, hybrid=True)] == ranked
-    gone = searcher.search(query, 1, hybrid=True)[0]
-    store.delete([gone.id])
-    assert {hit.title for hit in searcher.search(query, 60, hybrid=True)} == set(titles) - {gone.title}
-    old = searcher.search(query, 60, hybrid=True, where="year < 1960")
-    assert 0 < len(old) < 59
-    assert {hit.id for hit in old} == {hit.id for hit in searcher.search(query, 60, where="year < 1960")}
-    limit = sorted(hit.excluded for hit in old)[len(old) // 2]
-    kept = searcher.search(query, 60, hybrid=True, where="year < 1960", exclude_above=limit)
-    assert {hit.id for hit in kept} == {hit.id for hit in old if hit.excluded <= limit}
 
 
 def test_the_command_line(tmp_path, place, model, films, capsys, monkeypatch):

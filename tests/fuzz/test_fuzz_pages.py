@@ -20,7 +20,6 @@ from boolbert.hub.card import literal
 from boolbert.hub.refuse import text_refusals
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation, OperatorAttention
-from boolbert.search.page import explanation_page
 from boolbert.search.reading import QueryReading, words_of
 
 pytestmark = pytest.mark.long
@@ -66,8 +65,8 @@ numbers = st.lists(st.floats(0, 9), min_size=1, max_size=5)
 def test_an_explanation(query, found, plain_name, numbers):
     made = explanation(query, found, plain_name, numbers)
     plain = explanation("x " * len(made.reading.words), ["x"] * len(found), "x", numbers)
-    shape, words = skeleton(explanation_page(made))
-    assert shape == skeleton(explanation_page(plain))[0]
+    shape, words = skeleton(made.page())
+    assert shape == skeleton(plain.page())[0]
     visible = re.sub(r"[\s\x00\ufffd]+", "", words)
     for text in (query, *found):
         assert re.sub(r"[\s\x00\ufffd\x80-\x9f\x01-\x1f\x7f\ufdd0-\ufdef\ufffe\uffff]+", "", text)[:40] in strip(
@@ -84,7 +83,8 @@ def strip(text):
 @given(query=real_texts, found=titles, plain_name=real_texts, numbers=numbers, width=st.integers(1, 200))
 def test_an_explanation_and_an_answer_on_a_terminal(query, found, plain_name, numbers, width):
     made = explanation(query, found, plain_name, numbers)
-    answer = show_answer(Answer(made.reading, tuple(change.hit for change in made.after)), colour=False, width=width)
+    found = Answer(made.reading, tuple(change.hit for change in made.after), None)
+    answer = show_answer(found, colour=False, width=width)
     for text in (show_explanation(made, colour=False), answer):
         assert re.sub("[\n\u200c\u200d]", "", text).isprintable(), text
     assert answer.count("\n") == 4 + len(found)
