@@ -201,9 +201,13 @@ def _agree(found: QueryEncoder, expected: QueryEncoder, query: str) -> bool:
 def _are_near(found: EncodedQuery, expected: EncodedQuery) -> bool:
     """Whether two results differ by rounding alone."""
     for ours, theirs in zip((*found[:3], *found.vectors), (*expected[:3], *expected.vectors), strict=True):
-        one, other = (np.asarray(math.nan if value is None else value, np.float64) for value in (ours, theirs))
-        atol = TOLERANCE * max(1.0, np.abs(other).max(initial=0.0))
-        if one.shape != other.shape or not np.allclose(one, other, atol=atol, equal_nan=ours is None):
+        if ours is None or theirs is None:
+            if ours is not theirs:
+                return False
+            continue
+        one, other = np.asarray(ours), np.asarray(theirs)
+        largest = max(1.0, float(np.abs(other).max(initial=0.0)))
+        if one.shape != other.shape or not np.allclose(one, other, atol=TOLERANCE * largest):
             return False
     return True
 
