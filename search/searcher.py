@@ -258,8 +258,8 @@ class BoolSearcher:
             weighed = weigh(documents, question, parts, k, strength=strength, limit=limit)
             found = documents.candidates(weighed.scores, weighed.rows)
             return weighed, [
-                one._replace(reasons=reasons(documents.evidence, question, row, one.text))
-                for row, one in zip(weighed.rows, found, strict=True)
+                one._replace(reasons=reasons(documents.evidence, question, row, one.text, left_out=n >= weighed.kept))
+                for n, (row, one) in enumerate(zip(weighed.rows, found, strict=True))
             ]
 
         return self.documents.weighed(where, rank)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from boolbert.boolean.conditions import Conditions, read_conditions
 from boolbert.retrieval.evidence import NEAR, Array, Asked, ConditionVectors, Evidence, score_by_words
 from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
+from boolbert.retrieval.words import words_of
 
 from .document_search import WeighedDocuments
 from .query_encoder import QueryVectors
@@ -18,6 +19,7 @@ ALL = 4096  # documents of an index that is looked through as a whole
 # Of more: what the whole query finds by its vector and its parts by their words, or twice what is asked for,
 DEPTH = 300
 PART_DEPTH = 100  # and what each of several parts finds by its vector
+CLEAR = 0.5  # a clause is shown against a document from this cosine on, or where it has a word of what is excluded
 
 Rows = npt.NDArray[np.int64]
 
@@ -134,8 +136,13 @@ def _candidates(
     return np.unique(np.concatenate([np.asarray(rows, np.int64) for rows in found]))
 
 
-def reasons(evidence: Evidence, question: ConditionVectors, row: int, text: str) -> tuple[Reason, ...]:
-    """For each part of a query the clause of a document that speaks for it, and for what is excluded against it."""
+def reasons(
+    evidence: Evidence, question: ConditionVectors, row: int, text: str, *, left_out: bool = False
+) -> tuple[Reason, ...]:
+    """For each part of a query the clause of a document that speaks for it, and for what is excluded against it.
+
+    A clause that is a little like something excluded costs a document little, and is a reason only for leaving it out.
+    """
     found = []
     for group in question.wanted:
         stated = [reason for asked in group if (reason := _reason(evidence, asked, row, text, "for")) is not None]
@@ -143,8 +150,14 @@ def reasons(evidence: Evidence, question: ConditionVectors, row: int, text: str)
     for asked in question.excluded:
         against, denied = (_reason(evidence, asked, row, text, says) for says in ("against", "denied"))
         near = [reason for reason in (against, denied) if reason is not None and reason.cosine > NEAR]
-        found += [max(near, key=lambda reason: reason.cosine)] if near else []
+        nearest = max(near, key=lambda reason: reason.cosine, default=None)
+        if nearest is not None and (left_out or nearest is denied or _is_clear(nearest, asked)):
+            found.append(nearest)
     return tuple(found)
+
+
+def _is_clear(reason: Reason, asked: Asked) -> bool:
+    return reason.cosine > CLEAR or not set(asked.words).isdisjoint(words_of(reason.clause))
 
 
 def _reason(evidence: Evidence, asked: Asked, row: int, text: str, says: str) -> Reason | None:
