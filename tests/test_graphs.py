@@ -127,7 +127,6 @@ def test_work_that_does_not_fit_beside_the_recordings_takes_their_place(recordin
         ({}, "NO", "cuda", True),
         ({}, "NO", "cpu", False),
         ({}, "MULTI_GPU", "cuda", False),
-        ({}, "FSDP", "cuda", False),
         ({"graphs": False}, "NO", "cuda", False),
         ({"compile": True}, "NO", "cuda", True),
         ({"mini_batch_size": 4}, "NO", "cuda", False),

@@ -1,8 +1,6 @@
-"""The parts of training one by one: flags, tokens, batches ahead, schedule, negatives, seeds, trackers."""
+"""The parts of training one by one: flags, tokens, batches ahead, schedule, negatives, trackers."""
 
 import json
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -18,7 +16,7 @@ from boolbert.data.tasks import boolquestions_splits, quest_splits
 from boolbert.retrieval import tokens
 from boolbert.retrieval.prefetch import prefetch
 from boolbert.retrieval.tokens import TextReader
-from boolbert.train import logs, seeds
+from boolbert.train import logs
 from boolbert.train.arguments import RECIPES, parse_arguments
 from boolbert.train.optimizer import STRENGTH, STRENGTH_RATE, build_optimizer, is_boolean
 from boolbert.train.pretraining import PretrainArguments
@@ -54,11 +52,8 @@ def test_every_recipe_can_be_read(name):
 
 def test_the_launcher_reads_every_config():
     names = sorted(path.name for path in (RECIPES.parent / "configs").glob("*.yaml"))
-    assert names == ["fsdp.yaml", "one_gpu.yaml", "several_gpus.yaml"]
-    told = {name: helpers.launcher_environment(name) for name in names}
-    assert {name: env["ACCELERATE_MIXED_PRECISION"] for name, env in told.items()} == dict.fromkeys(names, "bf16")
-    assert [name for name, env in told.items() if env.get("ACCELERATE_USE_FSDP") == "true"] == ["fsdp.yaml"]
-    assert told["fsdp.yaml"]["FSDP_VERSION"] == "2"
+    assert names == ["one_gpu.yaml", "several_gpus.yaml"]
+    assert [helpers.launcher_environment(name)["ACCELERATE_MIXED_PRECISION"] for name in names] == ["bf16", "bf16"]
 
 
 @pytest.mark.parametrize(
@@ -210,39 +205,6 @@ def test_boolquestions_have_listed_negatives_and_operators():
     assert set(data.train.groups["operator"]) == {"and", "or", "not"}
     assert data.train.violators is not None
     assert all(len(question.operators) == 1 for question in data.dev.questions)
-
-
-def test_seeds_run_one_after_the_other_and_give_one_table(tmp_path, monkeypatch, capfd):
-    script = tmp_path / "stage.py"
-    script.write_text(
-        "import json, pathlib, sys\n"
-        "flags = dict(zip(sys.argv[1::2], sys.argv[2::2]))\n"
-        "folder = pathlib.Path(flags['--output_dir']); folder.mkdir(parents=True, exist_ok=True)\n"
-        "if flags['--data'] == 'nowhere':\n"
-        "    sys.exit('error: nowhere: no such folder')\n"
-        "dev = {'mrr@10': {'0': .4, '42': .6}[flags['--seed']], 'groups': {}}\n"
-        "(folder / 'metrics.json').write_text(json.dumps({'dev': dev, 'data': flags['--data']}))\n"
-    )
-    run = subprocess.run
-    with_launcher = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "1"]
-
-    def without_launcher(command, **options):
-        assert command[:6] == with_launcher
-        return run([sys.executable, *command[6:]], **options)
-
-    monkeypatch.setattr(seeds.subprocess, "run", without_launcher)
-    words = ["seeds.py", str(script), "--output_dir", str(tmp_path / "out"), "--launch", "--cpu --num_processes 1"]
-    monkeypatch.setattr(sys, "argv", [*words, "--data", "here", "--seeds", "0", "42"])
-    seeds.main()
-    assert "| all | .500 ± .141 |" in capfd.readouterr().out
-    assert json.loads((tmp_path / "out" / "seed-42" / "metrics.json").read_text())["data"] == "here"
-    assert json.loads((tmp_path / "out" / "seeds.json").read_text())["dev"]["mrr@10"]["mean"] == 0.5
-    # The stage is asked each time: it knows whether a finished seed has the same flags.
-    monkeypatch.undo()  # with the launcher: its exit code is the stage's
-    monkeypatch.setattr(sys, "argv", [*words, "--data", "nowhere", "--seeds", "0"])
-    with pytest.raises(TrainingError, match="seed 0 failed, see above"):
-        seeds.main()
-    assert "error: nowhere: no such folder" in capfd.readouterr().err
 
 
 def test_a_tracker_that_is_not_there_is_no_error_and_an_unknown_one_is(monkeypatch):

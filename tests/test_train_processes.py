@@ -17,11 +17,6 @@ import boolbert
 boolbert.register()  # from here on AutoModel knows it
 
 
-def losses(run):
-    rows = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-    return [row["loss"] for row in rows if "loss" in row]
-
-
 def weights(run):
     files = sorted(run.glob("**/model.safetensors"))
     return {
@@ -146,32 +141,3 @@ def test_a_group_that_is_killed_and_resumed_ends_with_the_same_weights(folder, s
     assert in_group(start, folder, output, **SHORT, resume=True) == [0, 0]
     expected, found = weights(whole_group), weights(output)
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
-
-
-@pytest.mark.parametrize("size", [None, pytest.param(4, marks=pytest.mark.long)])
-def test_two_processes_with_sharded_weights_give_the_loss_and_gradients_of_one(still, start, size):
-    changes = {"negatives": "violating", "gate": "learned", "mini_batch_size": size}
-    port = free_port()
-    group = [start(helpers.sharded_gradients_in_group, still, still, rank, 2, port, changes) for rank in (0, 1)]
-    assert finish(*group) == [0, 0]
-    accelerator = Accelerator()
-    alone, gradients = helpers.gradients_of(helpers.quest_stage(still, accelerator, **changes), accelerator)
-    for rank in (0, 1):
-        found = torch.load(still / f"sharded-{rank}.pt")
-        assert found["loss"] == pytest.approx(alone["loss"], rel=1e-5)
-        assert found["gradients"].keys() == gradients.keys()
-        for name, gradient in gradients.items():
-            torch.testing.assert_close(found["gradients"][name], gradient, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.long
-def test_a_sharded_run_is_killed_and_resumed_and_saves_whole_weights(folder, start, whole_group):
-    whole, killed = folder / "sharded", folder / "sharded-killed"
-    assert in_group(start, folder, whole, sharded=True, **SHORT) == [0, 0]
-    assert -signal.SIGKILL in in_group(start, folder, killed, sharded=True, **SHORT, kill=("step", 4))
-    assert in_group(start, folder, killed, sharded=True, **SHORT, resume=True) == [0, 0]
-    expected, found = weights(whole), weights(killed)
-    assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
-    # The same noise on the same batches: a run with DistributedDataParallel has the same losses.
-    assert losses(whole) == pytest.approx(losses(whole_group), rel=1e-3)
-    assert AutoModel.from_pretrained(whole).config.model_type == "boolbert"

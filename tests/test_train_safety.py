@@ -292,8 +292,10 @@ def test_the_first_rows_of_each_operator_do_not_depend_on_the_order_of_a_set(tmp
         ({"ACCELERATE_MIXED_PRECISION": "fp16"}, {}, "fp16 needs a GPU"),
         ({}, {"mixed_precision": "fp16"}, "fp16 needs a GPU"),
         ({"MASTER_ADDR": "127.0.0.1"}, {}, "starts one process, whatever --num_processes says; type .*torchrun"),
-        ({"ACCELERATE_USE_FSDP": "true"}, {}, "FSDP needs a GPU for each process"),
-        ({"ACCELERATE_USE_DEEPSPEED": "true"}, {}, "deepspeed|DeepSpeed|DEEPSPEED"),
+        *(
+            ({f"ACCELERATE_USE_{engine}": "true"}, {}, f"{engine}: only DistributedDataParallel is supported")
+            for engine in ("FSDP", "DEEPSPEED", "MEGATRON_LM")
+        ),
     ],
 )
 def test_settings_of_the_launcher_that_cannot_be_obeyed(folder, tmp_path, monkeypatch, environment, flags, message):

@@ -223,20 +223,6 @@ def gradients_of(stage, accelerator, epoch=0, step=1):
     return {name: float(value) for name, value in losses.items()}, gradients
 
 
-def sharding_accelerator(*args, **kwargs):
-    """An Accelerator with FSDP2 on the CPU, where Accelerate by itself ignores the wish for it; as fsdp.yaml says."""
-    from accelerate import Accelerator, FullyShardedDataParallelPlugin, PartialState
-    from accelerate.utils import DistributedType
-
-    accelerator = Accelerator(*args, **kwargs)
-    settings = launcher_environment("fsdp.yaml")
-    os.environ.update({name: value for name, value in settings.items() if name.startswith("FSDP_")})
-    for state in (PartialState._shared_state, accelerator.state.__dict__):
-        state["distributed_type"] = DistributedType.FSDP
-    accelerator.state.fsdp_plugin = FullyShardedDataParallelPlugin()
-    return accelerator
-
-
 def launcher_environment(config):
     """What `accelerate launch --config_file train/configs/...` tells a script, by the launcher's own code."""
     from accelerate.commands.launch import _validate_launch_command, launch_command_parser
@@ -247,34 +233,6 @@ def launcher_environment(config):
     path = Path(boolbert.train.__file__).parent / "configs" / config
     args = launch_command_parser().parse_args(["--config_file", str(path), "train/quest.py"])
     return prepare_multi_gpu_env(_validate_launch_command(args)[0])
-
-
-def shard():
-    """Let this process's runs use FSDP2."""
-    from boolbert.train import outputs
-
-    outputs.Accelerator = sharding_accelerator
-
-
-def sharded_gradients_in_group(folder, out, rank, size, port, changes):
-    """As `gradients_in_group`, for stage 2 with FSDP2."""
-    join_group(rank, size, port)
-    import torch
-
-    from boolbert.train.loop import freeze_unused
-    from boolbert.train.optimizer import build_optimizer
-
-    torch.set_num_threads(1)
-    accelerator = sharding_accelerator()
-    stage = quest_stage(folder, accelerator, **changes)
-    freeze_unused(stage.model, stage)
-    still(stage.model)
-    stage.model, _ = accelerator.prepare(stage.model, build_optimizer(stage.model, learning_rate=1e-3))
-    losses = stage.backward(stage.load(0, 1), 1)
-    learned = {name: p for name, p in stage.model.named_parameters() if p.requires_grad}
-    assert any(p.to_local().numel() < p.numel() for p in learned.values())  # sharded indeed
-    gradients = {name: p.grad.full_tensor() for name, p in learned.items()}
-    torch.save({"loss": float(losses["loss"]), "gradients": gradients}, Path(out) / f"sharded-{rank}.pt")
 
 
 def gradients_in_group(folder, out, rank, size, port, changes):
@@ -295,10 +253,8 @@ def gradients_in_group(folder, out, rank, size, port, changes):
     torch.save({"processes": accelerator.num_processes, **results}, Path(out) / f"rank-{rank}.pt")
 
 
-def train_in_group(folder, output, rank, size, port, sharded=False, **changes):
+def train_in_group(folder, output, rank, size, port, **changes):
     join_group(rank, size, port)
-    if sharded:
-        shard()
     from boolbert.core.errors import BoolBertError
 
     try:

@@ -10,7 +10,6 @@ from accelerate import Accelerator
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
 
 from boolbert.core.errors import TrainingError, first_line, reason
 from boolbert.core.files import named_if_full, read_json, set_modes, write_json
@@ -66,15 +65,14 @@ class Checkpoints:
         accelerator.wait_for_everyone()
 
     def save_best(self, accelerator: Accelerator, model: nn.Module, step: int) -> None:
-        """Write the weights alone, under their plain names; every process takes part, the main one writes."""
-        weights = full_weights(model)
+        """Write the weights alone, on the main process."""
         if not accelerator.is_main_process:
             return
         aside = self._aside(step, "best")
         try:
             _make_empty(aside)
             with named_if_full(aside):
-                save_file({name: tensor.contiguous() for name, tensor in weights.items()}, aside / WEIGHTS)
+                save_file(accelerator.unwrap_model(model).state_dict(), aside / WEIGHTS)
             _finish(aside, self.path(step, "best"))
         except WRITE_ERRORS as error:
             raise self._failed(step, aside, error) from error
@@ -115,8 +113,7 @@ class Checkpoints:
     def load_best(self, model: nn.Module, step: int) -> None:
         """Put the best weights into the model; each process reads them."""
         self.check_best(step)
-        weights: dict[str, Any] = load_file(self.path(step, "best") / WEIGHTS)
-        set_model_state_dict(model, weights, options=StateDictOptions(full_state_dict=True))
+        model.load_state_dict(load_file(self.path(step, "best") / WEIGHTS))
 
     def last(self) -> str:
         """The last good checkpoint, in words."""
@@ -146,11 +143,6 @@ class Checkpoints:
         earlier = len(self.steps()) > 1
         advice = f"remove {path} to go on from an earlier checkpoint" if earlier else "start over with --overwrite"
         return TrainingError(f"{path}: the checkpoint is damaged ({reason}); {advice}")
-
-
-def full_weights(model: nn.Module) -> dict[str, Any]:
-    """All weights under their plain names, whatever wraps or shards the model; on the main process, on the CPU."""
-    return get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
 
 
 def _make_empty(folder: Path) -> None:

@@ -4,8 +4,8 @@ A contrastive loss needs every embedding at once, but not every activation. So t
 the loss gives the gradient of each embedding, and each part is embedded again to carry its gradient on.
 
 With several processes each computes the loss over all embeddings, and the gradient of its own. DistributedDataParallel
-and FSDP average gradients over the processes, in the last backward pass of a step; the sum is wanted, so what goes
-backward is multiplied by the number of processes.
+averages gradients over the processes, in the last backward pass of a step; the sum is wanted, so what goes backward is
+multiplied by the number of processes.
 """
 
 from collections.abc import Callable, Sequence

@@ -159,7 +159,7 @@ class Trainer:
             self.log.close()
             self.compute.close()
         if self.progress.best is not None:
-            self.checkpoints.load_best(self.model, self.progress.best["step"])
+            self.checkpoints.load_best(self.accelerator.unwrap_model(self.model), self.progress.best["step"])
         return self.progress
 
     def batches(self) -> Generator[Any]:

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
-from accelerate.utils import DistributedType
 
 import boolbert
 from boolbert import BoolBertConfig
@@ -53,6 +52,11 @@ def make_accelerator(args: RunArguments) -> Accelerator:
             "`accelerate launch --cpu` starts one process, whatever --num_processes says; "
             "type ACCELERATE_USE_CPU=true torchrun --nproc_per_node 2 train/...py instead"
         )
+    for engine in ("FSDP", "DEEPSPEED", "MEGATRON_LM", "PARALLELISM_CONFIG"):
+        if os.environ.get(f"ACCELERATE_USE_{engine}", "").lower() == "true":
+            raise TrainingError(
+                f"the launcher asks for {engine}: only DistributedDataParallel is supported, see several_gpus.yaml"
+            )
     tracker = available_tracker(args.tracker)
     try:
         accelerator = Accelerator(
@@ -65,9 +69,8 @@ def make_accelerator(args: RunArguments) -> Accelerator:
     except (ValueError, ImportError) as error:
         raise TrainingError(f"Accelerate refuses the launcher's settings: {first_line(error)}") from error
     check_launcher(accelerator)
-    # Nothing here changes the output of a layer in place, which is what the first warning is about. The second is about
-    # a setting whose new name Accelerate does not know yet, the third about the steps before one is recorded.
-    warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view")
+    # The first is about a setting whose new name Accelerate does not know yet, the second about the steps before one is
+    # recorded.
     warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
     warnings.filterwarnings("ignore", message="This instance was constructed with capturable=True")
     if accelerator.device.type == "cpu":
@@ -80,13 +83,6 @@ def make_accelerator(args: RunArguments) -> Accelerator:
 
 def check_launcher(accelerator: Accelerator) -> None:
     """Refuse what training here cannot obey."""
-    kind = accelerator.distributed_type
-    if kind in (DistributedType.DEEPSPEED, DistributedType.MEGATRON_LM):
-        raise TrainingError(f"{kind.value} is not supported: its engine wants one forward pass per step; try FSDP")
-    if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true" and kind != DistributedType.FSDP:
-        raise TrainingError("FSDP needs a GPU for each process, and Accelerate sees none; start without it")
-    if kind == DistributedType.FSDP and not accelerator.is_fsdp2:
-        raise TrainingError("FSDP is supported in version 2 only: set fsdp_version: 2, or --fsdp_version 2")
     if accelerator.gradient_accumulation_steps != 1:
         raise TrainingError(
             f"the launcher asks for gradient accumulation over {accelerator.gradient_accumulation_steps} steps: leave "

@@ -16,7 +16,7 @@ if __name__ == "__main__":
     prepare_training()  # before torch is imported
 
 from boolbert import BoolBertForPreTraining
-from boolbert.core.errors import TrainingError, run_script
+from boolbert.core.errors import run_script
 from boolbert.data import Triplet, read_triplets
 from boolbert.data.embedded import sentences_folder
 from boolbert.data.tasks import keep_and_hold
@@ -42,8 +42,6 @@ EMBEDDED = "sentences"
 def main() -> None:
     args = parse_arguments(PretrainArguments, __doc__, sys.argv[1:], embedded="pretrain_sentences.yaml")
     accelerator = make_accelerator(args)
-    if accelerator.is_fsdp2:
-        raise TrainingError("stage 1 trains too little to be worth sharding: start it without FSDP")
     start = find_start(args.encoder, allow_random=args.allow_random)
     train, dev, note = read_data(args)
     wanted = identity(args, accelerator, fingerprint(*train, *dev))

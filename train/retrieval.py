@@ -1,6 +1,6 @@
 """Stages 2 and 3: a dual encoder learns to put a query next to the documents that answer it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -202,7 +202,8 @@ class RetrievalStage:
         ranks = self.accelerator.num_processes
         batch = self.sampler.batch(epoch, step)
         shards = [batch.shard(rank, ranks) for rank in range(ranks)]
-        queries = self._parts(QUERY, [shard.queries for shard in shards])
+        own = shards[self.accelerator.process_index]
+        queries = self._parts(QUERY, own.queries)
         loaded: dict[str, Any] = {
             "queries": [self._query_inputs(*part) for part in zip(queries.rows, queries.lengths, strict=True)],
             "query_index": queries.places,
@@ -217,7 +218,7 @@ class RetrievalStage:
         else:
             gathered = [batch.gathered(rank, ranks) for rank in range(ranks)]
             columns, targets = gathered[0][0], np.concatenate([target for _, target in gathered])
-            documents = self._parts(DOCUMENT, [shard.documents() for shard in shards])
+            documents = self._parts(DOCUMENT, own.documents())
             parts = zip(documents.rows, documents.lengths, strict=True)
             loaded["documents"] = [self.documents.batch(*part) for part in parts]
             loaded["document_index"] = documents.places
@@ -308,20 +309,18 @@ class RetrievalStage:
             raise TrainingError(f"--metric must be one of {', '.join(known)} for this data, got {name!r}")
         return name
 
-    def _parts(self, side: str, shares: Sequence[np.ndarray]) -> Parts:
-        """This process's rows in parts. `shares` are the rows of all processes: each must have as many parts as the
-        others, since sharded weights are gathered for every part."""
+    def _parts(self, side: str, rows: np.ndarray) -> Parts:
+        """These rows in parts."""
         tokens = self.queries["train"] if side == QUERY else self.documents
-        own = shares[self.accelerator.process_index]
         if side in self.shapes:
-            return self.shapes[side].split(own, tokens)
-        unique = [np.unique(rows) for rows in shares]
+            return self.shapes[side].split(rows, tokens)
+        unique = np.unique(rows)
         if self.args.mini_batch_size is not None:
-            count = -(-max(map(len, unique)) // self.args.mini_batch_size)
+            count = -(-len(unique) // self.args.mini_batch_size)
         else:
             overhead = PART_COST_GPU if self.accelerator.device.type == "cuda" else PART_COST_CPU
-            count = max(best_count(np.sort(tokens.lengths[rows]), overhead) for rows in unique)
-        return split_rows(own, tokens, min(count, *map(len, unique)))
+            count = best_count(np.sort(tokens.lengths[unique]), overhead)
+        return split_rows(rows, tokens, count)
 
     def _fixed_shapes(self, positions: int) -> dict[str, FixedShapes]:
         """The shapes in which the batches of a recorded run are computed, found on some of them."""

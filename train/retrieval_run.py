@@ -11,7 +11,6 @@ from boolbert.core.errors import TrainingError
 from boolbert.data.tasks import Splits, quest_splits
 from boolbert.retrieval.fingerprints import corpus_fingerprint
 from boolbert.retrieval.metrics import Metrics, quest_metrics
-from boolbert.train.checkpoints import full_weights
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import print_summary
 from boolbert.train.loop import Progress, Trainer
@@ -69,10 +68,9 @@ def run_retrieval(
     found = final_metrics(stage, progress)
     if original_weight:
         found["dev"] = stage.evaluate()
-    weights = full_weights(stage.model)
     if accelerator.is_main_process:
         lengths = {"query_length": args.query_length, "document_length": args.document_length}
-        save_run(args, model.copy_with(weights), tokenizer, found, **lengths)
+        save_run(args, model.cpu(), tokenizer, found, **lengths)
         if report:
             print_summary(args.output_dir, found)
     accelerator.end_training()
