@@ -284,7 +284,7 @@ def losses_of(folder, name, **changes):
     [
         {},
         {"baseline": True},
-        {"freeze_documents": True, "stay_close": 1.0},
+        {"freeze_documents": True},
         {"freeze_reading": False, "reading_weight": 1.0, "gate": "cue"},
         {"mixed_precision": "bf16"},
         {"mixed_precision": "bf16", "compile": True},

@@ -68,7 +68,6 @@ class RetrievalArguments(RunArguments):
     attention: str | None = flag(None, "operators that change attention, such as not or and,or,not; or none")
     freeze_reading: bool = flag(True, "cues, scopes and the query side's embeddings stay as stage 1 has taught them")
     reading_weight: float = flag(0.0, "without freeze_reading: weight of the loss that keeps cues and scopes")
-    stay_close: float = flag(0.0, "weight of the distance to the start's vectors, for queries without OR and NOT")
     dev_split: str = flag("dev", "the split that chooses the best epoch")
     dev_share: float = flag(HELD_OUT, "share of the training queries that is held out where there is no such split")
     metric: str | None = flag(
@@ -90,8 +89,7 @@ class RetrievalArguments(RunArguments):
         self.require("penalty", self.penalty is None or self.penalty >= 0, "at least 0")
         self.require("branches", self.branches is None or self.branches >= 0, "at least 0")
         self.require("attention", set(self.attention_operators or []) <= set(OPERATORS), "names of operators, or none")
-        for name in ("reading_weight", "stay_close"):
-            self.require(name, getattr(self, name) >= 0, "at least 0")
+        self.require("reading_weight", self.reading_weight >= 0, "at least 0")
         self.require("hard_negatives", 0 <= self.hard_negatives <= self.num_negatives, "0 to num_negatives")
         for name in ("query_length", "document_length"):
             self.require(name, getattr(self, name) >= 3, "at least 3: [CLS], a token and [SEP]")
@@ -154,14 +152,11 @@ class RetrievalStage:
         self.shapes = self._fixed_shapes(model.query.config.max_position_embeddings) if self.is_recorded else {}
         check_batch(min(args.batch_size, len(self.sampler.queries)), accelerator.num_processes)
         self.reading = self._reading(model.query, tokenizer)
-        # What the model gives before it is trained: for queries that must stay close to it, and for fixed documents.
-        self.start_vectors = self._encoded(model, QUERY) if args.stay_close else None
-        plain = [not {"or", "not"} & set(question.operators or ()) for question in data.train.questions]
-        self.is_plain = torch.tensor(plain, device=accelerator.device)
         self.frozen: Tensor | None = None
         if args.freeze_documents:
             model.document.requires_grad_(False)
-            self.frozen = (self._encoded(model, DOCUMENT) if vectors is None else vectors).to(accelerator.device)
+            vectors = encode_tokens(model, DOCUMENT, self.documents, accelerator) if vectors is None else vectors
+            self.frozen = vectors.to(accelerator.device)
 
     def _sampler(self) -> TrainingSampler:
         hard = violators(self.data.train) if self.args.negatives == "violating" else None
@@ -192,12 +187,6 @@ class RetrievalStage:
         sentences = [parsed_sentence(text) for text in self.data.train.texts]
         return label_sentences(tokenizer, sentences, args.query_length)
 
-    def _encoded(self, model: Any, side: str) -> Tensor:
-        """The vectors of all training queries, or of all documents."""
-        if side == DOCUMENT:
-            return encode_tokens(model, side, self.documents, self.accelerator)
-        return encode_tokens(model, side, self.queries["train"], self.accelerator, self.operators["train"])
-
     def load(self, epoch: int, step: int) -> dict[str, Any]:
         ranks = self.accelerator.num_processes
         batch = self.sampler.batch(epoch, step)
@@ -208,7 +197,6 @@ class RetrievalStage:
             "queries": [self._query_inputs(*part) for part in zip(queries.rows, queries.lengths, strict=True)],
             "query_index": queries.places,
             "sizes": [len(shard) for shard in shards],
-            "rows": torch.from_numpy(batch.queries.astype(np.int64)),
         }
         if self.reading is not None:
             loaded["reading"] = self.reading.batch(shards[0].queries, max(queries.lengths))
@@ -246,14 +234,7 @@ class RetrievalStage:
                 documents = self.frozen[batch["columns"]]
             else:
                 documents = gather_rows(self.accelerator, documents, batch["document_sizes"])
-            loss = contrastive_loss(queries, documents, batch["targets"], batch["excluded"], self.temperature)
-            if self.start_vectors is not None:
-                rows = batch["rows"].to(queries.device)
-                # The vectors of a query without OR and NOT are all alike.
-                moved = (queries - self.start_vectors[rows]).view(len(rows), -1, queries.shape[-1])[:, 0]
-                moved = moved.square().sum(1) * self.is_plain[rows]
-                loss = loss + self.args.stay_close * moved.mean()
-            return loss
+            return contrastive_loss(queries, documents, batch["targets"], batch["excluded"], self.temperature)
 
         sides = [Side(lambda inputs: self.model(QUERY, inputs), batch["queries"], batch["query_index"])]
         if self.frozen is None:
@@ -286,7 +267,9 @@ class RetrievalStage:
         """The dev metrics, and those of each group; without `labels` the model has to find the operators by itself."""
         operators = self.operators["dev"] if labels else None
         queries = encode_tokens(self.model, QUERY, self.queries["dev"], self.accelerator, operators)
-        documents = self._encoded(self.model, DOCUMENT) if self.frozen is None else self.frozen
+        documents = self.frozen
+        if documents is None:
+            documents = encode_tokens(self.model, DOCUMENT, self.documents, self.accelerator)
         task = self.data.dev
         _, rows = top_k(searched_with(queries, documents), documents, search_depth(task), device=documents.device)
         per_query = self.metrics(task, rows)

@@ -46,7 +46,6 @@ from boolbert.train.reading import (
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-TUNED_ORIGINAL_WEIGHT = 0.5  # the share of the weights before tuning in those after it
 SENTENCES = 24_000
 SHOWN = {"r_precision": "R-precision", "mrr@10": "MRR@10", "negated": "excluded in the top R"}  # of NOT queries
 NEAR = 0.392  # where the penalty's threshold lies between unrelated texts, 0, and equal ones, 1
@@ -198,34 +197,6 @@ def save(
         write_json(aside / METRICS, {**metrics, "seed": settings.seed, "arguments": arguments})
 
 
-def tune(start: str | Path, output_dir: str | Path, seed: int = 0, max_steps: int | None = None) -> None:
-    """Let the query side of an upgraded model learn too: one epoch on the countries, against fixed document vectors.
-
-    An index stays valid. Plain queries change a little: `stay_close` holds them near the plain encoder's vectors, and
-    the weights are the mean of those before and after.
-    """
-    from boolbert.data.tasks import quest_splits
-    from boolbert.train.retrieval import RetrievalArguments
-    from boolbert.train.retrieval_run import run_retrieval
-
-    args = RetrievalArguments(
-        encoder=str(start),
-        output_dir=str(output_dir),
-        epochs=1,
-        max_steps=max_steps,
-        batch_size=16,
-        learning_rate=2e-4,
-        boolean_learning_rate=2e-5,
-        freeze_documents=True,
-        gate="cue",
-        stay_close=1.0,
-        seed=seed,
-        tracker="none",
-        keep_last=1,
-    )
-    run_retrieval("quest", args, lambda: quest_splits(None), quest_metrics, original_weight=TUNED_ORIGINAL_WEIGHT)
-
-
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="boolbert upgrade", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -241,11 +212,6 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--lite", action="store_true", help="a fourth of the added parameters, nearly as good (docs/results.md)"
     )
-    parser.add_argument(
-        "--tune",
-        action="store_true",
-        help="the query side learns too, on the embedded countries: better there, not elsewhere",
-    )
     parser.add_argument("--device", help="cpu, cuda, ...; the best there is if not given")
     parser.add_argument(
         "--reading_file", metavar="FILE", help="also write what was learned to this file, as the package ships it"
@@ -259,12 +225,6 @@ def main(words: Sequence[str] | None = None) -> None:
         raise TrainingError(f"--sentences must be at least 1, got {args.sentences}")
     sentences = args.sentences or (SENTENCES if args.reading_file is not None else None)
     settings = UpgradeSettings(sentences, args.seed, args.lite)
-    if args.tune:
-        check_is_new(Path(args.output_dir))
-        with tempfile.TemporaryDirectory() as scratch:
-            upgrade(args.model, Path(scratch, "upgraded"), settings=settings, device=args.device)
-            tune(Path(scratch, "upgraded"), args.output_dir, args.seed)
-        return
     upgraded = upgrade(args.model, args.output_dir, settings=settings, device=args.device)
     if args.reading_file is not None:
         write_reading(bool_bert(upgraded.model), args.reading_file)
