@@ -21,11 +21,10 @@ import numpy as np
 
 from boolbert.retrieval.evidence import evidence_of
 from boolbert.retrieval.fingerprints import document_encoder_of
-from boolbert.retrieval.models import SearchModel, load_encoder, with_fresh_attention
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.stores import About, Record, open_store
 from boolbert.search import BoolSearcher
-from speed.made_up import cache_in, made_texts, write_encoder
+from speed.made_up import cache_in, made_model, made_queries, made_texts, write_encoder
 from speed.search import random_vectors
 from speed.timing import Table
 
@@ -62,11 +61,6 @@ def main() -> None:
                         with ProcessPoolExecutor(1, mp_context=spawn) as fresh:
                             row |= fresh.submit(work, path, encoder, evidence, options.queries, *more).result()
                     table.add(documents=count, store=name, evidence="yes" if evidence else "no", **row)
-
-
-def made_model(encoder: Path) -> SearchModel:
-    source = load_encoder(str(encoder), device="cpu", quiet=True)
-    return SearchModel(None, with_fresh_attention(source, query_length=None, gate="cue"), "")
 
 
 def topical_vectors(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -111,9 +105,7 @@ def write(path: Path, encoder: Path, evidence: bool, queries: int, factory: str 
 
 def search(path: Path, encoder: Path, evidence: bool, queries: int) -> dict[str, Any]:
     """Ask warm queries with NOT, and say how long they take and how much memory."""
-    model = made_model(encoder)
-    words = [text.split() for text in made_texts(64, seed=2)]
-    asked = [" ".join([*text[3:9], "but not", *text[9:11]]) for text in words]
+    model, asked = made_model(encoder), made_queries()
     BoolSearcher(model, progress=False).search(asked[0])
     before = resident_bytes()
     searcher = BoolSearcher(model, open_store(path), onnx=True)

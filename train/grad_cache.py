@@ -25,7 +25,7 @@ class Side:
 
     embed: Callable[[Any], Tensor]
     parts: Sequence[Any]
-    index: Tensor | None = None
+    index: Tensor
 
 
 def embedding_backward(
@@ -56,8 +56,7 @@ def embedding_backward(
                 outputs[-1].append(side.embed(inputs))
 
     leaves = [torch.cat([part.detach() for part in parts]).requires_grad_() for parts in outputs]
-    wanted = [leaf if side.index is None else leaf[side.index] for leaf, side in zip(leaves, sides, strict=True)]
-    loss = loss_of(*wanted)
+    loss = loss_of(*(leaf[side.index] for leaf, side in zip(leaves, sides, strict=True)))
     scaled = [gradient * accelerator.num_processes for gradient in torch.autograd.grad(loss, leaves)]
     gradients = [whole.split([len(part) for part in parts]) for whole, parts in zip(scaled, outputs, strict=True)]
 
