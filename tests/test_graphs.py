@@ -25,11 +25,6 @@ from boolbert.train.shapes import LENGTH_MULTIPLE, PART_COST_RECORDED, FixedShap
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(scope="module")
-def folder(still):
-    return still
-
-
 @pytest.fixture
 def recordings(monkeypatch):
     """A stand-in for CUDA graphs on a CPU: it repeats what was recorded, on the same tensors, into the same tensors."""
@@ -198,10 +193,10 @@ def test_parts_cost_the_least_of_all_ways_to_cut():
 
 
 @pytest.mark.parametrize("changes", [{}, {"freeze_documents": True}, {"freeze_reading": False, "reading_weight": 1.0}])
-def test_a_stage_of_fixed_shapes_has_the_gradients_of_the_same_batch(folder, accelerator, monkeypatch, changes):
-    losses, gradients = helpers.gradients_of(helpers.quest_stage(folder, accelerator, **changes), accelerator)
+def test_a_stage_of_fixed_shapes_has_the_gradients_of_the_same_batch(still, accelerator, monkeypatch, changes):
+    losses, gradients = helpers.gradients_of(helpers.quest_stage(still, accelerator, **changes), accelerator)
     monkeypatch.setattr(retrieval, "can_record", lambda args, accelerator: True)
-    stage = helpers.quest_stage(folder, accelerator, **changes)
+    stage = helpers.quest_stage(still, accelerator, **changes)
     shapes = {graphs.shape_of(stage.load(epoch, step)) for epoch in range(2) for step in range(stage.steps_per_epoch)}
     assert len(shapes) == 1
     fixed_losses, fixed_gradients = helpers.gradients_of(stage, accelerator)
@@ -209,9 +204,9 @@ def test_a_stage_of_fixed_shapes_has_the_gradients_of_the_same_batch(folder, acc
     helpers.assert_same(fixed_gradients, gradients)
 
 
-def test_stage_1_comes_in_few_lengths(folder, accelerator):
-    losses, gradients = helpers.gradients_of(helpers.pretraining_stage(folder, accelerator), accelerator, step=0)
-    stage = helpers.pretraining_stage(folder, accelerator)
+def test_stage_1_comes_in_few_lengths(still, accelerator):
+    losses, gradients = helpers.gradients_of(helpers.pretraining_stage(still, accelerator), accelerator, step=0)
+    stage = helpers.pretraining_stage(still, accelerator)
     stage.is_recorded = True
     lengths = {
         part["triplets"]["input_ids"].shape[1]

@@ -54,6 +54,8 @@ SHOWN = {
     "recall@100": "Recall@100",
     "negated": "excluded in the top R",
 }
+# Of train/quest.py. Users' queries come without labels, so the gate finds the operators.
+FLAGS: dict[str, Any] = {"negatives": "violating", "gate": "cue", "branches": 4, "tracker": "none", "keep_last": 1}
 # The share of the weights before training in the saved model's: it can still do what it could (docs/own_documents.md).
 ORIGINAL_WEIGHT = 0.7
 FEW = 30  # fewer held-out queries than this say little
@@ -119,7 +121,7 @@ def fit(
     from boolbert.retrieval.index import VECTORS, build_index
     from boolbert.retrieval.int8_encoder import int8_encoder
     from boolbert.retrieval.metrics import quest_metrics
-    from boolbert.retrieval.models import load_model, side_modules
+    from boolbert.retrieval.models import load_model
     from boolbert.retrieval.shards import INT8, precision_of
     from boolbert.train.retrieval import RetrievalArguments
     from boolbert.train.retrieval_run import run_retrieval
@@ -143,27 +145,22 @@ def fit(
     shards = encode_corpus(int8 or start.encoder, corpus, place, mixed=precision == INT8)
     vectors = np.array(shards[:], dtype=np.float32)
     before = measure(start.encoder, data.dev, vectors)
-    longest = getattr(side_modules(start.encoder, "document")[0], "max_seq_length", None) or 256
     args = RetrievalArguments(
         data=str(folder / MADE),
         output_dir=str(folder / MODEL),
         encoder=str(folder / START),
         resume=begun,
         freeze_documents=side == "fixed",
+        # Made queries need little exclusion: against fixed documents it would become too weak.
+        learn_exclusion=side == "learned",
         epochs=epochs,
         eval_every=epochs,  # the held-out queries are for measuring: none of the epochs is chosen by them
         batch_size=usual.batch_size,
-        document_length=min(int(longest), 512),
-        negatives="violating",
-        gate="cue",  # users' queries come without labels
-        branches=4,
-        # Made queries need little exclusion: against fixed documents it would become too weak.
-        learn_exclusion=side == "learned",
+        document_length=document_length(start.encoder),
         mixed_precision="bf16" if torch.cuda.is_available() else "no",
-        tracker="none",
-        keep_last=1,
         log_every=max(10, steps // 10),
         seed=seed,
+        **FLAGS,
     )
     encoder = resolve_encoder(settings["model"])
     run_retrieval(
@@ -253,6 +250,13 @@ def start_model(folder: Path, name: str | Path | None, seed: int, say: Callable[
     with whole_folder(folder / START) as aside:
         start.encoder.save(str(aside), create_model_card=False)
     return start
+
+
+def document_length(model: Any) -> int:
+    """The tokens of a document that the model reads."""
+    from boolbert.retrieval.models import side_modules
+
+    return min(int(getattr(side_modules(model, "document")[0], "max_seq_length", None) or 256), 512)
 
 
 def plan(model: Any, train: Task, dev: Task, steps: int, side: str, int8: "Int8Encoder | None" = None) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +66,9 @@ class RunLog:
             return
         kept = []
         for line in self.path.read_text(encoding="utf-8").splitlines():
-            try:
+            with suppress(ValueError, KeyError, TypeError):  # cut short when the process was killed
                 if json.loads(line)["step"] <= step and step:
                     kept.append(line + "\n")
-            except (ValueError, KeyError, TypeError):
-                continue  # cut short when the process was killed
         write_text(self.path, "".join(kept))
 
 

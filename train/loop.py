@@ -48,7 +48,7 @@ class Stage(Protocol):
     def reseed(self, step: int) -> None: ...
 
     def backward(self, batch: Any, step: int) -> dict[str, Tensor]:
-        """Add the gradients of the batch, and return its losses, "loss" among them. It may be a `RecordedStep`."""
+        """Add the gradients of the batch, and return its losses, "loss" among them; a GPU may record it."""
 
     def evaluate(self) -> Metrics:
         """The metrics on held-out data; called on every process, the main one's count."""
@@ -178,7 +178,8 @@ class Trainer:
                 stops = self._must_stop(stop)
                 ends = progress.step == self.total or self._is_out_of_patience()
                 if progress.step % saved_every == 0 or stops or ends:
-                    self._save()
+                    self._flush()
+                    self.checkpoints.save(self.accelerator, {**asdict(progress), "identity": self.identity})
                 if stops and not ends:
                     raise Interrupted(f"stopped after step {progress.step} of {self.total}; go on with --resume")
         finally:
@@ -275,10 +276,6 @@ class Trainer:
         if patience is None or best is None:
             return False
         return sum(row["step"] > best["step"] for row in self.progress.history) >= patience
-
-    def _save(self) -> None:
-        self._flush()
-        self.checkpoints.save(self.accelerator, {**asdict(self.progress), "identity": self.identity})
 
     def _must_stop(self, stop: threading.Event) -> bool:
         """Whether to end here: all processes have to agree, and asking them costs a wait."""

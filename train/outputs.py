@@ -103,18 +103,21 @@ def identity(args: RunArguments, accelerator: Accelerator, data: str) -> dict[st
 def is_finished(args: RunArguments, wanted: dict[str, Any], start: Path) -> bool:
     """Whether this very run is finished already. Nothing is touched; where the run cannot go ahead, it is refused."""
     folder = Path(args.output_dir)
-    _check_writable(folder)
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        problem = f"no permission in {nearest}" if nearest.is_dir() else f"{nearest} is no folder"
+        raise TrainingError(f"--output_dir {folder}: cannot be written: {problem}")
     if folder.resolve() == start.resolve():
         raise TrainingError(f"--output_dir {folder} is the encoder that the run starts from; give another folder")
     if args.overwrite:
         return False
     run, checkpoints = Run(folder), Checkpoints(folder)
     steps = checkpoints.steps()
-    problem = None
+    problem = ""
     if run.finished:
-        record = read_json(folder / ARGUMENTS) if (folder / ARGUMENTS).is_file() else {}
+        stored = read_json(folder / ARGUMENTS) if (folder / ARGUMENTS).is_file() else {}
         # The same model comes out of another precision or number of processes, within rounding.
-        other = _difference(record.get("identity") or run.arguments, wanted, but=("precision", "processes"))
+        other = _difference(stored.get("identity") or run.arguments, wanted, but=("precision", "processes"))
         if other is None:
             return True
         problem = f"holds a finished run with {other}; give another folder, or --overwrite"
@@ -124,7 +127,7 @@ def is_finished(args: RunArguments, wanted: dict[str, Any], start: Path) -> bool
         problem = f"holds an unfinished run (checkpoint at step {steps[-1]}): --resume, --overwrite, or another folder"
     elif steps and (other := _difference(checkpoints.state(steps[-1])["identity"], wanted)):
         problem = f"has {other}; give the same flags and data to --resume, or another folder"
-    if problem is not None:
+    if problem:
         raise TrainingError(f"--output_dir {folder} {problem}")
     return False
 
@@ -226,13 +229,6 @@ def _difference(before: dict[str, Any], now: dict[str, Any], but: tuple[str, ...
         if name in before and name not in but and before[name] != value:
             return "other training data" if name == "data_fingerprint" else f"{name}={before[name]!r}, not {value!r}"
     return None
-
-
-def _check_writable(folder: Path) -> None:
-    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        problem = f"no permission in {nearest}" if nearest.is_dir() else f"{nearest} is no folder"
-        raise TrainingError(f"--output_dir {folder}: cannot be written: {problem}")
 
 
 def versions() -> dict[str, str]:
