@@ -25,7 +25,11 @@ from boolbert.hub.refuse import refusals, uncommitted
 
 def prepare(run: Path, repo: str, folder: Path) -> None:
     """Fill the folder, search it, and load it; a HubError says why it must not be published."""
-    check_repo(repo)
+    if not is_hub_id(repo):
+        raise HubError(
+            "--repo must be owner/name, of letters, digits and single '-', '_' and '.', such as org/bool-bert-base; "
+            f"got {repo!r}"
+        )
     assemble(run, folder)
     write_card(run, repo, folder)
     reasons = refusals(folder, secrets=[get_token() or ""])
@@ -37,19 +41,6 @@ def prepare(run: Path, repo: str, folder: Path) -> None:
     print("Loading it in a fresh, offline process ...", flush=True)
     for way, difference in check(run, folder).items():
         print(f"  {way:30} as in the run (largest difference {difference:.0e})")
-
-
-def check_repo(repo: str) -> None:
-    if not is_hub_id(repo):
-        raise HubError(
-            "--repo must be owner/name, of letters, digits and single '-', '_' and '.', such as org/bool-bert-base; "
-            f"got {repo!r}"
-        )
-
-
-def check_committed() -> None:
-    if changed := uncommitted():
-        raise HubError(f"refused: {', '.join(changed)} differs from the last commit; commit it, or pass --allow-dirty")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -66,13 +57,12 @@ def main(arguments: list[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         prepare(args.run_dir, args.repo, folder)
-        if Run(folder).is_bool_bert and not args.allow_dirty:
-            try:
-                check_committed()
-            except HubError as error:
-                if not args.dry_run:
-                    raise
-                print(f"An upload would be {error}")
+        changed = uncommitted() if Run(folder).is_bool_bert and not args.allow_dirty else []
+        if changed:
+            refusal = f"refused: {', '.join(changed)} differs from the last commit; commit it, or pass --allow-dirty"
+            if not args.dry_run:
+                raise HubError(refusal)
+            print(f"An upload would be {refusal}")
         if args.dry_run:
             print("Dry run: nothing was uploaded.")
         else:

@@ -48,7 +48,9 @@ def main() -> None:
     if options.threads:
         torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    figures: dict[str, Any] = {"machine": machine(options)}
+    name = torch.cuda.get_device_name() if options.gpu else f"CPU, {torch.get_num_threads()} threads"
+    versions = {"cores": os.cpu_count(), "torch": torch.__version__, "transformers": transformers.__version__}
+    figures: dict[str, Any] = {"machine": {"device": name, "dtype": str(options.dtype), **versions}}
     print(json.dumps(figures["machine"]))
     for part in (part for part in PARTS if part in options.only):
         began = time.perf_counter()
@@ -60,12 +62,6 @@ def main() -> None:
         print(f"-- {part}: {time.perf_counter() - began:.0f} s\n", flush=True)
         if options.json:
             Path(options.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-
-
-def machine(options: argparse.Namespace) -> dict[str, Any]:
-    name = torch.cuda.get_device_name() if options.gpu else f"CPU, {torch.get_num_threads()} threads"
-    versions = {"torch": torch.__version__, "transformers": transformers.__version__}
-    return {"device": name, "dtype": str(options.dtype).removeprefix("torch."), "cores": os.cpu_count(), **versions}
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""How time and memory grow with the number of documents: folder, FAISS HNSW and Milvus Lite, with evidence and without.
+"""How time, memory and recall grow with the number of documents: a folder, FAISS indexes and Milvus Lite.
 
 python bench/growth.py --documents 1000 10000 100000
-python bench/growth.py --documents 1000000 --stores folder
+python bench/growth.py --documents 1000000 --stores folder "FAISS IVF" "FAISS IVF, SQ8"
 
 Texts and vectors are made up: encoding, which takes the same time for each document, is left out. Each line is measured
-in processes of its own. Memory: what a process has more after its searches than before it opened the store.
+in processes of its own, with evidence and without. Memory: what a process has more after its searches than before it
+opened the store. Recall@10: the share of the exact ten, for vectors with topics as texts have them.
 """
 
 import argparse
@@ -17,20 +18,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from stores import SIZE, World
 
 from boolbert.retrieval.evidence import evidence_of
 from boolbert.retrieval.fingerprints import document_encoder_of
-from boolbert.retrieval.models import SearchModel, load_encoder, with_fresh_attention
+from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.stores import About, Record, open_store
 from boolbert.search import BoolSearcher
-from speed.made_up import cache_in, made_texts, write_encoder
+from speed.made_up import cache_in, made_model, made_queries, made_texts, write_encoder
 from speed.search import random_vectors
 from speed.timing import Table
 
-# Names that open_store knows: a folder, a FAISS index, a file of Milvus Lite.
-STORES = {"folder": "folder", "FAISS HNSW": "hnsw.faiss", "Milvus Lite": "lite.db"}
-AT_ONCE = 8192
+# Names that open_store knows (a folder, a FAISS index, a file of Milvus Lite), and FAISS's description of the index.
+STORES = {
+    "folder": ("folder", None),
+    "FAISS HNSW": ("hnsw.faiss", "HNSW32,Flat"),
+    "FAISS IVF": ("ivf.faiss", "IVF{cells},Flat"),
+    "FAISS IVF, SQ8": ("sq8.faiss", "IVF{cells},SQ8"),
+    "Milvus Lite": ("lite.db", None),
+}
+AT_ONCE, SIZE, K = 8192, 384, 10
+TOPICS, LATENT = 2000, 48
 
 
 def main() -> None:
@@ -39,32 +46,45 @@ def main() -> None:
     parser.add_argument("--stores", nargs="+", choices=STORES, default=list(STORES))
     parser.add_argument("--queries", type=int, default=100)
     options = parser.parse_args()
-    table = Table(documents=10, store=-12, evidence=-9, index_s=9, p50_ms=9, p99_ms=9, memory_MB=10, disk_MB=9)
+    columns = {"index_s": 9, "recall@10": 9, "p50_ms": 9, "p99_ms": 9, "memory_MB": 10, "disk_MB": 9}
+    table = Table(documents=10, store=-14, evidence=-9, **columns)
     spawn = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as scratch, cache_in(Path(scratch, "cache")):
         encoder = write_encoder(Path(scratch, "encoder"))
         for count in options.documents:
             for name in options.stores:
                 for evidence in (False, True):
-                    path = Path(scratch, f"{count}-{evidence}-{STORES[name]}")
+                    file, factory = STORES[name]
+                    path = Path(scratch, f"{count}-{evidence}-{file}")
                     row: dict[str, Any] = {}
-                    for work, *more in ((write, count), (search, options.queries)):
+                    for work, *more in ((write, factory, count), (search,)):
                         with ProcessPoolExecutor(1, mp_context=spawn) as fresh:
-                            row |= fresh.submit(work, path, encoder, evidence, *more).result()
+                            row |= fresh.submit(work, path, encoder, evidence, options.queries, *more).result()
                     table.add(documents=count, store=name, evidence="yes" if evidence else "no", **row)
 
 
-def made_model(encoder: Path) -> SearchModel:
-    source = load_encoder(str(encoder), device="cpu", quiet=True)
-    return SearchModel(None, with_fresh_attention(source, query_length=None, gate="cue"), "")
+def topical_vectors(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Unit vectors, each a mixture of two topics and something of its own."""
+    world = np.random.default_rng(0)
+    topics, lift = world.normal(size=(TOPICS, LATENT)), world.normal(size=(LATENT, SIZE)) / np.sqrt(LATENT)
+    vectors = np.empty((count, SIZE), np.float32)
+    for start in range(0, count, AT_ONCE):
+        rows = min(AT_ONCE, count - start)
+        one, two = rng.integers(TOPICS, size=(2, rows))
+        latent = topics[one] + 0.6 * topics[two] + 0.7 * rng.normal(size=(rows, LATENT))
+        own = latent @ lift + 0.15 * rng.normal(size=(rows, SIZE))
+        vectors[start : start + rows] = own / np.linalg.norm(own, axis=1, keepdims=True)
+    return vectors
 
 
-def write(path: Path, encoder: Path, evidence: bool, count: int) -> dict[str, Any]:
-    """Write documents into a store, and say how long it takes and how large it is."""
-    rng, vectors, texts = np.random.default_rng(0), World().documents(count), made_texts(count)
+def write(path: Path, encoder: Path, evidence: bool, queries: int, factory: str | None, count: int) -> dict[str, Any]:
+    """Write documents into a store, and say how long it takes, how large it is, and what it finds."""
+    rng, texts = np.random.default_rng(1), made_texts(count)
+    vectors, asked = topical_vectors(rng, count), topical_vectors(rng, queries)
     about = About(document_encoder_of(made_model(encoder)), SIZE, evidence=evidence)
     began = time.perf_counter()
-    store = open_store(path, faiss="HNSW32,Flat" if path.suffix == ".faiss" else None)
+    cells = int(2 ** np.round(np.log2(np.sqrt(count))))
+    store = open_store(path, faiss=factory and factory.format(cells=cells))
     store.create(about)
     for first in range(0, count, AT_ONCE):
         inside = slice(first, first + AT_ONCE)
@@ -72,25 +92,27 @@ def write(path: Path, encoder: Path, evidence: bool, count: int) -> dict[str, An
         said = list(evidence_of(texts[inside], lambda clauses: random_vectors(rng, len(clauses)))) if evidence else None
         store.add(records, vectors[inside], said)
     store.note(replace(store.about(), complete=True))
-    store.search(vectors[:1])  # FAISS builds its graph now
-    store.close()
-    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    store.search(vectors[:1])  # FAISS builds its index now
     seconds = round(time.perf_counter() - began, 1)
-    return {"index_s": seconds, "disk_MB": round(sum(file.stat().st_size for file in files) / 1e6, 1)}
+    exact = [{f"d{row}" for row in rows} for rows in top_k(asked, vectors, K)[1]]
+    found = [{hit.record.id for hit in hits} for hits in store.search(asked, K)]
+    store.close()
+    recall = sum(len(one & other) for one, other in zip(exact, found, strict=True)) / (K * queries)
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    megabytes = round(sum(file.stat().st_size for file in files) / 1e6, 1)
+    return {"index_s": seconds, "recall@10": round(recall, 3), "disk_MB": megabytes}
 
 
 def search(path: Path, encoder: Path, evidence: bool, queries: int) -> dict[str, Any]:
     """Ask warm queries with NOT, and say how long they take and how much memory."""
-    model = made_model(encoder)
-    words = [text.split() for text in made_texts(64, seed=2)]
-    asked = [" ".join([*text[3:9], "but not", *text[9:11]]) for text in words]
+    model, asked = made_model(encoder), made_queries()
     BoolSearcher(model, progress=False).search(asked[0])
     before = resident_bytes()
     searcher = BoolSearcher(model, open_store(path), onnx=True)
     times = []
     for number in range(5 + queries):
         began = time.perf_counter()
-        searcher.search(asked[number % len(asked)], k=10)
+        searcher.search(asked[number % len(asked)], k=K)
         times.append(1000 * (time.perf_counter() - began))
     p50, p99 = (round(float(value), 1) for value in np.percentile(times[5:], [50, 99]))
     return {"p50_ms": p50, "p99_ms": p99, "memory_MB": round((resident_bytes() - before) / 1e6, 1)}

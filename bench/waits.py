@@ -2,15 +2,12 @@
 
 make waits                                       # or: python bench/waits.py
 python bench/waits.py --only "first search" index
-python bench/waits.py --package ../older         # a folder that holds another checkout as boolbert/, to compare with
 
-The documents are 150 made-up recipes, hotels, gadgets and flats. Before: seconds on a fresh machine with two cores;
-yours may be another. CPU seconds are those of all cores together: on a machine that does other things too, they say
-more than the clock.
+The documents are 150 made-up recipes, hotels, gadgets and flats. CPU seconds are those of all cores together: on a
+machine that does other things too, they say more than the clock.
 """
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -27,50 +24,41 @@ EXPLAIN = ["explain", "monarchies or island countries", "--html", "explain.html"
 
 
 class Wait(NamedTuple):
-    """A command, the seconds that it took at first on two idle cores, those that it may take, and why it takes more."""
+    """A command, the seconds that it may take, and why it takes more."""
 
     words: list[str]
-    before: float
     goal: float
     reason: str = ""
 
 
 # The order is that of a new user: what an earlier command leaves in the cache is there for the later ones.
 WAITS = {
-    "first search": Wait(["search", QUERY], 22, 8),
-    "later search": Wait(["search", QUERY], 3, 3),
-    "explain, both files": Wait(EXPLAIN, 27, 8, "torch and transformers take 7 CPU s of 10"),
-    "index": Wait(
-        ["index", "documents.jsonl", "--output", "indexed"], 17, 6, "documents and clauses take 7 CPU s of 10"
-    ),
-    "data queries": Wait(["data", "queries", "documents.jsonl"], 26, 6),
-    "fit": Wait(["fit", "documents.jsonl", "--output_dir", "fitted"], 314, 90),
-    "upgrade": Wait(["upgrade", "--output_dir", "upgraded"], 360, 120),
-    "demo": Wait(["demo", "--output", "demo"], 630, 240, "two trainings side by side take most of it"),
+    "first search": Wait(["search", QUERY], 8),
+    "later search": Wait(["search", QUERY], 3),
+    "explain, both files": Wait(EXPLAIN, 8, "torch and transformers take 7 CPU s of 10"),
+    "index": Wait(["index", "documents.jsonl", "--output", "indexed"], 6, "documents and clauses take 7 CPU s of 10"),
+    "data queries": Wait(["data", "queries", "documents.jsonl"], 6),
+    "fit": Wait(["fit", "documents.jsonl", "--output_dir", "fitted"], 90),
+    "upgrade": Wait(["upgrade", "--output_dir", "upgraded"], 120),
+    "demo": Wait(["demo", "--output", "demo"], 240, "two trainings side by side take most of it"),
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=WAITS, default=list(WAITS), help="these commands alone")
-    parser.add_argument("--package", metavar="DIR", help="take boolbert from this folder")
-    parser.add_argument("--json", metavar="FILE", help="also write the figures there")
     options = parser.parse_args()
-    rows, table = [], Table(what=-20, before=8, now=8, CPU_seconds=12, goal=6, verdict=-1)
+    rows, table = [], Table(what=-20, now=8, CPU_seconds=12, goal=6, verdict=-1)
     with tempfile.TemporaryDirectory() as scratch:
         environment = {**os.environ, "BOOLBERT_CACHE": f"{scratch}/cache", "XDG_CACHE_HOME": f"{scratch}/cache"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are part of an installation
-        if options.package:
-            environment["PYTHONPATH"] = str(Path(options.package).absolute())
         write_documents(Path(scratch, "documents.jsonl"))
         seconds_of(["--help"], environment, scratch)
         for name in options.only:
             wait = WAITS[name]
             now, cpu = (round(value, 1) for value in seconds_of(wait.words, environment, scratch))
-            figures = {"before": wait.before, "now": now, "CPU_seconds": cpu, "goal": wait.goal}
+            figures = {"now": now, "CPU_seconds": cpu, "goal": wait.goal}
             rows.append(table.add(what=name, **figures, verdict=verdict(wait, now, cpu)))
-            if options.json:
-                Path(options.json).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     sys.exit(any(row["now"] > row["goal"] for row in rows))
 
 
@@ -90,9 +78,9 @@ def seconds_of(words: list[str], environment: dict[str, str], folder: str) -> tu
 def verdict(wait: Wait, now: float, cpu: float) -> str:
     """Whether the goal is met, and else why not.
 
-    >>> verdict(Wait([], 20, 8, "imports"), 6.0, 9.0), verdict(Wait([], 20, 8, "imports"), 9.0, 9.0)
+    >>> verdict(Wait([], 8, "imports"), 6.0, 9.0), verdict(Wait([], 8, "imports"), 9.0, 9.0)
     ('met', 'imports')
-    >>> verdict(Wait([], 20, 8, "imports"), 40.0, 7.0)
+    >>> verdict(Wait([], 8, "imports"), 40.0, 7.0)
     'the machine is busy: 7.0 CPU seconds would do'
     """
     if now <= wait.goal:

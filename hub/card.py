@@ -56,10 +56,8 @@ def _numbers(section: dict[str, Any], file: Path) -> dict[str, float]:
         if isinstance(value, int | float) and not isinstance(value, bool) and name not in NOT_METRICS
     }
     for name, value in numbers.items():
-        if abs(value) == float("inf") or value != value:
-            raise HubError(f"{file}: {shorten(name)} is {value}: the run diverged, and has no result to publish")
-        if abs(value) > LARGEST:
-            raise HubError(f"{file}: {shorten(name)} is too large for a metric")
+        if not abs(value) < LARGEST:
+            raise HubError(f"{file}: {shorten(name)} is {shorten(value)}: the run diverged, there is no result")
     return {name: float(value) for name, value in numbers.items()}
 
 

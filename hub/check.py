@@ -58,10 +58,8 @@ def own_vectors(run: Path) -> Vectors:
         model = load_dual_encoder(run, device="cpu", local_files_only=True)
     except Exception as error:  # whatever is wrong with the files: each of the libraries has its own errors
         raise HubError(f"{run}: does not load with this version of the package: {one_line(error)}") from None
-    query_encoder = model.transformers_model  # the first one: the query's
-    if query_encoder is None:
-        raise HubError(f"{run}: holds no transformers model")
-    return vectors_of(model, query_encoder, model.tokenizer, inputs_for(Run(run)))
+    # Its first transformers model is the query's.
+    return vectors_of(model, model.transformers_model, model.tokenizer, inputs_for(Run(run)))
 
 
 def inputs_for(run: Run) -> dict[str, Any]:

@@ -16,6 +16,10 @@ MESSAGE = "Upload the model with its code and card"
 ATTEMPTS = 4
 WAIT = 1.0  # seconds before the second attempt; doubled for each further one
 NOT_ACTED_ON = (429, 503)
+ADVICE = {
+    401: "; log in with `hf auth login` or set HF_TOKEN",
+    403: "; the token needs write access to this namespace",
+}
 BUSY = (*NOT_ACTED_ON, 500, 502, 504)
 # The client's HTTP library differs between versions of huggingface_hub; its errors are known by name.
 NOT_SENT = {"ConnectError", "ConnectTimeout", "ProxyError"}
@@ -47,7 +51,7 @@ def retry(act: Callable[[], Result], doing: str, *, repeatable: bool = True) -> 
         except Exception as error:
             reason = one_line(error)
             if not is_transient(error, repeatable):
-                raise HubError(f"{doing} failed: {reason}{advice(error)}") from None
+                raise HubError(f"{doing} failed: {reason}{ADVICE.get(_status(error) or 0, '')}") from None
             if not pauses:
                 raise HubError(f"{doing} failed {ATTEMPTS} times: {reason}; run it again later") from None
             pause = pauses.pop(0)
@@ -62,15 +66,6 @@ def is_transient(error: BaseException, repeatable: bool) -> bool:
         return status in (BUSY if repeatable else NOT_ACTED_ON)
     names = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
     return bool(names & (BROKEN if repeatable else NOT_SENT))
-
-
-def advice(error: BaseException) -> str:
-    status = _status(error)
-    if status == 401:
-        return "; log in with `hf auth login` or set HF_TOKEN"
-    if status == 403:
-        return "; the token needs write access to this namespace"
-    return ""
 
 
 def _status(error: BaseException) -> int | None:

@@ -63,9 +63,7 @@ def _file_refusals(file: Path, secrets: tuple[str, ...]) -> list[str]:
     except UnicodeDecodeError:
         return [": is neither text nor safetensors"]
     found = text_refusals(text, secrets)
-    if file.suffix == ".json" and not found:
-        found = _hidden_refusals(text, secrets)
-    return found
+    return _hidden_refusals(text, secrets) if file.suffix == ".json" and not found else found
 
 
 def _hidden_refusals(text: str, secrets: tuple[str, ...]) -> list[str]:

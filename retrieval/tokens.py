@@ -163,7 +163,7 @@ def encode_tokens(
         for other, share in enumerate(shares):
             share.append(rows[other::ranks])
         own = shares[rank][-1]
-        # Every process takes part in every batch, as sharded weights need it; one without a row of its own repeats one.
+        # A process without a row of its own encodes one for its shape.
         encoded = own if len(own) else rows[:1]
         inputs = tokens.batch(encoded)
         if operators is not None:

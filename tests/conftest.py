@@ -221,6 +221,14 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def still(tmp_path_factory):
+    """The same without dropout, which depends on how a batch is cut."""
+    from training_helpers import make_folder
+
+    return make_folder(tmp_path_factory.mktemp("still"), dropout=0.0)
+
+
+@pytest.fixture(scope="module")
 def accelerator():
     """For tests that import `training_helpers`, which keeps it on the CPU."""
     from accelerate import Accelerator

@@ -2,8 +2,6 @@
 
 import itertools
 import json
-import os
-import signal
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,16 +18,11 @@ from boolbert.retrieval.recorded import WARM, RecordedStep
 from boolbert.retrieval.tokens import Tokens
 from boolbert.train import retrieval
 from boolbert.train.arguments import RunArguments
-from boolbert.train.loop import Trainer, can_record
+from boolbert.train.loop import can_record
 from boolbert.train.optimizer import build_optimizer, place_learning_rates, set_learning_rate
 from boolbert.train.shapes import LENGTH_MULTIPLE, PART_COST_RECORDED, FixedShapes, rounded
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return helpers.make_folder(tmp_path_factory.mktemp("still"), dropout=0.0)
 
 
 @pytest.fixture
@@ -64,21 +57,6 @@ def test_a_shape_is_recorded_when_it_comes_again_and_its_results_are_its_own(rec
     results = [step(batch_of(2, 3, fill=fill))["loss"] for fill in range(1, WARM + 4)]
     assert len(recordings) == 1
     assert [float(value) for value in results] == [6.0 * fill for fill in range(1, WARM + 4)]
-
-
-def test_types_and_numbers_beside_the_tensors_belong_to_the_shape():
-    shapes = {
-        graphs.shape_of(batch)
-        for batch in (
-            batch_of(2, 3),
-            batch_of(3, 2),
-            {**batch_of(2, 3), "sizes": [3]},
-            {"parts": [{"ids": torch.zeros(2, 3, dtype=torch.long)}], "sizes": [2], "more": None},
-            {**batch_of(2, 3), "more": torch.zeros(1)},
-        )
-    }
-    assert len(shapes) == 5
-    assert graphs.shape_of(batch_of(2, 3, fill=7.0)) in shapes
 
 
 def test_what_cannot_be_recorded_is_computed_without_and_said_once(monkeypatch):
@@ -122,32 +100,26 @@ def test_work_that_does_not_fit_beside_the_recordings_takes_their_place(recordin
 
 
 @pytest.mark.parametrize(
-    ("changes", "kind", "device", "expected"),
+    ("changes", "settings", "expected"),
     [
-        ({}, "NO", "cuda", True),
-        ({}, "NO", "cpu", False),
-        ({}, "MULTI_GPU", "cuda", False),
-        ({}, "FSDP", "cuda", False),
-        ({"graphs": False}, "NO", "cuda", False),
-        ({"compile": True}, "NO", "cuda", True),
-        ({"mini_batch_size": 4}, "NO", "cuda", False),
-        ({"gradient_checkpointing": True}, "NO", "cuda", False),
+        ({}, {}, True),
+        ({"compile": True}, {}, True),
+        ({}, {"backend": DynamoBackend.INDUCTOR}, True),  # the launcher asks for it
+        ({}, {"backend": DynamoBackend.INDUCTOR, "mode": "reduce-overhead"}, False),  # which records by itself
+        ({}, {"backend": DynamoBackend.CUDAGRAPHS}, False),
+        ({}, {"device": CPU}, False),
+        ({}, {"distributed_type": DistributedType.MULTI_GPU}, False),
+        ({}, {"scaler": object()}, False),  # fp16 looks at its gradients
+        ({"graphs": False}, {}, False),
+        ({"mini_batch_size": 4}, {}, False),
+        ({"gradient_checkpointing": True}, {}, False),
     ],
 )
-def test_when_steps_are_recorded(changes, kind, device, expected):
-    state = SimpleNamespace(dynamo_plugin=SimpleNamespace(backend=DynamoBackend.NO, mode="default"))
-    accelerator = SimpleNamespace(scaler=None, device=torch.device(device), state=state)
-    accelerator.distributed_type = DistributedType[kind]
-    args = RunArguments(**changes)
-    assert can_record(args, accelerator) is expected
-    state.dynamo_plugin.backend = DynamoBackend.INDUCTOR  # the launcher asks for it
-    assert can_record(args, accelerator) is expected
-    state.dynamo_plugin.mode = "reduce-overhead"  # which records by itself
-    assert not can_record(args, accelerator)
-    state.dynamo_plugin.mode, state.dynamo_plugin.backend = "default", DynamoBackend.CUDAGRAPHS
-    assert not can_record(args, accelerator)
-    state.dynamo_plugin.backend, accelerator.scaler = DynamoBackend.NO, object()  # fp16 looks at its gradients
-    assert not can_record(args, accelerator)
+def test_when_steps_are_recorded(changes, settings, expected):
+    plugin = SimpleNamespace(**{"backend": DynamoBackend.NO, "mode": "default", **settings})
+    usual = {"scaler": None, "device": torch.device("cuda"), "distributed_type": DistributedType.NO}
+    accelerator = SimpleNamespace(state=SimpleNamespace(dynamo_plugin=plugin), **{**usual, **settings})
+    assert can_record(RunArguments(**changes), accelerator) is expected
 
 
 @pytest.mark.parametrize("before", [None, CPU])
@@ -187,32 +159,21 @@ def some_tokens(count=60, longest=64):
 
 
 def test_fixed_shapes_hold_every_wanted_row_where_the_index_says():
+    """Those of more rows, or longer ones, than were looked at have shapes of their own."""
     tokens, random = some_tokens(), np.random.default_rng(1)
     batches = [random.integers(0, 60, 24) for _ in range(8)]
-    shapes = FixedShapes.choose(batches, tokens, limit=64)
-    seen = set()
-    for wanted in batches:
-        parts = shapes.split(wanted, tokens)
-        seen.add(tuple((len(rows), length) for rows, length in zip(parts.rows, parts.lengths, strict=True)))
-        assert (np.concatenate(parts.rows)[parts.places] == wanted).all()
-        for rows, length in zip(parts.rows, parts.lengths, strict=True):
-            assert tokens.lengths[rows].max() <= length <= 64
-            assert length % LENGTH_MULTIPLE == 0
-    assert len(seen) == 1
-
-
-def test_what_does_not_fit_the_fixed_shapes_has_others():
-    tokens = some_tokens()
     short = np.argsort(tokens.lengths)[:6]
-    shapes = FixedShapes.choose([short], tokens, limit=62)
-    longest = int(np.argmax(tokens.lengths))
-    for wanted in (np.array([longest, *short[:3]]), np.arange(20)):
-        parts = shapes.split(wanted, tokens)
-        assert (np.concatenate(parts.rows)[parts.places] == wanted).all()
-        assert all(tokens.lengths[rows].max() <= length for rows, length in zip(parts.rows, parts.lengths, strict=True))
-    assert (
-        max(shapes.split(np.array([longest]), tokens).lengths) == tokens.lengths[longest]
-    )  # at most as long as the limit
+    longest = np.array([int(np.argmax(tokens.lengths)), *short[:3]])
+    for looked_at, asked, count in ((batches, batches, 1), ([short], [short, longest, np.arange(20)], 3)):
+        shapes, seen = FixedShapes.choose(looked_at, tokens, limit=64), set()
+        for wanted in asked:
+            rows, lengths, places = shapes.split(wanted, tokens)
+            seen.add(tuple(zip(map(len, rows), lengths, strict=True)))
+            assert (np.concatenate(rows)[places] == wanted).all()
+            for part, length in zip(rows, lengths, strict=True):
+                assert tokens.lengths[part].max() <= length <= 64
+                assert length % LENGTH_MULTIPLE == 0
+        assert len(seen) == count
 
 
 def test_parts_cost_the_least_of_all_ways_to_cut():
@@ -232,22 +193,20 @@ def test_parts_cost_the_least_of_all_ways_to_cut():
 
 
 @pytest.mark.parametrize("changes", [{}, {"freeze_documents": True}, {"freeze_reading": False, "reading_weight": 1.0}])
-def test_a_stage_of_fixed_shapes_has_the_gradients_of_the_same_batch(folder, accelerator, monkeypatch, changes):
-    losses, gradients = helpers.gradients_of(helpers.quest_stage(folder, accelerator, **changes), accelerator)
+def test_a_stage_of_fixed_shapes_has_the_gradients_of_the_same_batch(still, accelerator, monkeypatch, changes):
+    losses, gradients = helpers.gradients_of(helpers.quest_stage(still, accelerator, **changes), accelerator)
     monkeypatch.setattr(retrieval, "can_record", lambda args, accelerator: True)
-    stage = helpers.quest_stage(folder, accelerator, **changes)
+    stage = helpers.quest_stage(still, accelerator, **changes)
     shapes = {graphs.shape_of(stage.load(epoch, step)) for epoch in range(2) for step in range(stage.steps_per_epoch)}
     assert len(shapes) == 1
     fixed_losses, fixed_gradients = helpers.gradients_of(stage, accelerator)
     assert fixed_losses == pytest.approx(losses, rel=1e-5)
-    assert fixed_gradients.keys() == gradients.keys()
-    for name, gradient in gradients.items():
-        assert_close(fixed_gradients[name], gradient, rtol=1e-3, atol=1e-6)
+    helpers.assert_same(fixed_gradients, gradients)
 
 
-def test_stage_1_comes_in_few_lengths(folder, accelerator):
-    losses, gradients = helpers.gradients_of(helpers.pretraining_stage(folder, accelerator), accelerator, step=0)
-    stage = helpers.pretraining_stage(folder, accelerator)
+def test_stage_1_comes_in_few_lengths(still, accelerator):
+    losses, gradients = helpers.gradients_of(helpers.pretraining_stage(still, accelerator), accelerator, step=0)
+    stage = helpers.pretraining_stage(still, accelerator)
     stage.is_recorded = True
     lengths = {
         part["triplets"]["input_ids"].shape[1]
@@ -257,8 +216,7 @@ def test_stage_1_comes_in_few_lengths(folder, accelerator):
     assert all(length % LENGTH_MULTIPLE == 0 for length in lengths)
     fixed_losses, fixed_gradients = helpers.gradients_of(stage, accelerator, step=0)
     assert fixed_losses == pytest.approx(losses, rel=1e-5)
-    for name, gradient in gradients.items():
-        assert_close(fixed_gradients[name], gradient, rtol=1e-3, atol=1e-6)
+    helpers.assert_same(fixed_gradients, gradients)
 
 
 on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -285,7 +243,7 @@ def losses_of(folder, name, **changes):
     [
         {},
         {"baseline": True},
-        {"freeze_documents": True, "stay_close": 1.0},
+        {"freeze_documents": True},
         {"freeze_reading": False, "reading_weight": 1.0, "gate": "cue"},
         {"mixed_precision": "bf16"},
         {"mixed_precision": "bf16", "compile": True},
@@ -310,28 +268,19 @@ def test_a_recorded_run_is_the_run(tmp_path, monkeypatch, gpu, changes):
     assert len(set(expected_scores)) > 1
     assert scores == pytest.approx(expected_scores, abs=0.1 if half else 0.02)
     assert_close(torch.tensor(found), torch.tensor(expected), rtol=5e-2 if half else 1e-3, atol=1e-3)
-    for name, weight in expected_weights.items():
-        assert_close(weights[name], weight, rtol=1e-2, atol=2e-3 if half else 2e-4)
+    helpers.assert_same(weights, expected_weights, rtol=1e-2, atol=2e-3 if half else 2e-4)
 
 
 @on_a_gpu
 def test_a_recorded_run_goes_on_where_it_was_stopped(tmp_path, monkeypatch, gpu):
-    folder, step, calls = helpers.make_folder(tmp_path, dropout=0.1), Trainer._step, []
+    folder = helpers.make_folder(tmp_path, dropout=0.1)
     expected, _, weights = losses_of(folder, "whole")
-
-    def interrupted(trainer, batches):
-        calls.append(1)
-        if len(calls) == 17:
-            os.kill(os.getpid(), signal.SIGINT)
-        step(trainer, batches)
-
-    monkeypatch.setattr(Trainer, "_step", interrupted)
+    helpers.signal_at(monkeypatch, 17)
     with pytest.raises(Interrupted):
         losses_of(folder, "stopped")
     found, _, resumed = losses_of(folder, "stopped", resume=True)
     assert_close(torch.tensor(found[-5:]), torch.tensor(expected[-5:]), rtol=1e-3, atol=1e-3)
-    for name, weight in weights.items():
-        assert_close(resumed[name], weight, rtol=1e-2, atol=2e-4)
+    helpers.assert_same(resumed, weights, rtol=1e-2, atol=2e-4)
 
 
 @on_a_gpu
@@ -349,5 +298,4 @@ def test_a_step_that_waits_for_the_gpu_is_not_recorded_and_the_run_goes_on(tmp_p
     monkeypatch.setattr(retrieval, "embedding_backward", backward)
     expected, _, expected_weights = losses_of(folder, "recorded")
     assert_close(torch.tensor(found), torch.tensor(expected), rtol=1e-3, atol=1e-3)
-    for name, weight in expected_weights.items():
-        assert_close(weights[name], weight, rtol=1e-2, atol=2e-4)
+    helpers.assert_same(weights, expected_weights, rtol=1e-2, atol=2e-4)

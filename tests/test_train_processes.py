@@ -1,7 +1,6 @@
 """Whole processes: killed anywhere and resumed a run ends with the same weights, and two processes train as one."""
 
 import json
-import shutil
 import signal
 
 import pytest
@@ -17,11 +16,6 @@ import boolbert
 boolbert.register()  # from here on AutoModel knows it
 
 
-def losses(run):
-    rows = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-    return [row["loss"] for row in rows if "loss" in row]
-
-
 def weights(run):
     files = sorted(run.glob("**/model.safetensors"))
     return {
@@ -32,64 +26,10 @@ def weights(run):
     }
 
 
-@pytest.fixture(scope="module")
-def still(folder):
-    """Without dropout, which depends on how a batch is cut."""
-    helpers.write_encoder(folder / "still" / "encoder", dropout=0.0)
-    shutil.copytree(folder / "quest", folder / "still" / "quest")
-    return folder / "still"
-
-
-@pytest.fixture(scope="module")
-def undisturbed(folder, start):
-    assert finish(start(helpers.train_quest, folder, folder / "whole")) == [0]
-    return folder / "whole"
-
-
-def log_lines(run):
-    rows = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-    return [{key: value for key, value in row.items() if key not in ("seconds", "rows_per_second")} for row in rows]
-
-
-def test_a_run_that_is_killed_anywhere_and_resumed_ends_with_the_same_weights(folder, start, undisturbed):
-    """And its log has every line once."""
-    points = [
-        ("step", 3),  # before there is any checkpoint
-        ("evaluation", 2),
-        ("writing", 4),  # the optimizer of the second checkpoint
-        ("renaming", 1),  # the first best weights
-        ("pruning", 3),  # the last checkpoint has its name, the old ones are still there
-    ]
-    outputs = [folder / f"killed-{point}-{number}" for point, number in points]
-    for begin in range(0, len(points), 2):  # two at a time
-        pair = list(zip(points, outputs, strict=True))[begin : begin + 2]
-        killed = finish(*(start(helpers.train_quest, folder, output, kill=point) for point, output in pair))
-        assert killed == [-signal.SIGKILL] * len(pair)
-        resumed = finish(*(start(helpers.train_quest, folder, output, resume=True) for _, output in pair))
-        assert resumed == [0] * len(pair)
-    expected = weights(undisturbed)
-    assert any(name.startswith("document_encoder/") for name in expected)
-    for output in outputs:
-        found = weights(output)
-        assert found.keys() == expected.keys()
-        different = [name for name in expected if not torch.equal(found[name], expected[name])]
-        assert not different, f"{output.name}: {different[:3]}"
-        assert not list((output / "checkpoints").glob(".*"))
-        same = [json.loads((run / "metrics.json").read_text())["history"] for run in (output, undisturbed)]
-        assert same[0] == same[1]
-        assert log_lines(output) == log_lines(undisturbed), output.name
-
-
 def test_two_processes_with_half_the_batch_give_the_loss_and_gradients_of_one(still, start):
+    quest = {"negatives": "violating", "gate": "learned", "similarity": "cosine", "penalty": 0.5}
     changes = {
-        "quest": {
-            "negatives": "violating",
-            "mini_batch_size": 4,
-            "gate": "learned",
-            "similarity": "cosine",
-            "penalty": 0.5,
-            "branches": 2,
-        },
+        "quest": {**quest, "mini_batch_size": 4, "branches": 2},
         "pretrain": {"batch_size": 5, "triplet_share": 0.8, "mini_batch_size": 6},
     }
     port = free_port()
@@ -109,9 +49,7 @@ def test_two_processes_with_half_the_batch_give_the_loss_and_gradients_of_one(st
         assert seen[0].shape != seen[1].shape or not torch.equal(*seen)
         for rank in ranks:
             assert rank[name]["losses"] == pytest.approx(values, rel=1e-5)
-            assert rank[name]["gradients"].keys() == gradients.keys()
-            for parameter, gradient in gradients.items():
-                torch.testing.assert_close(rank[name]["gradients"][parameter], gradient, rtol=1e-4, atol=1e-6)
+            helpers.assert_same(rank[name]["gradients"], gradients, rtol=1e-4)
 
 
 def in_group(start, folder, output, ranks=2, **changes):
@@ -131,47 +69,18 @@ def whole_group(folder, start):
     return folder / "group"
 
 
-def test_only_the_main_process_of_a_group_writes_and_the_model_loads(whole_group, undisturbed):
+def test_only_the_main_process_of_a_group_writes_and_the_model_loads(whole_group):
     lines = [json.loads(line) for line in (whole_group / "log.jsonl").read_text().splitlines()]
     steps = [line["step"] for line in lines if "loss" in line]
     assert len(steps) == len(set(steps))
     assert AutoModel.from_pretrained(whole_group).config.model_type == "boolbert"
-    found, alone = (json.loads((run / "metrics.json").read_text()) for run in (whole_group, undisturbed))
-    assert (found["steps"], alone["steps"]) == (4, 15)  # 22 queries in batches of 11 and of 5, two and three times
+    # As many steps as one process takes: 22 queries in batches of 11, twice.
+    assert json.loads((whole_group / "metrics.json").read_text())["steps"] == 4
 
 
 def test_a_group_that_is_killed_and_resumed_ends_with_the_same_weights(folder, start, whole_group):
     output = folder / "group-killed"
-    assert -signal.SIGKILL in in_group(start, folder, output, **SHORT, kill=("step", 4))
+    assert -signal.SIGKILL in in_group(start, folder, output, **SHORT, kill=4)
     assert in_group(start, folder, output, **SHORT, resume=True) == [0, 0]
     expected, found = weights(whole_group), weights(output)
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
-
-
-@pytest.mark.parametrize("size", [None, pytest.param(4, marks=pytest.mark.long)])
-def test_two_processes_with_sharded_weights_give_the_loss_and_gradients_of_one(still, start, size):
-    changes = {"negatives": "violating", "gate": "learned", "mini_batch_size": size}
-    port = free_port()
-    group = [start(helpers.sharded_gradients_in_group, still, still, rank, 2, port, changes) for rank in (0, 1)]
-    assert finish(*group) == [0, 0]
-    accelerator = Accelerator()
-    alone, gradients = helpers.gradients_of(helpers.quest_stage(still, accelerator, **changes), accelerator)
-    for rank in (0, 1):
-        found = torch.load(still / f"sharded-{rank}.pt")
-        assert found["loss"] == pytest.approx(alone["loss"], rel=1e-5)
-        assert found["gradients"].keys() == gradients.keys()
-        for name, gradient in gradients.items():
-            torch.testing.assert_close(found["gradients"][name], gradient, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.long
-def test_a_sharded_run_is_killed_and_resumed_and_saves_whole_weights(folder, start, whole_group):
-    whole, killed = folder / "sharded", folder / "sharded-killed"
-    assert in_group(start, folder, whole, sharded=True, **SHORT) == [0, 0]
-    assert -signal.SIGKILL in in_group(start, folder, killed, sharded=True, **SHORT, kill=("step", 4))
-    assert in_group(start, folder, killed, sharded=True, **SHORT, resume=True) == [0, 0]
-    expected, found = weights(whole), weights(killed)
-    assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
-    # The same noise on the same batches: a run with DistributedDataParallel has the same losses.
-    assert losses(whole) == pytest.approx(losses(whole_group), rel=1e-3)
-    assert AutoModel.from_pretrained(whole).config.model_type == "boolbert"

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 import torch
 from kinds_examples import PROPERTIES, SETS, TOPICS
-from training_helpers import write_quest
 
 import boolbert
-from boolbert.boolean import kind_of_exclusion, read_parts
+from boolbert.boolean import kind_of_exclusion
 from boolbert.configuration_boolbert import LITE, UPGRADED
 from boolbert.core.errors import BoolBertError
 from boolbert.data.sentences import labelled_sentences
-from boolbert.data.tasks import quest_splits, quest_task
+from boolbert.data.tasks import quest_task
 from boolbert.eval import exclusion
 from boolbert.retrieval.batches import encode_inputs, encode_queries
 from boolbert.retrieval.encoders import random_bert
@@ -33,7 +32,7 @@ from boolbert.train.reading import (
 from boolbert.train.retrieval import RetrievalArguments
 from boolbert.train.retrieval_run import build_model
 from boolbert.train.start import find_start
-from boolbert.train.upgrade import UpgradeSettings, table, training_sentences, tune, upgrade
+from boolbert.train.upgrade import table, training_sentences, upgrade
 
 PLAIN = ["island monarchies", "films that are also set in Paris", "Which birds do not fly?", "1839 non-fiction books"]
 EXCLUDING = {
@@ -109,57 +108,33 @@ def test_the_default_encoder_takes_the_reading_of_the_package(monkeypatch, defau
     monkeypatch.setattr(upgrading, "SENTENCES", 2000)
     plain = load_encoder(device="cpu", quiet=True)
     taken, learned = (with_fresh_attention(plain, share=True, query_length=None, **UPGRADED) for _ in range(2))
-    assert upgrading.train_reading(taken, UpgradeSettings(), progress=False)["scope"]["not"] > 0.95
+    assert upgrading.train_reading(taken, progress=False)["scope"]["not"] > 0.95
     np.testing.assert_array_equal(taken.encode_query(list(EXCLUDING)), default.encoder.encode_query(list(EXCLUDING)))
-    again = UpgradeSettings(sentences=2000)  # of which it sees a few
-    assert upgrading.train_reading(learned, again, progress=False)["scope"]["not"] < 0.9
+    # Of these it sees a few.
+    assert upgrading.train_reading(learned, sentences=2000, progress=False)["scope"]["not"] < 0.9
     with pytest.raises(BoolBertError, match="--sentences must be at least 1, got 0"):
         upgrading.main(["--output_dir", "x", "--sentences", "0"])
 
 
 @pytest.mark.usefixtures("short")
-def test_an_upgrade_of_a_tiny_encoder(tmp_path, monkeypatch):
+def test_an_upgrade_of_a_tiny_encoder(tmp_path):
     source = str(random_bert())
     folder = tmp_path / "upgraded"
-    made = upgrade(source, folder, settings=UpgradeSettings(sentences=100), device="cpu", progress=False)
+    made = upgrade(source, folder, sentences=100, device="cpu", progress=False)
     assert "scope" in table(made.metrics)
     again = load_encoder(str(folder), device="cpu", quiet=True)
     np.testing.assert_array_equal(again.encode_query(list(EXCLUDING)), made.model.encode_query(list(EXCLUDING)))
     plain = load_encoder(source, device="cpu", quiet=True)
     np.testing.assert_array_equal(again.encode_document(PLAIN), plain.encode(PLAIN))
     assert len(list(folder.rglob("*.safetensors"))) == 1  # one Bool-BERT serves both sides
-    few = quest_splits(str(write_quest(tmp_path / "quest")))
-    monkeypatch.setattr("boolbert.data.tasks.quest_splits", lambda data: few)  # else all the countries are encoded
-    tune(folder, tmp_path / "tuned", max_steps=2)
-    tuned = load_encoder(str(tmp_path / "tuned"), device="cpu", quiet=True)
-    np.testing.assert_array_equal(tuned.encode_document(PLAIN), plain.encode(PLAIN))
-    assert np.abs(tuned.encode_query(PLAIN) - plain.encode(PLAIN)).max() > 1e-5
     args = RetrievalArguments(encoder=str(folder), exclusion_weight=0.5)
     query = build_model(find_start(str(folder)), args).query
-    assert (torch.nn.functional.softplus(query.composer.strength).item(), query.config.exclusion_weight) == (
-        pytest.approx(0.5),
-        0.5,
-    )
+    assert query.config.exclusion_weight == 0.5
+    assert torch.nn.functional.softplus(query.composer.strength).item() == pytest.approx(0.5)
     with pytest.raises(BoolBertError, match="holds files already"):
         upgrade(source, folder)
     with pytest.raises(BoolBertError, match="is a Bool-BERT already"):
         upgrade(str(folder), tmp_path / "other")
-
-
-def test_the_default_encoder_is_upgraded_by_its_name_without_the_hub(tmp_path, monkeypatch):
-    """As `search` finds it: in the installed package."""
-    from huggingface_hub import constants
-
-    from boolbert.cli import main
-    from boolbert.retrieval import encoders
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(encoders, "_local_or_cached", lambda name: None)
-    monkeypatch.setattr(
-        upgrading, "train_reading", lambda model, *_, **__: pytest.fail(f"of {model[0].max_seq_length}")
-    )
-    with pytest.raises(pytest.fail.Exception, match="of 256"):
-        main(["upgrade", encoders.DEFAULT, "--output_dir", str(tmp_path / "out")])
 
 
 @pytest.mark.usefixtures("short")
@@ -256,8 +231,6 @@ def test_sentences_know_what_they_exclude():
     assert 0.4 < shares < 0.75
     with_cue = [s for s in sentences if "not" in s.operators]
     assert sum(not s.scopes.get("not") for s in with_cue) > 50  # a NOT word, and nothing excluded
-    agreement = [s.scopes.get("not", ()) == read_parts(s.text).scopes("not") for s in sentences]
-    assert np.mean(agreement) > 0.9
 
 
 def test_trap_sets_are_scored_as_by_hand(tmp_path):

@@ -1,10 +1,13 @@
 """A tiny encoder, tiny data and tiny runs for the tests of training; child processes import this module too."""
 
+import itertools
 import json
 import os
 import random
 import signal
 from pathlib import Path
+
+import pytest
 
 os.environ["ACCELERATE_USE_CPU"] = "true"
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -88,67 +91,37 @@ def write_lines(path, rows):
 
 def quest_arguments(folder, output, **changes):
     """The flags of a run of 3 epochs of 5 steps."""
-    from boolbert.train.quest import QuestArguments
+    from boolbert.train.retrieval import RetrievalArguments
 
     flags = {"epochs": 3, "batch_size": 5, "learning_rate": 1e-2, "tracker": "none", "num_negatives": 3, "threads": 1}
     files = {"data": str(folder / "quest"), "encoder": str(folder / "encoder"), "output_dir": str(output)}
-    return QuestArguments(**{**files, "document_length": 32, "query_length": 32, **flags, **changes})
+    return RetrievalArguments(**{**files, "document_length": 32, "query_length": 32, **flags, **changes})
 
 
 def train_quest(folder, output, kill=None, **changes):
-    """A whole run of stage 2; `kill` names the point at which the process kills itself with SIGKILL."""
+    """A whole run of stage 2; the process kills itself in the step `kill`."""
     from boolbert.data.tasks import quest_splits
     from boolbert.retrieval.metrics import quest_metrics
     from boolbert.train.retrieval_run import run_retrieval
 
     args = quest_arguments(Path(folder), output, **changes)
     if kill is not None:
-        arm(*kill)
+        signal_at(pytest.MonkeyPatch(), kill, signal.SIGKILL)
     run_retrieval("quest", args, lambda: quest_splits(args.data), quest_metrics)
 
 
-def arm(point, number):
-    """Make the process kill itself at the `number`-th time that it comes to a point."""
-    import accelerate.checkpointing
+def signal_at(patch, step, number=signal.SIGINT):
+    """A signal to this process in the step of this number."""
+    from boolbert.train.loop import Trainer
 
-    from boolbert.train import checkpoints, retrieval
+    original, steps = Trainer._step, itertools.count(1)
 
-    places = {
-        "step": (retrieval, "embedding_backward"),
-        "evaluation": (retrieval, "group_means"),
-        "writing": (accelerate.checkpointing, "save"),  # the weights of a checkpoint, then its optimizer
-        "renaming": (checkpoints, "_finish"),  # of the best weights, then of a checkpoint
-        "pruning": (checkpoints.Checkpoints, "_prune"),
-    }
-    owner, name = places[point]
-    original = getattr(owner, name)
-    calls = 0
+    def interrupted(trainer, batches):
+        if next(steps) == step:
+            os.kill(os.getpid(), number)
+        original(trainer, batches)
 
-    def deadly(*args, **kwargs):
-        nonlocal calls
-        calls += 1
-        if calls == number:
-            if point == "writing":  # half of the file is there
-                Path(args[1]).write_bytes(b"torn")
-            os.kill(os.getpid(), signal.SIGKILL)
-        return original(*args, **kwargs)
-
-    setattr(owner, name, deadly)
-
-
-def stop_after(patch, steps):
-    """Ctrl-C in the step of this number."""
-    from boolbert.train import retrieval
-
-    original, calls = retrieval.embedding_backward, []
-
-    def interrupted(*args, **kwargs):
-        calls.append(1)
-        if len(calls) == steps:
-            os.kill(os.getpid(), signal.SIGINT)
-        return original(*args, **kwargs)
-
-    patch.setattr(retrieval, "embedding_backward", interrupted)
+    patch.setattr(Trainer, "_step", interrupted)
 
 
 def join_group(rank, size, port):
@@ -168,6 +141,7 @@ def still(model):
 
 def quest_stage(folder, accelerator, **changes):
     from boolbert.data.tasks import quest_splits
+    from boolbert.retrieval.metrics import quest_metrics
     from boolbert.train.retrieval import RetrievalStage
     from boolbert.train.retrieval_run import build_model
     from boolbert.train.start import find_start
@@ -175,7 +149,7 @@ def quest_stage(folder, accelerator, **changes):
     args = quest_arguments(Path(folder), Path(folder) / "unused", **changes)
     start = find_start(args.encoder)
     data = quest_splits(args.data)
-    stage = RetrievalStage(build_model(start, args), data, start.tokenizer(), accelerator, args)
+    stage = RetrievalStage(build_model(start, args), data, start.tokenizer(), accelerator, args, quest_metrics)
     stage.model.train()
     still(stage.model)
     return stage
@@ -192,9 +166,8 @@ TRIPLETS = [
 
 def pretraining_stage(folder, accelerator, **changes):
     from boolbert.data import Triplet
-    from boolbert.train.pretrain import build_model
-    from boolbert.train.pretraining import PretrainArguments, PretrainingStage
-    from boolbert.train.sentences import prepare_triplets
+    from boolbert.train.pretrain import PretrainArguments, PretrainingStage, build_model
+    from boolbert.train.reading import prepare_triplets
     from boolbert.train.start import find_start
 
     start = find_start(str(Path(folder) / "encoder"))
@@ -223,58 +196,13 @@ def gradients_of(stage, accelerator, epoch=0, step=1):
     return {name: float(value) for name, value in losses.items()}, gradients
 
 
-def sharding_accelerator(*args, **kwargs):
-    """An Accelerator with FSDP2 on the CPU, where Accelerate by itself ignores the wish for it; as fsdp.yaml says."""
-    from accelerate import Accelerator, FullyShardedDataParallelPlugin, PartialState
-    from accelerate.utils import DistributedType
-
-    accelerator = Accelerator(*args, **kwargs)
-    settings = launcher_environment("fsdp.yaml")
-    os.environ.update({name: value for name, value in settings.items() if name.startswith("FSDP_")})
-    for state in (PartialState._shared_state, accelerator.state.__dict__):
-        state["distributed_type"] = DistributedType.FSDP
-    accelerator.state.fsdp_plugin = FullyShardedDataParallelPlugin()
-    return accelerator
-
-
-def launcher_environment(config):
-    """What `accelerate launch --config_file train/configs/...` tells a script, by the launcher's own code."""
-    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
-    from accelerate.utils.launch import prepare_multi_gpu_env
-
-    import boolbert.train
-
-    path = Path(boolbert.train.__file__).parent / "configs" / config
-    args = launch_command_parser().parse_args(["--config_file", str(path), "train/quest.py"])
-    return prepare_multi_gpu_env(_validate_launch_command(args)[0])
-
-
-def shard():
-    """Let this process's runs use FSDP2."""
-    from boolbert.train import outputs
-
-    outputs.Accelerator = sharding_accelerator
-
-
-def sharded_gradients_in_group(folder, out, rank, size, port, changes):
-    """As `gradients_in_group`, for stage 2 with FSDP2."""
-    join_group(rank, size, port)
+def assert_same(found, expected, rtol=1e-3, **tolerance):
+    """Tensors by name are the same."""
     import torch
 
-    from boolbert.train.loop import freeze_unused
-    from boolbert.train.optimizer import build_optimizer
-
-    torch.set_num_threads(1)
-    accelerator = sharding_accelerator()
-    stage = quest_stage(folder, accelerator, **changes)
-    freeze_unused(stage.model, stage)
-    still(stage.model)
-    stage.model, _ = accelerator.prepare(stage.model, build_optimizer(stage.model, learning_rate=1e-3))
-    losses = stage.backward(stage.load(0, 1), 1)
-    learned = {name: p for name, p in stage.model.named_parameters() if p.requires_grad}
-    assert any(p.to_local().numel() < p.numel() for p in learned.values())  # sharded indeed
-    gradients = {name: p.grad.full_tensor() for name, p in learned.items()}
-    torch.save({"loss": float(losses["loss"]), "gradients": gradients}, Path(out) / f"sharded-{rank}.pt")
+    assert found.keys() == expected.keys()
+    for name, tensor in expected.items():
+        torch.testing.assert_close(found[name], tensor, **{"rtol": rtol, "atol": 1e-6, **tolerance})
 
 
 def gradients_in_group(folder, out, rank, size, port, changes):
@@ -295,10 +223,8 @@ def gradients_in_group(folder, out, rank, size, port, changes):
     torch.save({"processes": accelerator.num_processes, **results}, Path(out) / f"rank-{rank}.pt")
 
 
-def train_in_group(folder, output, rank, size, port, sharded=False, **changes):
+def train_in_group(folder, output, rank, size, port, **changes):
     join_group(rank, size, port)
-    if sharded:
-        shard()
     from boolbert.core.errors import BoolBertError
 
     try:

@@ -1,6 +1,5 @@
 """The flags that all stages share, and how they are read: defaults, a recipe, a file, the command line."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -10,9 +9,11 @@ from transformers import HfArgumentParser
 
 from boolbert.core.arguments import flag
 from boolbert.core.errors import TrainingError
+from boolbert.core.files import read_json
 from boolbert.train.optimizer import SCHEDULES
 
 RECIPES = Path(__file__).parent / "recipes"
+PRECISIONS = ("no", "bf16", "fp16")
 # Flags that change neither the data nor the mathematics of a run: a resumed run may have others. The precision is
 # compared as it really is, whether a flag or the launcher asked for it.
 FREE = {
@@ -62,27 +63,30 @@ class RunArguments:
     )
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "keep_last", "log_every", "eval_every"):
-            self.require(name, getattr(self, name) >= 1, "at least 1")
-        for name in ("max_steps", "mini_batch_size", "save_every", "threads", "eval_steps", "patience"):
-            self.require(name, getattr(self, name) is None or getattr(self, name) >= 1, "at least 1")
-        for name in ("weight_decay", "max_grad_norm", "seed"):
-            self.require(name, getattr(self, name) >= 0, "at least 0")
-        self.require("learning_rate", self.learning_rate > 0, "above 0")
-        if self.boolean_learning_rate is not None:
-            self.require("boolean_learning_rate", self.boolean_learning_rate > 0, "above 0")
-        self.require("schedule", self.schedule in SCHEDULES, f"one of {', '.join(SCHEDULES)}")
+        self.require_least(1, "epochs", "batch_size", "keep_last", "log_every", "eval_every", "max_steps")
+        self.require_least(1, "mini_batch_size", "save_every", "threads", "eval_steps", "patience")
+        self.require_least(0, "weight_decay", "max_grad_norm", "seed")
+        self.require_above_0("learning_rate", "boolean_learning_rate")
+        self.require_one_of("schedule", SCHEDULES)
+        self.require_one_of("mixed_precision", PRECISIONS)
         self.require("warmup", 0 <= self.warmup <= 1, "a share from 0 to 1")
-        self.require("mixed_precision", self.mixed_precision in (None, "no", "bf16", "fp16"), "no, bf16 or fp16")
         self.require("overwrite", not (self.overwrite and self.resume), "left out: --resume goes on, it starts over")
 
     def require(self, name: str, holds: bool, expected: str) -> None:
-        if not holds:
+        """A flag that is not given, None, holds everywhere."""
+        if not holds and getattr(self, name) is not None:
             raise TrainingError(f"--{name} must be {expected}, got {getattr(self, name)!r}")
 
-    def identity(self) -> dict[str, Any]:
-        """The flags that two runs must share to be the same run."""
-        return {item.name: getattr(self, item.name) for item in fields(self) if item.name not in FREE}
+    def require_least(self, least: int, *names: str) -> None:
+        for name in names:
+            self.require(name, (getattr(self, name) or 0) >= least, f"at least {least}")
+
+    def require_above_0(self, *names: str) -> None:
+        for name in names:
+            self.require(name, (getattr(self, name) or 0) > 0, "above 0")
+
+    def require_one_of(self, name: str, choices: Sequence[str]) -> None:
+        self.require(name, getattr(self, name) in choices, f"one of {', '.join(choices)}")
 
 
 Arguments = TypeVar("Arguments", bound=RunArguments)
@@ -91,10 +95,8 @@ Arguments = TypeVar("Arguments", bound=RunArguments)
 def parse_arguments(
     kind: type[Arguments], description: str | None, arguments: Sequence[str], embedded: str | None = None
 ) -> Arguments:
-    """Flags, after an optional JSON or YAML file of them: `quest.py recipe.yaml --seed 42`.
-
-    `embedded` is the recipe that is used where there is no --data. A flag wins over the file, the file over the recipe.
-    """
+    """Flags, after an optional JSON or YAML file of them: `quest.py recipe.yaml --seed 42`. A flag wins over the file,
+    the file over `embedded`, the recipe that holds where there is no --data."""
     options: dict[str, Any] = {"dataclass_types": kind, "description": description, "allow_abbrev": False}
     parser = HfArgumentParser(**options)
     words = list(arguments)
@@ -113,7 +115,12 @@ def parse_arguments(
 
 def read_flags(path: Path, kind: type[RunArguments]) -> dict[str, Any]:
     """The flags of a JSON or YAML file, checked against the ones that there are."""
-    values = _parse_file(path)
+    import yaml
+
+    try:
+        values = read_json(path, TrainingError) if path.suffix == ".json" else yaml.safe_load(path.read_bytes()) or {}
+    except (yaml.YAMLError, RecursionError) as error:
+        raise TrainingError(f"{path}: broken YAML: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):
         raise TrainingError(f"{path}: must hold flags and their values, got {type(values).__name__}")
     names = {item.name for item in fields(kind)}
@@ -125,21 +132,3 @@ def read_flags(path: Path, kind: type[RunArguments]) -> dict[str, Any]:
         # YAML reads 1e-5 as a text, and any other text for a number is a mistake that argparse names.
         values[name] = str(value) if isinstance(value, float) else value
     return values
-
-
-def _parse_file(path: Path) -> Any:
-    import yaml
-
-    try:
-        content = path.read_bytes()
-        return json.loads(content) if path.suffix == ".json" else yaml.safe_load(content) or {}
-    except OSError as error:
-        raise TrainingError(f"{path}: cannot be read: {error.strerror}") from None
-    except json.JSONDecodeError as error:
-        raise TrainingError(f"{path}:{error.lineno}: broken JSON: {error.msg}") from None
-    except UnicodeDecodeError as error:
-        raise TrainingError(f"{path}: invalid UTF-8 at byte {error.start}") from None
-    except yaml.YAMLError as error:
-        raise TrainingError(f"{path}: broken YAML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise TrainingError(f"{path}: nested too deeply") from None

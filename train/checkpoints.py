@@ -1,19 +1,18 @@
-"""Checkpoints that are whole or not there: written aside, then renamed; the last few are kept, and the best weights."""
+"""Checkpoints that are whole or not there; the last few are kept, and the best weights."""
 
-import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
 from accelerate import Accelerator
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
 
 from boolbert.core.errors import TrainingError, first_line, reason
-from boolbert.core.files import named_if_full, read_json, set_modes, write_json
+from boolbert.core.files import read_json, whole_folder, write_json
 
 STATE = "state.json"
 WEIGHTS = "model.safetensors"
@@ -37,47 +36,21 @@ class Checkpoints:
     def path(self, step: int, kind: str = "checkpoint") -> Path:
         return self.folder / f"{kind}-{step}"
 
-    def clear(self) -> None:
-        """Remove everything: a new run starts."""
-        if self.folder.exists():
-            shutil.rmtree(self.folder)
-
-    def remove_torn(self) -> None:
-        """Remove what a killed process left half written."""
-        for path in self.folder.glob(".*.part"):
-            shutil.rmtree(path, ignore_errors=True)
-
-    def save(self, accelerator: Accelerator, step: int, state: dict[str, Any]) -> None:
+    def save(self, accelerator: Accelerator, state: dict[str, Any]) -> None:
         """Write the model, the optimizer and `state`; then delete old checkpoints."""
-        aside = self._aside(step, "checkpoint")
-        try:
-            if accelerator.is_main_process:
-                _make_empty(aside)
-            accelerator.wait_for_everyone()
-            with named_if_full(aside):
+        if accelerator.is_main_process:
+            with self._written(self.path(state["step"])) as aside:
                 accelerator.save_state(str(aside))
-            accelerator.wait_for_everyone()
-            if accelerator.is_main_process:
-                write_json(aside / STATE, {"step": step, **state})
-                _finish(aside, self.path(step))
-                self._prune()
-        except WRITE_ERRORS as error:
-            raise self._failed(step, aside, error) from error
+                write_json(aside / STATE, state)
+            self._prune()
         accelerator.wait_for_everyone()
 
     def save_best(self, accelerator: Accelerator, model: nn.Module, step: int) -> None:
-        """Write the weights alone, under their plain names; every process takes part, the main one writes."""
-        weights = full_weights(model)
-        if not accelerator.is_main_process:
-            return
-        aside = self._aside(step, "best")
-        try:
-            _make_empty(aside)
-            with named_if_full(aside):
-                save_file({name: tensor.contiguous() for name, tensor in weights.items()}, aside / WEIGHTS)
-            _finish(aside, self.path(step, "best"))
-        except WRITE_ERRORS as error:
-            raise self._failed(step, aside, error) from error
+        """Write the weights alone."""
+        if accelerator.is_main_process:
+            with self._written(self.path(step, "best")) as aside:
+                save_file(accelerator.unwrap_model(model).state_dict(), aside / WEIGHTS)
+        accelerator.wait_for_everyone()
 
     def load(self, accelerator: Accelerator, step: int) -> None:
         """Put a checkpoint back into the model and the optimizer."""
@@ -92,86 +65,51 @@ class Checkpoints:
         path = self.path(step)
         try:
             state = read_json(path / STATE)
-        except (ValueError, OSError, RecursionError) as error:
+        except (ValueError, OSError) as error:
             raise self._damaged(path, first_line(error)) from None
         for name, kind in STATE_FIELDS.items():
             if not isinstance(state, dict) or not isinstance(state.get(name), kind):
                 raise self._damaged(path, f"{STATE} lacks {name!r}")
         if state["best"] is not None:
-            self.check_best(state["best"].get("step"))
+            weights = self.path(state["best"].get("step"), "best") / WEIGHTS
+            try:
+                with safe_open(weights, framework="pt") as file:
+                    file.keys()
+            except Exception as error:
+                raise TrainingError(
+                    f"{weights}: the best weights cannot be read ({first_line(error)}); start over with --overwrite"
+                ) from None
         return state
 
-    def check_best(self, step: Any) -> None:
-        """Raise where the best weights are not there, or are cut short."""
-        path = self.path(step, "best") / WEIGHTS
-        try:
-            with safe_open(path, framework="pt") as file:
-                file.keys()
-        except Exception as error:
-            raise TrainingError(
-                f"{path}: the best weights cannot be read ({first_line(error)}); start over with --overwrite"
-            ) from None
-
     def load_best(self, model: nn.Module, step: int) -> None:
-        """Put the best weights into the model; each process reads them."""
-        self.check_best(step)
-        weights: dict[str, Any] = load_file(self.path(step, "best") / WEIGHTS)
-        set_model_state_dict(model, weights, options=StateDictOptions(full_state_dict=True))
+        model.load_state_dict(load_file(self.path(step, "best") / WEIGHTS))
 
     def last(self) -> str:
         """The last good checkpoint, in words."""
         steps = self.steps()
         return f"the last good checkpoint is {self.path(steps[-1])}" if steps else "there is no checkpoint yet"
 
-    def _aside(self, step: int, kind: str) -> Path:
-        return self.folder / f".{kind}-{step}.part"
+    @contextmanager
+    def _written(self, path: Path) -> Iterator[Path]:
+        shutil.rmtree(path, ignore_errors=True)
+        try:
+            with whole_folder(path) as aside:
+                yield aside
+        except WRITE_ERRORS as error:
+            raise TrainingError(
+                f"{path}: cannot be written ({reason(error)}); {self.last()}, go on from it with --resume"
+            ) from error
 
     def _prune(self) -> None:
         """Delete old checkpoints, and the best weights that no remaining checkpoint names."""
-        steps = self.steps()
-        for step in steps[: -self.keep_last]:
+        for step in self.steps()[: -self.keep_last]:
             shutil.rmtree(self.path(step))
         named = {(read_json(self.path(step) / STATE).get("best") or {}).get("step") for step in self.steps()}
         for step in self.steps("best"):
             if step not in named:
                 shutil.rmtree(self.path(step, "best"))
 
-    def _failed(self, step: int, aside: Path, error: Exception) -> TrainingError:
-        shutil.rmtree(aside, ignore_errors=True)
-        return TrainingError(
-            f"{self.path(step)}: cannot be written ({reason(error)}); {self.last()}, go on from it with --resume"
-        )
-
     def _damaged(self, path: Path, reason: str) -> TrainingError:
         earlier = len(self.steps()) > 1
         advice = f"remove {path} to go on from an earlier checkpoint" if earlier else "start over with --overwrite"
         return TrainingError(f"{path}: the checkpoint is damaged ({reason}); {advice}")
-
-
-def full_weights(model: nn.Module) -> dict[str, Any]:
-    """All weights under their plain names, whatever wraps or shards the model; on the main process, on the CPU."""
-    return get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
-
-
-def _make_empty(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
-
-
-def _finish(aside: Path, target: Path) -> None:
-    """Bring every file to the disk, then give the folder its name."""
-    set_modes(aside)
-    for path in [*aside.rglob("*"), aside]:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    if target.exists():
-        shutil.rmtree(target)
-    os.rename(aside, target)
-
-
-def out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "out of memory" in str(error).lower()

@@ -23,9 +23,6 @@ class DualEncoder(nn.Module):
         self.document: PreTrainedModel = document
         self.pooling = pooling
         self.similarity = similarity
-        # The modules that FSDP shards one by one: the layers of both encoders.
-        layers = [module for name, module in self.named_modules() if name.split(".")[-2:-1] == ["layer"]]
-        self._no_split_modules = sorted({type(layer).__name__ for layer in layers})
 
     def forward(self, side: str, inputs: dict[str, Any]) -> Tensor:
         """The vectors of a side's texts in float32: (B, D), or (B, K, D) for queries with a vector per alternative.
@@ -44,13 +41,6 @@ class DualEncoder(nn.Module):
             vectors = states[:, 0] if self.pooling == "cls" else masked_mean(states, inputs["attention_mask"])
         vectors = vectors.float()
         return F.normalize(vectors, dim=-1) if self.similarity == "cosine" else vectors
-
-    def copy_with(self, weights: dict[str, Tensor]) -> "DualEncoder":
-        """A new model of the same kind with these weights, on the CPU: nothing of it is wrapped or sharded."""
-        encoders = [type(encoder)(encoder.config) for encoder in (self.query, self.document)]
-        copy = DualEncoder(*encoders, pooling=self.pooling, similarity=self.similarity)
-        copy.load_state_dict(weights)
-        return copy
 
 
 def both_forms(queries: Tensor) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +23,6 @@ import numpy as np
 from boolbert.core.arguments import add_document_flags
 from boolbert.core.errors import INTERRUPTED, BoolBertError, Interrupted, TrainingError
 from boolbert.core.files import read_object, whole_folder, write_json
-from boolbert.core.runs import ARGUMENTS
 from boolbert.core.tables import aligned, number
 from boolbert.core.terminal import printable
 from boolbert.data import Document
@@ -55,6 +54,10 @@ SHOWN = {
     "recall@100": "Recall@100",
     "negated": "excluded in the top R",
 }
+# Of train/quest.py. Users' queries come without labels, so the gate finds the operators.
+FLAGS: dict[str, Any] = {"negatives": "violating", "gate": "cue", "branches": 4, "tracker": "none", "keep_last": 1}
+# The share of the weights before training in the saved model's: it can still do what it could (docs/own_documents.md).
+ORIGINAL_WEIGHT = 0.7
 FEW = 30  # fewer held-out queries than this say little
 _PROBE = 16  # texts that are encoded to estimate how long it will take
 
@@ -70,14 +73,11 @@ class Fitted:
     before: dict[str, float]  # on held-out queries, before training
     after: dict[str, float]
     seconds: float
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
 
     def __str__(self) -> str:
-        rows = [
-            [title, number(self.before[name]), number(self.after[name])]
-            for name, title in SHOWN.items()
-            if name in self.before and name in self.after
-        ]
+        shown = [name for name in SHOWN if name in self.before]
+        rows = [[SHOWN[name], number(self.before[name]), number(self.after[name])] for name in shown]
         head = f"{self.made.dev:,} held-out queries"
         return "\n".join([aligned([head, "before", "after"], rows), *(f"note: {note}" for note in self.notes)])
 
@@ -92,7 +92,7 @@ def fit(
     epochs: int | None = None,
     seed: int = 0,
     kind: str | None = None,
-    original_weight: float | None = None,
+    original_weight: float = ORIGINAL_WEIGHT,
     say: Callable[[str], None] = print,
 ) -> Fitted:
     """Train on Boolean queries made from documents; `BoolSearcher(fitted.model, fitted.index)` then asks.
@@ -107,9 +107,9 @@ def fit(
     own = documents if isinstance(documents, OwnDocuments) else OwnDocuments(documents)
     folder = Path(output_dir) if output_dir is not None else Path(default_folder(own.name))
     settings: dict[str, Any] = {"queries": queries, "epochs": epochs, "seed": seed, "kind": kind}
-    settings |= {"model": None if model is None else str(model), "document_side": document_side}
-    settings |= {"original_weight": original_weight}
-    settings |= {"documents": own.name, "layout": str(own.layout), "passages": own.passages is not None}
+    settings |= {"model": None if model is None else str(model), "original_weight": original_weight}
+    settings |= {"documents": own.name, "document_side": document_side}
+    settings |= {"layout": str(own.layout), "passages": own.passages is not None}
     check_arguments(settings)
     begun = is_begun(folder, settings)
     say(own.preview())
@@ -117,11 +117,14 @@ def fit(
     import torch
 
     from boolbert.retrieval.encode import encode_corpus
+    from boolbert.retrieval.encoders import resolve_encoder
     from boolbert.retrieval.index import VECTORS, build_index
     from boolbert.retrieval.int8_encoder import int8_encoder
+    from boolbert.retrieval.metrics import quest_metrics
     from boolbert.retrieval.models import load_model
     from boolbert.retrieval.shards import INT8, precision_of
-    from boolbert.train.retrieval_run import ORIGINAL_WEIGHT, train_on_query_folder
+    from boolbert.train.retrieval import RetrievalArguments
+    from boolbert.train.retrieval_run import run_retrieval
     from boolbert.train.upgrade import measure
 
     side = document_side or ("learned" if torch.cuda.is_available() else "fixed")
@@ -142,21 +145,33 @@ def fit(
     shards = encode_corpus(int8 or start.encoder, corpus, place, mixed=precision == INT8)
     vectors = np.array(shards[:], dtype=np.float32)
     before = measure(start.encoder, data.dev, vectors)
-    train_on_query_folder(
-        folder / MADE,
-        folder / MODEL,
-        folder / START,
-        documents=side,
-        original_weight=original_weight,
-        vectors=torch.from_numpy(vectors) if side == "fixed" else None,
+    args = RetrievalArguments(
+        data=str(folder / MADE),
+        output_dir=str(folder / MODEL),
+        encoder=str(folder / START),
         resume=begun,
+        freeze_documents=side == "fixed",
+        # Made queries need little exclusion: against fixed documents it would become too weak.
+        learn_exclusion=side == "learned",
         epochs=epochs,
+        eval_every=epochs,  # the held-out queries are for measuring: none of the epochs is chosen by them
         batch_size=usual.batch_size,
         document_length=document_length(start.encoder),
+        mixed_precision="bf16" if torch.cuda.is_available() else "no",
         log_every=max(10, steps // 10),
         seed=seed,
+        **FLAGS,
     )
-    note_start(folder, model)
+    encoder = resolve_encoder(settings["model"])
+    run_retrieval(
+        "fit",
+        args,
+        lambda: data,
+        quest_metrics,
+        vectors=torch.from_numpy(vectors) if side == "fixed" else None,
+        origin={"encoder": encoder.path, "kind": encoder.kind},
+        original_weight=original_weight,
+    )
     trained = load_model(folder / MODEL)
     check_unchanged(own, folder / MADE)  # training takes hours: the figures are those of the documents as they were
     index = build_index(own, folder, trained)  # with its ids and fields
@@ -165,7 +180,7 @@ def fit(
         shutil.rmtree(leftover, ignore_errors=True)
     seconds = time.perf_counter() - began
     write_json(folder / REPORT, {"settings": settings, "before": before, "after": after, "seconds": round(seconds, 1)})
-    notes = notes_of(folder, made, before, after, ORIGINAL_WEIGHT if original_weight is None else original_weight)
+    notes = notes_of(folder, made, before, after, original_weight)
     return Fitted(folder, trained, index, made, before, after, seconds, notes)
 
 
@@ -183,7 +198,7 @@ def check_arguments(settings: dict[str, Any]) -> None:
         raise TrainingError(f"--documents must be fixed or learned, got {settings['document_side']!r}")
     if (epochs := settings["epochs"]) is not None and epochs < 1:
         raise TrainingError(f"--epochs must be at least 1, got {epochs}")
-    if (share := settings["original_weight"]) is not None and not 0 <= share < 1:
+    if not 0 <= (share := settings["original_weight"]) < 1:
         raise TrainingError(f"--original_weight must be at least 0 and below 1, got {share}")
 
 
@@ -223,7 +238,7 @@ def queries_of(own: OwnDocuments, folder: Path, settings: dict[str, Any], count:
 def start_model(folder: Path, name: str | Path | None, seed: int, say: Callable[[str], None]) -> "SearchModel":
     """The model that training starts from, kept in the folder until the end; a plain encoder is upgraded first."""
     from boolbert.retrieval.models import default_model, load_model
-    from boolbert.train.upgrade import UpgradeSettings, upgrade
+    from boolbert.train.upgrade import upgrade
 
     if (folder / START).exists():
         return load_model(folder / START)
@@ -231,19 +246,10 @@ def start_model(folder: Path, name: str | Path | None, seed: int, say: Callable[
     say(start.note)
     if start.bert is None:
         say("It is a plain encoder: it learns to read AND, OR and NOT first, in some minutes on a CPU")
-        start = replace(start, encoder=upgrade(start.encoder, settings=UpgradeSettings(seed=seed)).model)
+        start = replace(start, encoder=upgrade(start.encoder, seed=seed).model)
     with whole_folder(folder / START) as aside:
         start.encoder.save(str(aside), create_model_card=False)
     return start
-
-
-def note_start(folder: Path, model: str | Path | None) -> None:
-    """Say in the run's record what the model was before; the folder that training started from is deleted."""
-    from boolbert.retrieval.encoders import resolve_encoder
-
-    encoder = resolve_encoder(None if model is None else str(model))
-    record = read_object(folder / MODEL / ARGUMENTS, TrainingError)
-    write_json(folder / MODEL / ARGUMENTS, {**record, "start": {"encoder": encoder.path, "kind": encoder.kind}})
 
 
 def document_length(model: Any) -> int:
@@ -323,7 +329,7 @@ def worse_lines(before: dict[str, float], after: dict[str, float]) -> list[str]:
     >>> worse_lines(before, {"mrr@10": 0.4, "recall@20": 0.4999, "negated": 0.2})
     ['mrr@10', 'negated']
     """
-    gains = {name: round(after[name], 3) - round(before[name], 3) for name in SHOWN if name in before and name in after}
+    gains = {name: round(after[name], 3) - round(before[name], 3) for name in SHOWN if name in before}
     return [name for name, gain in gains.items() if (gain > 0 if name == "negated" else gain < 0)]
 
 
@@ -352,9 +358,10 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--original_weight",
         type=float,
+        default=ORIGINAL_WEIGHT,
         metavar="SHARE",
-        help="share of the weights before training in the saved model (0.7): less fits your documents better, more "
-        "keeps what the model could do before",
+        help=f"share of the weights before training in the saved model ({ORIGINAL_WEIGHT}): less fits your documents "
+        "better, more keeps what the model could do before",
     )
     options = parser.parse_args(words)
     names = ("model", "document_side", "queries", "epochs", "seed", "kind", "original_weight")

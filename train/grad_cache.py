@@ -4,8 +4,8 @@ A contrastive loss needs every embedding at once, but not every activation. So t
 the loss gives the gradient of each embedding, and each part is embedded again to carry its gradient on.
 
 With several processes each computes the loss over all embeddings, and the gradient of its own. DistributedDataParallel
-and FSDP average gradients over the processes, in the last backward pass of a step; the sum is wanted, so what goes
-backward is multiplied by the number of processes.
+averages gradients over the processes, in the last backward pass of a step; the sum is wanted, so what goes backward is
+multiplied by the number of processes.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ class Side:
 
     embed: Callable[[Any], Tensor]
     parts: Sequence[Any]
-    index: Tensor | None = None
+    index: Tensor
 
 
 def embedding_backward(
@@ -56,8 +56,7 @@ def embedding_backward(
                 outputs[-1].append(side.embed(inputs))
 
     leaves = [torch.cat([part.detach() for part in parts]).requires_grad_() for parts in outputs]
-    wanted = [leaf if side.index is None else leaf[side.index] for leaf, side in zip(leaves, sides, strict=True)]
-    loss = loss_of(*wanted)
+    loss = loss_of(*(leaf[side.index] for leaf, side in zip(leaves, sides, strict=True)))
     scaled = [gradient * accelerator.num_processes for gradient in torch.autograd.grad(loss, leaves)]
     gradients = [whole.split([len(part) for part in parts]) for whole, parts in zip(scaled, outputs, strict=True)]
 

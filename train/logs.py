@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,15 +56,9 @@ class RunLog:
         else:
             self.bar.set_postfix_str(shown, refresh=False)
 
-    def advance(self) -> None:
-        self.bar.update()
-
     def say(self, line: str) -> None:
         if self.main:
             self.bar.write(line)
-
-    def close(self) -> None:
-        self.bar.close()
 
     def _forget_after(self, step: int) -> None:
         """A resumed run writes the lines after its checkpoint again."""
@@ -71,11 +66,9 @@ class RunLog:
             return
         kept = []
         for line in self.path.read_text(encoding="utf-8").splitlines():
-            try:
+            with suppress(ValueError, KeyError, TypeError):  # cut short when the process was killed
                 if json.loads(line)["step"] <= step and step:
                     kept.append(line + "\n")
-            except (ValueError, KeyError, TypeError):
-                continue  # cut short when the process was killed
         write_text(self.path, "".join(kept))
 
 
@@ -93,37 +86,15 @@ def _numbers(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, fl
 
 
 def print_summary(folder: str, metrics: dict[str, Any]) -> None:
+    """What a run reached, all queries and each group of them; what a row lacks is a dash."""
     best = f"best epoch {metrics['best_epoch']} by {metrics['metric']}"
     print(f"\n{metrics['steps']} steps in {metrics['seconds']:.0f} s, {best}; saved in {folder}\n")
     rows: list[tuple[str, dict[str, Any]]] = [("dev", metrics["dev"])]
     if "dev_without_labels" in metrics:
         rows.append(("dev, text alone", metrics["dev_without_labels"]))
-    rows += [(f"  {name}", values) for name, values in (metrics["dev"] or {}).get("groups", {}).items()]
-    print(table(rows))
-
-
-def table(rows: list[tuple[str, dict[str, Any]]]) -> str:
-    """Rows of metrics under one head; what a row lacks is a dash.
-
-    >>> print(table([("dev", {"mrr@10": 0.5, "violations": 0.25}), ("_", {"mrr@10": 1.0})]))
-         mrr@10  violations
-    dev    .500        .250
-    _     1.000           -
-    """
+    rows += [(f"  {name}", values) for name, values in metrics["dev"]["groups"].items()]
     names = list(
         dict.fromkeys(name for _, values in rows for name, value in values.items() if isinstance(value, float))
     )
     lines = [[label, *(number(values.get(name)) for name in names)] for label, values in rows]
-    return aligned(["", *names], lines, rule=False)
-
-
-def print_pretraining(folder: str, metrics: dict[str, Any]) -> None:
-    dev = metrics["dev"]
-    print(f"\n{metrics['steps']} steps in {metrics['seconds']:.0f} s; saved in {folder}\n")
-    kinds = [kind for kind in ("cue", "scope", "gate") if f"{kind}_f1" in dev]
-    rows = [
-        (operator, {f"{kind} F1": dev[f"{kind}_f1_{operator}"] for kind in kinds}) for operator in ("and", "or", "not")
-    ]
-    rows.append(("all", {f"{kind} F1": dev[f"{kind}_f1"] for kind in kinds}))
-    print(table(rows))
-    print(f"all gates right: {dev['gate_accuracy']:.3f}; triplets in the right order: {dev['triplet_accuracy']:.3f}")
+    print(aligned(["", *names], lines, rule=False))

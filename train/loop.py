@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,7 +21,7 @@ from boolbert.retrieval.prefetch import prefetch
 from boolbert.retrieval.recorded import RecordedStep
 from boolbert.retrieval.tokens import ATTENTION
 from boolbert.train.arguments import RunArguments
-from boolbert.train.checkpoints import Checkpoints, out_of_memory
+from boolbert.train.checkpoints import Checkpoints
 from boolbert.train.logs import RunLog
 from boolbert.train.optimizer import build_optimizer, learning_rate_share, place_learning_rates, set_learning_rate
 
@@ -31,7 +31,7 @@ COMPILED_PARTS = ("cue_predictor", "scope_reader", "gate", "composer")
 
 
 class Stage(Protocol):
-    """What the loop needs to know of a stage. A batch is a function of its epoch and step, and nothing else."""
+    """What the loop needs of a stage. A batch, and what is random within a step, are functions of the step alone."""
 
     model: Any  # the loop puts what Accelerate prepared in its place
     steps_per_epoch: int
@@ -45,14 +45,10 @@ class Stage(Protocol):
     def load(self, epoch: int, step: int) -> Any:
         """This process's part of a batch, tensors on the CPU; called in another thread."""
 
-    def reseed(self, step: int) -> None:
-        """Make what is random within a step a function of the step."""
+    def reseed(self, step: int) -> None: ...
 
     def backward(self, batch: Any, step: int) -> dict[str, Tensor]:
-        """Add the gradients of the batch, and return its losses; "loss" is the one that is minimised.
-
-        On a GPU it may be recorded once, and repeated with other batches: see `RecordedStep`.
-        """
+        """Add the gradients of the batch, and return its losses, "loss" among them; a GPU may record it."""
 
     def evaluate(self) -> Metrics:
         """The metrics on held-out data; called on every process, the main one's count."""
@@ -70,39 +66,30 @@ class Progress:
     def metrics(self, metric: str) -> dict[str, Any]:
         """What a finished run writes into metrics.json: the best evaluation by `metric`, and how it came about."""
         best = self.best or {}
-        return {
-            "metric": metric,
-            "best_epoch": best.get("epoch"),
-            "best_step": best.get("step"),
-            "dev": best.get("metrics"),
-            "history": self.history,
-            "steps": self.step,
-            "seconds": round(self.seconds, 1),
-        }
+        found = {"best_epoch": best.get("epoch"), "best_step": best.get("step"), "dev": best.get("metrics")}
+        seconds = round(self.seconds, 1)
+        return {"metric": metric, **found, "history": self.history, "steps": self.step, "seconds": seconds}
 
 
-class Stop:
-    """Ctrl-C, or a scheduler's SIGTERM: the first one makes the run save and end, the second one ends it at once."""
+@contextmanager
+def stop_signals() -> Iterator[threading.Event]:
+    """Set by Ctrl-C, or a scheduler's SIGTERM: the run saves and ends. A second one ends it at once."""
+    asked = threading.Event()
 
-    def __init__(self) -> None:
-        self.asked = False
-
-    @contextmanager
-    def listening(self) -> Iterator["Stop"]:
-        if threading.current_thread() is not threading.main_thread():
-            yield self
-            return
-        before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield self
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _ask(self, number: int, frame: Any) -> None:
-        if self.asked:
+    def ask(number: int, frame: Any) -> None:
+        if asked.is_set():
             raise KeyboardInterrupt
-        self.asked = True
+        asked.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Trainer:
@@ -117,12 +104,11 @@ class Trainer:
         self.identity = identity or {}
         self.run = Path(args.output_dir)
         self.checkpoints = Checkpoints(self.run, args.keep_last)
-        self.total = args.epochs * stage.steps_per_epoch
-        self.total = min(self.total, args.max_steps or self.total)
+        steps = args.epochs * stage.steps_per_epoch
+        self.total = min(steps, args.max_steps or steps)
         model: nn.Module = stage.model.to(accelerator.device)
         freeze_unused(model, stage)
-        if (options := compile_options(args, accelerator)) is not None:
-            compile_layers(model, options)
+        compile_layers(model, args, accelerator)
         optimizer = build_optimizer(
             model,
             learning_rate=args.learning_rate,
@@ -144,22 +130,23 @@ class Trainer:
         steps = self.checkpoints.steps()
         if self.args.resume and steps:
             state = self.checkpoints.state(steps[-1])
+            del state["identity"]
+            self.progress = Progress(**state)
             self.checkpoints.load(self.accelerator, steps[-1])
             self._place_learning_rates()
-            self.progress = Progress(state["step"], state["seconds"], state["best"], state["history"])
         self.log = RunLog(self.accelerator, self.run, self.total, self.progress.step)
         try:
-            with Stop().listening() as stop:
+            with stop_signals() as stop:
                 self._steps(stop)
         except Exception as error:
-            if out_of_memory(error):
+            if isinstance(error, MemoryError) or "out of memory" in str(error).lower():
                 raise TrainingError(self._no_memory()) from error
             raise
         finally:
-            self.log.close()
+            self.log.bar.close()
             self.compute.close()
         if self.progress.best is not None:
-            self.checkpoints.load_best(self.model, self.progress.best["step"])
+            self.checkpoints.load_best(self.accelerator.unwrap_model(self.model), self.progress.best["step"])
         return self.progress
 
     def batches(self) -> Generator[Any]:
@@ -171,10 +158,13 @@ class Trainer:
             pin=self.accelerator.device.type == "cuda",
         )
 
-    def _steps(self, stop: Stop) -> None:
+    def _steps(self, stop: threading.Event) -> None:
         progress = self.progress
         started, before = time.perf_counter(), progress.seconds
         self._logged = started
+        per_epoch = self.stage.steps_per_epoch
+        evaluated_every = self.args.eval_steps or self.args.eval_every * per_epoch
+        saved_every = self.args.save_every or per_epoch
         batches = self.batches()
         self.model.train()
         try:
@@ -183,12 +173,13 @@ class Trainer:
             while progress.step < self.total and not self._is_out_of_patience():
                 self._step(batches)
                 progress.seconds = before + time.perf_counter() - started
-                if self._evaluation_due():
+                if progress.step % evaluated_every == 0 or progress.step == self.total:
                     self._evaluate()
                 stops = self._must_stop(stop)
                 ends = progress.step == self.total or self._is_out_of_patience()
-                if self._save_due() or stops or ends:
-                    self._save()
+                if progress.step % saved_every == 0 or stops or ends:
+                    self._flush()
+                    self.checkpoints.save(self.accelerator, {**asdict(progress), "identity": self.identity})
                 if stops and not ends:
                     raise Interrupted(f"stopped after step {progress.step} of {self.total}; go on with --resume")
         finally:
@@ -208,7 +199,7 @@ class Trainer:
             self._check_finite()
         if self.progress.step % self.args.log_every == 0 or self.progress.step == self.total:
             self._flush()
-        self.log.advance()
+        self.log.bar.update()
 
     def _compute(self, batch: Any) -> dict[str, Tensor]:
         """What a step does on the GPU."""
@@ -254,11 +245,6 @@ class Trainer:
                         "Try a lower --learning_rate, --max_grad_norm 1, or --mixed_precision no"
                     )
 
-    def _evaluation_due(self) -> bool:
-        step, per_epoch = self.progress.step, self.stage.steps_per_epoch
-        every = self.args.eval_steps or self.args.eval_every * per_epoch
-        return step % every == 0 or step == self.total
-
     def _evaluate(self) -> None:
         self._flush()
         self.model.eval()
@@ -280,7 +266,6 @@ class Trainer:
         if better:
             progress.best = {"epoch": epoch, "step": step, "value": value, "metrics": metrics}
             self.checkpoints.save_best(self.accelerator, self.model, step)
-            self.accelerator.wait_for_everyone()
         elif self._is_out_of_patience():
             self.log.say(f"no better for {self.args.patience} evaluations: training ends here")
         self._logged = time.perf_counter()
@@ -292,22 +277,13 @@ class Trainer:
             return False
         return sum(row["step"] > best["step"] for row in self.progress.history) >= patience
 
-    def _save_due(self) -> bool:
-        return self.progress.step % (self.args.save_every or self.stage.steps_per_epoch) == 0
-
-    def _save(self) -> None:
-        self._flush()
-        progress = self.progress
-        state = {"seconds": progress.seconds, "best": progress.best, "history": progress.history}
-        self.checkpoints.save(self.accelerator, progress.step, {**state, "identity": self.identity})
-
-    def _must_stop(self, stop: Stop) -> bool:
+    def _must_stop(self, stop: threading.Event) -> bool:
         """Whether to end here: all processes have to agree, and asking them costs a wait."""
         if self.accelerator.num_processes == 1:
-            return stop.asked
+            return stop.is_set()
         if self.progress.step % self.args.log_every and self.progress.step % self.stage.steps_per_epoch:
             return False
-        if stop.asked:
+        if stop.is_set():
             self.accelerator.set_trigger()
         return bool(self.accelerator.check_trigger())
 
@@ -352,23 +328,17 @@ def freeze_unused(model: nn.Module, stage: Stage) -> None:
     model.zero_grad()
 
 
-def compile_options(args: RunArguments, accelerator: Accelerator) -> dict[str, Any] | None:
-    """How the encoders' layers are to be compiled, as --compile or the launcher asks; None for not at all.
-
-    The layers are compiled in place, so Accelerate must not compile the model around them a second time.
-    """
+def compile_layers(model: nn.Module, args: RunArguments, accelerator: Accelerator) -> None:
+    """Compile the encoders' layers, and what stands around them, as --compile or the launcher asks: in place, so that
+    weights keep their names. Accelerate must not compile the model around them a second time."""
     plugin = accelerator.state.dynamo_plugin
     backend, mode = plugin.backend, plugin.mode
     plugin.backend = DynamoBackend.NO
     if backend == DynamoBackend.NO and not args.compile:
-        return None
+        return
     name = "inductor" if backend == DynamoBackend.NO else backend.value.lower()
-    return {"backend": name, "dynamic": True, **({"mode": mode} if name == "inductor" and mode != "default" else {})}
-
-
-def compile_layers(model: nn.Module, options: dict[str, Any]) -> None:
-    """Compile the encoders' layers in place, each alike, and what stands around them: weights keep their names."""
-    for name, module in model.named_modules():
-        names = name.split(".")
+    options = {"mode": mode} if name == "inductor" and mode != "default" else {}
+    for path, module in model.named_modules():
+        names = path.split(".")
         if names[-2:-1] == ["layer"] or names[-1] in COMPILED_PARTS:
-            module.compile(**options)
+            module.compile(backend=name, dynamic=True, **options)

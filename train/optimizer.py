@@ -17,17 +17,6 @@ SINGLE_NUMBERS = (STRENGTH, PENALTY, "composer.penalty_above")
 STRENGTH_RATE = 1e-2
 
 
-def is_decayed(name: str, parameter: nn.Parameter) -> bool:
-    """Whether weight decay applies: to matrices, not to biases, also where each operator has a bias of its own.
-
-    >>> is_decayed("dense.weight", nn.Parameter(torch.ones(2, 3)))
-    True
-    >>> is_decayed("bias_predictor.output_bias", nn.Parameter(torch.ones(3, 2)))
-    False
-    """
-    return parameter.ndim > 1 and not name.endswith("bias")
-
-
 def learning_rate_share(step: int, total: int, warmup: float, schedule: str = "linear") -> float:
     """The share of the learning rate at a step (from 0): up in the warm-up, then down to 0 after the last step.
 
@@ -52,7 +41,8 @@ def build_optimizer(
         if parameter.requires_grad:
             rate = (boolean_learning_rate or learning_rate) if is_boolean(name) else learning_rate
             rate = STRENGTH_RATE if name.endswith(SINGLE_NUMBERS) else rate
-            decay = weight_decay if is_decayed(name, parameter) else 0.0
+            # Matrices decay, biases do not, also where each operator has a bias of its own.
+            decay = weight_decay if parameter.ndim > 1 and not name.endswith("bias") else 0.0
             new = {"params": [], "lr": rate, "base_lr": rate, "weight_decay": decay}
             groups.setdefault((rate, decay), new)["params"].append(parameter)
     if not groups:

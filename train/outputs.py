@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import os
 import platform
+import shutil
 import subprocess
 import warnings
 from collections.abc import Iterator
@@ -14,7 +15,6 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
-from accelerate.utils import DistributedType
 
 import boolbert
 from boolbert import BoolBertConfig
@@ -25,13 +25,12 @@ from boolbert.core.runs import ARGUMENTS, CONFIG, METRICS, Run
 from boolbert.core.tables import number
 from boolbert.retrieval.models import no_warnings
 from boolbert.sentence_boolbert import save_dual_encoder
-from boolbert.train.arguments import RunArguments
+from boolbert.train.arguments import FREE, PRECISIONS, RunArguments
 from boolbert.train.checkpoints import WRITE_ERRORS, Checkpoints
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import available_tracker
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
-PRECISIONS = ("no", "bf16", "fp16")
 
 
 @contextmanager
@@ -53,6 +52,11 @@ def make_accelerator(args: RunArguments) -> Accelerator:
             "`accelerate launch --cpu` starts one process, whatever --num_processes says; "
             "type ACCELERATE_USE_CPU=true torchrun --nproc_per_node 2 train/...py instead"
         )
+    for engine in ("FSDP", "DEEPSPEED", "MEGATRON_LM", "PARALLELISM_CONFIG"):
+        if os.environ.get(f"ACCELERATE_USE_{engine}", "").lower() == "true":
+            raise TrainingError(
+                f"the launcher asks for {engine}: only DistributedDataParallel is supported, see several_gpus.yaml"
+            )
     tracker = available_tracker(args.tracker)
     try:
         accelerator = Accelerator(
@@ -64,29 +68,6 @@ def make_accelerator(args: RunArguments) -> Accelerator:
         )
     except (ValueError, ImportError) as error:
         raise TrainingError(f"Accelerate refuses the launcher's settings: {first_line(error)}") from error
-    check_launcher(accelerator)
-    # Nothing here changes the output of a layer in place, which is what the first warning is about. The second is about
-    # a setting whose new name Accelerate does not know yet, the third about the steps before one is recorded.
-    warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view")
-    warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
-    warnings.filterwarnings("ignore", message="This instance was constructed with capturable=True")
-    if accelerator.device.type == "cpu":
-        # `accelerate launch` sets a single thread by default.
-        torch.set_num_threads(args.threads or max(1, (os.cpu_count() or 1) // accelerator.num_processes))
-    if tracker is None and args.tracker != "none":
-        accelerator.print(f"Tracker {args.tracker} is not installed; the log is {args.output_dir}/log.jsonl")
-    return accelerator
-
-
-def check_launcher(accelerator: Accelerator) -> None:
-    """Refuse what training here cannot obey."""
-    kind = accelerator.distributed_type
-    if kind in (DistributedType.DEEPSPEED, DistributedType.MEGATRON_LM):
-        raise TrainingError(f"{kind.value} is not supported: its engine wants one forward pass per step; try FSDP")
-    if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true" and kind != DistributedType.FSDP:
-        raise TrainingError("FSDP needs a GPU for each process, and Accelerate sees none; start without it")
-    if kind == DistributedType.FSDP and not accelerator.is_fsdp2:
-        raise TrainingError("FSDP is supported in version 2 only: set fsdp_version: 2, or --fsdp_version 2")
     if accelerator.gradient_accumulation_steps != 1:
         raise TrainingError(
             f"the launcher asks for gradient accumulation over {accelerator.gradient_accumulation_steps} steps: leave "
@@ -97,12 +78,22 @@ def check_launcher(accelerator: Accelerator) -> None:
         raise TrainingError(f"mixed precision must be one of {', '.join(PRECISIONS)}, got {precision}")
     if precision == "fp16" and accelerator.device.type == "cpu":
         raise TrainingError("fp16 needs a GPU; on a CPU try --mixed_precision bf16 or no")
+    # The first is about a setting whose new name Accelerate does not know yet, the second about the steps before one is
+    # recorded.
+    warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
+    warnings.filterwarnings("ignore", message="This instance was constructed with capturable=True")
+    if accelerator.device.type == "cpu":
+        # `accelerate launch` sets a single thread by default.
+        torch.set_num_threads(args.threads or max(1, (os.cpu_count() or 1) // accelerator.num_processes))
+    if tracker is None and args.tracker != "none":
+        accelerator.print(f"Tracker {args.tracker} is not installed; the log is {args.output_dir}/log.jsonl")
+    return accelerator
 
 
 def identity(args: RunArguments, accelerator: Accelerator, data: str) -> dict[str, Any]:
     """What a resumed run must share with the one it goes on with: flags, data, precision, processes."""
     return {
-        **args.identity(),
+        **{name: value for name, value in dataclasses.asdict(args).items() if name not in FREE},
         "data_fingerprint": data,
         "precision": accelerator.mixed_precision,
         "processes": accelerator.num_processes,
@@ -112,38 +103,32 @@ def identity(args: RunArguments, accelerator: Accelerator, data: str) -> dict[st
 def is_finished(args: RunArguments, wanted: dict[str, Any], start: Path) -> bool:
     """Whether this very run is finished already. Nothing is touched; where the run cannot go ahead, it is refused."""
     folder = Path(args.output_dir)
-    _check_writable(folder)
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        problem = f"no permission in {nearest}" if nearest.is_dir() else f"{nearest} is no folder"
+        raise TrainingError(f"--output_dir {folder}: cannot be written: {problem}")
     if folder.resolve() == start.resolve():
         raise TrainingError(f"--output_dir {folder} is the encoder that the run starts from; give another folder")
     if args.overwrite:
         return False
     run, checkpoints = Run(folder), Checkpoints(folder)
     steps = checkpoints.steps()
+    problem = ""
     if run.finished:
-        before = read_json(folder / ARGUMENTS) if (folder / ARGUMENTS).is_file() else {}
-        before = before.get("identity") or run.arguments
+        stored = read_json(folder / ARGUMENTS) if (folder / ARGUMENTS).is_file() else {}
         # The same model comes out of another precision or number of processes, within rounding.
-        other = _difference(before, wanted, but=("precision", "processes"))
-        if other:
-            raise TrainingError(
-                f"--output_dir {folder} holds a finished run with {other}; give another folder, or --overwrite"
-            )
-        return True
-    if not steps and not run.script and (folder / CONFIG).exists():
-        raise TrainingError(
-            f"--output_dir {folder} holds a model that no run wrote; give another folder, or --overwrite"
-        )
-    if steps and not args.resume:
-        raise TrainingError(
-            f"--output_dir {folder} holds an unfinished run (checkpoint at step {steps[-1]}): go on with --resume, "
-            "start over with --overwrite, or give another folder"
-        )
-    if steps:
-        other = _difference(checkpoints.state(steps[-1])["identity"], wanted)
-        if other:
-            raise TrainingError(
-                f"--resume: the run in {folder} has {other}; give the same flags and data, or another --output_dir"
-            )
+        other = _difference(stored.get("identity") or run.arguments, wanted, but=("precision", "processes"))
+        if other is None:
+            return True
+        problem = f"holds a finished run with {other}; give another folder, or --overwrite"
+    elif not steps and not run.script and (folder / CONFIG).exists():
+        problem = "holds a model that no run wrote; give another folder, or --overwrite"
+    elif steps and not args.resume:
+        problem = f"holds an unfinished run (checkpoint at step {steps[-1]}): --resume, --overwrite, or another folder"
+    elif steps and (other := _difference(checkpoints.state(steps[-1])["identity"], wanted)):
+        problem = f"has {other}; give the same flags and data to --resume, or another folder"
+    if problem:
+        raise TrainingError(f"--output_dir {folder} {problem}")
     return False
 
 
@@ -159,10 +144,12 @@ def open_run(script: str, args: RunArguments, accelerator: Accelerator, wanted: 
                 print(f"Going on from {checkpoints.path(steps[-1])}" if steps else "No checkpoint: a new run starts")
             else:
                 (folder / METRICS).unlink(missing_ok=True)
-                checkpoints.clear()
+                if checkpoints.folder.exists():
+                    shutil.rmtree(checkpoints.folder)
                 (folder / "log.jsonl").unlink(missing_ok=True)
             checkpoints.folder.mkdir(exist_ok=True)
-            checkpoints.remove_torn()
+            for half_written in checkpoints.folder.glob(".*"):  # by a process that was killed
+                shutil.rmtree(half_written, ignore_errors=True)
             delete_leftovers(folder / FILES)
             write_json(folder / ARGUMENTS, record(script, args, accelerator, wanted, start))
         except OSError as error:
@@ -182,19 +169,15 @@ def save_run(args: RunArguments, model: DualEncoder, tokenizer: Any, metrics: di
     try:
         with whole_files(folder) as aside, no_warnings():
             save_dual_encoder(aside, model.query, model.document, tokenizer, **settings)
-        write_text(folder / "README.md", readme(metrics) + "\n")
+        reached = {name: number(value) for name, value in metrics["dev"].items() if isinstance(value, float)}
+        readme = render("run.md", metric=metrics["metric"], steps=metrics["best_step"], reached=reached)
+        write_text(folder / "README.md", readme + "\n")
         write_json(folder / METRICS, {**metrics, "seed": args.seed, "arguments": dataclasses.asdict(args)})
     except WRITE_ERRORS as error:
         raise TrainingError(
             f"{folder}: the model cannot be saved ({reason(error)}); its checkpoints are whole: "
             "mend that, and repeat the command with --resume"
         ) from error
-
-
-def readme(metrics: dict[str, Any]) -> str:
-    """What a run's folder holds and what it reached, for its readers."""
-    reached = {name: number(value) for name, value in (metrics["dev"] or {}).items() if isinstance(value, float)}
-    return render("run.md", metric=metrics["metric"], steps=metrics["best_step"], reached=reached)
 
 
 def fingerprint(*values: Any) -> str:
@@ -248,23 +231,10 @@ def _difference(before: dict[str, Any], now: dict[str, Any], but: tuple[str, ...
     return None
 
 
-def _check_writable(folder: Path) -> None:
-    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not nearest.is_dir():
-        raise TrainingError(f"--output_dir {folder}: cannot be written: {nearest} is no folder")
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise TrainingError(f"--output_dir {folder}: cannot be written: no permission in {nearest}")
-
-
 def versions() -> dict[str, str]:
     """The versions of what the run depends on."""
-    found = {"boolbert": boolbert.__version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    own = {"boolbert": boolbert.__version__, "python": platform.python_version()}
+    return own | {package: metadata.version(package) for package in PACKAGES}
 
 
 def git_commit() -> str | None:
@@ -272,10 +242,9 @@ def git_commit() -> str | None:
     root = Path(boolbert.__path__[0]).resolve()
     if not (root / ".git").exists():
         return None
+    command = ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+changes"]
     try:
-        options: dict[str, Any] = {"cwd": root, "capture_output": True, "text": True, "check": True, "timeout": 10}
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], **options).stdout.strip()
-        changed = subprocess.run(["git", "status", "--porcelain", "--untracked-files=no"], **options).stdout.strip()
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True, timeout=10)
     except (OSError, subprocess.SubprocessError):
         return None
-    return commit + ("+changes" if changed else "")
+    return done.stdout.strip()

@@ -8,14 +8,12 @@ The encoder is --encoder, else the finished stage 1 in runs/pretrain, else all-M
 """
 
 import sys
-from dataclasses import dataclass
 
 from boolbert.core.environment import prepare_training
 
 if __name__ == "__main__":
     prepare_training()  # before torch is imported
 
-from boolbert.core.arguments import flag
 from boolbert.core.errors import run_script
 from boolbert.data.tasks import quest_splits
 from boolbert.retrieval.metrics import quest_metrics
@@ -24,15 +22,8 @@ from boolbert.train.retrieval import RetrievalArguments
 from boolbert.train.retrieval_run import run_retrieval
 
 
-@dataclass
-class QuestArguments(RetrievalArguments):
-    """The paper's hyperparameters are the defaults."""
-
-    output_dir: str = flag("runs/quest", "folder for the model, its checkpoints and logs")
-
-
 def main() -> None:
-    args = parse_arguments(QuestArguments, __doc__, sys.argv[1:], embedded="quest_countries.yaml")
+    args = parse_arguments(RetrievalArguments, __doc__, sys.argv[1:], embedded="quest_countries.yaml")
     run_retrieval(
         "quest",
         args,

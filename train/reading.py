@@ -3,22 +3,26 @@
 No layer runs, so thousands of sentences take seconds on a CPU. `upgrade.py` turns this into a model.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from random import Random
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from boolbert.boolean import OPERATORS, multi_hot, read_parts, scope_labels
+from boolbert.boolean import OPERATORS, augment, multi_hot, read_parts, scope_labels
 from boolbert.boolean.labels import cue_labels
+from boolbert.data import DataError, Triplet
 from boolbert.data.sentences import Sentence
 from boolbert.modeling_boolbert import IGNORED_LABEL, READING_PARTS, BoolBertModel, reading_losses
+from boolbert.retrieval.tokens import Rows
 
 # Batches are drawn from this many sorted by length, so that they need little padding.
 SORTED_TOGETHER = 16
+MAX_LENGTH = 96  # tokens of a sentence
 
 
 @dataclass
@@ -34,7 +38,6 @@ class ReadingSettings:
     # from how a sentence is built, and names that training has never seen must not matter.
     replaced_sentences: float = 0.5
     replaced_words: float = 0.3
-    max_length: int = 96
     seed: int = 0
 
 
@@ -96,6 +99,62 @@ def parsed_sentence(text: str) -> Sentence:
     return Sentence(text, operators, reading.cues, scopes)
 
 
+@dataclass(frozen=True, eq=False)
+class TripletSentences:
+    """Triplets as rows of `sentences`: the first half as they were written, the second half with other cues."""
+
+    sentences: LabelledTokens
+    anchors: Rows  # (triplets,)
+    positives: list[Rows]
+    negatives: list[Rows]
+    variants: int
+
+    def __len__(self) -> int:
+        return len(self.anchors)
+
+    def draw(self, seed: int, epoch: int, triplet: int) -> tuple[int, int, int]:
+        """A sentence, one that means the same and one that does not, each in one of its variants."""
+        random = np.random.default_rng([seed, epoch, triplet])
+        chosen = (self.anchors[triplet], random.choice(self.positives[triplet]), random.choice(self.negatives[triplet]))
+        written = len(self.sentences) // self.variants
+        anchor, positive, negative = (int(row + written * random.integers(self.variants)) for row in chosen)
+        return anchor, positive, negative
+
+
+def prepare_triplets(
+    triplets: Iterable[Triplet], tokenizer: Any, *, max_length: int, rate: float = 0.0, seed: int = 0
+) -> TripletSentences:
+    """Tokenise and label all sentences once; with a `rate`, also a variant in which that share of cues is replaced."""
+    texts: list[str] = []
+    named: list[str | None] = []  # the operator that the data set names, of each text
+    anchors: list[int] = []
+    positives: list[Rows] = []
+    negatives: list[Rows] = []
+    for triplet in triplets:
+        anchors.append(len(texts))
+        texts.append(triplet.sentence)
+        for group, others in ((positives, triplet.positives), (negatives, triplet.negatives)):
+            group.append(np.arange(len(texts), len(texts) + len(others)))
+            texts += others
+        named += [triplet.operator, *[None] * (len(texts) - len(named) - 1)]
+    if not anchors:
+        raise DataError("there are no triplets to train on")
+    sentences = [parsed(text, name) for text, name in zip(texts, named, strict=True)]
+    if rate:
+        varied = (augment(text, Random(f"{seed}/{row}"), rate)[0] for row, text in enumerate(texts))
+        sentences += [parsed(text, name) for text, name in zip(varied, named, strict=True)]
+    labelled = label_sentences(tokenizer, sentences, max_length)
+    return TripletSentences(labelled, np.array(anchors), positives, negatives, variants=2 if rate else 1)
+
+
+def parsed(text: str, named: str | None) -> Sentence:
+    """A sentence with the parser's scopes. Its operators are those of its cues, and the one that its data set names."""
+    reading = read_parts(text)
+    strong = tuple(cue for cue in reading.cues if not cue.weak)
+    operators = {cue.operator for cue in strong} | ({named} if named else set())
+    return Sentence(text, tuple(operators), strong, {operator: reading.scopes(operator) for operator in OPERATORS})
+
+
 def freeze_reading(model: BoolBertModel) -> None:
     """Keep cues, scopes and gates as they are, and the embeddings that they are read off."""
     for name, parameter in model.named_parameters():
@@ -129,16 +188,14 @@ def learn_to_read(
             batch = {name: tensor.to(model.device) for name, tensor in batch.items()}
             inputs = {name: batch.pop(name) for name in ("input_ids", "attention_mask")}
             losses = reading_losses(model.read(**inputs), inputs["attention_mask"], **batch)
-            gradients = torch.autograd.grad(torch.stack(list(losses.values())).sum(), learning, allow_unused=True)
-            for parameter, gradient in zip(learning, gradients, strict=True):
-                parameter.grad = gradient
+            optimizer.zero_grad()
+            torch.stack(list(losses.values())).sum().backward(inputs=learning)
             torch.nn.utils.clip_grad_norm_(learning, 1.0)
             optimizer.step()
             schedule.step()
             if on_step is not None:
                 on_step({name: float(loss.detach()) for name, loss in losses.items()})
-    for parameter in learning:
-        parameter.grad = None
+    optimizer.zero_grad()
     model.train(was_training)
 
 
@@ -169,25 +226,22 @@ def measure_reading(model: BoolBertModel, data: LabelledTokens, batch_size: int 
 
     Scopes count where the model would act on them: its own gate has to be on. A model without a scope reader has none.
     """
-    counts = {kind: np.zeros((3, len(OPERATORS))) for kind in ("cue", "scope", "gate")}
+    outputs = {"cue": "cue_logits", "scope": "scope", "gate": "operators"}
+    if model.scope_reader is None:
+        del outputs["scope"]
+    counts = {kind: np.zeros((3, len(OPERATORS))) for kind in outputs}
     all_right = 0
     was_training = model.training
     model.eval()
     for start in range(0, len(data), batch_size):
         batch = data.batch(range(start, min(start + batch_size, len(data))))
         reading: Any = model.read(batch["input_ids"].to(model.device), batch["attention_mask"].to(model.device))
-        for kind, values in (("cue", reading.cue_logits), ("scope", reading.scope), ("gate", reading.operators)):
-            if values is None:
-                counts.pop(kind, None)
-                continue
+        for kind, table in counts.items():
             labels = batch[f"{kind}_labels"].numpy()
-            predicted, meant, known = (values > 0).cpu().numpy(), labels == 1, labels != IGNORED_LABEL
+            predicted, meant = (getattr(reading, outputs[kind]) > 0).cpu().numpy(), labels == 1
+            wrong = predicted & ~meant & (labels != IGNORED_LABEL)
             axes = (0,) if kind == "gate" else (0, 2)
-            counts[kind] += [
-                (predicted & meant).sum(axes),
-                (predicted & ~meant & known).sum(axes),
-                (~predicted & meant).sum(axes),
-            ]
+            table += [found.sum(axes) for found in (predicted & meant, wrong, ~predicted & meant)]
             if kind == "gate":
                 all_right += int((predicted == meant).all(axis=1).sum())
     model.train(was_training)

@@ -1,6 +1,6 @@
 """Stages 2 and 3: a dual encoder learns to put a query next to the documents that answer it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,21 +11,13 @@ from accelerate.utils import send_to_device
 from torch import Tensor
 
 from boolbert.boolean import OPERATORS, multi_hot
-from boolbert.configuration_boolbert import EXCLUSIONS, PAPER
+from boolbert.configuration_boolbert import EXCLUSIONS, PAPER, POOLINGS
 from boolbert.core.arguments import flag
 from boolbert.core.errors import TrainingError
-from boolbert.data import Batch, HardNegatives, TrainingSampler
-from boolbert.data.tasks import HELD_OUT, Splits, Task
+from boolbert.data import Batch, TrainingSampler
+from boolbert.data.tasks import HELD_OUT, Splits
 from boolbert.modeling_boolbert import BoolBertModel, reading_losses
-from boolbert.retrieval.metrics import (
-    Metrics,
-    group_means,
-    lower_is_better,
-    main_metric,
-    means,
-    quest_metrics,
-    search_depth,
-)
+from boolbert.retrieval.metrics import Metrics, group_means, lower_is_better, main_metric, means, search_depth
 from boolbert.retrieval.models import OPERATOR_SOURCES
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.tokens import TextReader, encode_tokens, gather_rows
@@ -36,7 +28,6 @@ from boolbert.train.loop import can_record, check_batch
 from boolbert.train.reading import LabelledTokens, freeze_reading, label_sentences, parsed_sentence
 from boolbert.train.shapes import PART_COST_CPU, PART_COST_GPU, FixedShapes, Parts, best_count, split_rows
 
-NEGATIVES = ("random", "violating")
 # Batches by which the shapes of all are chosen.
 LOOKED_AT = 64
 _CORPUS_NEGATIVES = 3  # number of a stream of random numbers that the sampler does not use
@@ -44,8 +35,9 @@ _CORPUS_NEGATIVES = 3  # number of a stream of random numbers that the sampler d
 
 @dataclass
 class RetrievalArguments(RunArguments):
-    """The flags of stages 2 and 3, next to those of every run."""
+    """The flags of stages 2 and 3, next to those of every run. The paper's hyperparameters are the defaults."""
 
+    output_dir: str = flag("runs/quest", "folder for the model, its checkpoints and logs")
     gate: str = flag("given", "where a query's operators come from: given (the data), learned or cue (the model)")
     negatives: str = flag("random", "random, or violating: those that break an operator, or that the data lists")
     num_negatives: int = flag(5, "negatives of each query, next to those of the batch")
@@ -68,7 +60,6 @@ class RetrievalArguments(RunArguments):
     attention: str | None = flag(None, "operators that change attention, such as not or and,or,not; or none")
     freeze_reading: bool = flag(True, "cues, scopes and the query side's embeddings stay as stage 1 has taught them")
     reading_weight: float = flag(0.0, "without freeze_reading: weight of the loss that keeps cues and scopes")
-    stay_close: float = flag(0.0, "weight of the distance to the start's vectors, for queries without OR and NOT")
     dev_split: str = flag("dev", "the split that chooses the best epoch")
     dev_share: float = flag(HELD_OUT, "share of the training queries that is held out where there is no such split")
     metric: str | None = flag(
@@ -77,25 +68,18 @@ class RetrievalArguments(RunArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, known in (("gate", OPERATOR_SOURCES), ("negatives", NEGATIVES)):
-            self.require(name, getattr(self, name) in known, f"one of {', '.join(known)}")
-        self.require("pooling", self.pooling in (None, "cls", "mean"), "cls or mean")
-        self.require("similarity", self.similarity in (None, "dot", "cosine"), "dot or cosine")
-        self.require("temperature", self.temperature is None or self.temperature > 0, "above 0")
-        self.require("num_negatives", self.num_negatives >= 0, "at least 0")
-        self.require("recipe", self.recipe in (None, "paper"), "paper, or left out")
-        self.require("exclusion", self.exclusion in (None, *EXCLUSIONS), f"one of {', '.join(EXCLUSIONS)}")
-        weight = self.exclusion_weight
-        self.require("exclusion_weight", weight is None or weight > 0, "above 0")
-        self.require("penalty", self.penalty is None or self.penalty >= 0, "at least 0")
-        self.require("branches", self.branches is None or self.branches >= 0, "at least 0")
+        self.require_one_of("gate", OPERATOR_SOURCES)
+        self.require_one_of("negatives", ("random", "violating"))
+        self.require_one_of("pooling", POOLINGS)
+        self.require_one_of("similarity", tuple(TEMPERATURES))
+        self.require_one_of("recipe", ("paper",))
+        self.require_one_of("exclusion", EXCLUSIONS)
+        self.require_above_0("temperature", "exclusion_weight")
+        self.require_least(0, "num_negatives", "penalty", "branches", "reading_weight")
+        self.require_least(1, "corpus_negatives")
+        self.require_least(3, "query_length", "document_length")  # [CLS], a token and [SEP]
         self.require("attention", set(self.attention_operators or []) <= set(OPERATORS), "names of operators, or none")
-        for name in ("reading_weight", "stay_close"):
-            self.require(name, getattr(self, name) >= 0, "at least 0")
         self.require("hard_negatives", 0 <= self.hard_negatives <= self.num_negatives, "0 to num_negatives")
-        for name in ("query_length", "document_length"):
-            self.require(name, getattr(self, name) >= 3, "at least 3: [CLS], a token and [SEP]")
-        self.require("corpus_negatives", self.corpus_negatives >= 1, "at least 1")
 
     @property
     def attention_operators(self) -> list[str] | None:
@@ -106,13 +90,8 @@ class RetrievalArguments(RunArguments):
     def model_settings(self) -> dict[str, Any]:
         """What these flags change in a Bool-BERT's configuration."""
         settings: dict[str, Any] = dict(PAPER) if self.recipe == "paper" else {}
-        flags = {
-            "exclusion": self.exclusion,
-            "exclusion_weight": self.exclusion_weight,
-            "penalty": self.penalty,
-            "branches": self.branches,
-            "attention_operators": self.attention_operators,
-        }
+        flags = {name: getattr(self, name) for name in ("exclusion", "exclusion_weight", "penalty", "branches")}
+        flags["attention_operators"] = self.attention_operators
         return settings | {name: value for name, value in flags.items() if value is not None}
 
 
@@ -130,7 +109,7 @@ class RetrievalStage:
         tokenizer: Any,
         accelerator: Accelerator,
         args: RetrievalArguments,
-        metrics: Metrics = quest_metrics,
+        metrics: Metrics,
         vectors: Tensor | None = None,
     ):
         self.model: Any = model.to(accelerator.device)
@@ -146,34 +125,33 @@ class RetrievalStage:
         tasks = {"train": data.train, "dev": data.dev}
         read = TextReader(tokenizer, args.query_length)
         self.queries = {name: read(task.texts) for name, task in tasks.items()}
-        given = args.gate == "given" and hasattr(model.query, "gate")
-        self.operators = {name: gate_labels(task) if given else None for name, task in tasks.items()}
+        self.operators: dict[str, Tensor | None] = dict.fromkeys(tasks)
+        if args.gate == "given" and hasattr(model.query, "gate"):
+            for name, task in tasks.items():  # (queries, 3); all are known: `with_known_gate`
+                self.operators[name] = torch.tensor([multi_hot(one.operators or ()) for one in task.questions])
         self.sampler = self._sampler()
         self.steps_per_epoch = self.sampler.steps_per_epoch
         self.is_recorded = can_record(args, accelerator)
         self.shapes = self._fixed_shapes(model.query.config.max_position_embeddings) if self.is_recorded else {}
         check_batch(min(args.batch_size, len(self.sampler.queries)), accelerator.num_processes)
         self.reading = self._reading(model.query, tokenizer)
-        # What the model gives before it is trained: for queries that must stay close to it, and for fixed documents.
-        self.start_vectors = self._encoded(model, QUERY) if args.stay_close else None
-        plain = [not {"or", "not"} & set(question.operators or ()) for question in data.train.questions]
-        self.is_plain = torch.tensor(plain, device=accelerator.device)
         self.frozen: Tensor | None = None
         if args.freeze_documents:
             model.document.requires_grad_(False)
-            self.frozen = (self._encoded(model, DOCUMENT) if vectors is None else vectors).to(accelerator.device)
+            vectors = encode_tokens(model, DOCUMENT, self.documents, accelerator) if vectors is None else vectors
+            self.frozen = vectors.to(accelerator.device)
 
     def _sampler(self) -> TrainingSampler:
-        hard = violators(self.data.train) if self.args.negatives == "violating" else None
-        count = 0 if hard is None else self.args.hard_negatives
-        return TrainingSampler(
-            self.data.train.gold,
-            batch_size=self.args.batch_size,
-            random_negatives=self.args.num_negatives - count,
-            hard=hard,
-            hard_negatives=count,
-            seed=self.args.seed,
-        )
+        args, train = self.args, self.data.train
+        hard = train.violators if args.negatives == "violating" else None
+        if args.negatives == "violating" and hard is None:
+            raise TrainingError(
+                "--negatives violating needs the atomic sets of the queries (atoms.json and metadata.atoms), "
+                "or listed negatives; this data has none. Try --negatives random"
+            )
+        count = 0 if hard is None else args.hard_negatives
+        sizes = {"batch_size": args.batch_size, "random_negatives": args.num_negatives - count, "seed": args.seed}
+        return TrainingSampler(train.gold, hard=hard, hard_negatives=count, **sizes)
 
     def _reading(self, query: Any, tokenizer: Any) -> LabelledTokens | None:
         """Freeze what the flags want frozen of a Bool-BERT; the labels from which cues and scopes learn, if they do."""
@@ -189,25 +167,18 @@ class RetrievalStage:
             return None
         if self.accelerator.num_processes > 1:
             raise TrainingError("--reading_weight works in one process; with several take --freeze_reading True")
-        sentences = [parsed_sentence(text) for text in self.data.train.texts]
-        return label_sentences(tokenizer, sentences, args.query_length)
-
-    def _encoded(self, model: Any, side: str) -> Tensor:
-        """The vectors of all training queries, or of all documents."""
-        if side == DOCUMENT:
-            return encode_tokens(model, side, self.documents, self.accelerator)
-        return encode_tokens(model, side, self.queries["train"], self.accelerator, self.operators["train"])
+        return label_sentences(tokenizer, list(map(parsed_sentence, self.data.train.texts)), args.query_length)
 
     def load(self, epoch: int, step: int) -> dict[str, Any]:
         ranks = self.accelerator.num_processes
         batch = self.sampler.batch(epoch, step)
         shards = [batch.shard(rank, ranks) for rank in range(ranks)]
-        queries = self._parts(QUERY, [shard.queries for shard in shards])
+        own = shards[self.accelerator.process_index]
+        queries = self._parts(QUERY, own.queries)
         loaded: dict[str, Any] = {
             "queries": [self._query_inputs(*part) for part in zip(queries.rows, queries.lengths, strict=True)],
             "query_index": queries.places,
             "sizes": [len(shard) for shard in shards],
-            "rows": torch.from_numpy(batch.queries.astype(np.int64)),
         }
         if self.reading is not None:
             loaded["reading"] = self.reading.batch(shards[0].queries, max(queries.lengths))
@@ -217,7 +188,7 @@ class RetrievalStage:
         else:
             gathered = [batch.gathered(rank, ranks) for rank in range(ranks)]
             columns, targets = gathered[0][0], np.concatenate([target for _, target in gathered])
-            documents = self._parts(DOCUMENT, [shard.documents() for shard in shards])
+            documents = self._parts(DOCUMENT, own.documents())
             parts = zip(documents.rows, documents.lengths, strict=True)
             loaded["documents"] = [self.documents.batch(*part) for part in parts]
             loaded["document_index"] = documents.places
@@ -245,14 +216,7 @@ class RetrievalStage:
                 documents = self.frozen[batch["columns"]]
             else:
                 documents = gather_rows(self.accelerator, documents, batch["document_sizes"])
-            loss = contrastive_loss(queries, documents, batch["targets"], batch["excluded"], self.temperature)
-            if self.start_vectors is not None:
-                rows = batch["rows"].to(queries.device)
-                # The vectors of a query without OR and NOT are all alike.
-                moved = (queries - self.start_vectors[rows]).view(len(rows), -1, queries.shape[-1])[:, 0]
-                moved = moved.square().sum(1) * self.is_plain[rows]
-                loss = loss + self.args.stay_close * moved.mean()
-            return loss
+            return contrastive_loss(queries, documents, batch["targets"], batch["excluded"], self.temperature)
 
         sides = [Side(lambda inputs: self.model(QUERY, inputs), batch["queries"], batch["query_index"])]
         if self.frozen is None:
@@ -285,7 +249,9 @@ class RetrievalStage:
         """The dev metrics, and those of each group; without `labels` the model has to find the operators by itself."""
         operators = self.operators["dev"] if labels else None
         queries = encode_tokens(self.model, QUERY, self.queries["dev"], self.accelerator, operators)
-        documents = self._encoded(self.model, DOCUMENT) if self.frozen is None else self.frozen
+        documents = self.frozen
+        if documents is None:
+            documents = encode_tokens(self.model, DOCUMENT, self.documents, self.accelerator)
         task = self.data.dev
         _, rows = top_k(searched_with(queries, documents), documents, search_depth(task), device=documents.device)
         per_query = self.metrics(task, rows)
@@ -308,20 +274,18 @@ class RetrievalStage:
             raise TrainingError(f"--metric must be one of {', '.join(known)} for this data, got {name!r}")
         return name
 
-    def _parts(self, side: str, shares: Sequence[np.ndarray]) -> Parts:
-        """This process's rows in parts. `shares` are the rows of all processes: each must have as many parts as the
-        others, since sharded weights are gathered for every part."""
+    def _parts(self, side: str, rows: np.ndarray) -> Parts:
+        """These rows in parts."""
         tokens = self.queries["train"] if side == QUERY else self.documents
-        own = shares[self.accelerator.process_index]
         if side in self.shapes:
-            return self.shapes[side].split(own, tokens)
-        unique = [np.unique(rows) for rows in shares]
+            return self.shapes[side].split(rows, tokens)
+        unique = np.unique(rows)
         if self.args.mini_batch_size is not None:
-            count = -(-max(map(len, unique)) // self.args.mini_batch_size)
+            count = -(-len(unique) // self.args.mini_batch_size)
         else:
             overhead = PART_COST_GPU if self.accelerator.device.type == "cuda" else PART_COST_CPU
-            count = max(best_count(np.sort(tokens.lengths[rows]), overhead) for rows in unique)
-        return split_rows(own, tokens, min(count, *map(len, unique)))
+            count = best_count(np.sort(tokens.lengths[unique]), overhead)
+        return split_rows(rows, tokens, count)
 
     def _fixed_shapes(self, positions: int) -> dict[str, FixedShapes]:
         """The shapes in which the batches of a recorded run are computed, found on some of them."""
@@ -351,26 +315,3 @@ def with_known_gate(args: RetrievalArguments, data: Splits, say: Callable[[str],
         return args
     say(f"note: {unknown:,} queries have no metadata.template; the model finds the operators itself (--gate cue)")
     return replace(args, gate="cue")
-
-
-def violators(task: Task) -> HardNegatives:
-    """The documents that break a query's operators, or that the data lists as its negatives."""
-    if task.violators is None:
-        raise TrainingError(
-            "--negatives violating needs the atomic sets of the queries (atoms.json and metadata.atoms), "
-            "or listed negatives; this data has none. Try --negatives random"
-        )
-    return task.violators
-
-
-def gate_labels(task: Task) -> Tensor:
-    """The operators of all queries, (queries, 3)."""
-    labels = []
-    for question in task.questions:
-        if question.operators is None:
-            raise TrainingError(
-                f"--gate given needs 'metadata.template' of every query, and {question.text!r} has none; "
-                "try --gate learned or --gate cue"
-            )
-        labels.append(multi_hot(question.operators))
-    return torch.tensor(labels)

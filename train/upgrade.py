@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ from boolbert.retrieval.models import bool_bert, embeddings_hash, load_encoder, 
 from boolbert.retrieval.neighbours import top_k
 from boolbert.train.outputs import ARGUMENTS, METRICS, git_commit, versions, write_json
 from boolbert.train.reading import (
+    MAX_LENGTH,
     ReadingSettings,
     content_words,
     label_sentences,
@@ -46,21 +47,9 @@ from boolbert.train.reading import (
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-TUNED_ORIGINAL_WEIGHT = 0.5  # the share of the weights before tuning in those after it
 SENTENCES = 24_000
 SHOWN = {"r_precision": "R-precision", "mrr@10": "MRR@10", "negated": "excluded in the top R"}  # of NOT queries
 NEAR = 0.392  # where the penalty's threshold lies between unrelated texts, 0, and equal ones, 1
-
-
-@dataclass
-class UpgradeSettings:
-    """How many made sentences to learn from, the seed, and whether to add a fourth of the parameters only, which is
-    nearly as good (docs/results.md). Without a number of sentences, the reading that comes with the package is taken
-    where it fits the encoder."""
-
-    sentences: int | None = None
-    seed: int = 0
-    lite: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +58,6 @@ class Upgrade:
 
     model: "SentenceTransformer"
     metrics: dict[str, Any]
-    folder: Path | None = None
 
 
 @torch.random.fork_rng()
@@ -77,14 +65,19 @@ def upgrade(
     model: "str | Path | SentenceTransformer | None" = None,
     output_dir: str | Path | None = None,
     *,
-    settings: UpgradeSettings | None = None,
+    sentences: int | None = None,
+    seed: int = 0,
+    lite: bool = False,
     device: str | None = None,
     progress: bool = True,
 ) -> Upgrade:
-    """Upgrade a model: a folder, a Hub id, a loaded SentenceTransformer, or all-MiniLM-L6-v2 if none is given."""
+    """Upgrade a model: a folder, a Hub id, a loaded SentenceTransformer, or all-MiniLM-L6-v2 if none is given.
+
+    sentences: how many made ones to learn from; without them, the reading of the package where it fits the encoder.
+    lite: add a fourth of the parameters only.
+    """
     from boolbert.sentence_boolbert import BoolBertSentenceTransformer
 
-    settings = settings or UpgradeSettings()
     folder = None if output_dir is None else Path(output_dir)
     if folder is not None:
         check_is_new(folder)
@@ -94,13 +87,13 @@ def upgrade(
         load_encoder(named, device=device, quiet=True) if model is None or isinstance(model, (str, Path)) else model
     )
     check_can_be_upgraded(source, named or "the model")
-    torch.manual_seed(settings.seed)
-    form = {**UPGRADED, **(LITE if settings.lite else {})}
+    torch.manual_seed(seed)
+    form = {**UPGRADED, **(LITE if lite else {})}
     with no_warnings(), named_if_full(tempfile.gettempdir()):
         upgraded = BoolBertSentenceTransformer.from_sentence_transformer(
             source, share=True, query_length=None, device=str(source.device), **form
         )
-    metrics = train_reading(upgraded, settings, progress=progress)
+    metrics = train_reading(upgraded, sentences, seed, lite, progress=progress)
     set_threshold(upgraded)
     task = quest_task(None, "dev", progress=False)
     # An upgrade leaves these vectors as they are.
@@ -112,8 +105,9 @@ def upgrade(
         metrics["countries"][when] = {name: found[name] for name in SHOWN}
     metrics["seconds"] = round(time.perf_counter() - began, 1)
     if folder is not None:
-        save(upgraded, folder, named, settings, metrics)
-    return Upgrade(upgraded, metrics, folder)
+        arguments = {"encoder": named, "data": None, "output_dir": str(folder)}
+        save(upgraded, folder, {**arguments, "sentences": sentences, "seed": seed, "lite": lite}, metrics)
+    return Upgrade(upgraded, metrics)
 
 
 def check_is_new(folder: Path) -> None:
@@ -142,25 +136,26 @@ def check_can_be_upgraded(model: "SentenceTransformer", name: str) -> None:
         )
 
 
-def train_reading(model: "SentenceTransformer", settings: UpgradeSettings, *, progress: bool = True) -> dict[str, Any]:
+def train_reading(
+    model: "SentenceTransformer", sentences: int | None = None, seed: int = 0, lite: bool = False, *, progress: bool
+) -> dict[str, Any]:
     """Teach the model's Bool-BERT to read; what it reaches on held-out sentences of other words."""
     bert: Any = bool_bert(model)
-    tokenizer = model.tokenizer
-    reading = ReadingSettings(seed=settings.seed)
-    sentences = settings.sentences or SENTENCES
-    if settings == UpgradeSettings() and load_reading(bert):
+    count = sentences or SENTENCES
+    if (sentences, seed, lite) == (None, 0, False) and load_reading(bert):
         if progress:
             print("The reading of this encoder comes with the package", file=sys.stderr, flush=True)
     else:
-        data = label_sentences(tokenizer, training_sentences(sentences, settings.seed), reading.max_length)
+        data = label_sentences(model.tokenizer, training_sentences(count, seed), MAX_LENGTH)
+        reading = ReadingSettings(seed=seed)
         steps = reading.epochs * -(-len(data) // reading.batch_size)
         if progress:
             print(f"Learning to read: {steps:,} steps, some minutes on a CPU", file=sys.stderr, flush=True)
         with shown_progress("Learning to read", steps, "step", shown=progress) as advance:
-            words = content_words(tokenizer)
+            words = content_words(model.tokenizer)
             learn_to_read(bert, data, reading, word_ids=words, on_step=lambda losses: advance(1))
-    held_out = labelled_sentences(max(200, sentences // 10), seed=settings.seed, split="dev")
-    return measure_reading(bert, label_sentences(tokenizer, held_out, reading.max_length))
+    held_out = labelled_sentences(max(200, count // 10), seed=seed, split="dev")
+    return measure_reading(bert, label_sentences(model.tokenizer, held_out, MAX_LENGTH))
 
 
 def set_threshold(model: "SentenceTransformer") -> None:
@@ -185,45 +180,14 @@ def measure(model: Any, task: Task, documents: Any, chosen: Any = slice(None)) -
     return means(quest_metrics(task, rows), chosen)
 
 
-def save(
-    model: "SentenceTransformer", folder: Path, source: str | None, settings: UpgradeSettings, metrics: dict[str, Any]
-) -> None:
+def save(model: "SentenceTransformer", folder: Path, arguments: dict[str, Any], metrics: dict[str, Any]) -> None:
     """The model, for AutoModel and SentenceTransformer, and how it was made."""
-    arguments = {"encoder": source, "data": None, "output_dir": str(folder), **asdict(settings)}
-    record = {"script": "upgrade", "arguments": arguments, "start": {"encoder": source}}
+    record = {"script": "upgrade", "arguments": arguments, "start": {"encoder": arguments["encoder"]}}
     with whole_folder(folder) as aside:
         write_json(aside / ARGUMENTS, {**record, "versions": versions(), "git_commit": git_commit()})
         with no_warnings():
             model.save(str(aside), create_model_card=False)
-        write_json(aside / METRICS, {**metrics, "seed": settings.seed, "arguments": arguments})
-
-
-def tune(start: str | Path, output_dir: str | Path, seed: int = 0, max_steps: int | None = None) -> None:
-    """Let the query side of an upgraded model learn too: one epoch on the countries, against fixed document vectors.
-
-    An index stays valid. Plain queries change a little: `stay_close` holds them near the plain encoder's vectors, and
-    the weights are the mean of those before and after.
-    """
-    from boolbert.data.tasks import quest_splits
-    from boolbert.train.retrieval import RetrievalArguments
-    from boolbert.train.retrieval_run import run_retrieval
-
-    args = RetrievalArguments(
-        encoder=str(start),
-        output_dir=str(output_dir),
-        epochs=1,
-        max_steps=max_steps,
-        batch_size=16,
-        learning_rate=2e-4,
-        boolean_learning_rate=2e-5,
-        freeze_documents=True,
-        gate="cue",
-        stay_close=1.0,
-        seed=seed,
-        tracker="none",
-        keep_last=1,
-    )
-    run_retrieval("quest", args, lambda: quest_splits(None), quest_metrics, original_weight=TUNED_ORIGINAL_WEIGHT)
+        write_json(aside / METRICS, {**metrics, "seed": arguments["seed"], "arguments": arguments})
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -241,11 +205,6 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--lite", action="store_true", help="a fourth of the added parameters, nearly as good (docs/results.md)"
     )
-    parser.add_argument(
-        "--tune",
-        action="store_true",
-        help="the query side learns too, on the embedded countries: better there, not elsewhere",
-    )
     parser.add_argument("--device", help="cpu, cuda, ...; the best there is if not given")
     parser.add_argument(
         "--reading_file", metavar="FILE", help="also write what was learned to this file, as the package ships it"
@@ -258,18 +217,12 @@ def main(words: Sequence[str] | None = None) -> None:
     if args.sentences is not None and args.sentences < 1:
         raise TrainingError(f"--sentences must be at least 1, got {args.sentences}")
     sentences = args.sentences or (SENTENCES if args.reading_file is not None else None)
-    settings = UpgradeSettings(sentences, args.seed, args.lite)
-    if args.tune:
-        check_is_new(Path(args.output_dir))
-        with tempfile.TemporaryDirectory() as scratch:
-            upgrade(args.model, Path(scratch, "upgraded"), settings=settings, device=args.device)
-            tune(Path(scratch, "upgraded"), args.output_dir, args.seed)
-        return
-    upgraded = upgrade(args.model, args.output_dir, settings=settings, device=args.device)
+    options = {"sentences": sentences, "seed": args.seed, "lite": args.lite, "device": args.device}
+    upgraded = upgrade(args.model, args.output_dir, **options)
     if args.reading_file is not None:
         write_reading(bool_bert(upgraded.model), args.reading_file)
     print(
-        f"{table(upgraded.metrics)}\n\n{upgraded.folder}: ready for boolbert search, index and publish "
+        f"{table(upgraded.metrics)}\n\n{args.output_dir}: ready for boolbert search, index and publish "
         f"({upgraded.metrics['seconds']:.0f} s)"
     )
 

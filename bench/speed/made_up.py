@@ -1,15 +1,18 @@
 """What is measured on: sizes of models, batches of ids, texts of the countries' words, encoders with random weights."""
 
-import contextlib
 import json
 import os
 import random
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor
 from transformers import BertConfig, BertModel, BertTokenizer
+
+from boolbert.retrieval.models import SearchModel, load_encoder, with_fresh_attention
 
 SIZES: dict[str, dict[str, int]] = {
     "base": {},
@@ -53,11 +56,17 @@ def write_encoder(folder: Path, size: str = "minilm") -> Path:
     return folder
 
 
-@contextlib.contextmanager
-def cache_in(folder: Path) -> Iterator[None]:
-    before = os.environ.get("BOOLBERT_CACHE")
-    os.environ["BOOLBERT_CACHE"] = str(folder)
-    try:
-        yield
-    finally:
-        os.environ.pop("BOOLBERT_CACHE") if before is None else os.environ.update(BOOLBERT_CACHE=before)
+def cache_in(folder: Path) -> AbstractContextManager[Any]:
+    return mock.patch.dict(os.environ, BOOLBERT_CACHE=str(folder))
+
+
+def made_model(folder: Path, device: str = "cpu") -> SearchModel:
+    """A MiniLM Bool-BERT with random weights."""
+    source = load_encoder(str(folder), device=device, quiet=True)
+    return SearchModel(None, with_fresh_attention(source, query_length=None, gate="cue"), "", trained=False)
+
+
+def made_queries(count: int = 64) -> list[str]:
+    """Queries with NOT."""
+    words = (text.split() for text in made_texts(count, seed=2))
+    return [" ".join([*text[3:9], "but not", *text[9:11]]) for text in words]

@@ -14,13 +14,12 @@ import numpy as np
 from boolbert.data import Document
 from boolbert.retrieval.evidence import evidence_of
 from boolbert.retrieval.index import Index, write_index
-from boolbert.retrieval.models import SearchModel, load_encoder, with_fresh_attention
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.stores import FileStore, copy_documents, open_store
 from boolbert.search import BoolSearcher
 from boolbert.search.document_search import DocumentSearch
 from boolbert.search.query_encoder import QueryVectors
-from speed.made_up import cache_in, made_texts, write_encoder
+from speed.made_up import cache_in, made_model, made_queries, made_texts, write_encoder
 from speed.timing import Table, timed
 
 MOST_TEXTS = 100_000  # documents of an index that is measured with evidence, too
@@ -32,21 +31,17 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     rng = np.random.default_rng(0)
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch, cache_in(Path(scratch, "cache")):
-        source = load_encoder(str(write_encoder(Path(scratch, "encoder"))), device=options.device, quiet=True)
-        bert = with_fresh_attention(source, query_length=None, gate="cue")
-        model = SearchModel(None, bert, "", trained=False)
+        model = made_model(write_encoder(Path(scratch, "encoder")), options.device)
         searchers = {"": BoolSearcher(model, progress=False)}
         if not options.gpu:
             searchers[", ONNX"] = BoolSearcher(model, searchers[""].index, onnx=True)
-        words = [text.split() for text in made_texts(64, seed=2)]
-        queries = [" ".join([*text[3:9], "but not", *text[9:11]]) for text in words]
         table = Table(documents=10, what=-24, p50_ms=9, p99_ms=9)
         for size in options.sizes:
             folder, has_texts = Path(scratch, f"index-{size}"), size <= MOST_TEXTS
             vector = write_made_up(folder, rng, size, has_texts)
             index = Index(folder)
             works: dict[str, Callable[[], Any]] = {"ranking": lambda v=vector: rank(searchers[""], v)}
-            ask = partial(search, queries, rng)
+            ask = partial(search, made_queries(), rng)
             for name, searcher in searchers.items():
                 searcher.documents = DocumentSearch(index, searcher.documents.device)
                 works[f"search{name}"] = partial(ask, searcher, False)

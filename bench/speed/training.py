@@ -1,11 +1,11 @@
 """Training steps against those of sentence-transformers' trainer."""
 
 import argparse
-import json
 import random
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 from accelerate.utils import send_to_device
@@ -13,11 +13,12 @@ from sentence_transformers import SentenceTransformer, util
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
+from boolbert.data.lines import write_rows
 from boolbert.data.tasks import quest_splits
+from boolbert.retrieval.metrics import quest_metrics
 from boolbert.train.loop import Trainer
 from boolbert.train.outputs import make_accelerator
-from boolbert.train.quest import QuestArguments
-from boolbert.train.retrieval import RetrievalStage
+from boolbert.train.retrieval import RetrievalArguments, RetrievalStage
 from boolbert.train.retrieval_run import build_model
 from boolbert.train.start import find_start
 from speed.made_up import cache_in, made_texts, sentences, write_encoder
@@ -62,12 +63,12 @@ class Ours:
     ) -> None:
         precision = "bf16" if options.gpu else "no"
         common = {"mixed_precision": precision, "tracker": "none", "epochs": 1000, "threads": options.threads}
-        args = QuestArguments(output_dir=str(folder), **common, **flags)
+        args = RetrievalArguments(output_dir=str(folder), **common, **flags)
         accelerator = make_accelerator(args)
         start = find_start(str(encoder))
-        stage = RetrievalStage(build_model(start, args), data, start.tokenizer(), accelerator, args)
+        stage = RetrievalStage(build_model(start, args), data, start.tokenizer(), accelerator, args, quest_metrics)
         self.trainer = Trainer(stage, args, accelerator)
-        self.trainer.log = Silent()  # type: ignore[assignment]
+        self.trainer.log = mock.Mock()  # which says nothing
         self.batches: Any = self.trainer.batches()
         self.steps = steps
 
@@ -81,30 +82,22 @@ class Ours:
         self.trainer.compute.close()
 
 
-class Silent:
-    """A log that says nothing."""
-
-    def losses(self, step: int, values: dict[str, Any]) -> None: ...
-    def advance(self) -> None: ...
-
-
 def write_data(folder: Path, queries: int, documents: int) -> Path:
     """QUEST-format data, each document an answer at most once."""
     folder.mkdir()
-    lines = [json.dumps({"title": f"d{row}", "text": text}) for row, text in enumerate(made_texts(documents, seed=1))]
-    (folder / "documents.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    texts = enumerate(made_texts(documents, seed=1))
+    write_rows(folder / "documents.jsonl", [{"title": f"d{row}", "text": text} for row, text in texts])
     known = sentences()
     rows = [
         {
             "query": f"{known[row % len(known)][:60]} that are not {known[(7 * row + 1) % len(known)][:40]}",
-            "original_query": f"<mark>{known[row % len(known)][:60]}</mark> that are not <mark>x</mark>",
             "docs": [f"d{row}"],
-            "metadata": {"template": "_ that are not _", "domain": "films"},
+            "metadata": {"template": "_ that are not _"},
         }
         for row in range(queries)
     ]
     for name, part in (("train", rows), ("dev", rows[:8])):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part), encoding="utf-8")
+        write_rows(folder / f"{name}.jsonl", part)
     return folder
 
 
