@@ -1,5 +1,6 @@
 """Checkpoints that are whole or not there; the last few are kept, and the best weights."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -95,6 +96,9 @@ class Checkpoints:
         try:
             with whole_folder(path) as aside:
                 yield aside
+                for file in aside.iterdir():
+                    with file.open("rb") as written:
+                        os.fsync(written)
         except WRITE_ERRORS as error:
             raise TrainingError(
                 f"{path}: cannot be written ({reason(error)}); {self.last()}, go on from it with --resume"
