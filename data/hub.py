@@ -86,7 +86,7 @@ class HubSource(Source):
 
 def _not_found(name: str, error: Exception) -> str:
     if Path(name).exists():
-        return f"{name}: holds no .jsonl, .json or .tsv file, nor can `datasets` load it: {_one_line(error)}"
+        return f"{name}: holds no .jsonl or .json file, nor can `datasets` load it: {_one_line(error)}"
     return f"{name}: no such file or folder here, and the Hub gives no data set of that name: {_one_line(error)}"
 
 

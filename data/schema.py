@@ -112,15 +112,6 @@ class Triplet:
         return cls(row.text("G"), positives, negatives, operator, row.where)
 
 
-@dataclass(frozen=True, slots=True)
-class Qrel:
-    """A relevance judgement: how well passage `pid` answers query `qid`."""
-
-    qid: str
-    pid: str
-    relevance: int
-
-
 # What a table holds, told by the fields of its first row.
 KINDS = {
     "queries": {"query", "docs"},

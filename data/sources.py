@@ -11,12 +11,12 @@ from .hub import HubSource
 from .rows import Row, json_rows
 from .tables import Source
 
-_TABLE = re.compile(r"(?P<stem>[^.].*)\.(?:jsonl?|tsv)(?:\.gz)?")
+_TABLE = re.compile(r"(?P<stem>[^.].*)\.jsonl?(?:\.gz)?")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
 class LocalSource(Source):
-    """The .jsonl, .json and .tsv files (plain or .gz) of a folder and its direct sub-folders, or one such file."""
+    """The .jsonl and .json files (plain or .gz) of a folder and its direct sub-folders, or one such file."""
 
     def __init__(self, root: Path, name: str | None = None):
         self.name = name or str(root)
@@ -31,10 +31,7 @@ class LocalSource(Source):
                 self._files.setdefault(prefix + match["stem"], []).append(path)
 
     def tables(self) -> list[str]:
-        return [table for table, paths in self._files.items() if not any(map(_is_tsv, paths))]
-
-    def tsv_files(self) -> dict[str, Path]:
-        return {table: self._path(table) for table, paths in self._files.items() if any(map(_is_tsv, paths))}
+        return list(self._files)
 
     def rows(self, table: str, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
         return json_rows(self._path(table), progress=progress, bad=bad)
@@ -59,14 +56,10 @@ def open_source(source: str | Path | None = None) -> Source:
     path = user_path(source)
     if path.exists():
         local = LocalSource(path)
-        if local.tables() or local.tsv_files():
+        if local.tables():
             return local
         if path.is_file():
-            raise DataError(f"{path}: unknown file type; expected .jsonl, .json or .tsv, plain or .gz")
+            raise DataError(f"{path}: unknown file type; expected .jsonl or .json, plain or .gz")
     elif not _HUB_ID.fullmatch(str(source)):
         raise DataError(f"{source}: no such file or folder, nor can it be a Hub data set id (owner/name)")
     return HubSource(str(source))
-
-
-def _is_tsv(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith(".tsv")

@@ -7,7 +7,7 @@ It reads everything, goes on after broken rows, lists them at the end, and then 
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from ..boolean import OPERATORS, TEMPLATES, operators_of
 from ..core.errors import DataError
 from ..core.terminal import print_json
 from .boolquestions import passage
-from .qrels import read_collection, read_qrels, read_query_texts
 from .quest import read_atoms
 from .rows import parse_rows
 from .schema import BoolQuestion, Document, Query, kind_of
@@ -31,12 +30,8 @@ FORMATS = {
     "questions": "BoolQuestions",
     "passages": "BoolQuestions",
     "triplets": "SetBERT",
-    "qrels": "MS MARCO",
-    "query texts": "MS MARCO",
-    "collection": "MS MARCO",
 }
-TSV_NAMES = {"qrels": "qrels", "queries": "query texts", "collection": "collection"}  # how such a file's name starts
-COLLECTIONS = ("documents", "passages", "collection")
+COLLECTIONS = ("documents", "passages")
 Table = dict[str, Any]
 
 
@@ -44,8 +39,7 @@ def summarise(source: str | Path) -> Table:
     """The summary as plain numbers, texts and dicts; `render` shows it."""
     opened = open_source(source)
     problems: list[DataError] = []
-    tables = [*opened.tables(), *opened.tsv_files()]
-    kinds = {table: _kind(opened, table, problems) for table in sorted(tables, key=usual_place)}
+    kinds = {table: _kind(opened, table, problems) for table in sorted(opened.tables(), key=usual_place)}
     titles: dict[str, set[str]] = {}
     collections: Table = {}
     splits: Table = {}
@@ -74,9 +68,6 @@ def summarise(source: str | Path) -> Table:
 def _kind(source: Source, table: str, problems: list[DataError]) -> str | None:
     """What a table holds; where nothing of it can be read, the reason is a problem."""
     try:
-        if table in source.tsv_files():
-            stem = table.rpartition("/")[2]
-            return next((kind for start, kind in TSV_NAMES.items() if stem.startswith(start)), None)
         return kind_of_table(source, table) or kind_of(first_row(source, table).values)
     except DataError as error:
         problems.append(error)
@@ -93,14 +84,9 @@ def _guarded(problems: list[DataError], build: Callable[..., Table], *arguments:
 
 
 def _collection(source: Source, table: str, kind: str, titles: set[str], bad: list[DataError]) -> Table:
-    documents: Iterator[Document]
-    if kind == "collection":
-        documents = read_collection(source.tsv_files()[table])
-    else:
-        parse = Document.from_row if kind == "documents" else passage
-        documents = parse_rows(source.rows(table, bad=bad), parse, bad)
+    parse = Document.from_row if kind == "documents" else passage
     words, repeated = [], 0
-    for document in documents:
+    for document in parse_rows(source.rows(table, bad=bad), parse, bad):
         words.append(_words(document.text))
         repeated += document.title in titles
         titles.add(document.title)
@@ -108,17 +94,6 @@ def _collection(source: Source, table: str, kind: str, titles: set[str], bad: li
 
 
 def _split(source: Source, table: str, kind: str, known: set[str] | None, bad: list[DataError]) -> Table:
-    if kind == "qrels":
-        qrels = list(read_qrels(source.tsv_files()[table]))
-        return {
-            "rows": len(qrels),
-            "queries": len({qrel.qid for qrel in qrels}),
-            "gold titles missing": None if known is None else sum(qrel.pid not in known for qrel in qrels),
-            "relevance": _counts(str(qrel.relevance) for qrel in qrels),
-        }
-    if kind == "query texts":
-        texts = read_query_texts(source.tsv_files()[table]).values()
-        return {"rows": len(texts), "words": _spread(map(_words, texts))}
     if kind == "triplets":
         triplets = list(read_table(source, table, bad))
         return {

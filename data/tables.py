@@ -24,10 +24,6 @@ class Source(ABC):
     def rows(self, table: str, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
         """The rows of a table. Where a list `bad` is given, lines that are no rows go there."""
 
-    def tsv_files(self) -> dict[str, Path]:
-        """Tab-separated files beside the tables."""
-        return {}
-
     def atoms_path(self) -> Path | None:
         """The file with the atomic sets, where there is one."""
         return None

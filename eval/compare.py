@@ -6,8 +6,7 @@ python eval/compare.py --data quest --split dev --runs runs/quest/seed-* runs/ba
 Without --runs: the untrained encoder, BM25, queries split into parts (gold and parsed atoms), embedding subtraction,
 and every finished run under runs/ that was trained on this data. Run folders whose names differ only in their seed are
 averaged. --models adds sentence-transformers models by name. --faiss searches each dual encoder a second time through
-an approximate index, with that search's own latency and recall; --hybrid fuses each with BM25 over the words that a
-query wants.
+an approximate index, with that search's own latency and recall.
 Writes table.md, table.csv, table.json, pictures/, report.html, and a folder for each system.
 """
 

@@ -1,6 +1,6 @@
 """Does a model obey NOT? Queries with a document that answers and a trap: a document about what is excluded.
 
-    python eval/exclusion.py --model DIR_OR_HUB_ID --data boolquestions_not excluir_dev [--hybrid True]
+    python eval/exclusion.py --model DIR_OR_HUB_ID --data boolquestions_not excluir_dev
 
 A data folder holds corpus.jsonl(.gz) with `id` and `text`, and queries.jsonl(.gz) with `text`, `gold`, `traps` (ids).
 Such pools are small: the figures are MRR@10, how often the answer stands above its trap, and how often the answer (R@3)
@@ -25,8 +25,6 @@ from boolbert.data.embedded import denials_folder
 from boolbert.data.rows import json_rows
 from boolbert.data.tasks import Task, quest_task
 from boolbert.retrieval.batches import encode_inputs, encode_queries
-from boolbert.retrieval.bm25 import BM25Index
-from boolbert.retrieval.hybrid import fuse, wanted_words
 from boolbert.retrieval.models import bool_bert, default_model, load_encoder, twin_of
 from boolbert.retrieval.neighbours import Ranked, top_k
 from boolbert.retrieval.penalty import penalised_query
@@ -75,7 +73,6 @@ class Arguments:
         "QUEST-format FOLDER:SPLIT, countries, or a folder whose queries have a kind: list those without "
         "OR and NOT whose vector is not, to the bit, the plain encoder's",
     )
-    hybrid: bool = flag(False, "also rank with BM25 over the words that are not excluded, and fuse both")
     penalties: list[float] = flag([], "strengths of the penalty to try instead of the model's")
     plain: str | None = flag(None, "the plain encoder; all-MiniLM-L6-v2 if not given")
     output: str | None = flag(None, "also write the figures to this JSON file")
@@ -130,16 +127,13 @@ def score_ranked(system: str, ranked: Ranked, traps: TrapSet) -> Score:
     return Score(system, reciprocal, *(is_so.astype(float) for is_so in (gold < trap, gold < 3, trap < 3)))
 
 
-def scores(model: Any, traps: TrapSet, *, hybrid: bool = False, penalties: Sequence[float] = ()) -> list[Score]:
+def scores(model: Any, traps: TrapSet, penalties: Sequence[float] = ()) -> list[Score]:
     """Every system on a set."""
     documents = encode_inputs(model, traps.texts, "document", 32)
-    found = []
-    for name, queries in systems(model, traps, penalties):
-        ranked = top_k(queries, documents, len(documents))[1]
-        found.append(score_ranked(name, ranked, traps))
-        if hybrid and name in ("encoder", "as the model is"):
-            found += with_words(name, ranked, word_rankings(traps), traps)
-    return found
+    return [
+        score_ranked(name, top_k(queries, documents, len(documents))[1], traps)
+        for name, queries in systems(model, traps, penalties)
+    ]
 
 
 def systems(model: Any, traps: TrapSet, penalties: Sequence[float]) -> Iterator[tuple[str, Any]]:
@@ -215,33 +209,6 @@ def show(traps: TrapSet, found: Sequence[Score]) -> None:
         print(f"{row.system:30} {shown}")
 
 
-def word_rankings(traps: TrapSet) -> list[tuple[str, Ranked]]:
-    """The whole pool by BM25, with all words of a query and without those that it excludes."""
-    texts = [query.text for query in traps.queries]
-    asked = {"BM25": texts, "BM25, wanted": [wanted_words(text) for text in texts]}
-    search = BM25Index(traps.texts)
-    return [(name, search.top_k(queries, len(traps.texts))) for name, queries in asked.items()]
-
-
-def with_words(system: str, ranked: Ranked, words: Sequence[tuple[str, Ranked]], traps: TrapSet) -> list[Score]:
-    """BM25 alone, and fused with a system's ranking."""
-    found = []
-    for name, by_words in words:
-        found.append(score_ranked(name, whole(by_words), traps))
-        found.append(score_ranked(f"{system} + {name}", fuse([ranked, by_words], len(traps.texts))[1], traps))
-    return found
-
-
-def whole(ranked: Ranked) -> Ranked:
-    """Rankings (Q, N) that end with the rows that were not found, which are -1.
-
-    >>> whole(np.array([[2, -1, -1]]))
-    array([[2, 0, 1]])
-    """
-    rows = np.arange(ranked.shape[1])
-    return np.stack([np.concatenate([row[row >= 0], np.setdiff1d(rows, row)]) for row in ranked])
-
-
 def without_exclusion(model: Any) -> Any:
     """A second model on the same weights whose vector is only pooled."""
     twin = twin_of(model)
@@ -269,7 +236,7 @@ def main(words: Sequence[str] | None = None) -> None:
     figures: dict[str, Any] = {"arguments": asdict(args)}
     for folder in args.data:
         traps = read_trap_set(folder)
-        found = scores(model, traps, hybrid=args.hybrid, penalties=args.penalties)
+        found = scores(model, traps, args.penalties)
         show(traps, found)
         figures[traps.name] = {"systems": {row.system: row.means() for row in found}}
     if args.unchanged:

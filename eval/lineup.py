@@ -10,8 +10,7 @@ from boolbert.core.arguments import flag
 from boolbert.core.errors import BoolBertError, EvaluationError
 from boolbert.core.runs import Run, finished_runs
 from boolbert.data.tasks import Task
-from boolbert.eval.systems import BM25, NOT_WEIGHT, Decomposition, Dense, Faiss, Hybrid, Subtraction, System
-from boolbert.retrieval.bm25 import BM25Index
+from boolbert.eval.systems import BM25, NOT_WEIGHT, Decomposition, Dense, Faiss, Subtraction, System
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import model_fingerprint
 from boolbert.retrieval.models import OPERATOR_SOURCES, bool_bert, load_encoder
@@ -31,7 +30,6 @@ class Settings:
     conjunction: str = flag("sum", "AND of a decomposition: sum or min")
     not_weight: float = flag(NOT_WEIGHT, "weight of the excluded part of a decomposition")
     faiss: str | None = flag(None, "search each dual encoder through this FAISS index too, such as HNSW32,Flat")
-    hybrid: bool = flag(False, "each dual encoder also fused with BM25 on the wanted words")
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
     precision: str = flag("float32", "of the models: float32, float16 or bfloat16")
     storage: str = flag("float32", "of the document vectors: float32 or float16")
@@ -48,8 +46,6 @@ class Lineup:
         self.folder = folder
         self.settings = settings or Settings()
         self._vectors: dict[str, Shards] = {}
-        # First, so that a missing bm25s is reported before anything is encoded.
-        self.words = BM25Index(document.text for document in task.corpus) if self.settings.hybrid else None
         self.left_out: list[str] = []  # systems that cannot be built for this task, and why
 
     def vectors(self, model: "SentenceTransformer") -> Shards:
@@ -73,7 +69,7 @@ class Lineup:
         yield from self.bm25()
 
     def dense(self, name: str, model: "SentenceTransformer") -> Iterator[System]:
-        """A dual encoder, a Bool-BERT once for each way its gate can be set; through FAISS and fused, if asked for."""
+        """A dual encoder, a Bool-BERT once for each way its gate can be set; also through FAISS, if asked for."""
         vectors = self.vectors(model)
         factory = self.settings.faiss
         gates: Sequence[str | None] = [None] if bool_bert(model) is None else OPERATOR_SOURCES
@@ -81,10 +77,7 @@ class Lineup:
             title = name if gate is None else f"{name}, gate {gate}"
             if gate == "given" and not self._all_known(title, "metadata.template", "operators"):
                 continue
-            dense = Dense(title, model, vectors, gate)
-            yield dense
-            if self.words is not None:
-                yield Hybrid(f"{title}, hybrid", dense, self.words)
+            yield Dense(title, model, vectors, gate)
             if factory is not None:
                 yield Faiss(f"{title}, FAISS {factory}", model, vectors, gate, factory=factory)
 

@@ -1,10 +1,10 @@
 """How good is a search on a dozen queries of your own? Queries, and for each the documents that answer it.
 
-    boolbert eval my_queries.csv --index my_index [--hybrid]
+    boolbert eval my_queries.csv --index my_index
 
 A .csv, .tsv or .jsonl file with `query` and `relevant`: titles or ids, in a list, or in a text with ; or | between
-them. Rows are compared: with evidence, where the index has it; the model's vectors alone; the same with its operators
-off; and with --hybrid fused with BM25.
+them. Rows are compared: with evidence, where the index has it; the model's vectors alone; and the same with its
+operators off.
 """
 
 import argparse
@@ -80,11 +80,10 @@ def names_of(index: Index, ids: Sequence[tuple[str, ...]]) -> dict[str, list[int
     return found
 
 
-def compare(model: Any, index: Index, task: Task, *, hybrid: bool = False) -> list[Outcome]:
-    """With evidence, by the model's vectors alone, with its operators off, and fused with BM25."""
+def compare(model: Any, index: Index, task: Task) -> list[Outcome]:
+    """With evidence, by the model's vectors alone, and with its operators off."""
     from boolbert.eval.evidence import WithEvidence
-    from boolbert.eval.systems import Dense, Hybrid, System
-    from boolbert.retrieval.bm25 import BM25Index
+    from boolbert.eval.systems import Dense, System
     from boolbert.retrieval.models import bool_bert
 
     as_it_is = Dense("as the model is", model, index.vectors)
@@ -93,8 +92,6 @@ def compare(model: Any, index: Index, task: Task, *, hybrid: bool = False) -> li
         systems.insert(0, WithEvidence("with evidence", as_it_is, index.evidence))
     if bool_bert(model) is not None:
         systems.append(Dense("operators off", model, index.vectors, "given"))  # its questions have none
-    if hybrid:
-        systems.append(Hybrid("hybrid", as_it_is, BM25Index(document.text for document in task.corpus)))
     outcomes = []
     for system in systems:
         _, rows = system.search(task.questions, max(search_depth(task), min(100, len(index))))
@@ -122,7 +119,6 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("queries", metavar="QUERIES", help="a .csv, .tsv, .jsonl or .parquet file")
     parser.add_argument("--index", metavar="DIR", required=True, help="a folder of `boolbert index` or `boolbert fit`")
     parser.add_argument("--model", metavar="DIR", help="folder or Hub id; the index's own if not given")
-    parser.add_argument("--hybrid", action="store_true", help="also fused with BM25 on the words that a query wants")
     parser.add_argument("--device", help="cpu, cuda, ...; the best there is if not given")
     parser.add_argument("--json", action="store_true", help="print JSON, and nothing else on standard output")
     options = parser.parse_args(words)
@@ -135,7 +131,7 @@ def main(words: Sequence[str] | None = None) -> int:
     model = load_model(name, device=options.device) if name else default_model(options.device)
     index.check_model(model)
     print(model.note, file=sys.stderr)
-    outcomes = compare(model.encoder, index, task, hybrid=options.hybrid)
+    outcomes = compare(model.encoder, index, task)
     if options.json:
         print_json({outcome.system: {**outcome.means, "ranks": outcome.ranks} for outcome in outcomes})
     else:

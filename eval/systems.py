@@ -15,7 +15,6 @@ from boolbert.data.tasks import Question, operator_labels
 from boolbert.retrieval.batches import encode_queries
 from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.faiss_index import FaissIndex, recall_of_exact
-from boolbert.retrieval.hybrid import CONSTANT, DEPTH, fuse, wanted_words
 from boolbert.retrieval.metrics import PerQuery
 from boolbert.retrieval.models import bool_bert, query_parameters, with_gate
 from boolbert.retrieval.neighbours import (
@@ -124,36 +123,6 @@ class OnDense(System):
     def __init__(self, name: str, dense: Dense):
         self.name, self.dense = name, dense
         self.documents, self.parameters = dense.documents, dense.parameters
-
-
-class Hybrid(OnDense):
-    """A dual encoder, and BM25 over the words that a query wants: both rankings, fused by reciprocal ranks."""
-
-    def __init__(self, name: str, dense: Dense, words: BM25Index):
-        super().__init__(name, dense)
-        self.words = words
-
-    def search(self, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:
-        depth = min(max(k, DEPTH), self.documents)
-        _, near = self.dense.search(questions, depth)
-        words = self.words.top_k([wanted_words(question.text) for question in questions], depth)
-        return fuse([near, words], k)
-
-    def scorer(self, questions: Sequence[Question]) -> BlockScorer:
-        near = self.dense.scorer(questions)(0, self.documents).cpu()
-        words = np.stack([self.words.scores(wanted_words(question.text)) for question in questions])
-        scores = _gains(near) + _gains(torch.from_numpy(np.where(words > 0, words, -np.inf)))
-        return lambda start, end: scores[:, start:end]
-
-
-def _gains(scores: Tensor) -> Tensor:
-    """What fusion adds for a document's rank among all; nothing where it was not found.
-
-    >>> (1 / _gains(torch.tensor([[3.0, 5.0, -torch.inf]]))).round().tolist()
-    [[62.0, 61.0, inf]]
-    """
-    ranks = scores.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
-    return (1.0 / (CONSTANT + 1 + ranks)).masked_fill(scores == -torch.inf, 0.0)
 
 
 class Decomposition(OnDense):

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean.decompose import parsed_parts
 from boolbert.retrieval.ranking import Ranked, Scores
 
 DEPTH = 1000  # documents of each ranking that are fused
@@ -32,12 +31,3 @@ def fuse(rankings: Sequence[npt.ArrayLike], k: int) -> tuple[Scores, Ranked]:
         best = np.lexsort((found, -scores))[:k]
         fused[query, : len(best)], sums[query, : len(best)] = found[best], scores[best]
     return sums, fused
-
-
-def wanted_words(query: str) -> str:
-    """A query without what it excludes; the whole where nothing else is left.
-
-    >>> wanted_words("birds of Peru but not of Brazil"), wanted_words("not dogs")
-    ('birds of Peru', 'not dogs')
-    """
-    return " ".join(part.text for part in parsed_parts(query) if part.operator != "not") or query

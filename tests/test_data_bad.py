@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from boolbert.data import DataError, DataWarning, Quest, read_collection, read_qrels, read_query_texts
+from boolbert.data import DataError, DataWarning, Quest
 from boolbert.data.boolquestions import BoolQuestions
 from boolbert.data.setbert import read_triplets
 
@@ -184,27 +184,3 @@ def test_bad_triplets_stop_the_reading_or_are_counted(tmp_path):
     (tmp_path / "or.jsonl").write_text("broken from the first line on\n" + line_of(good))
     with pytest.warns(DataWarning, match=rf"4 broken rows were skipped: {path}:2: .*{path}:3: .*{path}:4: field 'P'"):
         assert len(list(read_triplets(tmp_path, skip_bad=True))) == 3
-
-
-@pytest.mark.parametrize(
-    ("reader", "content", "problem"),
-    [
-        (read_qrels, "q 0 p 1\nq 0 p\n", ":2: expected 4 columns (qid 0 pid relevance), got 3"),
-        (read_qrels, "q 0 p yes\n", ":1: field 'relevance' must be a whole number, got 'yes'"),
-        (read_collection, "p1\ttext\np2 text\n", ":2: expected 2 columns (pid <tab> text), found no tab"),
-        (read_query_texts, "\ttext\n", ":1: field 'qid' is empty"),
-        (read_query_texts, "1\ta\n1\tb\n", ":2: field 'qid' repeats '1'"),
-        (read_query_texts, "", ": the file is empty"),
-    ],
-)
-def test_bad_tsv(tmp_path, reader, content, problem):
-    path = tmp_path / "file.tsv"
-    path.write_text(content)
-    with pytest.raises(DataError) as error:
-        list(reader(path))
-    assert one_line(error).startswith(f"{path}{problem}")
-
-
-def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(DataError, match=r"qrels.tsv: cannot be read: No such file"):
-        list(read_qrels(tmp_path / "qrels.tsv"))

@@ -97,7 +97,7 @@ def test_names_that_are_nowhere(tmp_path):
         "nobody/nothing-of-this-name: no such file or folder here, and the Hub gives no data set of that name: "
     )
     assert "\n" not in str(error.value)
-    with pytest.raises(DataError, match=r"holds no .jsonl, .json or .tsv file, nor can `datasets` load it"):
+    with pytest.raises(DataError, match=r"holds no .jsonl or .json file, nor can `datasets` load it"):
         open_source(tmp_path)
 
 

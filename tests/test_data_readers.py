@@ -14,13 +14,9 @@ from boolbert.data import (
     Corpus,
     DataError,
     Document,
-    Qrel,
     Query,
     Quest,
     Triplet,
-    read_collection,
-    read_qrels,
-    read_query_texts,
     read_triplets,
 )
 from boolbert.data.sources import LocalSource, open_source
@@ -48,7 +44,6 @@ def test_quest_folder(tmp_path, ending, dev):
     write(tmp_path / f"train{ending}", [QUERY, {"query": "both", "docs": ["Dune", "Alien"]}])
     write(tmp_path / f"{dev}{ending}", [QUERY])
     write(tmp_path / "notes.jsonl", [{"anything": 1}])
-    (tmp_path / "qrels.tsv").write_text("1 0 2 1\n")
     atoms = json.dumps({"film": [0], "comedy": []})
     (tmp_path / "atoms.json").write_text(atoms)
     quest = Quest(tmp_path)
@@ -120,15 +115,6 @@ def test_setbert_files_tell_the_operator(tmp_path):
     assert [t.operator for t in read_triplets(tmp_path / "and.jsonl")] == ["and"]
 
 
-def test_msmarco_files(tmp_path):
-    (tmp_path / "qrels.tsv").write_text("q1\t0\tp2\t1\nq1 0 p3 0\n")
-    (tmp_path / "collection.tsv").write_text("p2\ta text\twith a tab\r\np3\tand one more\n")
-    (tmp_path / "queries.tsv").write_bytes("q1\twas heißt »und«\n".encode())
-    assert list(read_qrels(tmp_path / "qrels.tsv")) == [Qrel("q1", "p2", 1), Qrel("q1", "p3", 0)]
-    assert [d.text for d in read_collection(tmp_path / "collection.tsv")] == ["a text\twith a tab", "and one more"]
-    assert read_query_texts(tmp_path / "queries.tsv") == {"q1": "was heißt »und«"}
-
-
 def test_embedded_data_is_the_default():
     quest = Quest()
     assert isinstance(quest.source, LocalSource)
@@ -194,5 +180,5 @@ def test_a_place_that_is_nothing_names_both_ways(tmp_path):
     with pytest.raises(DataError, match=r"no such file or folder, nor can it be a Hub data set id \(owner/name\)"):
         open_source(tmp_path / "nowhere")
     (tmp_path / "data.xml").write_text("<a/>")
-    with pytest.raises(DataError, match=r"unknown file type; expected .jsonl, .json or .tsv"):
+    with pytest.raises(DataError, match=r"unknown file type; expected .jsonl or .json"):
         open_source(tmp_path / "data.xml")

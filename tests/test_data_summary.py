@@ -95,19 +95,10 @@ def test_boolquestions_folder(tmp_path):
     assert summary["splits"]["MSMARCO/eval"]["operators"] == {"or": 1}
 
 
-def test_setbert_and_msmarco_folders(tmp_path):
-    write(tmp_path / "s" / "not.jsonl", [{"G": "a but not b", "P": ["a", "a c"], "N": ["a and b"]}])
-    split = summarise(tmp_path / "s")["splits"]["not"]
+def test_setbert_folder(tmp_path):
+    write(tmp_path / "not.jsonl", [{"G": "a but not b", "P": ["a", "a c"], "N": ["a and b"]}])
+    split = summarise(tmp_path)["splits"]["not"]
     assert (split["rows"], split["operators"]) == (1, {"not": 1})
-    folder = tmp_path / "m"
-    folder.mkdir()
-    (folder / "collection.tsv").write_text("p1\ttext\n")
-    (folder / "queries.dev.tsv").write_text("q1\ttwo words\n")
-    (folder / "qrels.dev.tsv").write_text("q1\t0\tp1\t1\nq1\t0\tp2\t1\n")
-    summary = summarise(folder)
-    assert summary["format"] == "MS MARCO"
-    assert summary["splits"]["qrels.dev"]["gold titles missing"] == 1
-    assert summary["splits"]["queries.dev"]["words"]["max"] == 2
 
 
 def test_the_summary_of_the_embedded_data_in_the_docs_is_current(capsys):

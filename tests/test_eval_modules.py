@@ -1,6 +1,5 @@
-"""The metrics as an `evaluate` module, the evaluators in sentence-transformers' hands, the MTEB tasks."""
+"""The metrics as an `evaluate` module, the evaluators in sentence-transformers' hands."""
 
-import ast
 import json
 import re
 from pathlib import Path
@@ -10,7 +9,6 @@ import pytest
 from eval_fixtures import save_model, write_quest
 
 import boolbert
-from boolbert.data.tasks import quest_task
 from boolbert.eval import quest
 from boolbert.eval.evaluators import BoolQuestionsEvaluator, QuestEvaluator
 from boolbert.retrieval import ranking
@@ -61,14 +59,6 @@ def test_every_metric_loads_by_its_name_and_agrees_with_ours(name, tmp_path):
     assert result["queries"] == np.isfinite(values).sum() < 20
 
 
-def test_the_module_stands_alone():
-    """It is published by itself, where nothing of this package is installed."""
-    nodes = list(ast.walk(ast.parse(MODULE.read_text())))
-    imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    imported |= {node.module or "." for node in nodes if isinstance(node, ast.ImportFrom)}
-    assert {name.partition(".")[0] for name in imported} == {"collections", "typing", "datasets", "evaluate", "numpy"}
-
-
 def test_the_page_on_evaluation_names_files_and_metrics_that_exist():
     text = (MODULE.parents[1] / "docs" / "evaluation.md").read_text(encoding="utf-8")
     for script in set(re.findall(r"\b(?:eval|bench|retrieval)/\w+\.py", text)):
@@ -106,41 +96,3 @@ def test_the_evaluator_agrees_with_the_script(model, tmp_path):
 def test_boolquestions_evaluator(model):
     evaluator = BoolQuestionsEvaluator(limit=20, name="bq")
     assert 0 <= evaluator(model)["bq_mrr@10"] <= 1
-
-
-def test_what_the_mteb_tasks_hold_and_add(tmp_path):
-    pytest.importorskip("datasets")
-    from boolbert.eval.mteb_tasks import boolean_scores, split_data
-
-    task = quest_task(write_quest(tmp_path / "data"), "dev", progress=False)
-    held = split_data(task)
-    assert held["queries"]["text"][3] == "films but not war"
-    assert held["relevant_docs"]["q3"] == {"0": 1, "2": 1, "4": 1}
-    assert len(held["corpus"]) == 10
-    results = {"q3": {"0": 3.0, "1": 2.0, "3": 2.0}, "q0": {"0": 1.0}}
-    scores = boolean_scores(task, results)
-    assert scores["r_precision"] == pytest.approx((1 / 3 + 1 / 6) / 2)
-    assert scores["violations"] == pytest.approx(2 / 3)
-
-
-def test_mteb_takes_the_task(model, monkeypatch):
-    """And asks a Bool-BERT for the vectors of queries and documents apart, so that its operators are on."""
-    pytest.importorskip("mteb")
-    import mteb
-
-    from boolbert.eval.mteb_tasks import boolquestions_retrieval_task, countries_task
-
-    task, texts = countries_task("dev"), {}
-    for name in ("encode_query", "encode_document"):
-        encode = getattr(model, name)
-
-        def counted(inputs, *args, name=name, encode=encode, **kwargs):
-            texts[name] = texts.get(name, 0) + len(inputs)
-            return encode(inputs, *args, **kwargs)
-
-        monkeypatch.setattr(model, name, counted)
-    result = mteb.evaluate(model, [task], cache=None).task_results[0].scores["dev"][0]
-    assert 0 <= result["main_score"] <= 1
-    assert "violations" in result
-    assert texts == {"encode_query": 210, "encode_document": 195}
-    assert boolquestions_retrieval_task().metadata.name == "BoolQuestionsMSMARCORetrieval"

@@ -1,21 +1,16 @@
 """Systems against slow versions of their scores, and what they refuse."""
 
-import sys
-
 import numpy as np
 import pytest
 import torch
 from eval_fixtures import answers, save_model, write_quest
 
 from boolbert.boolean.parts import Part
-from boolbert.core.errors import BoolBertError, EvaluationError, RetrievalError
+from boolbert.core.errors import EvaluationError, RetrievalError
 from boolbert.data.tasks import Question, quest_task
-from boolbert.eval.lineup import Lineup, Settings
 from boolbert.eval.results import measure, pair_accuracy
-from boolbert.eval.systems import BM25, Decomposition, Dense, Faiss, Hybrid, Subtraction, System
-from boolbert.retrieval.bm25 import BM25Index
+from boolbert.eval.systems import BM25, Decomposition, Dense, Faiss, Subtraction, System
 from boolbert.retrieval.encode import encode_corpus
-from boolbert.retrieval.hybrid import wanted_words
 from boolbert.retrieval.metrics import quest_metrics
 from boolbert.retrieval.models import bool_bert, load_encoder, query_parameters
 
@@ -172,29 +167,3 @@ def test_faiss_is_measured_by_its_own_search(tmp_path, tokenizer, tiny_config, t
     assert half.per_query["recall@10"].mean() < 1  # the rankings, too, are the index's
     assert asked[0] == len(task)
     assert set(asked[1:]) == {1}  # and so is the latency
-
-
-def test_the_hybrid_fuses_both_rankings(tmp_path, tokenizer, tiny_config, task):
-    pytest.importorskip("bm25s")
-    dense = Dense("dense", *make(tmp_path, tokenizer, tiny_config, task, True))
-    words = BM25Index(document.text for document in task.corpus)
-    system = Hybrid("hybrid", dense, words)
-    scores, rows = system.search(task.questions, 10)
-    for query, question in enumerate(task.questions):
-        expected = dict.fromkeys(range(10), 0.0)
-        for ranking in (dense.search([question], 10)[1][0], words.top_k([wanted_words(question.text)], 10)[0]):
-            for rank, row in enumerate(ranking[ranking >= 0].tolist(), start=1):
-                expected[row] += 1 / (60 + rank)
-        assert rows[query].tolist() == sorted(expected, key=lambda row: (-expected[row], row))
-        assert scores[query].tolist() == pytest.approx([expected[row] for row in rows[query]])
-        assert system.scorer([question])(0, 10)[0].tolist() == pytest.approx([expected[row] for row in range(10)])
-
-
-def test_a_comparison_can_hold_hybrids(tmp_path, tokenizer, tiny_config, task, monkeypatch):
-    pytest.importorskip("bm25s")
-    model, _ = make(tmp_path, tokenizer, tiny_config, task, True)
-    names = [system.name for system in Lineup(task, tmp_path / "v", Settings(hybrid=True)).dense("X", model)]
-    assert names[:2] == ["X, gate given", "X, gate given, hybrid"]
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(BoolBertError, match="bm25s is not installed: pip install"):
-        Lineup(task, tmp_path / "v", Settings(hybrid=True))
