@@ -3,8 +3,7 @@
 from ..core.errors import DataError, DataWarning
 from .boolquestions import BoolQuestions
 from .corpus import Corpus
-from .gold import Gold
-from .hard_negatives import HardNegatives
+from .gold import Gold, HardNegatives
 from .quest import Quest
 from .samplers import Batch, TrainingSampler, epoch_batch
 from .schema import BoolQuestion, Document, Query, Triplet

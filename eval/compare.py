@@ -26,11 +26,10 @@ from boolbert.data.tasks import Task, quest_task
 from boolbert.eval.lineup import UNTRAINED, Lineup, Settings, by_seed, check_runs, find_runs
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
-from boolbert.eval.results import Result, folder_names, measure, merged, write_result
+from boolbert.eval.results import Result, folder_names, measure, merged, write_qrels, write_result
 from boolbert.eval.significance import permutation_test
 from boolbert.eval.systems import Dense, System
 from boolbert.eval.tables import comma_separated, markdown, terminal
-from boolbert.eval.trec import write_qrels
 from boolbert.retrieval.metrics import main_metric, quest_metrics
 from boolbert.retrieval.models import bool_bert
 

@@ -21,6 +21,7 @@ from boolbert.boolean import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import DataError, EvaluationError, run_script
 from boolbert.core.files import write_json
+from boolbert.core.tables import aligned, number
 from boolbert.data.embedded import denials_folder
 from boolbert.data.rows import json_rows
 from boolbert.data.tasks import Task, quest_task
@@ -145,7 +146,9 @@ def systems(model: Any, traps: TrapSet, penalties: Sequence[float]) -> Iterator[
         return
     yield "gates off", plain_vectors(model, texts)
     if bert.config.exclusion != "none":
-        yield "attention alone", encode_inputs(without_exclusion(model), texts, "query", 32)
+        pooled: Any = twin_of(model)  # the same weights; its vector is only pooled
+        bool_bert(pooled).composer.excludes = False  # type: ignore[union-attr]
+        yield "attention alone", encode_inputs(pooled, texts, "query", 32)
     yield "as the model is", encode_inputs(model, texts, "query", 32)
     by_kind = {"by the kind of NOT, as search": encode_queries(model, texts)}
     if bert.composer.has_penalty and any(query.rewrite for query in traps.queries):
@@ -202,18 +205,8 @@ def stronger(queries: Any, times: float) -> Any:
 def show(traps: TrapSet, found: Sequence[Score]) -> None:
     """Print a line for each system."""
     print(f"\n{traps.name}: {len(traps.queries)} queries, {len(traps.texts)} texts")
-    print(f"{'':30} MRR@10  above trap    R@3    V@3")
-    for row in found:
-        values = row.means()
-        shown = f"{values['mrr']:6.3f}  {values['above']:10.3f}  {values['found']:5.3f}  {values['trapped']:5.3f}"
-        print(f"{row.system:30} {shown}")
-
-
-def without_exclusion(model: Any) -> Any:
-    """A second model on the same weights whose vector is only pooled."""
-    twin = twin_of(model)
-    bool_bert(twin).composer.excludes = False  # type: ignore[union-attr]
-    return twin
+    rows = [[row.system, *map(number, row.means().values())] for row in found]
+    print(aligned(["", "MRR@10", "above trap", "R@3", "V@3"], rows))
 
 
 def changed_queries(model: Any, plain: Any, data: str) -> tuple[list[str], int]:

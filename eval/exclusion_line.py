@@ -26,6 +26,7 @@ from boolbert.data.own import OwnDocuments
 from boolbert.data.own.exclusions import Exclusion, exclusions_of, make_exclusions
 from boolbert.data.tasks import Question, quest_task
 from boolbert.eval.evidence import BATCH, WithEvidence
+from boolbert.eval.significance import bootstrap
 from boolbert.eval.systems import Dense
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.exclusion_line import (
@@ -104,19 +105,12 @@ def outcome(asked: Sequence[Asked], is_out: Sequence[npt.NDArray[np.bool_]]) -> 
 
 def interval(values: npt.NDArray[np.float64]) -> str:
     """Mean and 95% interval over queries."""
-    draws = np.random.default_rng(0).choice(values, (2000, len(values))).mean(1)
-    low, high = np.quantile(draws, (0.025, 0.975))
-    return f"{values.mean():.3f} ({low:.3f} to {high:.3f})"
+    return "{mean:.3f} ({low:.3f} to {high:.3f})".format_map(bootstrap({"": values})[""])
 
 
 def table(line: ExclusionLine, asked: Sequence[Asked]) -> str:
-    header = [
-        "line",
-        *(f"violations in the first {depth}" for depth in DEPTHS),
-        "lost",
-        "--exclude-above",
-        "lost by it",
-    ]
+    violations = [f"violations in the first {depth}" for depth in DEPTHS]
+    header = ["line", *violations, "lost", "--exclude-above", "lost by it"]
     no_line = outcome(asked, [np.zeros(len(one.right), np.bool_) for one in asked])
     rivals = [(value, outcome(asked, [one.near > value for one in asked])) for value in ABOVE]
     rows = [["none", *map(interval, no_line.violations.T), interval(no_line.lost), "", ""]]

@@ -42,17 +42,15 @@ class Lineup:
     """
 
     def __init__(self, task: Task, folder: Path, settings: Settings | None = None):
-        self.task = task
-        self.folder = folder
-        self.settings = settings or Settings()
+        self.task, self.folder, self.settings = task, folder, settings or Settings()
         self._vectors: dict[str, Shards] = {}
         self.left_out: list[str] = []  # systems that cannot be built for this task, and why
 
     def vectors(self, model: "SentenceTransformer") -> Shards:
         key = model_fingerprint(model, "document")
         if key not in self._vectors:
-            folder = self.folder / key
-            self._vectors[key] = encode_corpus(model, self.task.corpus, folder, storage=self.settings.storage)
+            storage = self.settings.storage
+            self._vectors[key] = encode_corpus(model, self.task.corpus, self.folder / key, storage=storage)
         return self._vectors[key]
 
     def load(self, name: str | None, **options: Any) -> "SentenceTransformer":
@@ -70,8 +68,7 @@ class Lineup:
 
     def dense(self, name: str, model: "SentenceTransformer") -> Iterator[System]:
         """A dual encoder, a Bool-BERT once for each way its gate can be set; also through FAISS, if asked for."""
-        vectors = self.vectors(model)
-        factory = self.settings.faiss
+        vectors, factory = self.vectors(model), self.settings.faiss
         gates: Sequence[str | None] = [None] if bool_bert(model) is None else OPERATOR_SOURCES
         for gate in gates:
             title = name if gate is None else f"{name}, gate {gate}"
@@ -83,11 +80,10 @@ class Lineup:
 
     def decompositions(self, plain: Dense, on: str = "") -> Iterator[System]:
         """Queries split into their parts, on any plain encoder."""
-        weight = self.settings.not_weight
-        options: dict[str, Any] = {"conjunction": self.settings.conjunction, "not_weight": weight}
+        conjunction, weight = self.settings.conjunction, self.settings.not_weight
         if self._all_known("Decomposition, gold atoms", "original_query", "parts"):
-            yield Decomposition(f"Decomposition, gold atoms{on}", plain, gold=True, **options)
-        yield Decomposition(f"Decomposition, parsed atoms{on}", plain, **options)
+            yield Decomposition(f"Decomposition, gold atoms{on}", plain, conjunction, weight, gold=True)
+        yield Decomposition(f"Decomposition, parsed atoms{on}", plain, conjunction, weight)
         yield Subtraction(f"Embedding subtraction{on}", plain, weight)
 
     def bm25(self) -> Iterator[System]:
@@ -98,18 +94,16 @@ class Lineup:
 
     def _all_known(self, system: str, field: str, attribute: str) -> bool:
         missing = sum(getattr(question, attribute) is None for question in self.task.questions)
-        if missing:
-            line = f"{system} is left out: {missing:,} of {len(self.task):,} queries have no {field}"
-            if line not in self.left_out:
-                self.left_out.append(line)
+        line = f"{system} is left out: {missing:,} of {len(self.task):,} queries have no {field}"
+        if missing and line not in self.left_out:
+            self.left_out.append(line)
         return not missing
 
 
 def find_runs(root: Path, data: str | None) -> list[Path]:
     """Finished run folders under `root` that were trained on this data."""
-    return [
-        run.folder for run in finished_runs(root) if run.script == "quest" and run.data == data and run.has_retriever
-    ]
+    runs = (run for run in finished_runs(root) if run.script == "quest" and run.data == data)
+    return [run.folder for run in runs if run.has_retriever]
 
 
 def check_runs(folders: Sequence[str]) -> list[Path]:

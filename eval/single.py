@@ -8,10 +8,9 @@ from boolbert.core.errors import EvaluationError
 from boolbert.data.tasks import Task
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
-from boolbert.eval.results import measure, write_result
+from boolbert.eval.results import measure, write_qrels, write_result
 from boolbert.eval.systems import Dense, Faiss
 from boolbert.eval.tables import breakdown
-from boolbert.eval.trec import write_qrels
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.metrics import Metrics
 from boolbert.retrieval.models import OPERATOR_SOURCES, bool_bert, load_encoder

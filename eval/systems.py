@@ -48,11 +48,8 @@ class System(ABC):
 
     def search(self, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:
         """The k best documents of each question."""
-        scores, rows = [], []
-        for start in range(0, len(questions), QUERY_BLOCK):
-            found = best_of(self.scorer(questions[start : start + QUERY_BLOCK]), self.documents, k)
-            scores.append(found[0])
-            rows.append(found[1])
+        blocks = [questions[start : start + QUERY_BLOCK] for start in range(0, len(questions), QUERY_BLOCK)]
+        scores, rows = zip(*(best_of(self.scorer(block), self.documents, k) for block in blocks), strict=True)
         return np.concatenate(scores), np.concatenate(rows)
 
     def own_metrics(self, questions: Sequence[Question], rows: Ranked) -> PerQuery:
@@ -70,16 +67,15 @@ class Dense(System):
     def __init__(self, name: str, model: "SentenceTransformer", vectors: Vectors, gate: str | None = None):
         if gate is not None and bool_bert(model) is None:
             raise EvaluationError(f"{name}: --gate {gate} is for a Bool-BERT, and this model is a plain encoder")
-        self.name = name
-        self.model = with_gate(model, gate)
-        self.vectors = vectors
-        self.gate = gate
-        self.documents = len(vectors)
-        self.parameters = query_parameters(model)
+        self.name, self.model, self.vectors, self.gate = name, with_gate(model, gate), vectors, gate
+        self.documents, self.parameters = len(vectors), query_parameters(model)
 
     def encode(self, questions: Sequence[Question], *, one_vector: bool = False) -> Tensor:
         """The questions' vectors, as `encode_inputs` gives them, on the model's device."""
-        operators = [self._labels(question) for question in questions] if self.gate == "given" else None
+        operators = list(map(operator_labels, questions)) if self.gate == "given" else None
+        unknown = [question.id for question, own in zip(questions, operators or (), strict=False) if own is None]
+        if unknown:
+            raise EvaluationError(f"{self.name}: query {unknown[0]} has no template, so its operators are unknown")
         texts = [question.text for question in questions]
         encoded = encode_queries(self.model, texts, operators, one_vector=one_vector)
         vectors = torch.from_numpy(encoded).to(self.model.device)
@@ -92,12 +88,6 @@ class Dense(System):
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
         return dot_products(self.encode(questions), self.vectors)
-
-    def _labels(self, question: Question) -> list[int]:
-        labels = operator_labels(question)
-        if labels is None:
-            raise EvaluationError(f"{self.name}: query {question.id} has no template, so its operators are unknown")
-        return labels
 
 
 class Faiss(Dense):
@@ -130,7 +120,7 @@ class Decomposition(OnDense):
     subtracts a share."""
 
     def __init__(
-        self, name: str, dense: Dense, *, gold: bool = False, conjunction: str = "sum", not_weight: float = NOT_WEIGHT
+        self, name: str, dense: Dense, conjunction: str = "sum", not_weight: float = NOT_WEIGHT, *, gold: bool = False
     ):
         """gold: the atoms are those that the data set marks, else those that the cue parser finds."""
         if conjunction not in ANDS:
@@ -146,9 +136,8 @@ class Decomposition(OnDense):
 
         def score(start: int, end: int) -> Tensor:
             atoms = score_atoms(start, end)
-            return torch.stack(
-                [self._join([atoms[row_of[part.text]] for part in parts], parts) for parts in taken_apart]
-            )
+            scores = ([atoms[row_of[part.text]] for part in parts] for parts in taken_apart)
+            return torch.stack([self._join(own, parts) for own, parts in zip(scores, taken_apart, strict=True)])
 
         return score
 

@@ -51,9 +51,10 @@ def cells(systems: Sequence[Summary]) -> tuple[list[str], list[list[Cell]]]:
     rows = []
     for system in systems:
         averages = system["metrics"]["all"]
-        row = [Cell(_name(system))]
+        row = [Cell(system["system"] + (f" ({system['seeds']} seeds)" if system["seeds"] > 1 else ""))]
         row += [cell(averages.get(metric), _value(system, metric) == best[metric]) for metric in columns]
-        row += [Cell(f"{system['latency_ms']:.1f}"), Cell(millions(system["parameters"]))]
+        millions = f"{system['parameters'] / 1e6:.1f}M" if system["parameters"] else "-"
+        row += [Cell(f"{system['latency_ms']:.1f}"), Cell(millions)]
         rows.append(row + ([Cell(_p_value(system.get("p_value")))] if tested else []))
     return header, rows
 
@@ -98,20 +99,8 @@ def comma_separated(systems: Sequence[Summary]) -> str:
     return text.getvalue()
 
 
-def millions(count: int) -> str:
-    """
-    >>> millions(22_713_216), millions(0)
-    ('22.7M', '-')
-    """
-    return f"{count / 1e6:.1f}M" if count else "-"
-
-
 def _p_value(value: float | None) -> str:
     return "-" if value is None else "<.001" if value < 0.001 else number(value)
-
-
-def _name(system: Summary) -> str:
-    return system["system"] + (f" ({system['seeds']} seeds)" if system["seeds"] > 1 else "")
 
 
 def _value(system: Summary, metric: str) -> float | None:

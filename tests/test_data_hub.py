@@ -7,8 +7,7 @@ import pytest
 datasets = pytest.importorskip("datasets")
 
 from boolbert.data import BoolQuestions, DataError, Document, Quest, read_triplets  # noqa: E402
-from boolbert.data.hub import HubSource  # noqa: E402
-from boolbert.data.sources import LocalSource, open_source  # noqa: E402
+from boolbert.data.sources import HubSource, LocalSource, open_source  # noqa: E402
 
 DOCUMENTS = [{"title": "Alien", "text": "A film."}, {"title": "Dune", "text": "A novel."}]
 QUERIES = [

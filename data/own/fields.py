@@ -66,7 +66,7 @@ def find_layout(
     for flag, given in (("text", text), ("title", title), ("id", id), ("atoms", atoms)):
         for name in _listed(given):
             if not any(row.get(name) is not None for row in rows):
-                present = shorten_list(", ".join(names))
+                present = shorten_list(names)
                 raise DataError(f"{first.where}: there is no field {name!r} for --{flag} (fields here: {present})")
     lengths = {name: _mean_length(rows, name) for name in names}
     has_text = [name for name in names if lengths[name] > 0]
@@ -81,7 +81,7 @@ def find_layout(
             guess = longest if lengths[longest] >= 2 or not title else None  # single words beside a title are no text
         texts = (guess,) if guess else (title,) if title in has_text else ()
     if not texts:
-        raise DataError(f"{first.where}: no field holds text (fields here: {shorten_list(', '.join(names)) or 'none'})")
+        raise DataError(f"{first.where}: no field holds text (fields here: {shorten_list(names)})")
     title = None if title in texts else title
     if title and not (given_title or id or _named(ID, names, taken=texts)) and _codes(rows, title):
         title, id = None, title

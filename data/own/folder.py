@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import DataError
-from ...core.files import read_object, whole_folder, write_json
-from ..lines import write_atoms, write_rows
+from ...core.files import read_object, whole_folder, write_json, write_text
+from ..lines import write_rows
 from .atoms import Sizes, choose_atoms
 from .counting import Text, count_texts
 from .documents import OwnDocument, OwnDocuments
@@ -101,7 +101,8 @@ def make_queries(
                 "documents found in it overlap too little; name fields with --atoms, or bring more documents"
             )
         asked = sorted({index for queries in made.values() for query in queries for index in query.atoms})
-        write_atoms(aside / "atoms.json", {sets.atoms[i].key: sets.members[i].tolist() for i in asked})
+        lines = (f"{json.dumps(sets.atoms[i].key)}: {json.dumps(sets.members[i].tolist())}" for i in asked)
+        write_text(aside / "atoms.json", "{\n" + ",\n".join(lines) + "\n}\n")
         if len(made["train"]) < 0.9 * queries:
             notes.append(f"{len(made['train']):,} of {queries:,} queries: the documents do not give more")
         if not _is_english(texts(max(1, total // 500))):
@@ -150,18 +151,17 @@ def _read_texts(path: Path, stride: int) -> Iterator[Text]:
 
 
 def _write_queries(path: Path, queries: Sequence[MadeQuery], sets: AtomSets, names: Sequence[str]) -> None:
-    rows = []
-    for query in queries:
+    def row(query: MadeQuery) -> dict[str, Any]:
         atoms = [sets.atoms[index] for index in query.atoms]
         domain, keys = atoms[0].head or "documents", [atom.key for atom in atoms]
-        row = {
+        return {
             "query": query.text,
             "docs": [names[document] for document in query.gold],
             "original_query": query.original,
             "metadata": {"template": query.template, "domain": domain, "atoms": keys},
         }
-        rows.append(row)
-    write_rows(path, rows)
+
+    write_rows(path, map(row, queries))
 
 
 def _heads(found: dict[str, int], looked_at: int, kind: str | None, name: str) -> list[str]:

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import combinations
 from random import Random
 
 import numpy as np
@@ -171,8 +172,9 @@ class QueryMaker:
         members = [self.sets.members[index] for index in atoms]
         if "or" in TEMPLATES[template] or len(atoms) == 1:
             gold = reduce(np.union1d, members)
-            overlaps = [len(_intersect(one, other)) > 0.7 * min(len(one), len(other)) for one, other in _pairs(members)]
-            return None if any(overlaps) else gold.astype(np.int32)
+            pairs = combinations(members, 2)
+            alike = any(len(_intersect(one, other)) > 0.7 * min(len(one), len(other)) for one, other in pairs)
+            return None if alike else gold.astype(np.int32)
         excludes = "not" in TEMPLATES[template]
         wanted = members[:-1] if excludes else members
         gold = reduce(_intersect, wanted)
@@ -184,7 +186,3 @@ class QueryMaker:
                 return None
             gold = np.setdiff1d(gold, self.sets.hints[atoms[-1]], assume_unique=True)
         return gold.astype(np.int32) if len(gold) >= LEAST_GOLD else None
-
-
-def _pairs(sets: Sequence[Rows]) -> Iterator[tuple[Rows, Rows]]:
-    return ((one, other) for place, one in enumerate(sets) for other in sets[:place])

@@ -190,14 +190,10 @@ def _tokens(text: str) -> list[_Token]:
         possessive = is_word and ("'" in word or "’" in word) and _POSSESSIVE.search(word)
         if possessive:
             word = word[: possessive.start()] or word
-        is_capital = is_word and (word[0].isupper() or _is_ordinal(word))
+        ordinal = word[0].isdigit() and _ORDINAL.fullmatch(word)  # it may begin a name: "20th Century Fox"
+        is_capital = is_word and (word[0].isupper() or bool(ordinal))
         tokens.append(_Token(word, word.lower(), is_word, is_capital, bool(possessive)))
     return tokens
-
-
-def _is_ordinal(word: str) -> bool:
-    """It may begin a name: "20th Century Fox"."""
-    return word[0].isdigit() and _ORDINAL.fullmatch(word) is not None
 
 
 def _name_end(tokens: list[_Token], start: int, sentence_start: bool) -> int:

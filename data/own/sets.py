@@ -29,15 +29,10 @@ class AtomSets:
         self.hints = list(hints)
         self.documents = documents
         # The other way round: the atoms of document d are flat[starts[d] : starts[d + 1]].
-        counts = np.zeros(documents + 1, dtype=np.int64)
-        for rows in self.members:
-            counts[rows + 1] += 1
-        self._starts = np.cumsum(counts)
-        self._flat = np.empty(self._starts[-1], dtype=np.int32)
-        place = self._starts[:-1].copy()
-        for index, rows in enumerate(self.members):
-            self._flat[place[rows]] = index
-            place[rows] += 1
+        rows = np.concatenate([np.empty(0, np.int32), *self.members])
+        order = np.argsort(rows, kind="stable")
+        self._flat = np.repeat(np.arange(len(self.members), dtype=np.int32), [*map(len, self.members)])[order]
+        self._starts = np.searchsorted(rows[order], np.arange(documents + 1))
 
     def __len__(self) -> int:
         return len(self.atoms)
@@ -75,7 +70,7 @@ def find_sets(
         members = np.frombuffer(own, dtype=np.int32)
         wider = np.union1d(np.frombuffer(hinted, dtype=np.int32), members).astype(np.int32)
         atom, members = _with_head(atom, members, heads, head_of)
-        if sizes.low <= len(members) <= _most(atom, sizes):
+        if sizes.low <= len(members) <= (sizes.wide if atom.sort in ("kind", "field") else sizes.high):
             chosen.append((atom, members, wider))
     return AtomSets([one for one, _, _ in chosen], [m for _, m, _ in chosen], [h for _, _, h in chosen], documents)
 
@@ -90,10 +85,6 @@ def _with_head(atom: Atom, members: Rows, heads: Sequence[str], head_of: np.ndar
     if counts[head] < 0.5 * len(members):
         return atom, members
     return replace(atom, head=heads[head]), members[(known == head) | (known < 0)]
-
-
-def _most(atom: Atom, sizes: Sizes) -> int:
-    return sizes.wide if atom.sort in ("kind", "field") else sizes.high
 
 
 def _add(row: int, atoms_of: dict[Any, list[int]], found: Iterable[Any], rows: Sequence[array]) -> None:

@@ -13,7 +13,7 @@ from random import Random
 from ...core.arguments import add_document_flags
 from ...core.errors import DataError
 from ...core.terminal import fitted, printable
-from ..hard_negatives import HardNegatives
+from ..gold import HardNegatives
 from ..quest import Quest
 from .documents import documents_of
 from .folder import QUERIES, make_queries

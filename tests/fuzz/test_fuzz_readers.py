@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from boolbert.core.files import read_object
 from boolbert.data import BoolQuestions, DataError, Quest, read_triplets
 from boolbert.data.own import OwnDocuments, Passages
-from boolbert.data.summary import summarise
-from boolbert.data.summary_text import render
+from boolbert.data.summary import render, summarise
 
 pytestmark = pytest.mark.long
 
