@@ -13,10 +13,9 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,8 +37,7 @@ SHOWN = {"mrr@10": "MRR@10", "ndcg@10": "nDCG@10", "r_precision": "R-prec", "rec
 _ADDED = re.compile(r" \(\d+ of \d+\)$| \[[^\[\]]+\]$")
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """A system's means, and for each query the ranks (from 1) of its relevant documents."""
 
     system: str
@@ -49,7 +47,8 @@ class Outcome:
 
 def read_queries(path: str | Path, index: Index) -> Task:
     """The queries of a file as a task over an index. A document that the index does not have is an error."""
-    rows_of = names_of(index, ids_of(index))
+    corpus = Corpus(index.documents(), name=str(index.folder))
+    rows_of = names_of(index, corpus.titles)
     questions: list[Question] = []
     gold: list[list[int]] = []
     for row in find_rows(path, (*QUERY, *RELEVANT)).rows(progress=False):
@@ -58,24 +57,17 @@ def read_queries(path: str | Path, index: Index) -> Task:
         gold.append([place for name in _relevant(row) for place in _rows(row, name, rows_of)])
     if not questions:
         raise DataError(f"{path}: there are no queries in it")
-    corpus = Corpus(index.documents(), name=str(index.folder))
     return Task(str(path), "own", corpus, questions, Gold(gold, len(index)))
 
 
-def ids_of(index: Index) -> list[tuple[str, ...]]:
-    """The id of each document and, of a passage, of the whole; nothing where the index keeps none."""
+def names_of(index: Index, titles: Sequence[str]) -> dict[str, list[int]]:
+    """The rows of each title or id, of a passage also by those of its document. A title stands for all its passages."""
     path = index.folder / RECORDS
-    if not path.exists():
-        return [()] * len(index)
-    return [(record["id"], record["document"]) for record in map(json.loads, path.open(encoding="utf-8"))]
-
-
-def names_of(index: Index, ids: Sequence[tuple[str, ...]]) -> dict[str, list[int]]:
-    """The rows of each title or id. A title stands for all its passages."""
+    records = map(json.loads, path.open(encoding="utf-8")) if path.exists() else ({} for _ in titles)
     found: dict[str, list[int]] = defaultdict(list)
-    for row, (document, own) in enumerate(zip(index.documents(), ids, strict=True)):
-        bare = _ADDED.sub("", document.title)
-        for name in {name.casefold() for name in (document.title, bare, *own)}:
+    for row, (title, record) in enumerate(zip(titles, records, strict=True)):
+        names = [title, _ADDED.sub("", title), *(record[key] for key in ("id", "document") if key in record)]
+        for name in {name.casefold() for name in names}:
             found[name].append(row)
     return found
 
@@ -163,7 +155,3 @@ def _rows(row: Row, name: str, rows_of: dict[str, list[int]]) -> list[int]:
     near = get_close_matches(name.casefold(), rows_of, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ", by title or id"
     raise DataError(f"{row.where}: the index has no document {name!r}{hint}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -8,18 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boolbert.data import (
-    BoolQuestion,
-    BoolQuestions,
-    Corpus,
-    DataError,
-    Document,
-    Query,
-    Quest,
-    Triplet,
-    read_triplets,
-)
-from boolbert.data.sources import LocalSource, open_source
+from boolbert.data import BoolQuestion, BoolQuestions, Corpus, DataError, Document, Query, Quest, Triplet, read_triplets
+from boolbert.data.sources import open_source
 
 DOCUMENTS = [{"title": "Alien", "text": "A film."}, {"title": "Dune", "text": "Ein Roman, größer als …"}]
 QUERY = {
@@ -117,11 +107,8 @@ def test_setbert_files_tell_the_operator(tmp_path):
 
 def test_embedded_data_is_the_default():
     quest = Quest()
-    assert isinstance(quest.source, LocalSource)
     assert quest.splits == ["train", "dev", "test"]
-    gold = quest.gold("train")
-    assert gold.counts.tolist() == [len(query.docs) for query in quest.queries("train")]
-    assert open_source("countries").name == quest.source.name
+    assert quest.gold("train").counts.tolist() == [len(query.docs) for query in quest.queries("train")]
     data = BoolQuestions()
     questions = data.questions("eval")
     assert {question.operator for question in questions} == {"and", "or", "not"}

@@ -148,9 +148,3 @@ def test_a_name_in_a_card(name):
 )
 def test_a_path_is_found_wherever_it_stands(before, root, name):
     assert text_refusals(f'{before} "/{root}/{name}"')
-
-
-@pytest.mark.parametrize("page", ["<b>x</b>", '<p title="x" onclick="y">'])
-def test_the_check_sees_what_it_is_for(page):
-    frame = "<!doctype html><html><head><style>s</style></head><body>{}</body></html>"
-    assert skeleton(frame.format(page))[0] != skeleton(frame.format("x"))[0]
