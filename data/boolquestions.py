@@ -20,9 +20,6 @@ _COUNTRY_SPLITS = {"train": "train", "dev": "dev", "eval": "test"}
 class BoolQuestions:
     """The data set on the Hub ("ustc-zhangzm/BoolQuestions"), its folder or that of a subset, or (None) the countries.
 
-        data = BoolQuestions("path/to/BoolQuestions", subset="MSMARCO")
-        for question in data.questions("eval"): ...
-
     With `strict`, passages that the corpus lacks and ids that stand for two passages are errors.
     """
 

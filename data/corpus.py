@@ -11,8 +11,7 @@ from .schema import Document
 class Corpus:
     """Documents by row number, and rows by title.
 
-    The texts lie UTF-8 encoded in one buffer: they take their size on disk whatever their alphabet, and worker
-    processes that are forked share them, since reading touches no reference count.
+    The texts lie UTF-8 encoded in one buffer, so that they take their size on disk and forked processes share them.
 
     >>> corpus = Corpus([Document("Alien", "A film."), Document("Dune", "A novel.")])
     >>> len(corpus), corpus[1].text, corpus.rows("Alien"), corpus.titles

@@ -20,11 +20,7 @@ _DELAY = 2.0  # seconds until the progress bar comes up
 
 
 def read_lines(path: Path, *, progress: bool = True) -> Iterator[tuple[int, str]]:
-    """The file's rows, one per line, with their numbers from 1.
-
-    Strict: a blank line between rows and a file without rows are `DataError`s, as is all that `text_lines` refuses.
-    Blank lines at the end are no rows.
-    """
+    """The file's rows, one per line, with their numbers from 1. Blank lines may stand at its end only."""
     rows, blank = 0, 0
     for number, line in text_lines(path, progress=progress):
         if not line.strip():
@@ -39,11 +35,7 @@ def read_lines(path: Path, *, progress: bool = True) -> Iterator[tuple[int, str]
 
 
 def text_lines(path: Path, *, progress: bool = False) -> Iterator[tuple[int, str]]:
-    """All lines with their numbers from 1, without their line ends.
-
-    UTF-8 that does not decode, a line without an end, and a damaged or cut gzip are `DataError`s. The progress bar
-    comes up on a terminal after some seconds.
-    """
+    """All lines with their numbers from 1, without their line ends. What cannot be read is a `DataError`."""
     number = 0
     try:
         with ExitStack() as stack:

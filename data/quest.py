@@ -20,10 +20,6 @@ _DOCUMENTS = next(group for group in ALIASES if "documents" in group)
 class Quest:
     """A QUEST-format data set from a folder, a Hub data set id, or (None) the embedded countries.
 
-        quest = Quest("path/to/quest")
-        for query in quest.queries("train"): ...
-        quest.corpus[quest.gold("train")[0][0]].text
-
     With `strict`, gold titles that the documents lack and titles that stand for two documents are errors.
     """
 

@@ -115,10 +115,7 @@ def shorten_list(names: Iterable[str]) -> str:
 
 
 def json_rows(path: Path, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
-    """The objects of a .jsonl file, or of a .json file that holds an array of objects (or one object a line).
-
-    Where a list `bad` is given, a line that is no JSON object goes there instead of ending the reading.
-    """
+    """The objects of a .jsonl file, or of a .json file that holds an array of them. `bad` is that of `parse_rows`."""
     if path.name.removesuffix(".gz").endswith(".json"):
         text = read_text(path)
         if text.lstrip().startswith("["):

@@ -49,10 +49,9 @@ class Batch:
 class TrainingSampler:
     """Batches of queries, each with one positive and `hard_negatives` + `random_negatives` negatives.
 
-    Every epoch visits all queries in a new order; its last batch is filled up with the first queries of the next
-    epoch. A query's positive is another one in every epoch until all were taken. Negatives are distinct and never a
-    positive of their query. Hard ones come in equal shares from the query's pools; where there are too few, random
-    ones are drawn instead.
+    Every epoch visits all queries in a new order, and a query's positive is another one until all were taken. Negatives
+    are distinct and never gold. Hard ones come in equal shares from the query's pools, and random ones stand in for
+    those that are missing.
 
     >>> sampler = TrainingSampler(Gold([[0, 1], [2], [3]], documents=9), batch_size=2, random_negatives=3)
     >>> sampler.steps_per_epoch, [len(batch) for batch in sampler.batches(epoch=0)]
@@ -161,7 +160,6 @@ def epoch_batch(
     """The rows of a batch, of 0 to size - 1, and the epoch that each belongs to.
 
     Every batch is full: the last one of an epoch takes further rows from the order of the next epoch, none twice.
-    Where there are fewer rows than a batch holds, each batch holds all of them.
 
     >>> epoch_batch(5, 3, epoch=0, step=1)
     (array([0, 3, 2]), array([0, 0, 1]))

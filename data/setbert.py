@@ -14,9 +14,8 @@ from .sources import Source, open_source
 def read_triplets(source: str | Path = "sentences", *, skip_bad: bool = False) -> Iterator[Triplet]:
     """Triplets of a file, a folder or a Hub data set, the operators' tables first; else the project's own.
 
-    A triplet's operator is its `operator` field, or the name of its file (and.jsonl, or.jsonl, not.jsonl). The
-    published sentences were written by a language model and hold broken rows: `skip_bad` passes over these and
-    reports how many there were and where.
+    A triplet's operator is its `operator` field, or the name of its file (and.jsonl, or.jsonl, not.jsonl). `skip_bad`
+    passes over broken rows and reports how many there were and where.
     """
     bad: list[DataError] | None = [] if skip_bad else None
     opened = open_source(source)

@@ -150,8 +150,7 @@ def figures(pool: TrapSet, found: dict[str, Scores]) -> dict[str, dict[str, dict
             "pairs": both_right(table, pool.queries),
         }
         if all(excluded):  # each query has a trap
-            own = score_ranked(system, ranked, pool)
-            values[system] |= {"above": own.above, "R@3": own.found, "V@3": own.trapped}
+            values[system] |= score_ranked(ranked, pool)
     kinds = np.array([query.kind for query in pool.queries])
     groups = {"all": kinds == kinds, **{kind: kinds == kind for kind in dict.fromkeys(kinds.tolist())}}
     return {

@@ -9,7 +9,7 @@ moves along the frontier of both. If a folder has llm_rewrites.jsonl(.gz) with `
 what an LLM made of the queries is scored too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,9 @@ from boolbert.core.tables import aligned, number
 from boolbert.data.embedded import denials_folder
 from boolbert.data.rows import json_rows
 from boolbert.data.tasks import Task, quest_task
+from boolbert.retrieval import ranking
 from boolbert.retrieval.batches import encode_inputs, encode_queries
+from boolbert.retrieval.metrics import PerQuery, means
 from boolbert.retrieval.models import bool_bert, default_model, load_encoder, twin_of
 from boolbert.retrieval.neighbours import Ranked, top_k
 from boolbert.retrieval.penalty import penalised_query
@@ -49,20 +51,6 @@ class TrapSet(NamedTuple):
     name: str
     texts: list[str]
     queries: list[TrapQuery]
-
-
-@dataclass(frozen=True)
-class Score:
-    """What a system reaches on a set; per query for significance tests."""
-
-    system: str
-    mrr: npt.NDArray[np.float64]
-    above: npt.NDArray[np.float64]
-    found: npt.NDArray[np.float64]  # the answer among the first three
-    trapped: npt.NDArray[np.float64]  # a trap among them
-
-    def means(self) -> dict[str, float]:
-        return {name: round(float(getattr(self, name).mean()), 4) for name in ("mrr", "above", "found", "trapped")}
 
 
 @dataclass
@@ -119,22 +107,18 @@ def pool_rows(folder: Path, name: str, *fields: str) -> Iterator[dict[str, Any]]
         yield row.values
 
 
-def score_ranked(system: str, ranked: Ranked, traps: TrapSet) -> Score:
-    """How good a ranking (Q, N) of the whole pool is."""
-    positions = np.argsort(ranked, axis=1)  # the rank of each document, from 0
-    gold = np.array([positions[row, query.gold].min() for row, query in enumerate(traps.queries)])
-    trap = np.array([positions[row, query.traps].min() for row, query in enumerate(traps.queries)])
-    reciprocal = np.where(gold < 10, 1 / (gold + 1), 0.0)
-    return Score(system, reciprocal, *(is_so.astype(float) for is_so in (gold < trap, gold < 3, trap < 3)))
-
-
-def scores(model: Any, traps: TrapSet, penalties: Sequence[float] = ()) -> list[Score]:
-    """Every system on a set."""
-    documents = encode_inputs(model, traps.texts, "document", 32)
-    return [
-        score_ranked(name, top_k(queries, documents, len(documents))[1], traps)
-        for name, queries in systems(model, traps, penalties)
-    ]
+def score_ranked(ranked: Ranked, traps: TrapSet) -> PerQuery:
+    """How good a ranking (Q, N) of the whole pool is, one value per query."""
+    gold, wrong = ([getattr(query, name) for query in traps.queries] for name in ("gold", "traps"))
+    # The last column stands for what a query does not have.
+    is_found = (np.pad(ranking.hits(ranked, rows), ((0, 0), (0, 1)), constant_values=True) for rows in (gold, wrong))
+    first, first_wrong = (hit.argmax(axis=1) for hit in is_found)
+    return {
+        "MRR@10": ranking.mrr_at_k(ranked, gold, 10),
+        "above": (first < first_wrong).astype(float),
+        "R@3": ranking.accuracy_at_k(ranked, gold, 3),
+        "V@3": ranking.accuracy_at_k(ranked, wrong, 3),
+    }
 
 
 def systems(model: Any, traps: TrapSet, penalties: Sequence[float]) -> Iterator[tuple[str, Any]]:
@@ -172,10 +156,7 @@ def plain_vectors(model: Any, texts: Sequence[str]) -> npt.NDArray[np.float32]:
 
 
 def rewritten_queries(model: Any, traps: TrapSet) -> Any:
-    """What an LLM says is wanted and excluded, each a text for the same encoder, with the model's own penalty.
-
-    A query without a rewrite is asked as it is.
-    """
+    """What an LLM says is wanted and excluded, each a text for the same encoder, with the model's own penalty."""
     import torch
 
     parts = [query.rewrite or (query.text, []) for query in traps.queries]
@@ -202,10 +183,10 @@ def stronger(queries: Any, times: float) -> Any:
     return queries
 
 
-def show(traps: TrapSet, found: Sequence[Score]) -> None:
+def show(traps: TrapSet, found: Mapping[str, PerQuery]) -> None:
     """Print a line for each system."""
     print(f"\n{traps.name}: {len(traps.queries)} queries, {len(traps.texts)} texts")
-    rows = [[row.system, *map(number, row.means().values())] for row in found]
+    rows = [[system, *map(number, means(values).values())] for system, values in found.items()]
     print(aligned(["", "MRR@10", "above trap", "R@3", "V@3"], rows))
 
 
@@ -229,9 +210,12 @@ def main(words: Sequence[str] | None = None) -> None:
     figures: dict[str, Any] = {"arguments": asdict(args)}
     for folder in args.data:
         traps = read_trap_set(folder)
-        found = scores(model, traps, args.penalties)
+        documents = encode_inputs(model, traps.texts, "document", 32)
+        found = {}
+        for name, queries in systems(model, traps, args.penalties):
+            found[name] = score_ranked(top_k(queries, documents, len(documents))[1], traps)
         show(traps, found)
-        figures[traps.name] = {"systems": {row.system: row.means() for row in found}}
+        figures[traps.name] = {"systems": {name: means(values) for name, values in found.items()}}
     if args.unchanged:
         plain = load_encoder(args.plain, device=args.device, quiet=True)
         for data in args.unchanged:

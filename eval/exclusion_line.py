@@ -6,9 +6,8 @@
 Of the embedded documents that deny, exclusions are made from dev's texts, and test's queries are asked over test's
 documents. Of QUEST-format data with atomic sets, the line is calibrated on one split's queries and asked on another's.
 "Violations" is the mean share of the returned documents that have what is excluded, with its 95% interval over queries;
-"lost" the share of the right documents among the first 100 that the line leaves out. `--exclude-above` is tried at many
-values on the very queries that are asked, and the best one is shown: the fewest right documents lost at no more
-violations.
+"lost" the share of the right documents among the first 100 that the line leaves out. `--exclude-above` is shown at the
+value that loses the fewest of them on these very queries at no more violations.
 """
 
 from collections.abc import Mapping, Sequence

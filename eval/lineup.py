@@ -36,10 +36,7 @@ class Settings:
 
 
 class Lineup:
-    """Builds systems over one task; a document encoder that several systems share encodes the corpus once.
-
-    The vectors of the corpus are kept in `folder`, in a folder for each document encoder.
-    """
+    """Builds systems over one task. Each document encoder encodes the corpus once, into a folder of `folder`."""
 
     def __init__(self, task: Task, folder: Path, settings: Settings | None = None):
         self.task, self.folder, self.settings = task, folder, settings or Settings()

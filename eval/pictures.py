@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.core.errors import optional
 from boolbert.core.files import whole_file
@@ -44,14 +46,12 @@ def bars(systems: Sequence[Summary], kind: str, metric: str, path: Path) -> None
     figure, axes = pyplot.subplots(figsize=(max(9, 0.16 * len(systems) * len(groups) + 3), 4.8))
     for number, system in enumerate(systems):
         averages = [system["metrics"][kind].get(group, {}).get(metric) or {} for group in groups]
-        means = [average.get("mean") or 0.0 for average in averages]
-        below = [mean - (average.get("low") or mean) for mean, average in zip(means, averages, strict=True)]
-        above = [(average.get("high") or mean) - mean for mean, average in zip(means, averages, strict=True)]
+        low, mean, high = (np.array([each.get(name) or 0.0 for each in averages]) for name in ("low", "mean", "high"))
         axes.bar(
             [group + (number - (len(systems) - 1) / 2) * width for group in range(len(groups))],
-            means,
+            mean,
             width,
-            yerr=[[max(value, 0) for value in below], [max(value, 0) for value in above]],
+            yerr=np.stack([mean - low, high - mean]).clip(min=0),
             color=COLOURS[number % len(COLOURS)],
             hatch=HATCHES[number % len(HATCHES)],
             error_kw={"elinewidth": 0.8, "ecolor": "black"},

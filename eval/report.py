@@ -91,9 +91,7 @@ def spread(labels: Sequence[str], count: int) -> list[int]:
     >>> spread(["a", "a", "a", "b", "c"], 4)
     [0, 1, 3, 4]
     """
-    numbers: dict[str, list[int]] = {}
-    for number, label in enumerate(labels):
-        numbers.setdefault(label, []).append(number)
-    turns = range(max(map(len, numbers.values()), default=0))
-    order = [of_label[turn] for turn in turns for of_label in numbers.values() if turn < len(of_label)]
-    return sorted(order[:count], key=lambda number: (list(numbers).index(labels[number]), number))
+    order = list(dict.fromkeys(labels))
+    turns = [labels[:number].count(label) for number, label in enumerate(labels)]
+    chosen = sorted(range(len(labels)), key=lambda number: (turns[number], order.index(labels[number])))[:count]
+    return sorted(chosen, key=lambda number: (order.index(labels[number]), number))

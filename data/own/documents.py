@@ -112,10 +112,6 @@ class Report:
 class OwnDocuments:
     """A user's documents, one at a time, as often as needed.
 
-        documents = OwnDocuments("recipes.csv", title="name", text="body")
-        print(documents.preview())
-        corpus = documents.corpus()
-
     `source` is a path, a Hub data set, or documents in memory (`Document`s, dictionaries or texts).
     """
 

@@ -56,8 +56,7 @@ def make_queries(
 ) -> QueryFolder:
     """Write a data folder with `queries` training queries, or as many as the documents give, and held-out ones.
 
-    A share of the atoms is kept for held-out queries and never occurs in training. `kind` is what the documents are
-    called in the queries ("film"); without it they are asked.
+    `kind` is what the documents are called in the queries ("film"); without it they are asked.
     """
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -165,10 +165,7 @@ class QueryMaker:
         return None
 
     def _gold(self, template: str, atoms: Sequence[int]) -> Rows | None:
-        """The documents that answer; None where the query would be pointless.
-
-        A document that only mentions what is excluded is no gold: whether it belongs there is not known.
-        """
+        """The documents that answer; None where the query would be pointless."""
         members = [self.sets.members[index] for index in atoms]
         if "or" in TEMPLATES[template] or len(atoms) == 1:
             gold = reduce(np.union1d, members)
@@ -184,5 +181,6 @@ class QueryMaker:
             share = len(_intersect(gold, members[-1])) / max(1, len(gold))
             if not SHARE[0] <= share <= SHARE[1]:
                 return None
+            # Whether a document that only mentions what is excluded belongs there is not known.
             gold = np.setdiff1d(gold, self.sets.hints[atoms[-1]], assume_unique=True)
         return gold.astype(np.int32) if len(gold) >= LEAST_GOLD else None

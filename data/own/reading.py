@@ -214,10 +214,7 @@ def _name_end(tokens: list[_Token], start: int, sentence_start: bool) -> int:
 
 
 def _relations(tokens: list[_Token], place: int, heads: Collection[str]) -> Relations:
-    """The verb, and the preposition if there is one, that lead to the name that begins here.
-
-    "written and directed by" leads to it twice; in "a novel by" there is no verb.
-    """
+    """Verbs and prepositions that lead to the name that begins here: two in "written and directed by"."""
     before = place - 1
     if before >= 1 and tokens[before].lower == "the":
         before -= 1

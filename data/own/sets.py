@@ -19,8 +19,7 @@ _TABLE_OF = {"kind": "kinds", "relation": "relations", "name": "names", "word": 
 class AtomSets:
     """Atoms with their documents, and documents with their atoms, all as arrays.
 
-    `members[i]` are the documents that surely belong to atom i; `hints[i]` adds those that merely mention its words,
-    and may or may not belong to it.
+    `members[i]` are the documents that surely belong to atom i; `hints[i]` adds those that merely mention its words.
     """
 
     def __init__(self, atoms: Sequence[Atom], members: Sequence[Rows], hints: Sequence[Rows], documents: int):

@@ -1,8 +1,7 @@
 """Sentences as people type them, with the words that each operator reaches: what the scope reader learns from.
 
-Questions, requests and bare queries; exclusions at the end, in front, in the middle, in brackets and in a sentence of
-their own; and as many that hold a NOT word and exclude nothing. A sentence knows what it excludes, because it was built
-that way. The parser (`boolean/parts.py`) says exactly where the excluded words begin and end, wherever it agrees.
+A sentence knows what it excludes, because it was built that way. The parser (`boolean/parts.py`) says exactly where the
+excluded words begin and end, wherever it agrees.
 """
 
 import re
