@@ -12,9 +12,7 @@ from .gold import Gold, Rows, link_gold
 from .lines import read_text
 from .rows import parse_json
 from .schema import Document, Query
-from .sources import ALIASES, Source, open_source, usual_place
-
-_DOCUMENTS = next(group for group in ALIASES if "documents" in group)
+from .sources import DOCUMENTS, Source, open_source, usual_place
 
 
 class Quest:
@@ -31,7 +29,7 @@ class Quest:
     @cached_property
     def splits(self) -> list[str]:
         """Every table that holds queries, train, dev and test first."""
-        tables = [table for table in self.source.tables() if "/" not in table and table not in _DOCUMENTS]
+        tables = [table for table in self.source.tables() if "/" not in table and table not in DOCUMENTS]
         return sorted(filter(self._holds_queries, tables), key=usual_place)
 
     def documents(self) -> Iterator[Document]:

@@ -17,8 +17,7 @@ from .schema import kind_of
 # Names that mean the same table.
 ALIASES: tuple[tuple[str, ...], ...] = (("dev", "val", "validation"), ("documents", "corpus"))
 ATOMS = ("atoms.json", "atoms.json.gz")
-# A file of documents beside train/dev/test is no split in the eyes of `datasets`; it is asked for by its file name.
-_CORPUS_FILES = {"documents": "documents.*", "corpus": "corpus.*"}
+DOCUMENTS = ALIASES[1]
 _TABLE = re.compile(r"(?P<stem>[^.].*)\.jsonl?(?:\.gz)?")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
@@ -115,7 +114,7 @@ class HubSource(Source):
             if Path(name).exists():
                 problem = "holds no .jsonl or .json file, nor can `datasets` load it"
             raise DataError(f"{name}: {problem}: {_one_line(error)}") from None
-        if not any(table.rpartition("/")[2] in _CORPUS_FILES for table in self._load):
+        if not any(table.rpartition("/")[2] in DOCUMENTS for table in self._load):
             self._add_corpus_file()
 
     def tables(self) -> list[str]:
@@ -151,14 +150,15 @@ class HubSource(Source):
         return None
 
     def _add_corpus_file(self) -> None:
-        for table, pattern in _CORPUS_FILES.items():
-            how = {"data_files": {table: pattern}, "split": table}
+        """A file of documents beside train/dev/test is no split in the eyes of `datasets`: ask for it by its name."""
+        for table in DOCUMENTS:
+            how = {"data_files": {table: f"{table}.*"}, "split": table}
             try:
                 self._datasets.load_dataset(self.name, streaming=True, **how)
             except FileNotFoundError:
                 continue
             except Exception as error:
-                raise DataError(f"{self.name}: {pattern} cannot be read: {_one_line(error)}") from None
+                raise DataError(f"{self.name}: {table}.* cannot be read: {_one_line(error)}") from None
             self._load[table] = how
             return
 

@@ -16,8 +16,6 @@ from boolbert.eval.systems import Dense
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.metrics import Metrics, boolquestions_metrics, main_metric, means, quest_metrics, search_depth
 
-BATCH = 32
-
 
 class TaskEvaluator(SentenceEvaluator):
     """Any task as an evaluator. Its numbers go to the trainer's log and the model's card; `output_path` is not used."""
@@ -31,7 +29,7 @@ class TaskEvaluator(SentenceEvaluator):
         self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
     ) -> dict[str, float]:
         training = model.training
-        vectors = encode_inputs(model, self.task.corpus.texts(), "document", BATCH)
+        vectors = encode_inputs(model, self.task.corpus.texts(), "document", 32)
         _, rows = Dense(self.name, model, vectors).search(self.task.questions, search_depth(self.task))
         model.train(training)
         result = self.prefix_name_to_metrics(means(self.metrics(self.task, rows)), self.name)

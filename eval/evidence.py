@@ -34,6 +34,7 @@ from boolbert.eval.systems import Dense, OnDense
 from boolbert.retrieval import ranking
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
+from boolbert.retrieval.metrics import means
 from boolbert.retrieval.models import default_model, load_model
 from boolbert.retrieval.neighbours import BlockScorer, Scores, dot_products
 
@@ -153,15 +154,7 @@ def figures(pool: TrapSet, found: dict[str, Scores]) -> dict[str, dict[str, dict
             values[system] |= score_ranked(ranked, pool)
     kinds = np.array([query.kind for query in pool.queries])
     groups = {"all": kinds == kinds, **{kind: kinds == kind for kind in dict.fromkeys(kinds.tolist())}}
-    return {
-        kind: {
-            system: {
-                name: float(np.nanmean(each[chosen])) for name, each in own.items() if np.isfinite(each[chosen]).any()
-            }
-            for system, own in values.items()
-        }
-        for kind, chosen in groups.items()
-    }
+    return {kind: {system: means(own, chosen) for system, own in values.items()} for kind, chosen in groups.items()}
 
 
 def both_right(table: Scores, queries: Sequence[TrapQuery]) -> npt.NDArray[np.float64]:

@@ -122,14 +122,15 @@ class Decomposition(OnDense):
     def __init__(
         self, name: str, dense: Dense, conjunction: str = "sum", not_weight: float = NOT_WEIGHT, *, gold: bool = False
     ):
-        """gold: the atoms are those that the data set marks, else those that the cue parser finds."""
+        """gold: the atoms are those that the data set marks, where it does, else those that the cue parser finds."""
         if conjunction not in ANDS:
             raise EvaluationError(f"the AND of a decomposition must be one of {ANDS}, got {conjunction!r}")
         super().__init__(name, dense)
         self.gold, self.conjunction, self.not_weight = gold, conjunction, not_weight
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
-        taken_apart = [self._parts(question) for question in questions]
+        gold = [question.parts if self.gold else None for question in questions]
+        taken_apart = [own or parsed_parts(question.text) for own, question in zip(gold, questions, strict=True)]
         texts = list(dict.fromkeys(part.text for parts in taken_apart for part in parts))
         row_of = {text: row for row, text in enumerate(texts)}
         score_atoms = dot_products(self.dense.encode([Question(text, text, ()) for text in texts]), self.dense.vectors)
@@ -140,11 +141,6 @@ class Decomposition(OnDense):
             return torch.stack([self._join(own, parts) for own, parts in zip(scores, taken_apart, strict=True)])
 
         return score
-
-    def _parts(self, question: Question) -> Parts:
-        if self.gold and question.parts is None:
-            raise EvaluationError(f"query {question.id} has no original_query, so its atoms are unknown")
-        return question.parts if self.gold and question.parts else parsed_parts(question.text)
 
     def _join(self, scores: Sequence[Tensor], parts: Parts) -> Tensor:
         total = scores[0]

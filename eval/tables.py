@@ -47,8 +47,10 @@ def cells(systems: Sequence[Summary]) -> tuple[list[str], list[list[Cell]]]:
     columns = columns_of(systems)
     tested = any(system.get("reference") for system in systems)
     header = ["System", *columns.values(), "ms/query", "Parameters", *(["p"] if tested else [])]
-    best = {metric: _best(systems, metric) for metric in columns}
-    rows = []
+    best, rows = {}, []
+    for metric in columns:
+        values = [value for system in systems if (value := _value(system, metric)) is not None]
+        best[metric] = min(values) if lower_is_better(metric) else max(values)
     for system in systems:
         averages = system["metrics"]["all"]
         row = [Cell(system["system"] + (f" ({system['seeds']} seeds)" if system["seeds"] > 1 else ""))]
@@ -106,8 +108,3 @@ def _p_value(value: float | None) -> str:
 def _value(system: Summary, metric: str) -> float | None:
     average = system["metrics"]["all"].get(metric)
     return None if average is None else average["mean"]
-
-
-def _best(systems: Sequence[Summary], metric: str) -> float | None:
-    values = [value for system in systems if (value := _value(system, metric)) is not None]
-    return (min if lower_is_better(metric) else max)(values) if values else None

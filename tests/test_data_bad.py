@@ -91,12 +91,6 @@ def test_a_cut_gzip(quest, keep):
         Quest(quest).corpus  # noqa: B018
 
 
-def test_no_gzip_at_all(quest):
-    (quest / "dev.jsonl.gz").write_text(QUERY)
-    with pytest.raises(DataError, match=r"dev.jsonl.gz:1: the gzip file is cut short or damaged after 0 whole lines"):
-        Quest(quest).queries("dev")
-
-
 def test_missing_gold_is_counted_and_strict_makes_it_an_error(quest):
     (quest / "train.jsonl").write_text(QUERY + query(docs=["Alien", "Solaris", "Stalker"]) + query(docs=["Solaris"]))
     problem = (

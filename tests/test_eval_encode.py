@@ -99,15 +99,6 @@ def test_a_cpu_computes_two_batches_at_a_time(model, monkeypatch):
         encode_inputs(model, texts, "document", 4)
 
 
-def test_queries_with_operators_too(model):
-    texts = ["films but not war", "films", "books or films about war"]
-    operators = [[0, 0, 1], [0, 0, 0], [0, 1, 0]]
-    inputs = [{"text": text, "operators": some} for text, some in zip(texts, operators, strict=True)]
-    np.testing.assert_allclose(
-        encode_inputs(model, inputs, "query", 2), model.encode_query(texts, operators=operators), atol=1e-6
-    )
-
-
 def test_a_cut_off_run_goes_on_and_ends_with_the_same_bytes(model, corpus, tmp_path, monkeypatch):
     encode_corpus(model, corpus, tmp_path / "whole", shard_size=16, batch_size=4)
     write, written = encode.write_shard, []

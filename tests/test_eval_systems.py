@@ -37,15 +37,6 @@ def test_the_task_knows_what_its_queries_exclude(task):
     assert task.pairs[0].rows == (0, 1)
 
 
-def test_a_perfect_ranking_has_no_violation_and_the_worst_has_all(task):
-    perfect = np.array([[*rows, *sorted(set(range(10)) - set(rows.tolist()))] for rows in task.gold])
-    best = quest_metrics(task, perfect)
-    assert np.nanmean(best["r_precision"]) == np.nanmean(best["ndcg@10"]) == 1
-    assert np.nansum(best["violations"]) == np.nansum(best["negated"]) == 0
-    worst = np.array([[*out, *sorted(set(range(10)) - set(out.tolist()))] for out in task.violating])
-    assert quest_metrics(task, worst)["violations"][3] == 1
-
-
 def test_gates_make_a_difference_where_they_should(tmp_path, tokenizer, tiny_config, task):
     model, vectors = make(tmp_path, tokenizer, tiny_config, task, boolean=True)
     given = Dense("given", model, vectors, "given")
@@ -103,8 +94,6 @@ def test_decomposition_and_subtraction_are_their_formulas(tmp_path, tokenizer, t
     np.testing.assert_allclose(less[1], score(either.text), atol=1e-5)
     parsed, marked = (Decomposition("d", dense, gold=gold).scorer([question])(0, 10) for gold in (False, True))
     assert not torch.equal(parsed, marked)  # the parser finds no AND in it
-    with pytest.raises(EvaluationError, match="no original_query"):
-        Decomposition("d", dense, gold=True).scorer([Question("q", "films")])
     with pytest.raises(EvaluationError, match="must be one of"):
         Decomposition("d", dense, conjunction="product")
 
@@ -135,10 +124,8 @@ def test_pairs_are_right_for_a_system_that_knows_negation(task):
         np.testing.assert_array_equal(values, [np.nan] * 3 + [right] * 2 + [np.nan])
 
 
-def test_vectors_of_another_size_and_nan_queries(tmp_path, tokenizer, tiny_config, task):
+def test_nan_queries(tmp_path, tokenizer, tiny_config, task):
     model, _ = make(tmp_path, tokenizer, tiny_config, task, boolean=False)
-    with pytest.raises(ValueError, match="size 16, document vectors of size 8"):
-        Dense("d", model, np.ones((10, 8), np.float32)).scorer(task.questions)
     with torch.no_grad():
         model[0].sub_modules["query"][0].model.embeddings.word_embeddings.weight[:] = float("nan")
     with pytest.raises(EvaluationError, match="vector of query q0 holds NaN"):

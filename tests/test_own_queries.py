@@ -134,22 +134,12 @@ def test_texts_are_read_as_meant():
     assert found.head == "film"
 
 
-def test_counting_a_sample_scales(tmp_path):
-    texts = [Text(f"A cat number {number}.", {"kind": ["cat"]}) for number in range(1000)]
-    counts = count_texts(lambda stride: iter(texts[::stride]), 1000, sample=100)
-    assert counts.stride == 10
-    assert counts.estimate(counts["words"]["cat"]) == 1000
-    assert counts.estimate(counts["fields"]["kind", "cat"]) == 1000
-
-
 def test_a_small_collection_works(tmp_path):
     rows = [{"title": row.title, "text": row.text} for row in Quest(progress=False).documents()]
     documents = OwnDocuments(rows, progress=False)
     made = make_queries(documents, tmp_path / "made", queries=140)
     assert made.train == 140
     assert made.dev >= 7
-    text = show_queries(str(made.folder), 5)
-    assert text.count("answers (") == 5
     assert "breaks it (" in show_queries(str(made.folder), 140)
 
 

@@ -95,7 +95,8 @@ def read_text(text: str, heads: Collection[str] = ()) -> TextWords:
         if name_end - place >= 2:
             name = " ".join(part.text for part in tokens[place:name_end])
             found.names.add(name)
-            if _is_place(tokens, place):
+            before = place - 2 if place > 1 and tokens[place - 1].lower == "the" else place - 1
+            if before >= 0 and tokens[before].lower in ("in", "at", "near"):
                 found.places.add(name)
             found.inside_names.update(part.lower for part in tokens[place:name_end] if is_content(part.lower))
             relations = _relations(tokens, place, singular) or relations
@@ -233,11 +234,6 @@ def _relations(tokens: list[_Token], place: int, heads: Collection[str]) -> Rela
     if word.endswith(("ing", "s")) and len(word) > 4 and word not in STOP and not DETERMINERS & set(earlier[-1:]):
         return ((word, ""),)
     return ()
-
-
-def _is_place(tokens: list[_Token], place: int) -> bool:
-    before = place - 2 if place > 1 and tokens[place - 1].lower == "the" else place - 1
-    return before >= 0 and tokens[before].lower in ("in", "at", "near")
 
 
 def is_verb_form(word: str) -> bool:

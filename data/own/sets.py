@@ -63,11 +63,14 @@ def find_sets(
         for table in _TABLE_OF.values():
             _add(row, look_up[table], getattr(found, table), rows)
         _add(row, look_up["fields"], ((name, v) for name, values in text.fields.items() for v in values), rows)
-        _add_hints(row, hint_of, atoms, found.words | found.inside_names | found.names, hints)
+        words = found.words | found.inside_names | found.names
+        hinted = {index for word in words for index in hint_of.get(word, ()) if atoms[index].mentions <= words}
+        for index in hinted:
+            hints[index].append(row)
     chosen: list[tuple[Atom, Rows, Rows]] = []
-    for atom, own, hinted in zip(atoms, rows, hints, strict=True):
+    for atom, own, mentioning in zip(atoms, rows, hints, strict=True):
         members = np.frombuffer(own, dtype=np.int32)
-        wider = np.union1d(np.frombuffer(hinted, dtype=np.int32), members).astype(np.int32)
+        wider = np.union1d(np.frombuffer(mentioning, dtype=np.int32), members).astype(np.int32)
         atom, members = _with_head(atom, members, heads, head_of)
         if sizes.low <= len(members) <= (sizes.wide if atom.sort in ("kind", "field") else sizes.high):
             chosen.append((atom, members, wider))
@@ -91,12 +94,3 @@ def _add(row: int, atoms_of: dict[Any, list[int]], found: Iterable[Any], rows: S
         for index in atoms_of.get(form, ()):
             if not rows[index] or rows[index][-1] != row:  # two forms of one word in one document
                 rows[index].append(row)
-
-
-def _add_hints(
-    row: int, hint_of: dict[str, list[int]], atoms: Sequence[Atom], found: set[str], hints: Sequence[array]
-) -> None:
-    for word in found:
-        for index in hint_of.get(word, ()):
-            if atoms[index].mentions <= found and (not hints[index] or hints[index][-1] != row):
-                hints[index].append(row)

@@ -44,7 +44,5 @@ _DEV = frozenset(word for domain in DOMAINS for name in _LISTS for word in getat
 
 def words_of(domain: Domain, split: str) -> Domain:
     """The domain with the words of one split."""
-    adjectives, phrases, kinds, topics = (
-        tuple(word for word in getattr(domain, name) if (word in _DEV) == (split == "dev")) for name in _LISTS
-    )
-    return domain._replace(adjectives=adjectives, phrases=phrases, kinds=kinds, topics=topics)
+    words = {name: tuple(w for w in getattr(domain, name) if (w in _DEV) == (split == "dev")) for name in _LISTS}
+    return domain._replace(**words)

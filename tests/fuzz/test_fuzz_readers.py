@@ -12,7 +12,6 @@ from fuzz.strategies import EXAMPLES, fuzz, json_values, mutated, scalars, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boolbert.core.files import read_object
 from boolbert.data import BoolQuestions, DataError, Quest, read_triplets
 from boolbert.data.own import OwnDocuments, Passages
 from boolbert.data.summary import render, summarise
@@ -144,13 +143,6 @@ def test_the_summary_lists_what_is_wrong_and_goes_on(folder, tables):
     for name, content in tables.items():
         (folder / name).write_bytes(content)
     only_data_errors(lambda: render(summarise(folder)))
-
-
-@fuzz
-@given(content=json_values.map(json.dumps).map(str.encode) | st.binary(max_size=40))
-def test_settings_files(folder, content):
-    path = write(folder, "args.json", content, False)
-    only_data_errors(lambda: read_object(path, DataError).items())
 
 
 own_rows = st.lists(
