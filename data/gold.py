@@ -21,9 +21,6 @@ class Gold(Sequence[Rows]):
     >>> gold = Gold([[4, 1], [], [2]], documents=5)
     >>> len(gold), gold[0].tolist(), gold[1].tolist()
     (3, [1, 4], [])
-    >>> gold.relevant([0, 2], [1, 2, 3])
-    array([[ True, False, False],
-           [False,  True, False]])
     """
 
     def __init__(self, rows: Sequence[Sequence[int]], documents: int):
@@ -50,11 +47,6 @@ class Gold(Sequence[Rows]):
     def counts(self) -> npt.NDArray[np.int64]:
         return np.diff(self.offsets)
 
-    def relevant(self, queries: npt.ArrayLike, rows: npt.ArrayLike) -> Mask:
-        """Which of the documents answer which of the queries, (queries, rows)."""
-        keys = np.asarray(queries, dtype=np.int64)[:, None] * self.documents + np.asarray(rows, dtype=np.int64)[None, :]
-        return self._keys[np.searchsorted(self._keys, keys)] == keys
-
     def false_negatives(self, queries: npt.ArrayLike, rows: npt.ArrayLike, targets: npt.ArrayLike) -> Mask:
         """Where an in-batch document must not count as a negative: it answers the query, yet is not its target column.
 
@@ -63,7 +55,8 @@ class Gold(Sequence[Rows]):
         array([[False,  True, False],
                [False, False, False]])
         """
-        mask = self.relevant(queries, rows)
+        keys = np.asarray(queries, dtype=np.int64)[:, None] * self.documents + np.asarray(rows, dtype=np.int64)[None, :]
+        mask = self._keys[np.searchsorted(self._keys, keys)] == keys
         mask[np.arange(len(mask)), np.asarray(targets)] = False
         return mask
 

@@ -41,18 +41,20 @@ def summarise(source: str | Path) -> Table:
     """The summary as plain numbers, texts and dicts; `render` shows it."""
     opened = open_source(source)
     problems: list[DataError] = []
-    kinds = {table: _kind(opened, table, problems) for table in sorted(opened.tables(), key=usual_place)}
+    tables = sorted(opened.tables(), key=usual_place)
+    kinds = {table: _guarded(problems, "broken", _kind, opened, table) for table in tables}
     titles: dict[str, set[str]] = {}
     collections: Table = {}
     splits: Table = {}
     for table, kind in kinds.items():
         if kind in COLLECTIONS:
             titles[table] = set()
-            collections[table] = _guarded(problems, _collection, opened, table, kind, titles[table], problems)
+            reading = opened, table, kind, titles[table], problems
+            collections[table] = _guarded(problems, {"rows": 0}, _collection, *reading)
     for table, kind in kinds.items():
         if kind in FORMATS and kind not in COLLECTIONS:
             known = _titles_for(table, titles)
-            splits[table] = _guarded(problems, _split, opened, table, kind, known, problems)
+            splits[table] = _guarded(problems, {"rows": 0}, _split, opened, table, kind, known, problems)
     summary: Table = {
         "source": opened.name,
         "format": " and ".join(dict.fromkeys(FORMATS[kind] for kind in kinds.values() if kind in FORMATS)) or "unknown",
@@ -62,27 +64,22 @@ def summarise(source: str | Path) -> Table:
     }
     if (atoms := opened.atoms_path()) is not None:
         documents = sum(collection["rows"] for collection in collections.values())
-        summary["atoms"] = _guarded(problems, _atoms, atoms, documents)
+        summary["atoms"] = _guarded(problems, {"rows": 0}, _atoms, atoms, documents)
     summary["problems"] = [str(problem) for problem in problems]
     return summary
 
 
-def _kind(source: Source, table: str, problems: list[DataError]) -> str | None:
-    """What a table holds; where nothing of it can be read, the reason is a problem."""
-    try:
-        return source.kind_of(table) or kind_of(next(source.rows(table, progress=False)).values)
-    except DataError as error:
-        problems.append(error)
-        return "broken"
+def _kind(source: Source, table: str) -> str | None:
+    return source.kind_of(table) or kind_of(next(source.rows(table, progress=False)).values)
 
 
-def _guarded(problems: list[DataError], build: Callable[..., Table], *arguments: Any) -> Table:
+def _guarded(problems: list[DataError], otherwise: Any, build: Callable[..., Any], *arguments: Any) -> Any:
     """What `build` gives; a file that cannot be read to its end becomes a problem."""
     try:
         return build(*arguments)
     except DataError as error:
         problems.append(error)
-        return {"rows": 0}
+        return otherwise
 
 
 def _collection(source: Source, table: str, kind: str, titles: set[str], bad: list[DataError]) -> Table:

@@ -32,14 +32,6 @@ RETURNS = """
 Returns: the mean under the metric's name; `low` and `high` (bootstrap 95% interval), `queries` (how many have a value)
 and `per_query`. A query without gold has no value.
 """
-CITATION = """
-@inproceedings{malaviya-etal-2023-quest,
-    title = {{QUEST}: A Retrieval Dataset of Entity-Seeking Queries with Implicit Set Operations},
-    author = {Malaviya, Chaitanya and Shaw, Peter and Chang, Ming-Wei and Lee, Kenton and Toutanova, Kristina},
-    booktitle = {ACL},
-    year = {2023}
-}
-"""
 
 
 class BooleanRanking(evaluate.Metric):
@@ -57,7 +49,7 @@ class BooleanRanking(evaluate.Metric):
         names = ("predictions", "references", *(["excluded"] if self.config_name == "violation_rate" else []))
         return evaluate.MetricInfo(
             description=getattr(ranking, self.config_name).__doc__.splitlines()[0],
-            citation=CITATION,
+            citation="",
             inputs_description=(PAIR_INPUTS if pairs else RANKING_INPUTS) + RETURNS,
             features=datasets.Features({"predictions": scores} if pairs else dict.fromkeys(names, ids)),
         )

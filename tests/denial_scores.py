@@ -33,10 +33,6 @@ def words_of(text, spans):
     return {word for word in found if word not in EMPTY}
 
 
-def f1(right, wrong, missed):
-    return 2 * right / (2 * right + wrong + missed)
-
-
 def denial_scores(split, report=None):
     """F1 of the sentences that deny, of the clauses that do, and of the denied words.
 
@@ -61,7 +57,7 @@ def denial_scores(split, report=None):
         count("word", found, expected - EMPTY)
         if report and (found != expected - EMPTY or denying != ought):
             report(f"{text}\n    expected {sorted(expected)}, found {sorted(found)}")
-    return {kind: f1(*numbers) for kind, numbers in counts.items()}
+    return {kind: 2 * right / (2 * right + wrong + missed) for kind, (right, wrong, missed) in counts.items()}
 
 
 if __name__ == "__main__":

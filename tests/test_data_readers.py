@@ -55,13 +55,6 @@ def test_quest_folder(tmp_path, ending, dev):
     assert {name: rows.tolist() for name, rows in quest.atoms.items()} == {"film": [0], "comedy": []}
 
 
-def test_quest_atoms_are_optional_and_may_be_gzip(tmp_path):
-    write(tmp_path / "documents.jsonl", DOCUMENTS)
-    assert Quest(tmp_path).atoms is None
-    (tmp_path / "atoms.json.gz").write_bytes(gzip.compress(b'{"film": [1, 0, 1]}'))
-    assert Quest(tmp_path).atoms["film"].tolist() == [0, 1]
-
-
 @pytest.mark.parametrize("whole_folder", [True, False])
 @pytest.mark.parametrize("array", [True, False])
 def test_boolquestions_folder(tmp_path, whole_folder, array):
@@ -126,6 +119,7 @@ def test_documents_stream(tmp_path):
     (tmp_path / "documents.jsonl").write_text('{"title": "Alien", "text": ""}\nbroken\n')
     documents = Quest(tmp_path).documents()
     assert next(documents) == Document("Alien", "")
+    assert Quest(tmp_path).atoms is None
     with pytest.raises(DataError, match=r"documents.jsonl:2: broken JSON"):
         next(documents)
 

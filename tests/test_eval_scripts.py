@@ -11,7 +11,7 @@ from eval_fixtures import save_model, write_quest
 pytest.importorskip("matplotlib")
 pytest.importorskip("bm25s")
 
-from boolbert.core.errors import BoolBertError, DataError, EvaluationError, optional
+from boolbert.core.errors import DataError, EvaluationError
 from boolbert.eval import boolquestions, compare, exclusion, quest
 from boolbert.eval.evidence import figures
 from boolbert.eval.exclusion import TrapQuery, TrapSet
@@ -128,11 +128,6 @@ def test_compare_refuses_what_is_not_there(data):
         compare.main(["--data", data, "--runs", "nothing", "--untrained", "false"])
     with pytest.raises(EvaluationError, match="nothing to compare"):
         compare.main(["--data", data, "--untrained", "false"])
-
-
-def test_a_missing_package_is_named_with_its_extra():
-    with pytest.raises(BoolBertError, match=r"zebra-tools is not installed: pip install 'boolbert\[eval\]'"):
-        optional("zebra_tools", "zebra-tools", "eval")
 
 
 def test_pools_with_traps_say_how_answers_and_traps_stand():

@@ -15,7 +15,7 @@ from .reading import is_verb_form
 from .words import DECADE, GENERIC, PREFIXES, STOP, YEAR, base_forms, plural
 
 # How many candidates of a sort are looked up in all documents.
-MOST = {"kind": 3000, "relation": 6000, "name": 3000, "word": 3000, "phrase": 2000, "field": 6000}
+MOST = {"field": 6000, "kind": 3000, "relation": 6000, "name": 3000, "word": 3000, "phrase": 2000}
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,8 @@ def choose_atoms(counts: Counts, sizes: Sizes, seed: int = 0) -> list[Atom]:
     """Candidates of all sorts, at most `MOST` of each; their exact sets are not known yet."""
     vocabulary = Vocabulary(counts)
     atoms: list[Atom] = []
-    for sort, found in (
-        ("field", _fields(counts, sizes)),
-        ("kind", _kinds(counts, sizes, vocabulary)),
-        ("relation", _relations(counts, sizes, vocabulary)),
-        ("name", _names(counts, sizes, vocabulary)),
-        ("word", _words(counts, sizes, vocabulary)),
-        ("phrase", _phrases(counts, sizes, vocabulary)),
-    ):
+    for find, sort in zip((_fields, _kinds, _relations, _names, _words, _phrases), MOST, strict=True):
+        found = find(counts, sizes, vocabulary)
         candidates = [atom for atom in found if not find_cues(f"{atom.relation} {atom.text}")]
         candidates.sort(key=lambda atom: atom.key)
         Random(f"{seed} {sort}").shuffle(candidates)
@@ -144,7 +138,7 @@ def side_of(root: str, seed: int, held_out: float) -> str:
     return "dev" if int.from_bytes(digest, "big") / 2**64 < held_out else "train"
 
 
-def _fields(counts: Counts, sizes: Sizes) -> Iterator[Atom]:
+def _fields(counts: Counts, sizes: Sizes, vocabulary: Vocabulary) -> Iterator[Atom]:
     for (name, value), count in counts["fields"].items():
         if sizes.low <= counts.estimate(count) <= sizes.wide and len(value) <= 60:
             yield Atom(f"{name}:{value}", "field", value, name, None, (_root(value),), frozenset([(name, value)]))

@@ -40,7 +40,6 @@ class OwnDocument:
 
     @property
     def title_and_text(self) -> str:
-        """Title and text as one text."""
         return joined(self.title, self.text)
 
     @property

@@ -66,8 +66,12 @@ def make_queries(
     if folder.is_dir():
         folder.rmdir()
     with whole_folder(folder) as aside:
-        names, notes = _write_documents(documents, aside / DOCUMENTS)
-        total = len(names)
+        names = []
+        with (aside / DOCUMENTS).open("w", encoding="utf-8", newline="\n") as file:
+            for document in documents:
+                names.append(document.name)
+                file.write(_line(document))
+        total, notes = len(names), documents.report.lines(documents.passages)
         if total < FEWEST_DOCUMENTS:
             raise DataError(
                 f"{documents.name}: {total} documents are too few to make queries from; "
@@ -76,7 +80,9 @@ def make_queries(
         sizes = Sizes.of(total)
 
         def texts(stride: int = 1) -> Iterator[Text]:
-            return _read_texts(aside / DOCUMENTS, stride)
+            with (aside / DOCUMENTS).open(encoding="utf-8") as file:
+                for row in map(json.loads, islice(file, 0, None, stride)):
+                    yield Text(row.get("told", row["text"]), row.get("fields", {}))
 
         counts = count_texts(texts, total)
         heads = _heads(counts.heads, counts.looked_at, kind, documents.name)
@@ -104,7 +110,8 @@ def make_queries(
         write_text(aside / "atoms.json", "{\n" + ",\n".join(lines) + "\n}\n")
         if len(made["train"]) < 0.9 * queries:
             notes.append(f"{len(made['train']):,} of {queries:,} queries: the documents do not give more")
-        if not _is_english(texts(max(1, total // 500))):
+        english = [bool(_ENGLISH.search(text.content)) for text in texts(max(1, total // 500))]
+        if sum(english) < 0.3 * len(english):
             notes.append("the texts do not look English; the queries are worded in English round their words")
         sorts = Counter(atom.sort for atom in sets.atoms)
         result = QueryFolder(
@@ -125,28 +132,11 @@ def check_unchanged(documents: OwnDocuments, folder: str | Path) -> None:
             )
 
 
-def _write_documents(documents: OwnDocuments, path: Path) -> tuple[list[str], list[str]]:
-    """Write the documents as they are encoded; give their names, and what their reader noticed."""
-    names = []
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for document in documents:
-            names.append(document.name)
-            file.write(_line(document))
-    return names, documents.report.lines(documents.passages)
-
-
 def _line(document: OwnDocument) -> str:
     content, described = document.content, document.title_and_text
     row: dict[str, Any] = {"title": document.name, "text": content, "id": document.id, "fields": document.fields}
     row["told"] = described if described != content else None  # what atoms are looked for in
     return json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False) + "\n"
-
-
-def _read_texts(path: Path, stride: int) -> Iterator[Text]:
-    with path.open(encoding="utf-8") as file:
-        for line in islice(file, 0, None, stride):
-            row = json.loads(line)
-            yield Text(row.get("told", row["text"]), row.get("fields", {}))
 
 
 def _write_queries(path: Path, queries: Sequence[MadeQuery], sets: AtomSets, names: Sequence[str]) -> None:
@@ -174,8 +164,3 @@ def _heads(found: dict[str, int], looked_at: int, kind: str | None, name: str) -
     if stem.isalpha() and stem.endswith("s") and not stem.endswith("ss") and stem not in _NO_HEAD:
         return [stem[:-3] + "y" if stem.endswith("ies") else stem[:-1], *found]
     return ["document", *found]
-
-
-def _is_english(texts: Iterator[Text]) -> bool:
-    found = [bool(_ENGLISH.search(text.content)) for text in texts]
-    return sum(found) >= 0.3 * len(found)
