@@ -99,7 +99,7 @@ def outcome(asked: Sequence[Asked], is_out: Sequence[npt.NDArray[np.bool_]]) -> 
 
 def interval(values: Values) -> str:
     """Mean and 95% interval over queries."""
-    return "{mean:.3f} ({low:.3f} to {high:.3f})".format_map(bootstrap({"": values})[""])
+    return "{mean:.3f} ({low:.3f} to {high:.3f})".format_map(bootstrap({"": values}, resamples=2000)[""])
 
 
 def table(line: ExclusionLine, asked: Sequence[Asked]) -> str:
