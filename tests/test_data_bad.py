@@ -83,9 +83,8 @@ def test_a_cut_gzip(quest, keep):
     (quest / "documents.jsonl").unlink()
     path = quest / "documents.jsonl.gz"
     path.write_bytes(whole[: int(len(whole) * keep)])
-    read = []
     with pytest.raises(DataError) as error:
-        read.extend(Quest(quest).documents())  # a streaming reader must not stop quietly either
+        list(Quest(quest).documents())  # a streaming reader must not stop quietly either
     assert "the gzip file is cut short or damaged" in one_line(error)
     with pytest.raises(DataError):
         Quest(quest).corpus  # noqa: B018
