@@ -49,7 +49,7 @@ def main() -> None:
         ranked = rankings(encoder, plain, traps)
         if args.evidence:
             ranked["obey, with evidence"] = reranked(encoder, traps)
-        show(traps, [score_ranked(name, rows, traps) for name, rows in ranked.items()])
+        show(traps, {name: score_ranked(rows, traps) for name, rows in ranked.items()})
 
 
 if __name__ == "__main__":

@@ -1,14 +1,12 @@
-"""Data: one schema, readers for QUEST, BoolQuestions, SetBERT and MS MARCO files, the embedded default, samplers."""
+"""Data: one schema, readers for QUEST, BoolQuestions and SetBERT files, the embedded default, samplers."""
 
 from ..core.errors import DataError, DataWarning
 from .boolquestions import BoolQuestions
 from .corpus import Corpus
-from .gold import Gold
-from .hard_negatives import HardNegatives
-from .qrels import read_collection, read_qrels, read_query_texts
+from .gold import Gold, HardNegatives
 from .quest import Quest
 from .samplers import Batch, TrainingSampler, epoch_batch
-from .schema import BoolQuestion, Document, Qrel, Query, Triplet
+from .schema import BoolQuestion, Document, Query, Triplet
 from .setbert import read_triplets
 
 __all__ = [
@@ -21,14 +19,10 @@ __all__ = [
     "Document",
     "Gold",
     "HardNegatives",
-    "Qrel",
     "Query",
     "Quest",
     "TrainingSampler",
     "Triplet",
     "epoch_batch",
-    "read_collection",
-    "read_qrels",
-    "read_query_texts",
     "read_triplets",
 ]

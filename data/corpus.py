@@ -4,8 +4,6 @@ import warnings
 from array import array
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
 from ..core.errors import DataError, DataWarning, first_few
 from .schema import Document
 
@@ -13,8 +11,7 @@ from .schema import Document
 class Corpus:
     """Documents by row number, and rows by title.
 
-    The texts lie UTF-8 encoded in one buffer: they take their size on disk whatever their alphabet, and worker
-    processes that are forked share them, since reading touches no reference count.
+    The texts lie UTF-8 encoded in one buffer, so that they take their size on disk and forked processes share them.
 
     >>> corpus = Corpus([Document("Alien", "A film."), Document("Dune", "A novel.")])
     >>> len(corpus), corpus[1].text, corpus.rows("Alien"), corpus.titles
@@ -27,17 +24,16 @@ class Corpus:
         self.name = name
         self.titles: list[str] = []
         self._buffer = bytearray()
+        self._ends = array("q", [0])
         self._row: dict[str, int] = {}
         self.duplicates: dict[str, list[int]] = {}  # title -> its rows, where there is more than one
-        ends = array("q", [0])
         for row, document in enumerate(documents):
             self.titles.append(document.title)
             self._buffer += document.text.encode()
-            ends.append(len(self._buffer))
+            self._ends.append(len(self._buffer))
             first = self._row.setdefault(document.title, row)
             if first != row:
                 self.duplicates.setdefault(document.title, [first]).append(row)
-        self._ends = np.frombuffer(ends, dtype=np.int64)
         if self.duplicates:
             self._report(strict)
 
@@ -52,26 +48,15 @@ class Corpus:
 
     def text(self, row: int) -> str:
         row = range(len(self))[row]  # negative rows count from the end; beyond it, IndexError
-        with memoryview(self._buffer) as view:
-            return str(view[self._ends[row] : self._ends[row + 1]], "utf-8")
+        return self._buffer[self._ends[row] : self._ends[row + 1]].decode()
 
     def texts(self, rows: Iterable[int] | None = None) -> list[str]:
-        """The texts of these rows, or of all: quicker than one by one.
+        """The texts of these rows, or of all.
 
         >>> Corpus([Document("Alien", "A film."), Document("Dune", "A novel.")]).texts([1, 0])
         ['A novel.', 'A film.']
         """
-        chosen = np.arange(len(self)) if rows is None else np.fromiter(rows, dtype=np.int64)
-        starts, ends = self._ends[:-1][chosen].tolist(), self._ends[1:][chosen].tolist()
-        with memoryview(self._buffer) as view:
-            return [str(view[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
-
-    def contents(self) -> Iterator[tuple[bytes, bytes]]:
-        """Each document's title and text, as UTF-8."""
-        ends = self._ends.tolist()
-        with memoryview(self._buffer) as view:
-            for title, start, end in zip(self.titles, ends, ends[1:], strict=False):
-                yield title.encode(), bytes(view[start:end])
+        return list(map(self.text, range(len(self)) if rows is None else rows))
 
     def rows(self, title: str) -> list[int]:
         """Every row of a title; none where it is unknown."""

@@ -1,8 +1,4 @@
-"""Data that comes with the package: the countries, documents that say what they lack, and Boolean sentences.
-
-boolbert data countries --output my_folder
-boolbert data denials --output my_folder
-"""
+"""Data that comes with the package: the countries, documents that say what they lack, and Boolean sentences."""
 
 import argparse
 import gzip

@@ -1,13 +1,15 @@
-"""Gold answers as rows of a corpus: what is positive for which query, and what only looks negative in a batch."""
+"""Gold answers as rows of a corpus, what only looks negative in a batch, and what breaks a query's operators."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from ..boolean.operators import VIOLATIONS, Pattern
 from ..core.errors import DataError, DataWarning, first_few
 from .corpus import Corpus
+from .schema import Query
 
 Rows = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -19,9 +21,6 @@ class Gold(Sequence[Rows]):
     >>> gold = Gold([[4, 1], [], [2]], documents=5)
     >>> len(gold), gold[0].tolist(), gold[1].tolist()
     (3, [1, 4], [])
-    >>> gold.relevant([0, 2], [1, 2, 3])
-    array([[ True, False, False],
-           [False,  True, False]])
     """
 
     def __init__(self, rows: Sequence[Sequence[int]], documents: int):
@@ -34,7 +33,8 @@ class Gold(Sequence[Rows]):
                 f"gold rows must be between 0 and {documents - 1}, got {self.rows.min()}..{self.rows.max()}"
             )
         # Sorted keys of all (query, row) pairs, so that a whole batch is looked up at once.
-        self._keys = np.repeat(np.arange(len(unique)), np.diff(self.offsets)) * documents + self.rows
+        keys = np.repeat(np.arange(len(unique)), np.diff(self.offsets)) * documents + self.rows
+        self._keys = np.append(keys, np.iinfo(np.int64).max)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -47,14 +47,6 @@ class Gold(Sequence[Rows]):
     def counts(self) -> npt.NDArray[np.int64]:
         return np.diff(self.offsets)
 
-    def relevant(self, queries: npt.ArrayLike, rows: npt.ArrayLike) -> Mask:
-        """Which of the documents answer which of the queries, (queries, rows)."""
-        keys = np.asarray(queries, dtype=np.int64)[:, None] * self.documents + np.asarray(rows, dtype=np.int64)[None, :]
-        if not len(self._keys):
-            return np.zeros(keys.shape, dtype=np.bool_)
-        index = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
-        return self._keys[index] == keys
-
     def false_negatives(self, queries: npt.ArrayLike, rows: npt.ArrayLike, targets: npt.ArrayLike) -> Mask:
         """Where an in-batch document must not count as a negative: it answers the query, yet is not its target column.
 
@@ -63,7 +55,8 @@ class Gold(Sequence[Rows]):
         array([[False,  True, False],
                [False, False, False]])
         """
-        mask = self.relevant(queries, rows)
+        keys = np.asarray(queries, dtype=np.int64)[:, None] * self.documents + np.asarray(rows, dtype=np.int64)[None, :]
+        mask = self._keys[np.searchsorted(self._keys, keys)] == keys
         mask[np.arange(len(mask)), np.asarray(targets)] = False
         return mask
 
@@ -89,3 +82,65 @@ def link_gold(
             raise DataError(message)
         warnings.warn(message, DataWarning, stacklevel=3)
     return Gold(rows, len(corpus))
+
+
+class HardNegatives:
+    """For each query its pools of hard negatives, a pool for each way to be wrong; never a gold document.
+
+    >>> gold = Gold([[0]], documents=4)
+    >>> query = Query("A, not B", docs=("zero",), template="_ that are not _", atoms=("A", "B"))
+    >>> pools = HardNegatives.from_atoms([query], {"A": np.array([0, 1, 2]), "B": np.array([2, 3])}, gold)
+    >>> pools[0]
+    (array([2], dtype=int32),)
+    """
+
+    def __init__(self, pools: Sequence[Sequence[Rows]]):
+        self._pools = [tuple(pool for pool in query if len(pool)) for query in pools]
+
+    def __len__(self) -> int:
+        return len(self._pools)
+
+    def __getitem__(self, query: int) -> tuple[Rows, ...]:
+        return self._pools[query]
+
+    def rows(self, query: int) -> Rows:
+        """All hard negatives of a query, sorted."""
+        return np.unique(np.concatenate([np.empty(0, np.int32), *self._pools[query]]))
+
+    @classmethod
+    def from_atoms(cls, queries: Sequence[Query], atoms: Mapping[str, Rows], gold: Gold) -> "HardNegatives":
+        """The documents that break each query's operators, by set operations over its atomic sets."""
+        pools: list[list[Rows]] = []
+        for index, query in enumerate(queries):
+            tiers = VIOLATIONS.get(query.template or "", ()) if query.atoms else ()
+            members = [_members(name, atoms, gold.documents, query) for name in query.atoms if tiers]
+            allowed = np.ones(gold.documents, dtype=np.bool_)
+            allowed[gold[index]] = False
+            pools.append(next((tier for tier in (_fitting(t, members, allowed) for t in tiers) if tier), []))
+        return cls(pools)
+
+    @classmethod
+    def from_listed(cls, negatives: Gold, gold: Gold) -> "HardNegatives":
+        """The negatives that a data set lists itself (BoolQuestions)."""
+        return cls([[np.setdiff1d(negatives[query], gold[query])] for query in range(len(gold))])
+
+
+def _members(name: str, atoms: Mapping[str, Rows], documents: int, query: Query) -> np.ndarray:
+    if name not in atoms:
+        raise DataError(f"{query.where}: field 'metadata.atoms' names {name!r}, which the atomic sets lack")
+    member = np.zeros(documents, dtype=np.bool_)
+    member[atoms[name]] = True
+    return member
+
+
+def _fitting(patterns: Sequence[Pattern], members: Sequence[np.ndarray], allowed: np.ndarray) -> list[Rows]:
+    pools = []
+    for pattern in patterns:
+        fits = allowed.copy()
+        for wanted, member in zip(pattern, members, strict=True):
+            if wanted is not None:
+                fits &= member if wanted else ~member
+        rows = np.flatnonzero(fits).astype(np.int32)
+        if len(rows):
+            pools.append(rows)
+    return pools

@@ -3,16 +3,15 @@
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from itertools import count
 from pathlib import Path
 from typing import IO, Any, cast
 
 from tqdm import tqdm
 
 from ..core.errors import DataError
-from ..core.files import whole_file
+from ..core.files import write_text
 
 LONGEST_LINE = 1 << 27  # bytes of a row
 LARGEST_TEXT = 1 << 31  # letters of a file that is read as a whole
@@ -21,11 +20,7 @@ _DELAY = 2.0  # seconds until the progress bar comes up
 
 
 def read_lines(path: Path, *, progress: bool = True) -> Iterator[tuple[int, str]]:
-    """The file's rows, one per line, with their numbers from 1.
-
-    Strict: a blank line between rows and a file without rows are `DataError`s, as is all that `text_lines` refuses.
-    Blank lines at the end are no rows.
-    """
+    """The file's rows, one per line, with their numbers from 1. Blank lines may stand at its end only."""
     rows, blank = 0, 0
     for number, line in text_lines(path, progress=progress):
         if not line.strip():
@@ -40,18 +35,22 @@ def read_lines(path: Path, *, progress: bool = True) -> Iterator[tuple[int, str]
 
 
 def text_lines(path: Path, *, progress: bool = False) -> Iterator[tuple[int, str]]:
-    """All lines with their numbers from 1, without their line ends.
-
-    UTF-8 that does not decode, a line without an end, and a damaged or cut gzip are `DataError`s. The progress bar
-    comes up on a terminal after some seconds.
-    """
+    """All lines with their numbers from 1, without their line ends. What cannot be read is a `DataError`."""
     number = 0
     try:
         with ExitStack() as stack:
             raw = stack.enter_context(open(path, "rb"))
             stream = cast(IO[bytes], stack.enter_context(gzip.open(raw)) if path.suffix == ".gz" else raw)
-            bar = stack.enter_context(_progress_bar(path, progress))
-            for number, line in enumerate(_whole_lines(stream, path), start=1):
+            size, off = path.stat().st_size, None if progress else True  # None: off where the output is no terminal
+            bar = tqdm(desc=path.name, total=size, unit="B", unit_scale=True, delay=_DELAY, leave=False, disable=off)
+            stack.enter_context(bar)
+            # A line that does not end is an error before it fills the memory: gzip packs gigabytes of one letter into
+            # a megabyte.
+            for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
+                if len(line) > LONGEST_LINE:
+                    raise DataError(
+                        f"{path}:{number}: a line of more than {LONGEST_LINE:,} bytes; expected one row per line"
+                    )
                 if not bar.disable and number % _TICK == 0:
                     bar.update(raw.tell() - bar.n)
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
@@ -64,18 +63,6 @@ def text_lines(path: Path, *, progress: bool = False) -> Iterator[tuple[int, str
         ) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
-
-
-def _whole_lines(stream: IO[bytes], path: Path) -> Iterator[bytes]:
-    """The lines of a stream. One that does not end is an error before it fills the memory: gzip packs gigabytes of
-    one letter into a megabyte."""
-    for number in count(1):
-        line = stream.readline(LONGEST_LINE + 1)
-        if not line:
-            return
-        if len(line) > LONGEST_LINE:
-            raise DataError(f"{path}:{number}: a line of more than {LONGEST_LINE:,} bytes; expected one row per line")
-        yield line
 
 
 def read_text(path: Path) -> str:
@@ -91,27 +78,4 @@ def read_text(path: Path) -> str:
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """One JSON object a line; the file is replaced as a whole."""
-    _write_lines(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-
-
-def write_atoms(path: Path, atoms: Mapping[str, Sequence[int]]) -> None:
-    """The atomic sets, one a line."""
-    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(list(rows))}" for key, rows in atoms.items())
-    _write_lines(path, [f"{{\n{lines}\n}}\n"])
-
-
-def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    with whole_file(path) as aside, aside.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(lines)
-
-
-def _progress_bar(path: Path, progress: bool) -> tqdm:
-    return tqdm(
-        desc=path.name,
-        total=path.stat().st_size,
-        unit="B",
-        unit_scale=True,
-        delay=_DELAY,
-        leave=False,
-        disable=None if progress else True,  # None: off where the output is no terminal
-    )
+    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

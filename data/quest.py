@@ -12,50 +12,42 @@ from .gold import Gold, Rows, link_gold
 from .lines import read_text
 from .rows import parse_json
 from .schema import Document, Query
-from .sources import open_source
-from .tables import ALIASES, Source, find_table, first_row, has_table, kind_of_table, usual_place
-
-_DOCUMENTS = next(group for group in ALIASES if "documents" in group)
+from .sources import DOCUMENTS, Source, open_source, usual_place
 
 
 class Quest:
     """A QUEST-format data set from a folder, a Hub data set id, or (None) the embedded countries.
 
-        quest = Quest("path/to/quest")
-        for query in quest.queries("train"): ...
-        quest.corpus[quest.gold("train")[0][0]].text
-
     With `strict`, gold titles that the documents lack and titles that stand for two documents are errors.
     """
 
     def __init__(self, source: str | Path | Source | None = None, *, strict: bool = False, progress: bool = True):
-        self.source: Source = open_source(source) if source is None or isinstance(source, str | Path) else source
+        self.source = open_source(source)
         self.strict = strict
         self.progress = progress
 
     @cached_property
     def splits(self) -> list[str]:
         """Every table that holds queries, train, dev and test first."""
-        tables = [table for table in self.source.tables() if "/" not in table and table not in _DOCUMENTS]
+        tables = [table for table in self.source.tables() if "/" not in table and table not in DOCUMENTS]
         return sorted(filter(self._holds_queries, tables), key=usual_place)
 
     def documents(self) -> Iterator[Document]:
         """The documents, one at a time."""
-        table = find_table(self.source, ["documents"], "table")
-        return map(Document.from_row, self.source.rows(table, progress=self.progress))
+        return map(Document.from_row, self.source.rows(self.source.table("documents"), progress=self.progress))
 
     def has_split(self, split: str) -> bool:
-        return has_table(self.source, [split])
+        return self.source.find(split) is not None
 
     def queries(self, split: str) -> list[Query]:
-        table = find_table(self.source, [split], "split")
+        table = self.source.table(split, what="split")
         return list(map(Query.from_row, self.source.rows(table, progress=self.progress)))
 
     @cached_property
     def corpus(self) -> Corpus:
         """All documents in memory."""
-        table = find_table(self.source, ["documents"], "table")
-        return Corpus(self.documents(), name=first_row(self.source, table).file, strict=self.strict)
+        name = self.source.file_of(self.source.table("documents"))
+        return Corpus(self.documents(), name=name, strict=self.strict)
 
     @cached_property
     def atoms(self) -> dict[str, Rows] | None:
@@ -71,7 +63,7 @@ class Quest:
 
     def _holds_queries(self, table: str) -> bool:
         try:
-            return kind_of_table(self.source, table) == "queries"
+            return self.source.kind_of(table) == "queries"
         except DataError:
             return True  # whoever reads it is told what is wrong with it
 

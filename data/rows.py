@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from ..core.errors import DataError, shorten
 from .lines import read_lines, read_text
@@ -49,46 +49,28 @@ class Row:
             value = value.get(name)
         return value
 
-    @overload
-    def text(self, field: str, *, empty: bool = ...) -> str: ...
-    @overload
-    def text(self, field: str, *, optional: bool, empty: bool = ...) -> str | None: ...
-    def text(self, field: str, *, optional: bool = False, empty: bool = False) -> str | None:
+    def text(self, field: str, *, empty: bool = False) -> str:
         value = self.get(field)
         if value is None:
-            if optional:
-                return None
             raise self._missing(field, "a text")
-        if not isinstance(value, str):
-            raise self.error(field, f"must be a text, got {_kind(value)}")
-        if not empty and not value.strip():
-            raise self.error(field, "is empty")
-        return self.encodable(field, value)
+        return self._checked(field, value, empty)
 
-    @overload
-    def identifier(self, field: str) -> str: ...
-    @overload
-    def identifier(self, field: str, *, optional: bool) -> str | None: ...
-    def identifier(self, field: str, *, optional: bool = False) -> str | None:
+    def optional_text(self, field: str) -> str | None:
+        """A text, perhaps an empty one; None where it is absent."""
+        return None if self.get(field) is None else self.text(field, empty=True)
+
+    def identifier(self, field: str) -> str:
         """A text or a whole number, as text."""
         value = self.get(field)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if value is not None and not isinstance(value, str):
             raise self.error(field, f"must be a text or a whole number, got {_kind(value)}")
-        return self.text(field, optional=optional)
+        return self.text(field)
 
-    def texts(self, field: str, *, optional: bool = False) -> tuple[str, ...]:
-        if optional and self.get(field) is None:
-            return ()
-        value = self._list(field, "texts")
-        for index, item in enumerate(value):
-            if not isinstance(item, str):
-                raise self.error(f"{field}[{index}]", f"must be a text, got {_kind(item)}")
-            if not item.strip():
-                raise self.error(f"{field}[{index}]", "is empty")
-            self.encodable(f"{field}[{index}]", item)
-        return tuple(value)
+    def texts(self, field: str) -> tuple[str, ...]:
+        values = self._list(field, "texts")
+        return tuple(self._checked(f"{field}[{index}]", item) for index, item in enumerate(values))
 
     def objects(self, field: str) -> "list[Row]":
         """A list of objects, each as a row of its own with the same place."""
@@ -97,6 +79,13 @@ class Row:
             if not isinstance(item, dict):
                 raise self.error(f"{field}[{index}]", f"must be an object, got {_kind(item)}")
         return [Row(self.file, self.line, item, f"{field}[{index}]", self.unit) for index, item in enumerate(value)]
+
+    def _checked(self, field: str, value: Any, empty: bool = False) -> str:
+        if not isinstance(value, str):
+            raise self.error(field, f"must be a text, got {_kind(value)}")
+        if not empty and not value.strip():
+            raise self.error(field, "is empty")
+        return self.encodable(field, value)
 
     def _list(self, field: str, items: str) -> list[Any]:
         value = self.get(field)
@@ -107,10 +96,8 @@ class Row:
         return value
 
     def _missing(self, field: str, expected: str) -> DataError:
-        top = field.split(".")[0]
-        present = ", ".join(self.values) or "none"
-        problem = "is null" if top in self.values and "." not in field else "is missing"
-        return self.error(field, f"{problem}; expected {expected} (fields here: {shorten_list(present)})")
+        problem = "is null" if field in self.values else "is missing"
+        return self.error(field, f"{problem}; expected {expected} (fields here: {shorten_list(self.values)})")
 
     def encodable(self, field: str, value: str) -> str:
         """The value; one that no file could hold is an error."""
@@ -122,22 +109,23 @@ class Row:
         return value
 
 
-def shorten_list(names: str) -> str:
-    return names if len(names) <= 80 else names[:77] + "..."
+def shorten_list(names: Iterable[str]) -> str:
+    text = ", ".join(names) or "none"
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def json_rows(path: Path, *, progress: bool = True, bad: list[DataError] | None = None) -> Iterator[Row]:
-    """The objects of a .jsonl file, or of a .json file that holds an array of objects (or one object a line).
-
-    Where a list `bad` is given, a line that is no JSON object goes there instead of ending the reading.
-    """
+    """The objects of a .jsonl file, or of a .json file that holds an array of them. `bad` is that of `parse_rows`."""
     if path.name.removesuffix(".gz").endswith(".json"):
         text = read_text(path)
         if text.lstrip().startswith("["):
-            yield from _array_rows(path, text)
+            values = parse_json(text, path)
+            if not values:
+                raise DataError(f"{path}: the array is empty; expected at least one row")
+            yield from (_row(path, number, value, " item ") for number, value in enumerate(values, start=1))
             return
     lines = read_lines(path, progress=progress)
-    yield from parse_rows(lines, lambda line: Row(str(path), line[0], _object(path, *line)), bad)
+    yield from parse_rows(lines, lambda line: _row(path, line[0], parse_json(line[1], path, line[0])), bad)
 
 
 def parse_rows(rows: Iterable[S], parse: Callable[[S], T], bad: list[DataError] | None = None) -> Iterator[T]:
@@ -164,21 +152,10 @@ def parse_json(text: str, path: Path, line: int | None = None) -> Any:
         raise DataError(f"{where}: broken JSON: a number has too many digits") from None
 
 
-def _object(path: Path, number: int, line: str) -> dict[str, Any]:
-    value = parse_json(line, path, number)
+def _row(path: Path, number: int, value: Any, unit: str = ":") -> Row:
     if not isinstance(value, dict):
-        raise DataError(f"{path}:{number}: a row must be a JSON object, got {_kind(value)}")
-    return value
-
-
-def _array_rows(path: Path, text: str) -> Iterator[Row]:
-    values = parse_json(text, path)
-    if not values:
-        raise DataError(f"{path}: the array is empty; expected at least one row")
-    for number, value in enumerate(values, start=1):
-        if not isinstance(value, dict):
-            raise DataError(f"{path} item {number}: a row must be a JSON object, got {_kind(value)}")
-        yield Row(str(path), number, value, unit=" item ")
+        raise DataError(f"{path}{unit}{number}: a row must be a JSON object, got {_kind(value)}")
+    return Row(str(path), number, value, unit=unit)
 
 
 def _kind(value: object) -> str:

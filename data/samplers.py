@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.errors import DataError, DataWarning
-from .gold import Gold, Mask, Rows
-from .hard_negatives import HardNegatives
+from .gold import Gold, HardNegatives, Mask, Rows
 
 _ORDER, _POSITIVES, _NEGATIVES = range(3)  # independent streams of random numbers
 
@@ -34,7 +33,9 @@ class Batch:
 
     def shard(self, rank: int, world_size: int) -> "Batch":
         """The rows of one process. Those of all processes, one after the other, are the batch."""
-        part = _share(len(self), rank, world_size)
+        if not 0 <= rank < world_size:
+            raise ValueError(f"rank must be 0 to {world_size - 1}, got {rank}")
+        part = slice(len(self) * rank // world_size, len(self) * (rank + 1) // world_size)
         arrays = (self.queries[part], self.positives[part], self.negatives[part], self.hard[part])
         return Batch(self.epoch, self.step, *arrays)
 
@@ -48,10 +49,9 @@ class Batch:
 class TrainingSampler:
     """Batches of queries, each with one positive and `hard_negatives` + `random_negatives` negatives.
 
-    Every epoch visits all queries in a new order; its last batch is filled up with the first queries of the next
-    epoch. A query's positive is another one in every epoch until all were taken. Negatives are distinct and never a
-    positive of their query. Hard ones come in equal shares from the query's pools; where there are too few, random
-    ones are drawn instead.
+    Every epoch visits all queries in a new order, and a query's positive is another one until all were taken. Negatives
+    are distinct and never gold. Hard ones come in equal shares from the query's pools, and random ones stand in for
+    those that are missing.
 
     >>> sampler = TrainingSampler(Gold([[0, 1], [2], [3]], documents=9), batch_size=2, random_negatives=3)
     >>> sampler.steps_per_epoch, [len(batch) for batch in sampler.batches(epoch=0)]
@@ -83,7 +83,7 @@ class TrainingSampler:
         self.hard_negatives = hard_negatives
         self.seed = seed
         self.queries = np.flatnonzero(gold.counts)
-        self._check()
+        self._check_gold()
         # Each query's gold rows in a random order; and, for each gold row, how many documents before it are not gold.
         owner = np.repeat(np.arange(len(gold)), gold.counts)
         self._shuffled = gold.rows[np.lexsort((_generator(seed, _POSITIVES, 0, 0).random(len(gold.rows)), owner))]
@@ -140,7 +140,7 @@ class TrainingSampler:
         chosen = [pool[random.choice(len(pool), n, replace=False)] for pool, n in zip(pools, shares, strict=True) if n]
         return np.concatenate(chosen) if chosen else np.empty(0, dtype=np.int32)
 
-    def _check(self) -> None:
+    def _check_gold(self) -> None:
         if not len(self.queries):
             raise DataError(f"none of the {len(self.gold)} queries has a gold document in the corpus")
         if without := len(self.gold) - len(self.queries):
@@ -160,29 +160,17 @@ def epoch_batch(
     """The rows of a batch, of 0 to size - 1, and the epoch that each belongs to.
 
     Every batch is full: the last one of an epoch takes further rows from the order of the next epoch, none twice.
-    Where there are fewer rows than a batch holds, each batch holds all of them.
 
     >>> epoch_batch(5, 3, epoch=0, step=1)
     (array([0, 3, 2]), array([0, 0, 1]))
     """
-    rows = epoch_order(size, epoch, seed=seed)[step * batch_size : (step + 1) * batch_size]
-    following = epoch_order(size, epoch + 1, seed=seed)
+    order, following = (_generator(seed, _ORDER, each, 0).permutation(size) for each in (epoch, epoch + 1))
+    rows = order[step * batch_size : (step + 1) * batch_size]
     filling = following[~np.isin(following, rows)][: batch_size - len(rows)]
     return np.concatenate([rows, filling]), np.repeat([epoch, epoch + 1], [len(rows), len(filling)])
-
-
-def epoch_order(size: int, epoch: int, *, seed: int = 0) -> npt.NDArray[np.int64]:
-    """The numbers 0 to size - 1 in an order that the seed and the epoch alone decide."""
-    return _generator(seed, _ORDER, epoch, 0).permutation(size)
 
 
 def _generator(seed: int, stream: int, high: int, low: int) -> np.random.Generator:
     """A counter-based generator: the key and the upper counter words name the draw, the lower words count in it."""
     words = np.array([seed, stream, 0, 0, low, high], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=words[:2], counter=words[2:]))
-
-
-def _share(size: int, rank: int, world_size: int) -> slice:
-    if not 0 <= rank < world_size:
-        raise ValueError(f"rank must be 0 to {world_size - 1}, got {rank}")
-    return slice(size * rank // world_size, size * (rank + 1) // world_size)

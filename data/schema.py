@@ -39,21 +39,19 @@ class Query:
 
     @classmethod
     def from_row(cls, row: Row) -> "Query":
-        template = row.text("metadata.template", optional=True)
+        template = row.optional_text("metadata.template")
         if template is not None and template not in TEMPLATES:
             known = ", ".join(map(repr, TEMPLATES))
             raise row.error("metadata.template", f"must be one of {known}, got {template!r}")
-        atoms = row.texts("metadata.atoms", optional=True)
-        if template is not None and atoms and len(atoms) != template.count("_"):
-            raise row.error(
-                "metadata.atoms", f"must name {template.count('_')} sets for {template!r}, got {len(atoms)}"
-            )
+        atoms = row.texts("metadata.atoms") if row.get("metadata.atoms") is not None else ()
+        if template is not None and atoms and len(atoms) != (sets := template.count("_")):
+            raise row.error("metadata.atoms", f"must name {sets} sets for {template!r}, got {len(atoms)}")
         return cls(
             query=row.text("query"),
             docs=row.texts("docs"),
-            original_query=row.text("original_query", optional=True, empty=True) or None,
+            original_query=row.optional_text("original_query") or None,
             template=template,
-            domain=row.text("metadata.domain", optional=True, empty=True) or None,
+            domain=row.optional_text("metadata.domain") or None,
             atoms=atoms,
             where=row.where,
         )
@@ -102,7 +100,7 @@ class Triplet:
 
     @classmethod
     def from_row(cls, row: Row, operator: str | None = None) -> "Triplet":
-        operator = row.text("operator", optional=True) or operator
+        operator = row.optional_text("operator") if row.get("operator") is not None else operator
         if operator is not None and operator not in OPERATORS:
             raise row.error("operator", f"must be one of {', '.join(OPERATORS)}, got {operator!r}")
         positives, negatives = row.texts("P"), row.texts("N")
@@ -110,15 +108,6 @@ class Triplet:
             if not sentences:
                 raise row.error(name, "must hold at least one sentence")
         return cls(row.text("G"), positives, negatives, operator, row.where)
-
-
-@dataclass(frozen=True, slots=True)
-class Qrel:
-    """A relevance judgement: how well passage `pid` answers query `qid`."""
-
-    qid: str
-    pid: str
-    relevance: int
 
 
 # What a table holds, told by the fields of its first row.

@@ -8,30 +8,22 @@ from ..boolean import OPERATORS
 from ..core.errors import DataError, DataWarning, first_few
 from .rows import parse_rows
 from .schema import Triplet
-from .sources import open_source
-from .tables import Source, kind_of_table
-
-
-def triplet_tables(source: Source) -> list[str]:
-    """The tables that hold triplets, those of the operators first and in their order."""
-    tables = [table for table in source.tables() if kind_of_table(source, table) == "triplets"]
-    order = {operator: index for index, operator in enumerate(OPERATORS)}
-    return sorted(tables, key=lambda table: order.get(_stem(table), len(order)))
+from .sources import Source, open_source
 
 
 def read_triplets(source: str | Path = "sentences", *, skip_bad: bool = False) -> Iterator[Triplet]:
-    """Triplets of a file, a folder or a Hub data set, all its tables; else the project's own.
+    """Triplets of a file, a folder or a Hub data set, the operators' tables first; else the project's own.
 
-    A triplet's operator is its `operator` field, or the name of its file (and.jsonl, or.jsonl, not.jsonl). The
-    published sentences were written by a language model and hold broken rows: `skip_bad` passes over these and
-    reports how many there were and where.
+    A triplet's operator is its `operator` field, or the name of its file (and.jsonl, or.jsonl, not.jsonl). `skip_bad`
+    passes over broken rows and reports how many there were and where.
     """
     bad: list[DataError] | None = [] if skip_bad else None
     opened = open_source(source)
-    tables = triplet_tables(opened)
+    tables = [table for table in opened.tables() if opened.kind_of(table) == "triplets"]
     if not tables:
         raise DataError(f"{opened.name}: no table of triplets (fields G, P and N); found {', '.join(opened.tables())}")
-    for name in tables:
+    order = {operator: index for index, operator in enumerate(OPERATORS)}
+    for name in sorted(tables, key=lambda table: order.get(_stem(table), len(order))):
         yield from read_table(opened, name, bad)
     if bad:
         message = first_few([str(error) for error in bad])

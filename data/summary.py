@@ -7,7 +7,7 @@ It reads everything, goes on after broken rows, lists them at the end, and then 
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,14 @@ import numpy as np
 
 from ..boolean import OPERATORS, TEMPLATES, operators_of
 from ..core.errors import DataError
-from ..core.terminal import print_json
+from ..core.tables import aligned
+from ..core.terminal import print_json, printable
 from .boolquestions import passage
-from .qrels import read_collection, read_qrels, read_query_texts
 from .quest import read_atoms
 from .rows import parse_rows
 from .schema import BoolQuestion, Document, Query, kind_of
 from .setbert import read_table
-from .sources import open_source
-from .tables import Source, first_row, kind_of_table, usual_place
+from .sources import Source, open_source, usual_place
 
 FORMATS = {
     "queries": "QUEST",
@@ -31,32 +30,31 @@ FORMATS = {
     "questions": "BoolQuestions",
     "passages": "BoolQuestions",
     "triplets": "SetBERT",
-    "qrels": "MS MARCO",
-    "query texts": "MS MARCO",
-    "collection": "MS MARCO",
 }
-TSV_NAMES = {"qrels": "qrels", "queries": "query texts", "collection": "collection"}  # how such a file's name starts
-COLLECTIONS = ("documents", "passages", "collection")
+COLLECTIONS = ("documents", "passages")
 Table = dict[str, Any]
+_SPREAD = ["median", "95%", "max"]
+_SHOWN = 10  # problems spelled out
 
 
 def summarise(source: str | Path) -> Table:
     """The summary as plain numbers, texts and dicts; `render` shows it."""
     opened = open_source(source)
     problems: list[DataError] = []
-    tables = [*opened.tables(), *opened.tsv_files()]
-    kinds = {table: _kind(opened, table, problems) for table in sorted(tables, key=usual_place)}
+    tables = sorted(opened.tables(), key=usual_place)
+    kinds = {table: _guarded(problems, "broken", _kind, opened, table) for table in tables}
     titles: dict[str, set[str]] = {}
     collections: Table = {}
     splits: Table = {}
     for table, kind in kinds.items():
         if kind in COLLECTIONS:
             titles[table] = set()
-            collections[table] = _guarded(problems, _collection, opened, table, kind, titles[table], problems)
+            reading = opened, table, kind, titles[table], problems
+            collections[table] = _guarded(problems, {"rows": 0}, _collection, *reading)
     for table, kind in kinds.items():
         if kind in FORMATS and kind not in COLLECTIONS:
             known = _titles_for(table, titles)
-            splits[table] = _guarded(problems, _split, opened, table, kind, known, problems)
+            splits[table] = _guarded(problems, {"rows": 0}, _split, opened, table, kind, known, problems)
     summary: Table = {
         "source": opened.name,
         "format": " and ".join(dict.fromkeys(FORMATS[kind] for kind in kinds.values() if kind in FORMATS)) or "unknown",
@@ -66,41 +64,28 @@ def summarise(source: str | Path) -> Table:
     }
     if (atoms := opened.atoms_path()) is not None:
         documents = sum(collection["rows"] for collection in collections.values())
-        summary["atoms"] = _guarded(problems, _atoms, atoms, documents)
+        summary["atoms"] = _guarded(problems, {"rows": 0}, _atoms, atoms, documents)
     summary["problems"] = [str(problem) for problem in problems]
     return summary
 
 
-def _kind(source: Source, table: str, problems: list[DataError]) -> str | None:
-    """What a table holds; where nothing of it can be read, the reason is a problem."""
-    try:
-        if table in source.tsv_files():
-            stem = table.rpartition("/")[2]
-            return next((kind for start, kind in TSV_NAMES.items() if stem.startswith(start)), None)
-        return kind_of_table(source, table) or kind_of(first_row(source, table).values)
-    except DataError as error:
-        problems.append(error)
-        return "broken"
+def _kind(source: Source, table: str) -> str | None:
+    return source.kind_of(table) or kind_of(next(source.rows(table, progress=False)).values)
 
 
-def _guarded(problems: list[DataError], build: Callable[..., Table], *arguments: Any) -> Table:
+def _guarded(problems: list[DataError], otherwise: Any, build: Callable[..., Any], *arguments: Any) -> Any:
     """What `build` gives; a file that cannot be read to its end becomes a problem."""
     try:
         return build(*arguments)
     except DataError as error:
         problems.append(error)
-        return {"rows": 0}
+        return otherwise
 
 
 def _collection(source: Source, table: str, kind: str, titles: set[str], bad: list[DataError]) -> Table:
-    documents: Iterator[Document]
-    if kind == "collection":
-        documents = read_collection(source.tsv_files()[table])
-    else:
-        parse = Document.from_row if kind == "documents" else passage
-        documents = parse_rows(source.rows(table, bad=bad), parse, bad)
+    parse = Document.from_row if kind == "documents" else passage
     words, repeated = [], 0
-    for document in documents:
+    for document in parse_rows(source.rows(table, bad=bad), parse, bad):
         words.append(_words(document.text))
         repeated += document.title in titles
         titles.add(document.title)
@@ -108,17 +93,6 @@ def _collection(source: Source, table: str, kind: str, titles: set[str], bad: li
 
 
 def _split(source: Source, table: str, kind: str, known: set[str] | None, bad: list[DataError]) -> Table:
-    if kind == "qrels":
-        qrels = list(read_qrels(source.tsv_files()[table]))
-        return {
-            "rows": len(qrels),
-            "queries": len({qrel.qid for qrel in qrels}),
-            "gold titles missing": None if known is None else sum(qrel.pid not in known for qrel in qrels),
-            "relevance": _counts(str(qrel.relevance) for qrel in qrels),
-        }
-    if kind == "query texts":
-        texts = read_query_texts(source.tsv_files()[table]).values()
-        return {"rows": len(texts), "words": _spread(map(_words, texts))}
     if kind == "triplets":
         triplets = list(read_table(source, table, bad))
         return {
@@ -200,11 +174,8 @@ def _spread(values: Iterable[int]) -> Table:
     >>> _spread([1, 2, 3, 4, 100])
     {'median': 3, '95%': 100, 'max': 100}
     """
-    numbers = np.fromiter(values, dtype=np.int64)
-    if not len(numbers):
-        return {"median": 0, "95%": 0, "max": 0}
-    median, high = np.percentile(numbers, (50, 95), method="nearest")
-    return {"median": int(median), "95%": int(high), "max": int(numbers.max())}
+    numbers = [*values] or [0]
+    return dict(zip(_SPREAD, np.percentile(numbers, (50, 95, 100), method="nearest").tolist(), strict=True))
 
 
 def _counts(names: Iterable[str], order: Iterable[str] = ()) -> Table:
@@ -214,13 +185,64 @@ def _counts(names: Iterable[str], order: Iterable[str] = ()) -> Table:
     {'a': 1, 'c': 2, 'b': 1}
     """
     counts = Counter(names)
-    first = [name for name in order if name in counts]
-    return {name: counts[name] for name in [*first, *(name for name, _ in counts.most_common() if name not in first)]}
+    names = dict.fromkeys([*order, *(name for name, _ in counts.most_common())])
+    return {name: counts[name] for name in names if name in counts}
+
+
+def render(summary: Table) -> str:
+    """The text for a terminal.
+
+    >>> print(render({"source": "here", "format": "SetBERT", "collections": {}, "other tables": [], "problems": [],
+    ...               "splits": {"and": {"rows": 1200, "operators": {"and": 1200}}, "not": {"rows": 9}}}))
+    here: SetBERT format
+    <BLANKLINE>
+                 and  not
+    rows       1,200    9
+    operators
+      and      1,200    -
+    """
+    blocks = [f"{printable(summary['source'])}: {summary['format']} format"]
+    for part in ("collections", "splits"):
+        if summary[part]:
+            blocks.append(_columns(summary[part]))
+    if "atoms" in summary:
+        blocks.append(_columns({"atoms": summary["atoms"]}))
+    if summary["other tables"]:
+        blocks.append(printable(f"not read, of no known format: {', '.join(summary['other tables'])}"))
+    if problems := summary["problems"]:
+        rest = [f"and {len(problems) - _SHOWN:,} more"] if len(problems) > _SHOWN else []
+        blocks.append("\n  ".join([f"{len(problems):,} problems", *problems[:_SHOWN], *rest]))
+    return "\n\n".join(blocks)
+
+
+def _columns(tables: dict[str, Table]) -> str:
+    """One row for each key of the tables, one column for each table; a dict is a section of indented rows."""
+    lines: list[list[str]] = []
+    for key in _merged(tables.values()):
+        values = [table.get(key) for table in tables.values()]
+        sections = [value for value in values if isinstance(value, dict)]
+        if not sections:
+            lines.append([key, *map(_cell, values)])
+        elif all(list(section) == _SPREAD for section in sections):
+            cells = [" / ".join(map(_cell, value.values())) if value else "-" for value in values]
+            lines.append([f"{key}: {' / '.join(_SPREAD)}", *cells])
+        else:
+            lines.append([key])
+            for name in _merged(sections):
+                lines.append([f"  {name}", *(_cell((value or {}).get(name)) for value in values)])
+    return aligned(["", *tables], lines, rule=False)
+
+
+def _merged(tables: Iterable[Table]) -> list[str]:
+    """All keys, in the order in which the tables bring them."""
+    return list(dict.fromkeys(key for table in tables for key in table))
+
+
+def _cell(value: Any) -> str:
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    from .summary_text import render
-
     parser = argparse.ArgumentParser(prog="boolbert data summary", description="Summarise a data set.")
     parser.add_argument("source", nargs="*", default=["countries", "sentences"], help="folder, file or Hub id")
     parser.add_argument("--json", action="store_true", help="print JSON, a list with one summary for each source")

@@ -13,8 +13,7 @@ from ..boolean.decompose import Parts, gold_parts
 from ..core.errors import DataError
 from .boolquestions import BoolQuestions
 from .corpus import Corpus
-from .gold import Gold, Rows
-from .hard_negatives import HardNegatives
+from .gold import Gold, HardNegatives, Rows
 from .quest import Quest
 from .schema import BoolQuestion, Query
 

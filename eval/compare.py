@@ -6,8 +6,7 @@ python eval/compare.py --data quest --split dev --runs runs/quest/seed-* runs/ba
 Without --runs: the untrained encoder, BM25, queries split into parts (gold and parsed atoms), embedding subtraction,
 and every finished run under runs/ that was trained on this data. Run folders whose names differ only in their seed are
 averaged. --models adds sentence-transformers models by name. --faiss searches each dual encoder a second time through
-an approximate index, with that search's own latency and recall; --hybrid fuses each with BM25 over the words that a
-query wants.
+an approximate index, with that search's own latency and recall.
 Writes table.md, table.csv, table.json, pictures/, report.html, and a folder for each system.
 """
 
@@ -27,11 +26,10 @@ from boolbert.data.tasks import Task, quest_task
 from boolbert.eval.lineup import UNTRAINED, Lineup, Settings, by_seed, check_runs, find_runs
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
-from boolbert.eval.results import Result, folder_names, measure, merged, write_result
+from boolbert.eval.results import Result, folder_names, measure, merged, write_qrels, write_result
 from boolbert.eval.significance import permutation_test
 from boolbert.eval.systems import Dense, System
 from boolbert.eval.tables import comma_separated, markdown, terminal
-from boolbert.eval.trec import write_qrels
 from boolbert.retrieval.metrics import main_metric, quest_metrics
 from boolbert.retrieval.models import bool_bert
 

@@ -18,42 +18,21 @@ from boolbert.retrieval.metrics import Metrics, boolquestions_metrics, main_metr
 
 
 class TaskEvaluator(SentenceEvaluator):
-    """Any task as an evaluator. Its numbers go to the trainer's log and the model's card; `output_path` is not used.
+    """Any task as an evaluator. Its numbers go to the trainer's log and the model's card; `output_path` is not used."""
 
-    `gate` as in `eval.systems.Dense`: None leaves a Bool-BERT's operators to its own gate.
-    """
-
-    def __init__(
-        self,
-        task: Task,
-        metrics: Metrics,
-        primary: str,
-        *,
-        name: str = "",
-        gate: str | None = None,
-        batch_size: int = 32,
-    ):
+    def __init__(self, task: Task, metrics: Metrics, primary: str, name: str = ""):
         super().__init__()
-        self.task = task
-        self.metrics = metrics
+        self.task, self.metrics, self.primary_metric = task, metrics, primary
         self.name = name or f"{slug(Path(task.name).name.removesuffix(' (embedded)'))}_{task.split}"
-        self.gate = gate
-        self.batch_size = batch_size
-        self.primary_metric = primary
-        self._primary = primary
 
     def __call__(
         self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
     ) -> dict[str, float]:
         training = model.training
-        texts = self.task.corpus.texts()
-        vectors = encode_inputs(model, texts, "document", self.batch_size)
-        system = Dense(self.name, model, vectors, self.gate)
-        _, rows = system.search(self.task.questions, search_depth(self.task))
+        vectors = encode_inputs(model, self.task.corpus.texts(), "document", 32)
+        _, rows = Dense(self.name, model, vectors).search(self.task.questions, search_depth(self.task))
         model.train(training)
-        found = means(self.metrics(self.task, rows))
-        self.primary_metric = self._primary
-        result = self.prefix_name_to_metrics(found, self.name)
+        result = self.prefix_name_to_metrics(means(self.metrics(self.task, rows)), self.name)
         self.store_metrics_in_model_card_data(model, result, epoch, steps)
         return result
 
@@ -61,9 +40,9 @@ class TaskEvaluator(SentenceEvaluator):
 class QuestEvaluator(TaskEvaluator):
     """QUEST's recalls, R-precision, violations and the rest, on a folder, a Hub data set or the embedded countries."""
 
-    def __init__(self, data: str | None = None, split: str = "dev", *, limit: int | None = None, **options):
+    def __init__(self, data: str | None = None, split: str = "dev", *, limit: int | None = None, name: str = ""):
         task = quest_task(data, split, limit, progress=False)
-        super().__init__(task, quest_metrics, main_metric(len(task.corpus)), **options)
+        super().__init__(task, quest_metrics, main_metric(len(task.corpus)), name)
 
 
 class BoolQuestionsEvaluator(TaskEvaluator):
@@ -76,7 +55,7 @@ class BoolQuestionsEvaluator(TaskEvaluator):
         *,
         subset: str = "MSMARCO",
         limit: int | None = None,
-        **options,
+        name: str = "",
     ):
         task = boolquestions_task(data, split, subset, limit, progress=False)
-        super().__init__(task, boolquestions_metrics, "mrr@10", **options)
+        super().__init__(task, boolquestions_metrics, "mrr@10", name)

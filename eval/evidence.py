@@ -30,10 +30,11 @@ from boolbert.core.errors import run_script
 from boolbert.core.files import write_json
 from boolbert.data.tasks import Question
 from boolbert.eval.exclusion import TrapQuery, TrapSet, named_task, plain_vectors, read_trap_set, score_ranked
-from boolbert.eval.systems import Dense, System
+from boolbert.eval.systems import Dense, OnDense
 from boolbert.retrieval import ranking
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
+from boolbert.retrieval.metrics import means
 from boolbert.retrieval.models import default_model, load_model
 from boolbert.retrieval.neighbours import BlockScorer, Scores, dot_products
 
@@ -83,22 +84,23 @@ def part_of(pool: TrapSet, queries: int | None, documents: int | None) -> TrapSe
     return TrapSet(pool.name, [pool.texts[row] for row in rows], kept)
 
 
-class WithEvidence(System):
+class WithEvidence(OnDense):
     """A dual encoder, and what documents say, clause by clause. Conditions are read off the queries' text."""
 
     def __init__(self, name: str, dense: Dense, documents: Sequence[str] | Evidence):
         """documents: their texts, or the evidence of an index."""
-        self.name = name
-        self.dense = dense
-        self.parameters = dense.parameters
+
+        def encode_clauses(texts: Sequence[str]) -> npt.NDArray[np.float32]:
+            return unit_length(encode_inputs(dense.model, texts, "document", BATCH))
+
+        super().__init__(name, dense)
         if isinstance(documents, Evidence):
             self.evidence = documents
         else:
             self._folder = tempfile.TemporaryDirectory()  # deleted with this object
             path = Path(self._folder.name, "evidence")
-            Evidence.build(path, documents, self._encode_clauses, corpus="texts", model=name)
+            Evidence.build(path, documents, encode_clauses, corpus="texts", model=name)
             self.evidence = Evidence(path, "texts", name)
-        self.documents = self.evidence.manifest["documents"]
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
         whole = self.dense.scorer(questions)(0, self.documents).cpu().numpy()
@@ -112,14 +114,8 @@ class WithEvidence(System):
         """The conditions of all questions; their parts are encoded together, each once."""
         read = [read_conditions(question.text) for question in questions]
         texts = sorted({part.text for one in read for group in (*one.wanted, one.excluded) for part in group})
-        vectors = dict(zip(texts, self._encode_parts(texts), strict=True))
+        vectors = dict(zip(texts, unit_length(plain_vectors(self.dense.model, texts)), strict=True))
         return [ConditionVectors.of(one, lambda wanted: np.stack([vectors[text] for text in wanted])) for one in read]
-
-    def _encode_clauses(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        return unit_length(encode_inputs(self.dense.model, texts, "document", BATCH))
-
-    def _encode_parts(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        return unit_length(plain_vectors(self.dense.model, texts))
 
 
 def scores(model: Any, pool: TrapSet) -> dict[str, Scores]:
@@ -155,19 +151,10 @@ def figures(pool: TrapSet, found: dict[str, Scores]) -> dict[str, dict[str, dict
             "pairs": both_right(table, pool.queries),
         }
         if all(excluded):  # each query has a trap
-            own = score_ranked(system, ranked, pool)
-            values[system] |= {"above": own.above, "R@3": own.found, "V@3": own.trapped}
+            values[system] |= score_ranked(ranked, pool)
     kinds = np.array([query.kind for query in pool.queries])
     groups = {"all": kinds == kinds, **{kind: kinds == kind for kind in dict.fromkeys(kinds.tolist())}}
-    return {
-        kind: {
-            system: {
-                name: float(np.nanmean(each[chosen])) for name, each in own.items() if np.isfinite(each[chosen]).any()
-            }
-            for system, own in values.items()
-        }
-        for kind, chosen in groups.items()
-    }
+    return {kind: {system: means(own, chosen) for system, own in values.items()} for kind, chosen in groups.items()}
 
 
 def both_right(table: Scores, queries: Sequence[TrapQuery]) -> npt.NDArray[np.float64]:

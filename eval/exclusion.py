@@ -1,6 +1,6 @@
 """Does a model obey NOT? Queries with a document that answers and a trap: a document about what is excluded.
 
-    python eval/exclusion.py --model DIR_OR_HUB_ID --data boolquestions_not excluir_dev [--hybrid True]
+    python eval/exclusion.py --model DIR_OR_HUB_ID --data boolquestions_not excluir_dev
 
 A data folder holds corpus.jsonl(.gz) with `id` and `text`, and queries.jsonl(.gz) with `text`, `gold`, `traps` (ids).
 Such pools are small: the figures are MRR@10, how often the answer stands above its trap, and how often the answer (R@3)
@@ -9,7 +9,7 @@ moves along the frontier of both. If a folder has llm_rewrites.jsonl(.gz) with `
 what an LLM made of the queries is scored too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,12 +21,13 @@ from boolbert.boolean import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import DataError, EvaluationError, run_script
 from boolbert.core.files import write_json
+from boolbert.core.tables import aligned, number
 from boolbert.data.embedded import denials_folder
 from boolbert.data.rows import json_rows
 from boolbert.data.tasks import Task, quest_task
+from boolbert.retrieval import ranking
 from boolbert.retrieval.batches import encode_inputs, encode_queries
-from boolbert.retrieval.bm25 import BM25Index
-from boolbert.retrieval.hybrid import fuse, wanted_words
+from boolbert.retrieval.metrics import PerQuery, means
 from boolbert.retrieval.models import bool_bert, default_model, load_encoder, twin_of
 from boolbert.retrieval.neighbours import Ranked, top_k
 from boolbert.retrieval.penalty import penalised_query
@@ -52,20 +53,6 @@ class TrapSet(NamedTuple):
     queries: list[TrapQuery]
 
 
-@dataclass(frozen=True)
-class Score:
-    """What a system reaches on a set; per query for significance tests."""
-
-    system: str
-    mrr: npt.NDArray[np.float64]
-    above: npt.NDArray[np.float64]
-    found: npt.NDArray[np.float64]  # the answer among the first three
-    trapped: npt.NDArray[np.float64]  # a trap among them
-
-    def means(self) -> dict[str, float]:
-        return {name: round(float(getattr(self, name).mean()), 4) for name in ("mrr", "above", "found", "trapped")}
-
-
 @dataclass
 class Arguments:
     model: str | None = flag(None, "model folder or Hub id; the default model if not given")
@@ -75,7 +62,6 @@ class Arguments:
         "QUEST-format FOLDER:SPLIT, countries, or a folder whose queries have a kind: list those without "
         "OR and NOT whose vector is not, to the bit, the plain encoder's",
     )
-    hybrid: bool = flag(False, "also rank with BM25 over the words that are not excluded, and fuse both")
     penalties: list[float] = flag([], "strengths of the penalty to try instead of the model's")
     plain: str | None = flag(None, "the plain encoder; all-MiniLM-L6-v2 if not given")
     output: str | None = flag(None, "also write the figures to this JSON file")
@@ -121,25 +107,18 @@ def pool_rows(folder: Path, name: str, *fields: str) -> Iterator[dict[str, Any]]
         yield row.values
 
 
-def score_ranked(system: str, ranked: Ranked, traps: TrapSet) -> Score:
-    """How good a ranking (Q, N) of the whole pool is."""
-    positions = np.argsort(ranked, axis=1)  # the rank of each document, from 0
-    gold = np.array([positions[row, query.gold].min() for row, query in enumerate(traps.queries)])
-    trap = np.array([positions[row, query.traps].min() for row, query in enumerate(traps.queries)])
-    reciprocal = np.where(gold < 10, 1 / (gold + 1), 0.0)
-    return Score(system, reciprocal, *(is_so.astype(float) for is_so in (gold < trap, gold < 3, trap < 3)))
-
-
-def scores(model: Any, traps: TrapSet, *, hybrid: bool = False, penalties: Sequence[float] = ()) -> list[Score]:
-    """Every system on a set."""
-    documents = encode_inputs(model, traps.texts, "document", 32)
-    found = []
-    for name, queries in systems(model, traps, penalties):
-        ranked = top_k(queries, documents, len(documents))[1]
-        found.append(score_ranked(name, ranked, traps))
-        if hybrid and name in ("encoder", "as the model is"):
-            found += with_words(name, ranked, word_rankings(traps), traps)
-    return found
+def score_ranked(ranked: Ranked, traps: TrapSet) -> PerQuery:
+    """How good a ranking (Q, N) of the whole pool is, one value per query."""
+    gold, wrong = ([getattr(query, name) for query in traps.queries] for name in ("gold", "traps"))
+    # The last column stands for what a query does not have.
+    is_found = (np.pad(ranking.hits(ranked, rows), ((0, 0), (0, 1)), constant_values=True) for rows in (gold, wrong))
+    first, first_wrong = (hit.argmax(axis=1) for hit in is_found)
+    return {
+        "MRR@10": ranking.mrr_at_k(ranked, gold, 10),
+        "above": (first < first_wrong).astype(float),
+        "R@3": ranking.accuracy_at_k(ranked, gold, 3),
+        "V@3": ranking.accuracy_at_k(ranked, wrong, 3),
+    }
 
 
 def systems(model: Any, traps: TrapSet, penalties: Sequence[float]) -> Iterator[tuple[str, Any]]:
@@ -151,7 +130,9 @@ def systems(model: Any, traps: TrapSet, penalties: Sequence[float]) -> Iterator[
         return
     yield "gates off", plain_vectors(model, texts)
     if bert.config.exclusion != "none":
-        yield "attention alone", encode_inputs(without_exclusion(model), texts, "query", 32)
+        pooled: Any = twin_of(model)  # the same weights; its vector is only pooled
+        bool_bert(pooled).composer.excludes = False  # type: ignore[union-attr]
+        yield "attention alone", encode_inputs(pooled, texts, "query", 32)
     yield "as the model is", encode_inputs(model, texts, "query", 32)
     by_kind = {"by the kind of NOT, as search": encode_queries(model, texts)}
     if bert.composer.has_penalty and any(query.rewrite for query in traps.queries):
@@ -175,10 +156,7 @@ def plain_vectors(model: Any, texts: Sequence[str]) -> npt.NDArray[np.float32]:
 
 
 def rewritten_queries(model: Any, traps: TrapSet) -> Any:
-    """What an LLM says is wanted and excluded, each a text for the same encoder, with the model's own penalty.
-
-    A query without a rewrite is asked as it is.
-    """
+    """What an LLM says is wanted and excluded, each a text for the same encoder, with the model's own penalty."""
     import torch
 
     parts = [query.rewrite or (query.text, []) for query in traps.queries]
@@ -205,48 +183,11 @@ def stronger(queries: Any, times: float) -> Any:
     return queries
 
 
-def show(traps: TrapSet, found: Sequence[Score]) -> None:
+def show(traps: TrapSet, found: Mapping[str, PerQuery]) -> None:
     """Print a line for each system."""
     print(f"\n{traps.name}: {len(traps.queries)} queries, {len(traps.texts)} texts")
-    print(f"{'':30} MRR@10  above trap    R@3    V@3")
-    for row in found:
-        values = row.means()
-        shown = f"{values['mrr']:6.3f}  {values['above']:10.3f}  {values['found']:5.3f}  {values['trapped']:5.3f}"
-        print(f"{row.system:30} {shown}")
-
-
-def word_rankings(traps: TrapSet) -> list[tuple[str, Ranked]]:
-    """The whole pool by BM25, with all words of a query and without those that it excludes."""
-    texts = [query.text for query in traps.queries]
-    asked = {"BM25": texts, "BM25, wanted": [wanted_words(text) for text in texts]}
-    search = BM25Index(traps.texts)
-    return [(name, search.top_k(queries, len(traps.texts))) for name, queries in asked.items()]
-
-
-def with_words(system: str, ranked: Ranked, words: Sequence[tuple[str, Ranked]], traps: TrapSet) -> list[Score]:
-    """BM25 alone, and fused with a system's ranking."""
-    found = []
-    for name, by_words in words:
-        found.append(score_ranked(name, whole(by_words), traps))
-        found.append(score_ranked(f"{system} + {name}", fuse([ranked, by_words], len(traps.texts))[1], traps))
-    return found
-
-
-def whole(ranked: Ranked) -> Ranked:
-    """Rankings (Q, N) that end with the rows that were not found, which are -1.
-
-    >>> whole(np.array([[2, -1, -1]]))
-    array([[2, 0, 1]])
-    """
-    rows = np.arange(ranked.shape[1])
-    return np.stack([np.concatenate([row[row >= 0], np.setdiff1d(rows, row)]) for row in ranked])
-
-
-def without_exclusion(model: Any) -> Any:
-    """A second model on the same weights whose vector is only pooled."""
-    twin = twin_of(model)
-    bool_bert(twin).composer.excludes = False  # type: ignore[union-attr]
-    return twin
+    rows = [[system, *map(number, means(values).values())] for system, values in found.items()]
+    print(aligned(["", "MRR@10", "above trap", "R@3", "V@3"], rows))
 
 
 def changed_queries(model: Any, plain: Any, data: str) -> tuple[list[str], int]:
@@ -269,9 +210,12 @@ def main(words: Sequence[str] | None = None) -> None:
     figures: dict[str, Any] = {"arguments": asdict(args)}
     for folder in args.data:
         traps = read_trap_set(folder)
-        found = scores(model, traps, hybrid=args.hybrid, penalties=args.penalties)
+        documents = encode_inputs(model, traps.texts, "document", 32)
+        found = {}
+        for name, queries in systems(model, traps, args.penalties):
+            found[name] = score_ranked(top_k(queries, documents, len(documents))[1], traps)
         show(traps, found)
-        figures[traps.name] = {"systems": {row.system: row.means() for row in found}}
+        figures[traps.name] = {"systems": {name: means(values) for name, values in found.items()}}
     if args.unchanged:
         plain = load_encoder(args.plain, device=args.device, quiet=True)
         for data in args.unchanged:

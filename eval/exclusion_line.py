@@ -6,9 +6,8 @@
 Of the embedded documents that deny, exclusions are made from dev's texts, and test's queries are asked over test's
 documents. Of QUEST-format data with atomic sets, the line is calibrated on one split's queries and asked on another's.
 "Violations" is the mean share of the returned documents that have what is excluded, with its 95% interval over queries;
-"lost" the share of the right documents among the first 100 that the line leaves out. `--exclude-above` is tried at many
-values on the very queries that are asked, and the best one is shown: the fewest right documents lost at no more
-violations.
+"lost" the share of the right documents among the first 100 that the line leaves out. `--exclude-above` is shown at the
+value that loses the fewest of them on these very queries at no more violations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,6 +25,7 @@ from boolbert.data.own import OwnDocuments
 from boolbert.data.own.exclusions import Exclusion, exclusions_of, make_exclusions
 from boolbert.data.tasks import Question, quest_task
 from boolbert.eval.evidence import BATCH, WithEvidence
+from boolbert.eval.significance import bootstrap
 from boolbert.eval.systems import Dense
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.exclusion_line import (
@@ -38,6 +38,7 @@ from boolbert.retrieval.exclusion_line import (
     features_of,
 )
 from boolbert.retrieval.models import default_model, load_model
+from boolbert.retrieval.ranking import Values
 
 SHOWN = (0.01, 0.05, 0.1)
 DEPTH = max(DEPTHS)
@@ -60,13 +61,6 @@ class Asked(NamedTuple):
     known: KnownExclusion
     right: npt.NDArray[np.bool_]
     near: npt.NDArray[np.float32]
-
-
-class Outcome(NamedTuple):
-    """What a line does: violations of each query for each of DEPTHS (Q, 3), and the right documents it loses (Q,)."""
-
-    violations: npt.NDArray[np.float64]
-    lost: npt.NDArray[np.float64]
 
 
 def system(model: Any, texts: Sequence[str]) -> WithEvidence:
@@ -92,45 +86,39 @@ def ask(found: WithEvidence, exclusions: Sequence[Exclusion], gold: Mapping[str,
     return asked
 
 
-def outcome(asked: Sequence[Asked], is_out: Sequence[npt.NDArray[np.bool_]]) -> Outcome:
+def outcome(asked: Sequence[Asked], is_out: Sequence[npt.NDArray[np.bool_]]) -> tuple[Values, Values]:
+    """What a line does: violations of each query for each of DEPTHS (3, Q), and the share of right ones lost (Q,)."""
     violations, lost = [], []
     for one, out in zip(asked, is_out, strict=True):
         kept = np.flatnonzero(~out)
         violations.append([float(one.known.has[kept[:depth]].mean()) if len(kept) else 0.0 for depth in DEPTHS])
         right = one.right[:DEPTH]
         lost.append(float(out[:DEPTH][right].mean()) if right.any() else 0.0)
-    return Outcome(np.array(violations), np.array(lost))
+    return np.array(violations).T, np.array(lost)
 
 
-def interval(values: npt.NDArray[np.float64]) -> str:
+def interval(values: Values) -> str:
     """Mean and 95% interval over queries."""
-    draws = np.random.default_rng(0).choice(values, (2000, len(values))).mean(1)
-    low, high = np.quantile(draws, (0.025, 0.975))
-    return f"{values.mean():.3f} ({low:.3f} to {high:.3f})"
+    return "{mean:.3f} ({low:.3f} to {high:.3f})".format_map(bootstrap({"": values}, resamples=2000)[""])
 
 
 def table(line: ExclusionLine, asked: Sequence[Asked]) -> str:
-    header = [
-        "line",
-        *(f"violations in the first {depth}" for depth in DEPTHS),
-        "lost",
-        "--exclude-above",
-        "lost by it",
-    ]
-    no_line = outcome(asked, [np.zeros(len(one.right), np.bool_) for one in asked])
-    rivals = [(value, outcome(asked, [one.near > value for one in asked])) for value in ABOVE]
-    rows = [["none", *map(interval, no_line.violations.T), interval(no_line.lost), "", ""]]
+    columns = [f"violations in the first {depth}" for depth in DEPTHS]
+    header = ["line", *columns, "lost", "--exclude-above", "lost by it"]
+    violations, lost = outcome(asked, [np.zeros(len(one.right), np.bool_) for one in asked])
+    rivals = [(value, *outcome(asked, [one.near > value for one in asked])) for value in ABOVE]
+    rows = [["none", *map(interval, violations), interval(lost), "", ""]]
     for promise in SHOWN:
         if promise not in line.promises:
             rows.append([f"{promise:.0%}", "cannot be promised", *[""] * (len(header) - 2)])
             continue
-        own = outcome(asked, [line.probabilities(one.known.features) > line.at(promise) for one in asked])
-        worst = own.violations.mean(0).max()
-        equal = [(rival.lost.mean(), value) for value, rival in rivals if rival.violations.mean(0).max() <= worst]
-        best = min(equal, default=(float("nan"), float("nan")))
-        rows.append(
-            [f"{promise:.0%}", *map(interval, own.violations.T), interval(own.lost), f"{best[1]:.3f}", f"{best[0]:.3f}"]
-        )
+        is_out = [line.probabilities(one.known.features) > line.at(promise) for one in asked]
+        violations, lost = outcome(asked, is_out)
+        worst = violations.mean(1).max()
+        equal = [(its_lost.mean(), value) for value, its, its_lost in rivals if its.mean(1).max() <= worst]
+        its_lost, value = min(equal, default=(float("nan"), float("nan")))
+        found = [*map(interval, violations), interval(lost), f"{value:.3f}", f"{its_lost:.3f}"]
+        rows.append([f"{promise:.0%}", *found])
     return aligned(header, rows)
 
 

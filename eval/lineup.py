@@ -10,8 +10,7 @@ from boolbert.core.arguments import flag
 from boolbert.core.errors import BoolBertError, EvaluationError
 from boolbert.core.runs import Run, finished_runs
 from boolbert.data.tasks import Task
-from boolbert.eval.systems import BM25, NOT_WEIGHT, Decomposition, Dense, Faiss, Hybrid, Subtraction, System
-from boolbert.retrieval.bm25 import BM25Index
+from boolbert.eval.systems import BM25, NOT_WEIGHT, Decomposition, Dense, Faiss, Subtraction, System
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.fingerprints import model_fingerprint
 from boolbert.retrieval.models import OPERATOR_SOURCES, bool_bert, load_encoder
@@ -31,32 +30,24 @@ class Settings:
     conjunction: str = flag("sum", "AND of a decomposition: sum or min")
     not_weight: float = flag(NOT_WEIGHT, "weight of the excluded part of a decomposition")
     faiss: str | None = flag(None, "search each dual encoder through this FAISS index too, such as HNSW32,Flat")
-    hybrid: bool = flag(False, "each dual encoder also fused with BM25 on the wanted words")
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
     precision: str = flag("float32", "of the models: float32, float16 or bfloat16")
     storage: str = flag("float32", "of the document vectors: float32 or float16")
 
 
 class Lineup:
-    """Builds systems over one task; a document encoder that several systems share encodes the corpus once.
-
-    The vectors of the corpus are kept in `folder`, in a folder for each document encoder.
-    """
+    """Builds systems over one task. Each document encoder encodes the corpus once, into a folder of `folder`."""
 
     def __init__(self, task: Task, folder: Path, settings: Settings | None = None):
-        self.task = task
-        self.folder = folder
-        self.settings = settings or Settings()
+        self.task, self.folder, self.settings = task, folder, settings or Settings()
         self._vectors: dict[str, Shards] = {}
-        # First, so that a missing bm25s is reported before anything is encoded.
-        self.words = BM25Index(document.text for document in task.corpus) if self.settings.hybrid else None
         self.left_out: list[str] = []  # systems that cannot be built for this task, and why
 
     def vectors(self, model: "SentenceTransformer") -> Shards:
         key = model_fingerprint(model, "document")
         if key not in self._vectors:
-            folder = self.folder / key
-            self._vectors[key] = encode_corpus(model, self.task.corpus, folder, storage=self.settings.storage)
+            storage = self.settings.storage
+            self._vectors[key] = encode_corpus(model, self.task.corpus, self.folder / key, storage=storage)
         return self._vectors[key]
 
     def load(self, name: str | None, **options: Any) -> "SentenceTransformer":
@@ -73,28 +64,23 @@ class Lineup:
         yield from self.bm25()
 
     def dense(self, name: str, model: "SentenceTransformer") -> Iterator[System]:
-        """A dual encoder, a Bool-BERT once for each way its gate can be set; through FAISS and fused, if asked for."""
-        vectors = self.vectors(model)
-        factory = self.settings.faiss
+        """A dual encoder, a Bool-BERT once for each way its gate can be set; also through FAISS, if asked for."""
+        vectors, factory = self.vectors(model), self.settings.faiss
         gates: Sequence[str | None] = [None] if bool_bert(model) is None else OPERATOR_SOURCES
         for gate in gates:
             title = name if gate is None else f"{name}, gate {gate}"
             if gate == "given" and not self._all_known(title, "metadata.template", "operators"):
                 continue
-            dense = Dense(title, model, vectors, gate)
-            yield dense
-            if self.words is not None:
-                yield Hybrid(f"{title}, hybrid", dense, self.words)
+            yield Dense(title, model, vectors, gate)
             if factory is not None:
                 yield Faiss(f"{title}, FAISS {factory}", model, vectors, gate, factory=factory)
 
     def decompositions(self, plain: Dense, on: str = "") -> Iterator[System]:
         """Queries split into their parts, on any plain encoder."""
-        weight = self.settings.not_weight
-        options: dict[str, Any] = {"conjunction": self.settings.conjunction, "not_weight": weight}
+        conjunction, weight = self.settings.conjunction, self.settings.not_weight
         if self._all_known("Decomposition, gold atoms", "original_query", "parts"):
-            yield Decomposition(f"Decomposition, gold atoms{on}", plain, gold=True, **options)
-        yield Decomposition(f"Decomposition, parsed atoms{on}", plain, **options)
+            yield Decomposition(f"Decomposition, gold atoms{on}", plain, conjunction, weight, gold=True)
+        yield Decomposition(f"Decomposition, parsed atoms{on}", plain, conjunction, weight)
         yield Subtraction(f"Embedding subtraction{on}", plain, weight)
 
     def bm25(self) -> Iterator[System]:
@@ -105,18 +91,16 @@ class Lineup:
 
     def _all_known(self, system: str, field: str, attribute: str) -> bool:
         missing = sum(getattr(question, attribute) is None for question in self.task.questions)
-        if missing:
-            line = f"{system} is left out: {missing:,} of {len(self.task):,} queries have no {field}"
-            if line not in self.left_out:
-                self.left_out.append(line)
+        line = f"{system} is left out: {missing:,} of {len(self.task):,} queries have no {field}"
+        if missing and line not in self.left_out:
+            self.left_out.append(line)
         return not missing
 
 
 def find_runs(root: Path, data: str | None) -> list[Path]:
     """Finished run folders under `root` that were trained on this data."""
-    return [
-        run.folder for run in finished_runs(root) if run.script == "quest" and run.data == data and run.has_retriever
-    ]
+    runs = (run for run in finished_runs(root) if run.script == "quest" and run.data == data)
+    return [run.folder for run in runs if run.has_retriever]
 
 
 def check_runs(folders: Sequence[str]) -> list[Path]:

@@ -1,10 +1,10 @@
 """How good is a search on a dozen queries of your own? Queries, and for each the documents that answer it.
 
-    boolbert eval my_queries.csv --index my_index [--hybrid]
+    boolbert eval my_queries.csv --index my_index
 
 A .csv, .tsv or .jsonl file with `query` and `relevant`: titles or ids, in a list, or in a text with ; or | between
-them. Rows are compared: with evidence, where the index has it; the model's vectors alone; the same with its operators
-off; and with --hybrid fused with BM25.
+them. Rows are compared: with evidence, where the index has it; the model's vectors alone; and the same with its
+operators off.
 """
 
 import argparse
@@ -13,10 +13,9 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,8 +37,7 @@ SHOWN = {"mrr@10": "MRR@10", "ndcg@10": "nDCG@10", "r_precision": "R-prec", "rec
 _ADDED = re.compile(r" \(\d+ of \d+\)$| \[[^\[\]]+\]$")
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """A system's means, and for each query the ranks (from 1) of its relevant documents."""
 
     system: str
@@ -49,7 +47,8 @@ class Outcome:
 
 def read_queries(path: str | Path, index: Index) -> Task:
     """The queries of a file as a task over an index. A document that the index does not have is an error."""
-    rows_of = names_of(index, ids_of(index))
+    corpus = Corpus(index.documents(), name=str(index.folder))
+    rows_of = names_of(index, corpus.titles)
     questions: list[Question] = []
     gold: list[list[int]] = []
     for row in find_rows(path, (*QUERY, *RELEVANT)).rows(progress=False):
@@ -58,33 +57,25 @@ def read_queries(path: str | Path, index: Index) -> Task:
         gold.append([place for name in _relevant(row) for place in _rows(row, name, rows_of)])
     if not questions:
         raise DataError(f"{path}: there are no queries in it")
-    corpus = Corpus(index.documents(), name=str(index.folder))
     return Task(str(path), "own", corpus, questions, Gold(gold, len(index)))
 
 
-def ids_of(index: Index) -> list[tuple[str, ...]]:
-    """The id of each document and, of a passage, of the whole; nothing where the index keeps none."""
+def names_of(index: Index, titles: Sequence[str]) -> dict[str, list[int]]:
+    """The rows of each title or id, of a passage also by those of its document. A title stands for all its passages."""
     path = index.folder / RECORDS
-    if not path.exists():
-        return [()] * len(index)
-    return [(record["id"], record["document"]) for record in map(json.loads, path.open(encoding="utf-8"))]
-
-
-def names_of(index: Index, ids: Sequence[tuple[str, ...]]) -> dict[str, list[int]]:
-    """The rows of each title or id. A title stands for all its passages."""
+    records = map(json.loads, path.open(encoding="utf-8")) if path.exists() else ({} for _ in titles)
     found: dict[str, list[int]] = defaultdict(list)
-    for row, (document, own) in enumerate(zip(index.documents(), ids, strict=True)):
-        bare = _ADDED.sub("", document.title)
-        for name in {name.casefold() for name in (document.title, bare, *own)}:
+    for row, (title, record) in enumerate(zip(titles, records, strict=True)):
+        names = [title, _ADDED.sub("", title), *(record[key] for key in ("id", "document") if key in record)]
+        for name in {name.casefold() for name in names}:
             found[name].append(row)
     return found
 
 
-def compare(model: Any, index: Index, task: Task, *, hybrid: bool = False) -> list[Outcome]:
-    """With evidence, by the model's vectors alone, with its operators off, and fused with BM25."""
+def compare(model: Any, index: Index, task: Task) -> list[Outcome]:
+    """With evidence, by the model's vectors alone, and with its operators off."""
     from boolbert.eval.evidence import WithEvidence
-    from boolbert.eval.systems import Dense, Hybrid, System
-    from boolbert.retrieval.bm25 import BM25Index
+    from boolbert.eval.systems import Dense, System
     from boolbert.retrieval.models import bool_bert
 
     as_it_is = Dense("as the model is", model, index.vectors)
@@ -93,8 +84,6 @@ def compare(model: Any, index: Index, task: Task, *, hybrid: bool = False) -> li
         systems.insert(0, WithEvidence("with evidence", as_it_is, index.evidence))
     if bool_bert(model) is not None:
         systems.append(Dense("operators off", model, index.vectors, "given"))  # its questions have none
-    if hybrid:
-        systems.append(Hybrid("hybrid", as_it_is, BM25Index(document.text for document in task.corpus)))
     outcomes = []
     for system in systems:
         _, rows = system.search(task.questions, max(search_depth(task), min(100, len(index))))
@@ -122,7 +111,6 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("queries", metavar="QUERIES", help="a .csv, .tsv, .jsonl or .parquet file")
     parser.add_argument("--index", metavar="DIR", required=True, help="a folder of `boolbert index` or `boolbert fit`")
     parser.add_argument("--model", metavar="DIR", help="folder or Hub id; the index's own if not given")
-    parser.add_argument("--hybrid", action="store_true", help="also fused with BM25 on the words that a query wants")
     parser.add_argument("--device", help="cpu, cuda, ...; the best there is if not given")
     parser.add_argument("--json", action="store_true", help="print JSON, and nothing else on standard output")
     options = parser.parse_args(words)
@@ -135,7 +123,7 @@ def main(words: Sequence[str] | None = None) -> int:
     model = load_model(name, device=options.device) if name else default_model(options.device)
     index.check_model(model)
     print(model.note, file=sys.stderr)
-    outcomes = compare(model.encoder, index, task, hybrid=options.hybrid)
+    outcomes = compare(model.encoder, index, task)
     if options.json:
         print_json({outcome.system: {**outcome.means, "ranks": outcome.ranks} for outcome in outcomes})
     else:
@@ -167,7 +155,3 @@ def _rows(row: Row, name: str, rows_of: dict[str, list[int]]) -> list[int]:
     near = get_close_matches(name.casefold(), rows_of, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ", by title or id"
     raise DataError(f"{row.where}: the index has no document {name!r}{hint}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,21 +4,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.core.errors import optional
 from boolbert.core.files import whole_file
 from boolbert.eval.tables import Summary
+from boolbert.retrieval.metrics import COLUMNS, lower_is_better
 
 STYLE = Path(__file__).with_name("pictures.mplstyle")
 # Light, so that the bars' intervals are seen on them.
 COLOURS = ("#6f8fc4", "#f2b632", "#a9dcf5", "#d9713c", "#c9c9c9", "#3fb489", "#f4ea6a", "#dd9bc0", "#8d8d8d", "#c3e59a")
 HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "ooo", "+++", "***", "|||")
-TITLES = {
-    "r_precision": "R-precision",
-    "recall@100": "Recall@100",
-    "mrr@10": "MRR@10",
-    "violations": "Share of the top R that breaks the query's operators (less is better)",
-}
 
 
 def draw_all(systems: Sequence[Summary], folder: Path, metric: str) -> None:
@@ -44,22 +41,21 @@ def bars(systems: Sequence[Summary], kind: str, metric: str, path: Path) -> None
     figure, axes = pyplot.subplots(figsize=(max(9, 0.16 * len(systems) * len(groups) + 3), 4.8))
     for number, system in enumerate(systems):
         averages = [system["metrics"][kind].get(group, {}).get(metric) or {} for group in groups]
-        means = [average.get("mean") or 0.0 for average in averages]
-        below = [mean - (average.get("low") or mean) for mean, average in zip(means, averages, strict=True)]
-        above = [(average.get("high") or mean) - mean for mean, average in zip(means, averages, strict=True)]
+        low, mean, high = (np.array([each.get(name) or 0.0 for each in averages]) for name in ("low", "mean", "high"))
         axes.bar(
             [group + (number - (len(systems) - 1) / 2) * width for group in range(len(groups))],
-            means,
+            mean,
             width,
-            yerr=[[max(value, 0) for value in below], [max(value, 0) for value in above]],
+            yerr=np.stack([mean - low, high - mean]).clip(min=0),
             color=COLOURS[number % len(COLOURS)],
             hatch=HATCHES[number % len(HATCHES)],
             error_kw={"elinewidth": 0.8, "ecolor": "black"},
             label=system["system"],
         )
     axes.set_xticks(range(len(groups)), [SHORT_NAMES.get(group, group) for group in groups])
-    axes.set_ylabel(TITLES.get(metric, metric).split(" (")[0] if metric != "violations" else "Violations")
-    axes.set_title(TITLES.get(metric, metric) + ("" if metric == "violations" else f" by {kind}"))
+    title = COLUMNS.get(metric, metric)
+    axes.set_ylabel(title)
+    axes.set_title(f"{title} by {kind}" + (" (less is better)" if lower_is_better(metric) else ""))
     axes.margins(x=0.01)
     axes.set_ylim(bottom=0)
     shown = axes.get_legend_handles_labels()

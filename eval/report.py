@@ -57,14 +57,12 @@ def group_tables(systems: Sequence[Summary], kind: str) -> Iterator[tuple[str, l
 
 
 def example_systems(systems: Sequence[Summary]) -> list[str]:
-    """Three systems to show: the reference, the first Bool-BERT, the best, the one with the fewest violations."""
+    """Three systems to show: the reference, the first Bool-BERT, the best."""
     names = [system["system"] for system in systems]
     metric = systems[0].get("tested_on", "r_precision")
     best = max(systems, key=lambda system: system["metrics"]["all"][metric]["mean"] or 0.0)["system"]
     boolean = next((name for name in names if name.startswith("Bool-BERT")), None)
-    broken = [(system["metrics"]["all"].get("violations") or {}).get("mean") for system in systems]
-    kept = min(zip(broken, names, strict=True), key=lambda pair: 1.0 if pair[0] is None else pair[0])[1]
-    chosen = [systems[0].get("reference"), boolean, best, kept, *names]
+    chosen = [systems[0].get("reference"), boolean, best, *names]
     return list(dict.fromkeys(name for name in chosen if name is not None))[:SYSTEMS_SHOWN]
 
 
@@ -91,9 +89,7 @@ def spread(labels: Sequence[str], count: int) -> list[int]:
     >>> spread(["a", "a", "a", "b", "c"], 4)
     [0, 1, 3, 4]
     """
-    numbers: dict[str, list[int]] = {}
-    for number, label in enumerate(labels):
-        numbers.setdefault(label, []).append(number)
-    turns = range(max(map(len, numbers.values()), default=0))
-    order = [of_label[turn] for turn in turns for of_label in numbers.values() if turn < len(of_label)]
-    return sorted(order[:count], key=lambda number: (list(numbers).index(labels[number]), number))
+    order = list(dict.fromkeys(labels))
+    turns = [labels[:number].count(label) for number, label in enumerate(labels)]
+    chosen = sorted(range(len(labels)), key=lambda number: (turns[number], order.index(labels[number])))[:count]
+    return sorted(chosen, key=lambda number: (order.index(labels[number]), number))

@@ -1,22 +1,23 @@
-"""A system's result: measured once, written as metrics.json, per_query.jsonl and run.trec."""
+"""A system's result: measured once, written as metrics.json, per_query.jsonl and, as TREC's tools read it, run.trec."""
 
-import json
 import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import torch
 
-from boolbert.core.files import whole_file, write_json
+from boolbert.core.files import write_json, write_text
 from boolbert.core.runs import METRICS
+from boolbert.data import Corpus
+from boolbert.data.lines import write_rows
 from boolbert.data.tasks import Task
 from boolbert.eval.significance import averages
 from boolbert.eval.systems import System
-from boolbert.eval.trec import write_run
 from boolbert.retrieval.metrics import Metrics, PerQuery, search_depth
 from boolbert.retrieval.neighbours import Ranked, Scores
 from boolbert.retrieval.ranking import hits, pairwise_accuracy
@@ -64,11 +65,7 @@ def measure(system: System, task: Task, metrics: Metrics) -> Result:
     return Result(
         name=system.name,
         parameters=system.parameters,
-        per_query={
-            **metrics(task, rows),
-            **system.own_metrics(task.questions, rows),
-            **pair_accuracy(task, system),
-        },
+        per_query={**metrics(task, rows), **system.own_metrics(task.questions, rows), **pair_accuracy(task, system)},
         scores=scores,
         rows=rows,
         latency_ms=latency(system, task),
@@ -114,9 +111,10 @@ def merged(runs: Sequence[Result], name: str) -> Result:
     )
 
 
-def summary(result: Result, task: Task) -> dict[str, Any]:
-    """All averages of a result, as they stand in metrics.json."""
-    return {
+def write_result(folder: Path, result: Result, task: Task) -> dict[str, Any]:
+    """Write a result's three files, and return what stands in metrics.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    metrics = {
         "system": result.name,
         "data": task.name,
         "split": task.split,
@@ -128,15 +126,8 @@ def summary(result: Result, task: Task) -> dict[str, Any]:
         "seed_deviation": result.spread,
         "metrics": averages(result.per_query, task.groups),
     }
-
-
-def write_result(folder: Path, result: Result, task: Task) -> dict[str, Any]:
-    """Write a result's three files, and return what stands in metrics.json."""
-    folder.mkdir(parents=True, exist_ok=True)
-    metrics = summary(result, task)
     write_run(folder / "run.trec", task, result.scores, result.rows, slug(result.name) or "system")
-    with whole_file(folder / "per_query.jsonl") as aside, aside.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in query_rows(result, task))
+    write_rows(folder / "per_query.jsonl", query_rows(result, task))
     write_json(folder / METRICS, metrics)
     return metrics
 
@@ -173,3 +164,43 @@ def query_rows(result: Result, task: Task) -> list[dict[str, Any]]:
 
 def _number(value: float) -> float | None:
     return None if np.isnan(value) else round(float(value), 6)
+
+
+def identifier(text: str) -> str:
+    """A title or id without what separates columns and lines; `urllib.parse.unquote` gives it back.
+
+    >>> identifier("Costa Rica"), identifier("100% #1"), identifier("a\u2028b")
+    ('Costa%20Rica', '100%25%20%231', 'a%E2%80%A8b')
+    """
+    return re.sub(r"[%#\s\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda match: quote(match.group(), safe=""), text)
+
+
+def document_id(corpus: Corpus, row: int) -> str:
+    """A document's title as an identifier; where two documents share a title, with the row.
+
+    >>> from boolbert.data import Document
+    >>> document_id(Corpus([Document("Costa Rica", "A country.")]), 0)
+    'Costa%20Rica'
+    """
+    title = corpus.titles[row]
+    return identifier(title) + (f"#{row}" if title in corpus.duplicates else "")
+
+
+def write_run(path: Path, task: Task, scores: Scores, rows: Ranked, tag: str) -> None:
+    """`query Q0 document rank score tag`, a line for each ranked document."""
+    name = re.sub(r"\s+", "_", tag)
+    names = [document_id(task.corpus, row) for row in range(len(task.corpus))]
+    lines = (
+        f"{identifier(question.id)} Q0 {names[row]} {rank} {value:.9g} {name}\n"
+        for question, values, found in zip(task.questions, scores.tolist(), rows.tolist(), strict=True)
+        for rank, (value, row) in enumerate(zip(values, found, strict=True), start=1)
+        if row >= 0
+    )
+    write_text(path, "".join(lines))
+
+
+def write_qrels(path: Path, task: Task) -> None:
+    """`query 0 document 1`, a line for each gold document."""
+    judged = ((question, int(row)) for question, rows in zip(task.questions, task.gold, strict=True) for row in rows)
+    lines = (f"{identifier(question.id)} 0 {document_id(task.corpus, row)} 1\n" for question, row in judged)
+    write_text(path, "".join(lines))

@@ -26,21 +26,16 @@ def bootstrap(values: Mapping[str, Values], *, resamples: int = RESAMPLES, seed:
     >>> bootstrap({"recall": np.array([1.0, 1.0, np.nan])})["recall"]
     {'mean': 1.0, 'low': 1.0, 'high': 1.0, 'queries': 2}
     """
-    names = list(values)
-    if not names:
-        return {}
-    table = np.stack([values[name] for name in names], axis=1)  # (Q, metrics)
+    table = np.stack(list(values.values()), axis=1)  # (Q, metrics)
     known = ~np.isnan(table)
     filled = np.where(known, table, 0.0)
     queries = len(table)
-    rng = np.random.default_rng(seed)
-    drawn = rng.integers(0, max(queries, 1), size=(resamples, queries))
-    weights = np.zeros((resamples, queries), dtype=np.float64)  # how often each query was drawn
-    np.add.at(weights, (np.arange(resamples)[:, None], drawn), 1.0)
+    drawn = np.random.default_rng(seed).integers(0, queries, size=(resamples, queries))
+    weights = np.stack([np.bincount(row, minlength=queries) for row in drawn])  # how often each query was drawn
     counts = weights @ known
     means = np.divide(weights @ filled, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
     result: dict[str, Average] = {}
-    for column, name in enumerate(names):
+    for column, name in enumerate(values):
         count = int(known[:, column].sum())
         result[name] = {"mean": None, "low": None, "high": None, "queries": count}
         if count:

@@ -8,10 +8,9 @@ from boolbert.core.errors import EvaluationError
 from boolbert.data.tasks import Task
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
-from boolbert.eval.results import measure, write_result
+from boolbert.eval.results import measure, write_qrels, write_result
 from boolbert.eval.systems import Dense, Faiss
 from boolbert.eval.tables import breakdown
-from boolbert.eval.trec import write_qrels
 from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.metrics import Metrics
 from boolbert.retrieval.models import OPERATOR_SOURCES, bool_bert, load_encoder
@@ -38,9 +37,19 @@ class SingleArguments:
 
 def evaluate_model(args: SingleArguments, task: Task, metrics: Metrics, metric: str) -> None:
     """Encode, search, score, write and print. `metric` is the one in the picture by group."""
+    if args.gate not in (None, *OPERATOR_SOURCES):
+        raise EvaluationError(f"--gate must be one of {', '.join(OPERATOR_SOURCES)}, got {args.gate!r}")
     print(f"{task.name}, {task.split}: {len(task):,} queries, {len(task.corpus):,} documents")
     folder = Path(args.output_dir)
-    system = load_system(args, task, folder)
+    model = load_encoder(args.model, device=args.device, precision=args.precision)
+    place = Path(args.vectors) if args.vectors else folder / "vectors"
+    vectors = encode_corpus(model, task.corpus, place, storage=args.storage, batch_size=args.batch_size)
+    bert = bool_bert(model)
+    gate = args.gate or (bert.config.gate if bert is not None else None)
+    name = (args.model or "default encoder") + (f", gate {gate}" if gate else "")
+    system = Dense(name, model, vectors, gate)
+    if args.faiss is not None:
+        system = Faiss(f"{name}, FAISS {args.faiss}", model, vectors, gate, factory=args.faiss)
     result = measure(system, task, metrics)
     summary = write_result(folder, result, task)
     write_qrels(folder / "qrels.trec", task)
@@ -48,22 +57,3 @@ def evaluate_model(args: SingleArguments, task: Task, metrics: Metrics, metric: 
     write_report(folder, [summary], [result], task)
     kind = next((name for name in ("template", "operator") if name in task.groups), "group")
     print(f"\n{breakdown(summary, kind)}\n\n{folder}: metrics.json, per_query.jsonl, run.trec, pictures, report.html")
-
-
-def load_system(args: SingleArguments, task: Task, folder: Path) -> Dense:
-    if args.gate not in (None, *OPERATOR_SOURCES):
-        raise EvaluationError(f"--gate must be one of {', '.join(OPERATOR_SOURCES)}, got {args.gate!r}")
-    model = load_encoder(args.model, device=args.device, precision=args.precision)
-    vectors = encode_corpus(
-        model,
-        task.corpus,
-        Path(args.vectors) if args.vectors else folder / "vectors",
-        storage=args.storage,
-        batch_size=args.batch_size,
-    )
-    bert = bool_bert(model)
-    gate = args.gate or (bert.config.gate if bert is not None else None)
-    name = (args.model or "default encoder") + (f", gate {gate}" if gate else "")
-    if args.faiss is not None:
-        return Faiss(f"{name}, FAISS {args.faiss}", model, vectors, gate, factory=args.faiss)
-    return Dense(name, model, vectors, gate)

@@ -2,20 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from boolbert.boolean.decompose import Parts, negated, parsed_parts
-from boolbert.core.errors import EvaluationError
+from boolbert.core.errors import EvaluationError, optional
 from boolbert.data import Corpus
 from boolbert.data.tasks import Question, operator_labels
 from boolbert.retrieval.batches import encode_queries
-from boolbert.retrieval.bm25 import BM25Index
 from boolbert.retrieval.faiss_index import FaissIndex, recall_of_exact
-from boolbert.retrieval.hybrid import CONSTANT, DEPTH, fuse, wanted_words
 from boolbert.retrieval.metrics import PerQuery
 from boolbert.retrieval.models import bool_bert, query_parameters, with_gate
 from boolbert.retrieval.neighbours import (
@@ -49,11 +47,8 @@ class System(ABC):
 
     def search(self, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:
         """The k best documents of each question."""
-        scores, rows = [], []
-        for start in range(0, len(questions), QUERY_BLOCK):
-            found = best_of(self.scorer(questions[start : start + QUERY_BLOCK]), self.documents, k)
-            scores.append(found[0])
-            rows.append(found[1])
+        blocks = [questions[start : start + QUERY_BLOCK] for start in range(0, len(questions), QUERY_BLOCK)]
+        scores, rows = zip(*(best_of(self.scorer(block), self.documents, k) for block in blocks), strict=True)
         return np.concatenate(scores), np.concatenate(rows)
 
     def own_metrics(self, questions: Sequence[Question], rows: Ranked) -> PerQuery:
@@ -71,16 +66,15 @@ class Dense(System):
     def __init__(self, name: str, model: "SentenceTransformer", vectors: Vectors, gate: str | None = None):
         if gate is not None and bool_bert(model) is None:
             raise EvaluationError(f"{name}: --gate {gate} is for a Bool-BERT, and this model is a plain encoder")
-        self.name = name
-        self.model = with_gate(model, gate)
-        self.vectors = vectors
-        self.gate = gate
-        self.documents = len(vectors)
-        self.parameters = query_parameters(model)
+        self.name, self.model, self.vectors, self.gate = name, with_gate(model, gate), vectors, gate
+        self.documents, self.parameters = len(vectors), query_parameters(model)
 
     def encode(self, questions: Sequence[Question], *, one_vector: bool = False) -> Tensor:
         """The questions' vectors, as `encode_inputs` gives them, on the model's device."""
-        operators = [self._labels(question) for question in questions] if self.gate == "given" else None
+        operators = list(map(operator_labels, questions)) if self.gate == "given" else None
+        unknown = [question.id for question, own in zip(questions, operators or (), strict=False) if own is None]
+        if unknown:
+            raise EvaluationError(f"{self.name}: query {unknown[0]} has no template, so its operators are unknown")
         texts = [question.text for question in questions]
         encoded = encode_queries(self.model, texts, operators, one_vector=one_vector)
         vectors = torch.from_numpy(encoded).to(self.model.device)
@@ -93,12 +87,6 @@ class Dense(System):
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
         return dot_products(self.encode(questions), self.vectors)
-
-    def _labels(self, question: Question) -> list[int]:
-        labels = operator_labels(question)
-        if labels is None:
-            raise EvaluationError(f"{self.name}: query {question.id} has no template, so its operators are unknown")
-        return labels
 
 
 class Faiss(Dense):
@@ -126,67 +114,32 @@ class OnDense(System):
         self.documents, self.parameters = dense.documents, dense.parameters
 
 
-class Hybrid(OnDense):
-    """A dual encoder, and BM25 over the words that a query wants: both rankings, fused by reciprocal ranks."""
-
-    def __init__(self, name: str, dense: Dense, words: BM25Index):
-        super().__init__(name, dense)
-        self.words = words
-
-    def search(self, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:
-        depth = min(max(k, DEPTH), self.documents)
-        _, near = self.dense.search(questions, depth)
-        words = self.words.top_k([wanted_words(question.text) for question in questions], depth)
-        return fuse([near, words], k)
-
-    def scorer(self, questions: Sequence[Question]) -> BlockScorer:
-        near = self.dense.scorer(questions)(0, self.documents).cpu()
-        words = np.stack([self.words.scores(wanted_words(question.text)) for question in questions])
-        scores = _gains(near) + _gains(torch.from_numpy(np.where(words > 0, words, -np.inf)))
-        return lambda start, end: scores[:, start:end]
-
-
-def _gains(scores: Tensor) -> Tensor:
-    """What fusion adds for a document's rank among all; nothing where it was not found.
-
-    >>> (1 / _gains(torch.tensor([[3.0, 5.0, -torch.inf]]))).round().tolist()
-    [[62.0, 61.0, inf]]
-    """
-    ranks = scores.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
-    return (1.0 / (CONSTANT + 1 + ranks)).masked_fill(scores == -torch.inf, 0.0)
-
-
 class Decomposition(OnDense):
     """Score each atom by itself and join the scores: AND adds them or takes the lowest, OR takes the highest, NOT
     subtracts a share."""
 
     def __init__(
-        self, name: str, dense: Dense, *, gold: bool = False, conjunction: str = "sum", not_weight: float = NOT_WEIGHT
+        self, name: str, dense: Dense, conjunction: str = "sum", not_weight: float = NOT_WEIGHT, *, gold: bool = False
     ):
-        """gold: the atoms are those that the data set marks, else those that the cue parser finds."""
+        """gold: the atoms are those that the data set marks, where it does, else those that the cue parser finds."""
         if conjunction not in ANDS:
             raise EvaluationError(f"the AND of a decomposition must be one of {ANDS}, got {conjunction!r}")
         super().__init__(name, dense)
         self.gold, self.conjunction, self.not_weight = gold, conjunction, not_weight
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
-        taken_apart = [self._parts(question) for question in questions]
+        gold = [question.parts if self.gold else None for question in questions]
+        taken_apart = [own or parsed_parts(question.text) for own, question in zip(gold, questions, strict=True)]
         texts = list(dict.fromkeys(part.text for parts in taken_apart for part in parts))
         row_of = {text: row for row, text in enumerate(texts)}
         score_atoms = dot_products(self.dense.encode([Question(text, text, ()) for text in texts]), self.dense.vectors)
 
         def score(start: int, end: int) -> Tensor:
             atoms = score_atoms(start, end)
-            return torch.stack(
-                [self._join([atoms[row_of[part.text]] for part in parts], parts) for parts in taken_apart]
-            )
+            scores = ([atoms[row_of[part.text]] for part in parts] for parts in taken_apart)
+            return torch.stack([self._join(own, parts) for own, parts in zip(scores, taken_apart, strict=True)])
 
         return score
-
-    def _parts(self, question: Question) -> Parts:
-        if self.gold and question.parts is None:
-            raise EvaluationError(f"query {question.id} has no original_query, so its atoms are unknown")
-        return question.parts if self.gold and question.parts else parsed_parts(question.text)
 
     def _join(self, scores: Sequence[Tensor], parts: Parts) -> Tensor:
         total = scores[0]
@@ -218,14 +171,25 @@ class Subtraction(OnDense):
 
 
 class BM25(System):
-    """Words in common, weighted by their rarity."""
+    """Words in common, weighted by their rarity (`bm25s`, English stop words, no stemming)."""
 
     name, parameters = "BM25", 0
 
     def __init__(self, corpus: Corpus):
+        self._bm25s = optional("bm25s", "bm25s", "eval")
         self.documents = len(corpus)
-        self._index = BM25Index(document.text for document in corpus)
+        self._index = self._bm25s.BM25()
+        self._index.index(self._tokens([document.text for document in corpus], return_ids=True), show_progress=False)
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
-        scores = torch.from_numpy(np.stack([self._index.scores(question.text) for question in questions]))
+        scores = torch.from_numpy(np.stack([self._scores(question.text) for question in questions]))
         return lambda start, end: scores[:, start:end]
+
+    def _scores(self, query: str) -> Scores:
+        """The scores (N,) of all documents; 0 where the query shares no word with them."""
+        (words,) = self._tokens([query], return_ids=False)
+        known = [word for word in words if word in self._index.vocab_dict]
+        return self._index.get_scores(known).astype(np.float32) if known else np.zeros(self.documents, np.float32)
+
+    def _tokens(self, texts: Sequence[str], *, return_ids: bool) -> Any:
+        return self._bm25s.tokenize(texts, stopwords="en", return_ids=return_ids, show_progress=False)

@@ -47,13 +47,16 @@ def cells(systems: Sequence[Summary]) -> tuple[list[str], list[list[Cell]]]:
     columns = columns_of(systems)
     tested = any(system.get("reference") for system in systems)
     header = ["System", *columns.values(), "ms/query", "Parameters", *(["p"] if tested else [])]
-    best = {metric: _best(systems, metric) for metric in columns}
-    rows = []
+    best, rows = {}, []
+    for metric in columns:
+        values = [value for system in systems if (value := _value(system, metric)) is not None]
+        best[metric] = min(values) if lower_is_better(metric) else max(values)
     for system in systems:
         averages = system["metrics"]["all"]
-        row = [Cell(_name(system))]
+        row = [Cell(system["system"] + (f" ({system['seeds']} seeds)" if system["seeds"] > 1 else ""))]
         row += [cell(averages.get(metric), _value(system, metric) == best[metric]) for metric in columns]
-        row += [Cell(f"{system['latency_ms']:.1f}"), Cell(millions(system["parameters"]))]
+        millions = f"{system['parameters'] / 1e6:.1f}M" if system["parameters"] else "-"
+        row += [Cell(f"{system['latency_ms']:.1f}"), Cell(millions)]
         rows.append(row + ([Cell(_p_value(system.get("p_value")))] if tested else []))
     return header, rows
 
@@ -98,27 +101,10 @@ def comma_separated(systems: Sequence[Summary]) -> str:
     return text.getvalue()
 
 
-def millions(count: int) -> str:
-    """
-    >>> millions(22_713_216), millions(0)
-    ('22.7M', '-')
-    """
-    return f"{count / 1e6:.1f}M" if count else "-"
-
-
 def _p_value(value: float | None) -> str:
     return "-" if value is None else "<.001" if value < 0.001 else number(value)
-
-
-def _name(system: Summary) -> str:
-    return system["system"] + (f" ({system['seeds']} seeds)" if system["seeds"] > 1 else "")
 
 
 def _value(system: Summary, metric: str) -> float | None:
     average = system["metrics"]["all"].get(metric)
     return None if average is None else average["mean"]
-
-
-def _best(systems: Sequence[Summary], metric: str) -> float | None:
-    values = [value for system in systems if (value := _value(system, metric)) is not None]
-    return (min if lower_is_better(metric) else max)(values) if values else None

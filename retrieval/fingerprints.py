@@ -26,10 +26,11 @@ _SHAPES_NOTHING = re.compile(
 
 def corpus_fingerprint(corpus: Iterable[Document]) -> str:
     """A hash of all titles and texts in their order. That of a `Corpus`, which never changes, is kept."""
+    contents = ((one.title.encode(), one.text.encode()) for one in corpus)
     if not isinstance(corpus, Corpus):
-        return _hash((one.title.encode(), one.text.encode()) for one in corpus)
+        return _hash(contents)
     if corpus not in _known:
-        _known[corpus] = _hash(corpus.contents())
+        _known[corpus] = _hash(contents)
     return _known[corpus]
 
 

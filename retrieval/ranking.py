@@ -32,16 +32,8 @@ def hits(rows: npt.ArrayLike, gold: RowSets) -> npt.NDArray[np.bool_]:
            [False, False, False]])
     """
     ranked = _ranked(rows, gold)
-    sets = [np.unique(np.fromiter(map(int, rows_of_one), dtype=np.int64)) for rows_of_one in map(_listed, gold)]
-    flat = np.concatenate([np.empty(0, np.int64), *sets])
-    if not len(flat) or not ranked.size:
-        return np.zeros(ranked.shape, dtype=np.bool_)
-    # One sorted key for each (query, gold row), so that all are looked up at once.
-    base = max(int(flat.max()), int(ranked.max())) + 1
-    keys = np.repeat(np.arange(len(sets)), [len(rows_of_one) for rows_of_one in sets]) * base + flat
-    wanted = np.arange(len(ranked))[:, None] * base + ranked
-    nearest = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
-    return (keys[nearest] == wanted) & (ranked >= 0)
+    found = [np.isin(of_query, list(wanted)) for of_query, wanted in zip(ranked, gold, strict=True)]
+    return np.array(found, dtype=np.bool_).reshape(ranked.shape)
 
 
 def recall_at_k(rows: npt.ArrayLike, gold: RowSets, k: int) -> Values:
@@ -129,11 +121,7 @@ def pairwise_accuracy(scores: npt.ArrayLike) -> Values:
 
 def sizes(gold: RowSets) -> npt.NDArray[np.int64]:
     """How many different rows each collection holds."""
-    return np.array([len(set(_listed(rows_of_one))) for rows_of_one in gold], dtype=np.int64)
-
-
-def _listed(rows_of_one: Any) -> list[int]:
-    return rows_of_one.tolist() if isinstance(rows_of_one, np.ndarray) else list(rows_of_one)
+    return np.array([len(set(map(int, rows_of_one))) for rows_of_one in gold], dtype=np.int64)
 
 
 def _ranked(rows: npt.ArrayLike, gold: RowSets) -> Ranked:

@@ -12,7 +12,7 @@ from boolbert.boolean.operators import SHORT_NAMES, TEMPLATES, VIOLATIONS
 from boolbert.data import Quest
 from boolbert.data.own import OwnDocuments, make_queries
 from boolbert.data.rows import Row
-from boolbert.data.tables import Source
+from boolbert.data.sources import Source
 from boolbert.data.tasks import quest_task
 from boolbert.retrieval import metrics
 

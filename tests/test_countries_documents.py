@@ -1,7 +1,6 @@
-"""The descriptions: length, English, and every fact that a query can ask for."""
+"""The descriptions: length, and every fact that a query can ask for."""
 
 import re
-from collections import Counter
 
 import pytest
 
@@ -79,25 +78,3 @@ def test_one_text_a_country_of_60_to_120_words():
 def test_every_member_says_so_and_nobody_else(key):
     said = [row for row, text in enumerate(TEXTS) if holds(text, evidence(key))]
     assert said == ATOMS[key]
-
-
-def test_texts_are_english():
-    for text in TEXTS:
-        assert not re.search(
-            r"\ba (?!one-)[AEIOaeio]\w|\ban [^aeiouAEIOU]|  | ,|\.\.|\bthe the\b|;\.|,\.| None", text
-        ), text
-        assert not re.search(r"\b(\w+) \1\b", text), text
-        for sentence in re.split(r"(?<=[a-z)])\. ", text):
-            assert sentence[0].isupper() or sentence[0].isdigit(), sentence
-
-
-def test_the_name_opens_the_text_or_follows_its_kind():
-    for document in DOCUMENTS:
-        assert document.title in document.text.split(". ")[0]
-
-
-def test_the_same_fact_is_said_in_many_ways():
-    """No two openings of the same kind dominate, and the order of topics varies."""
-    second_words = Counter(" ".join(re.split(r"(?<=[a-z)])\. ", text)[1].split()[:3]) for text in TEXTS)
-    assert max(second_words.values()) < len(TEXTS) / 5
-    assert len(second_words) > 40

@@ -60,16 +60,6 @@ def test_clauses_that_are_not_stored_are_encoded(tmp_path, corpus, metadata):
     assert set(map(text_hash, asked)) == set(tensors["hashes"][:10].tolist())
 
 
-def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "file"))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.warns(UserWarning, match=r"the cache cannot be written .*using a temporary folder"):
-        folder = countries_index._writable_cache()
-    assert folder.parent == tmp_path
-    assert countries_index._writable_cache() == folder
-
-
 def test_a_full_cache_that_cannot_be_written_is_used(tmp_path, monkeypatch):
     monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path))
     model = default_model("cpu")

@@ -7,8 +7,7 @@ import pytest
 datasets = pytest.importorskip("datasets")
 
 from boolbert.data import BoolQuestions, DataError, Document, Quest, read_triplets  # noqa: E402
-from boolbert.data.hub import HubSource  # noqa: E402
-from boolbert.data.sources import LocalSource, open_source  # noqa: E402
+from boolbert.data.sources import HubSource, LocalSource, open_source  # noqa: E402
 
 DOCUMENTS = [{"title": "Alien", "text": "A film."}, {"title": "Dune", "text": "A novel."}]
 QUERIES = [
@@ -97,7 +96,7 @@ def test_names_that_are_nowhere(tmp_path):
         "nobody/nothing-of-this-name: no such file or folder here, and the Hub gives no data set of that name: "
     )
     assert "\n" not in str(error.value)
-    with pytest.raises(DataError, match=r"holds no .jsonl, .json or .tsv file, nor can `datasets` load it"):
+    with pytest.raises(DataError, match=r"holds no .jsonl or .json file, nor can `datasets` load it"):
         open_source(tmp_path)
 
 

@@ -8,22 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boolbert.data import (
-    BoolQuestion,
-    BoolQuestions,
-    Corpus,
-    DataError,
-    Document,
-    Qrel,
-    Query,
-    Quest,
-    Triplet,
-    read_collection,
-    read_qrels,
-    read_query_texts,
-    read_triplets,
-)
-from boolbert.data.sources import LocalSource, open_source
+from boolbert.data import BoolQuestion, BoolQuestions, Corpus, DataError, Document, Query, Quest, Triplet, read_triplets
+from boolbert.data.sources import open_source
 
 DOCUMENTS = [{"title": "Alien", "text": "A film."}, {"title": "Dune", "text": "Ein Roman, größer als …"}]
 QUERY = {
@@ -48,7 +34,6 @@ def test_quest_folder(tmp_path, ending, dev):
     write(tmp_path / f"train{ending}", [QUERY, {"query": "both", "docs": ["Dune", "Alien"]}])
     write(tmp_path / f"{dev}{ending}", [QUERY])
     write(tmp_path / "notes.jsonl", [{"anything": 1}])
-    (tmp_path / "qrels.tsv").write_text("1 0 2 1\n")
     atoms = json.dumps({"film": [0], "comedy": []})
     (tmp_path / "atoms.json").write_text(atoms)
     quest = Quest(tmp_path)
@@ -68,13 +53,6 @@ def test_quest_folder(tmp_path, ending, dev):
     assert quest.queries("dev") == [first]
     assert [rows.tolist() for rows in quest.gold("train")] == [[0], [0, 1]]
     assert {name: rows.tolist() for name, rows in quest.atoms.items()} == {"film": [0], "comedy": []}
-
-
-def test_quest_atoms_are_optional_and_may_be_gzip(tmp_path):
-    write(tmp_path / "documents.jsonl", DOCUMENTS)
-    assert Quest(tmp_path).atoms is None
-    (tmp_path / "atoms.json.gz").write_bytes(gzip.compress(b'{"film": [1, 0, 1]}'))
-    assert Quest(tmp_path).atoms["film"].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("whole_folder", [True, False])
@@ -120,22 +98,10 @@ def test_setbert_files_tell_the_operator(tmp_path):
     assert [t.operator for t in read_triplets(tmp_path / "and.jsonl")] == ["and"]
 
 
-def test_msmarco_files(tmp_path):
-    (tmp_path / "qrels.tsv").write_text("q1\t0\tp2\t1\nq1 0 p3 0\n")
-    (tmp_path / "collection.tsv").write_text("p2\ta text\twith a tab\r\np3\tand one more\n")
-    (tmp_path / "queries.tsv").write_bytes("q1\twas heißt »und«\n".encode())
-    assert list(read_qrels(tmp_path / "qrels.tsv")) == [Qrel("q1", "p2", 1), Qrel("q1", "p3", 0)]
-    assert [d.text for d in read_collection(tmp_path / "collection.tsv")] == ["a text\twith a tab", "and one more"]
-    assert read_query_texts(tmp_path / "queries.tsv") == {"q1": "was heißt »und«"}
-
-
 def test_embedded_data_is_the_default():
     quest = Quest()
-    assert isinstance(quest.source, LocalSource)
     assert quest.splits == ["train", "dev", "test"]
-    gold = quest.gold("train")
-    assert gold.counts.tolist() == [len(query.docs) for query in quest.queries("train")]
-    assert open_source("countries").name == quest.source.name
+    assert quest.gold("train").counts.tolist() == [len(query.docs) for query in quest.queries("train")]
     data = BoolQuestions()
     questions = data.questions("eval")
     assert {question.operator for question in questions} == {"and", "or", "not"}
@@ -153,6 +119,7 @@ def test_documents_stream(tmp_path):
     (tmp_path / "documents.jsonl").write_text('{"title": "Alien", "text": ""}\nbroken\n')
     documents = Quest(tmp_path).documents()
     assert next(documents) == Document("Alien", "")
+    assert Quest(tmp_path).atoms is None
     with pytest.raises(DataError, match=r"documents.jsonl:2: broken JSON"):
         next(documents)
 
@@ -194,5 +161,5 @@ def test_a_place_that_is_nothing_names_both_ways(tmp_path):
     with pytest.raises(DataError, match=r"no such file or folder, nor can it be a Hub data set id \(owner/name\)"):
         open_source(tmp_path / "nowhere")
     (tmp_path / "data.xml").write_text("<a/>")
-    with pytest.raises(DataError, match=r"unknown file type; expected .jsonl, .json or .tsv"):
+    with pytest.raises(DataError, match=r"unknown file type; expected .jsonl or .json"):
         open_source(tmp_path / "data.xml")

@@ -73,14 +73,13 @@ def test_what_is_wrong_is_one_line(tmp_path, index, rows, line):
 
 
 def test_the_command(tmp_path, index, capsys):
-    pytest.importorskip("bm25s")
     path = write_csv(tmp_path / "mine.csv", ("films but not about war", "Doc 0 é"), ("books", "Doc 2 é"))
-    words = ["eval", str(path), "--index", str(Index(index.folder).folder), "--hybrid"]
+    words = ["eval", str(path), "--index", str(Index(index.folder).folder)]
     assert main(words) == 0
     printed = capsys.readouterr().out
-    for name in ("2 queries", "as the model is", "operators off", "hybrid", "films but not about war"):
+    for name in ("2 queries", "as the model is", "operators off", "films but not about war"):
         assert name in printed
     assert main([*words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert set(found) == {"with evidence", "as the model is", "operators off", "hybrid"}
-    assert len(found["hybrid"]["ranks"]) == 2
+    assert set(found) == {"with evidence", "as the model is", "operators off"}
+    assert len(found["as the model is"]["ranks"]) == 2

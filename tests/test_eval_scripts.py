@@ -6,17 +6,15 @@ import re
 
 import numpy as np
 import pytest
-import torch
 from eval_fixtures import save_model, write_quest
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("bm25s")
 
-from boolbert.core.errors import BoolBertError, DataError, EvaluationError, optional
+from boolbert.core.errors import DataError, EvaluationError
 from boolbert.eval import boolquestions, compare, exclusion, quest
 from boolbert.eval.evidence import figures
 from boolbert.eval.exclusion import TrapQuery, TrapSet
-from boolbert.retrieval.penalty import penalised_query, penalised_scores
 
 
 @pytest.fixture(autouse=True)
@@ -132,11 +130,6 @@ def test_compare_refuses_what_is_not_there(data):
         compare.main(["--data", data, "--untrained", "false"])
 
 
-def test_a_missing_package_is_named_with_its_extra():
-    with pytest.raises(BoolBertError, match=r"zebra-tools is not installed: pip install 'boolbert\[eval\]'"):
-        optional("zebra_tools", "zebra-tools", "eval")
-
-
 def test_pools_with_traps_say_how_answers_and_traps_stand():
     pool = TrapSet("letters", list("abcd"), [TrapQuery("x", [0], [1]), TrapQuery("y", [3], [0])])
     found = figures(pool, {"s": np.array([[3.0, 2, 1, 0], [4.0, 3, 2, 1]])})["all"]["s"]
@@ -161,13 +154,6 @@ def test_a_pool_that_cannot_be_read_is_told_with_its_line(tmp_path, line, proble
     (tmp_path / "queries.jsonl").write_text(f'{{"text": "x", "gold": ["a"], "traps": ["a"]}}\n{line}\n')
     with pytest.raises(DataError, match=rf"queries\.jsonl:2: {problem}"):
         exclusion.read_trap_set(tmp_path)
-
-
-def test_a_stronger_penalty_takes_more_from_what_is_near():
-    wanted, near = torch.tensor([[[1.0, 0.0]]]), torch.tensor([[0.6, 0.8]])
-    query = penalised_query(wanted, torch.tensor([[0.0, 1.0]]), torch.tensor([[0.5, 0.3]]))
-    assert penalised_scores(exclusion.stronger(query, 2), near).item() == pytest.approx(0.6 - 2 * 0.5 * (0.8 - 0.3))
-    assert penalised_scores(query, near).item() == pytest.approx(0.6 - 0.5 * (0.8 - 0.3))
 
 
 def test_plain_questions_of_a_folder_are_compared_with_the_plain_encoder(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.faiss_index import FaissIndex, recall_of_exact
-from boolbert.retrieval.neighbours import best_of, top_k
+from boolbert.retrieval.neighbours import top_k
 
 
 def slow(queries, documents, k):
@@ -40,18 +40,6 @@ def test_takes_memory_maps_half_precision_and_tensors(tmp_path):
     for given_vectors in (vectors, np.load(tmp_path / "vectors.npy", mmap_mode="r"), torch.from_numpy(vectors)):
         assert top_k(queries, given_vectors, 7, block=16)[1].tolist() == wanted
     assert top_k(torch.from_numpy(queries), vectors, 7)[1].tolist() == wanted
-
-
-def test_never_holds_more_than_a_block_of_scores():
-    widths = []
-
-    def score(start, end):
-        widths.append(end - start)
-        return torch.zeros(2, end - start)
-
-    _, rows = best_of(score, documents=100, k=3, block=30)
-    assert widths == [30, 30, 30, 10]
-    assert rows.tolist() == [[0, 1, 2]] * 2
 
 
 @pytest.mark.parametrize(

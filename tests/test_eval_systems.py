@@ -1,21 +1,16 @@
 """Systems against slow versions of their scores, and what they refuse."""
 
-import sys
-
 import numpy as np
 import pytest
 import torch
 from eval_fixtures import answers, save_model, write_quest
 
 from boolbert.boolean.parts import Part
-from boolbert.core.errors import BoolBertError, EvaluationError, RetrievalError
+from boolbert.core.errors import EvaluationError, RetrievalError
 from boolbert.data.tasks import Question, quest_task
-from boolbert.eval.lineup import Lineup, Settings
 from boolbert.eval.results import measure, pair_accuracy
-from boolbert.eval.systems import BM25, Decomposition, Dense, Faiss, Hybrid, Subtraction, System
-from boolbert.retrieval.bm25 import BM25Index
+from boolbert.eval.systems import BM25, Decomposition, Dense, Faiss, Subtraction, System
 from boolbert.retrieval.encode import encode_corpus
-from boolbert.retrieval.hybrid import wanted_words
 from boolbert.retrieval.metrics import quest_metrics
 from boolbert.retrieval.models import bool_bert, load_encoder, query_parameters
 
@@ -40,15 +35,6 @@ def test_the_task_knows_what_its_queries_exclude(task):
     assert len(task.pairs) == 2
     assert task.pairs[0].questions[1].text == "films that are also war"
     assert task.pairs[0].rows == (0, 1)
-
-
-def test_a_perfect_ranking_has_no_violation_and_the_worst_has_all(task):
-    perfect = np.array([[*rows, *sorted(set(range(10)) - set(rows.tolist()))] for rows in task.gold])
-    best = quest_metrics(task, perfect)
-    assert np.nanmean(best["r_precision"]) == np.nanmean(best["ndcg@10"]) == 1
-    assert np.nansum(best["violations"]) == np.nansum(best["negated"]) == 0
-    worst = np.array([[*out, *sorted(set(range(10)) - set(out.tolist()))] for out in task.violating])
-    assert quest_metrics(task, worst)["violations"][3] == 1
 
 
 def test_gates_make_a_difference_where_they_should(tmp_path, tokenizer, tiny_config, task):
@@ -108,8 +94,6 @@ def test_decomposition_and_subtraction_are_their_formulas(tmp_path, tokenizer, t
     np.testing.assert_allclose(less[1], score(either.text), atol=1e-5)
     parsed, marked = (Decomposition("d", dense, gold=gold).scorer([question])(0, 10) for gold in (False, True))
     assert not torch.equal(parsed, marked)  # the parser finds no AND in it
-    with pytest.raises(EvaluationError, match="no original_query"):
-        Decomposition("d", dense, gold=True).scorer([Question("q", "films")])
     with pytest.raises(EvaluationError, match="must be one of"):
         Decomposition("d", dense, conjunction="product")
 
@@ -140,10 +124,8 @@ def test_pairs_are_right_for_a_system_that_knows_negation(task):
         np.testing.assert_array_equal(values, [np.nan] * 3 + [right] * 2 + [np.nan])
 
 
-def test_vectors_of_another_size_and_nan_queries(tmp_path, tokenizer, tiny_config, task):
+def test_nan_queries(tmp_path, tokenizer, tiny_config, task):
     model, _ = make(tmp_path, tokenizer, tiny_config, task, boolean=False)
-    with pytest.raises(ValueError, match="size 16, document vectors of size 8"):
-        Dense("d", model, np.ones((10, 8), np.float32)).scorer(task.questions)
     with torch.no_grad():
         model[0].sub_modules["query"][0].model.embeddings.word_embeddings.weight[:] = float("nan")
     with pytest.raises(EvaluationError, match="vector of query q0 holds NaN"):
@@ -172,29 +154,3 @@ def test_faiss_is_measured_by_its_own_search(tmp_path, tokenizer, tiny_config, t
     assert half.per_query["recall@10"].mean() < 1  # the rankings, too, are the index's
     assert asked[0] == len(task)
     assert set(asked[1:]) == {1}  # and so is the latency
-
-
-def test_the_hybrid_fuses_both_rankings(tmp_path, tokenizer, tiny_config, task):
-    pytest.importorskip("bm25s")
-    dense = Dense("dense", *make(tmp_path, tokenizer, tiny_config, task, True))
-    words = BM25Index(document.text for document in task.corpus)
-    system = Hybrid("hybrid", dense, words)
-    scores, rows = system.search(task.questions, 10)
-    for query, question in enumerate(task.questions):
-        expected = dict.fromkeys(range(10), 0.0)
-        for ranking in (dense.search([question], 10)[1][0], words.top_k([wanted_words(question.text)], 10)[0]):
-            for rank, row in enumerate(ranking[ranking >= 0].tolist(), start=1):
-                expected[row] += 1 / (60 + rank)
-        assert rows[query].tolist() == sorted(expected, key=lambda row: (-expected[row], row))
-        assert scores[query].tolist() == pytest.approx([expected[row] for row in rows[query]])
-        assert system.scorer([question])(0, 10)[0].tolist() == pytest.approx([expected[row] for row in range(10)])
-
-
-def test_a_comparison_can_hold_hybrids(tmp_path, tokenizer, tiny_config, task, monkeypatch):
-    pytest.importorskip("bm25s")
-    model, _ = make(tmp_path, tokenizer, tiny_config, task, True)
-    names = [system.name for system in Lineup(task, tmp_path / "v", Settings(hybrid=True)).dense("X", model)]
-    assert names[:2] == ["X, gate given", "X, gate given, hybrid"]
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(BoolBertError, match="bm25s is not installed: pip install"):
-        Lineup(task, tmp_path / "v", Settings(hybrid=True))

@@ -20,9 +20,8 @@ from boolbert.core.tables import aligned
 from boolbert.core.terminal import print_json, printable
 from boolbert.data import Corpus, Document, Gold
 from boolbert.data.tasks import Question, Task, quest_task
-from boolbert.eval.results import folder_names
-from boolbert.eval.trec import document_id, write_qrels
-from boolbert.eval.trec import write_run as write_trec
+from boolbert.eval.results import document_id, folder_names, write_qrels
+from boolbert.eval.results import write_run as write_trec
 from boolbert.search import BoolSearcher, QueryReading, build_index, explain
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.picture import draw, write_picture

@@ -15,7 +15,7 @@ from .reading import is_verb_form
 from .words import DECADE, GENERIC, PREFIXES, STOP, YEAR, base_forms, plural
 
 # How many candidates of a sort are looked up in all documents.
-MOST = {"kind": 3000, "relation": 6000, "name": 3000, "word": 3000, "phrase": 2000, "field": 6000}
+MOST = {"field": 6000, "kind": 3000, "relation": 6000, "name": 3000, "word": 3000, "phrase": 2000}
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,8 @@ def choose_atoms(counts: Counts, sizes: Sizes, seed: int = 0) -> list[Atom]:
     """Candidates of all sorts, at most `MOST` of each; their exact sets are not known yet."""
     vocabulary = Vocabulary(counts)
     atoms: list[Atom] = []
-    for sort, found in (
-        ("field", _fields(counts, sizes)),
-        ("kind", _kinds(counts, sizes, vocabulary)),
-        ("relation", _relations(counts, sizes, vocabulary)),
-        ("name", _names(counts, sizes, vocabulary)),
-        ("word", _words(counts, sizes, vocabulary)),
-        ("phrase", _phrases(counts, sizes, vocabulary)),
-    ):
+    for find, sort in zip((_fields, _kinds, _relations, _names, _words, _phrases), MOST, strict=True):
+        found = find(counts, sizes, vocabulary)
         candidates = [atom for atom in found if not find_cues(f"{atom.relation} {atom.text}")]
         candidates.sort(key=lambda atom: atom.key)
         Random(f"{seed} {sort}").shuffle(candidates)
@@ -144,11 +138,10 @@ def side_of(root: str, seed: int, held_out: float) -> str:
     return "dev" if int.from_bytes(digest, "big") / 2**64 < held_out else "train"
 
 
-def _fields(counts: Counts, sizes: Sizes) -> Iterator[Atom]:
+def _fields(counts: Counts, sizes: Sizes, vocabulary: Vocabulary) -> Iterator[Atom]:
     for (name, value), count in counts["fields"].items():
         if sizes.low <= counts.estimate(count) <= sizes.wide and len(value) <= 60:
-            root = _year_root(value) if YEAR.fullmatch(value) else value.lower()
-            yield Atom(f"{name}:{value}", "field", value, name, None, (root,), frozenset([(name, value)]))
+            yield Atom(f"{name}:{value}", "field", value, name, None, (_root(value),), frozenset([(name, value)]))
 
 
 def _kinds(counts: Counts, sizes: Sizes, vocabulary: Vocabulary) -> Iterator[Atom]:
@@ -172,18 +165,15 @@ def _kinds(counts: Counts, sizes: Sizes, vocabulary: Vocabulary) -> Iterator[Ato
         words = text.split()
         if not sizes.low <= counts.estimate(count) <= sizes.wide or (len(words) == 2 and (text, head) not in whole):
             continue
-        if inside[text, head] >= 0.8 * count or any(_says_nothing(word, head, vocabulary) for word in words):
+        if inside[text, head] >= 0.8 * count or not {head, plural(head)}.isdisjoint(words):
             continue
-        is_year = bool(YEAR.fullmatch(text) or DECADE.fullmatch(text))
-        root = _year_root(text) if is_year else vocabulary.stem(text)
-        shown = text if is_year else " ".join(map(vocabulary.shown, words))
-        hints = frozenset() if is_year else frozenset(words)
+        if any(word in GENERIC or word in STOP or word.endswith("ly") for word in words):
+            continue
+        root, shown, hints = vocabulary.stem(text), " ".join(map(vocabulary.shown, words)), frozenset(words)
+        if YEAR.fullmatch(text) or DECADE.fullmatch(text):
+            root, shown, hints = _root(text), text, frozenset()
         forms = frozenset([(text, head), *((double, head) for double in doubles[text, head])])
         yield Atom(f"kind:{text} {head}", "kind", shown, "", head, (root,), forms, hints)
-
-
-def _says_nothing(word: str, head: str, vocabulary: Vocabulary) -> bool:
-    return word in GENERIC or word == head or word == plural(head) or word in STOP or word.endswith("ly")
 
 
 def _relations(counts: Counts, sizes: Sizes, vocabulary: Vocabulary) -> Iterator[Atom]:
@@ -206,8 +196,8 @@ def _relations(counts: Counts, sizes: Sizes, vocabulary: Vocabulary) -> Iterator
         for name, count in of_names.items():
             if sizes.low <= counts.estimate(count) <= sizes.high and _is_whole(name):
                 forms = frozenset((verb, preposition, name) for verb in verbs[stem, preposition])
-                root = _year_root(name) if YEAR.fullmatch(name) else name.lower()
-                yield Atom(f"{relation}:{name}", "relation", name, relation, None, (root,), forms, frozenset([name]))
+                hints = frozenset([name])
+                yield Atom(f"{relation}:{name}", "relation", name, relation, None, (_root(name),), forms, hints)
 
 
 def _names(counts: Counts, sizes: Sizes, vocabulary: Vocabulary) -> Iterator[Atom]:
@@ -282,10 +272,10 @@ def _phrases(counts: Counts, sizes: Sizes, vocabulary: Vocabulary) -> Iterator[A
             yield Atom(f"phrase:{stem}", "phrase", shown, vocabulary.about, None, (root,), frozenset(forms))
 
 
-def _year_root(text: str) -> str:
-    """A year goes with its decade.
+def _root(text: str) -> str:
+    """What a value, a name or a year goes by: a year goes with its decade.
 
-    >>> _year_root("1994"), _year_root("1990s")
-    ('1990s', '1990s')
+    >>> _root("1994"), _root("John Ford")
+    ('1990s', 'john ford')
     """
-    return f"{text[:3]}0s"
+    return f"{text[:3]}0s" if YEAR.fullmatch(text) or DECADE.fullmatch(text) else text.lower()

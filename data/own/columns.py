@@ -26,8 +26,7 @@ def find_columns(rows: Sequence[Row], layout: Layout) -> dict[str, str]:
 
 def column_values(row: Row, kinds: Mapping[str, str], layout: Layout) -> dict[str, Value]:
     """What a row holds in these columns. A value that is not of its column's kind ("n/a") counts as none."""
-    separators = layout.separators or {}
-    found = {name: _value(row.values.get(name), kind, separators.get(name)) for name, kind in kinds.items()}
+    found = {name: _value(row.values.get(name), kind, layout.separators.get(name)) for name, kind in kinds.items()}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -26,8 +26,8 @@ Texts = Callable[[int], Iterator[Text]]  # every n-th document of a collection
 class Counts:
     """In how many documents each thing occurs. Documents may be a sample: every `stride`-th of the collection."""
 
-    heads: dict[str, int] = field(default_factory=dict)
-    looked_at: int = 0  # documents that were asked for their heads
+    heads: dict[str, int]  # what the documents call themselves ("film", "novel"), and how many do
+    looked_at: int  # documents that were asked for their heads
     stride: int = 1
     documents: int = 0
     tables: dict[str, Counter[Any]] = field(default_factory=dict)
@@ -47,8 +47,10 @@ def count_texts(texts: Texts, total: int, *, sample: int = 200_000) -> Counts:
     >>> counts["words"].most_common(1)
     [('cat', 2)]
     """
-    step = max(1, total // 5000)
-    counts = Counts(find_heads(texts(step)), -(-total // step), stride=max(1, total // sample))
+    called: Counter[str | None] = Counter(read_text(text.content).head for text in texts(max(1, total // 5000)))
+    enough = max(3, HEAD_SHARE * called.total())
+    heads = {head: count for head, count in called.most_common(MAX_HEADS) if head is not None and count >= enough}
+    counts = Counts(heads, called.total(), stride=max(1, total // sample))
     counts.tables = {name: Counter() for name in (*TABLES, "fields")}
     for text in texts(counts.stride):
         counts.documents += 1
@@ -60,13 +62,6 @@ def count_texts(texts: Texts, total: int, *, sample: int = 200_000) -> Counts:
             for table in counts.tables.values():
                 forget_rare(table, LIMIT)
     return counts
-
-
-def find_heads(texts: Iterable[Text]) -> dict[str, int]:
-    """What the documents call themselves ("film", "novel"), with how many of those looked at do."""
-    heads: Counter[str | None] = Counter(read_text(text.content).head for text in texts)
-    enough = max(3, HEAD_SHARE * heads.total())
-    return {head: count for head, count in heads.most_common(MAX_HEADS) if head is not None and count >= enough}
 
 
 def forget_rare(table: Counter[Any], limit: int) -> None:

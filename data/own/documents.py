@@ -3,7 +3,7 @@
 import hashlib
 import re
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,7 @@ from ..rows import Row
 from ..schema import Document, kind_of
 from .columns import Value, column_values, find_columns
 from .fields import SAMPLE, Layout, find_layout
-from .formats import RowFile, find_rows
+from .formats import find_rows
 from .passages import WORDS, Passages, is_long
 
 _NAME_WORDS = 8
@@ -40,7 +40,6 @@ class OwnDocument:
 
     @property
     def title_and_text(self) -> str:
-        """Title and text as one text."""
         return joined(self.title, self.text)
 
     @property
@@ -112,10 +111,6 @@ class Report:
 class OwnDocuments:
     """A user's documents, one at a time, as often as needed.
 
-        documents = OwnDocuments("recipes.csv", title="name", text="body")
-        print(documents.preview())
-        corpus = documents.corpus()
-
     `source` is a path, a Hub data set, or documents in memory (`Document`s, dictionaries or texts).
     """
 
@@ -130,15 +125,14 @@ class OwnDocuments:
         passages: Passages | None = None,
         progress: bool = True,
     ):
-        self._memory: list[Row] | None = None
-        names = [name for given in (text, title, id, atoms) if given for name in given.split(",")]
+        self._rows: Callable[..., Iterable[Row]]
         if isinstance(source, str | Path):
-            self._file = find_rows(source, names)
-            self.name = self._file.name
+            names = [name for given in (text, title, id, atoms) if given for name in given.split(",")]
+            file = find_rows(source, names)
+            self.name, self._rows = file.name, file.rows
         else:
-            self.name = "documents"
-            self._memory = [_row(number, item) for number, item in enumerate(source, start=1)]
-            self._file = RowFile(self.name, None)
+            memory = [_row(number, item) for number, item in enumerate(source, start=1)]
+            self.name, self._rows = "documents", lambda progress: memory
         self.progress = progress
         self.passages = passages
         sample = [_checked(row) for row in islice(self._rows(progress=False), SAMPLE)]
@@ -163,8 +157,7 @@ class OwnDocuments:
                 report.empty.append(row.where)
                 continue
             key = _digest(" ".join(content.split()).casefold())
-            if key in contents:
-                report.repeated.append(row.where)
+            report.repeated += [row.where] if key in contents else []
             contents.add(key)
             report.long += is_long(content)
             for part in self._parts(document):
@@ -192,14 +185,11 @@ class OwnDocuments:
             lines += [f"     {fitted(sets, 100)}"] if sets else []
         return "\n".join(lines)
 
-    def _rows(self, *, progress: bool) -> Iterator[Row]:
-        return iter(self._memory) if self._memory is not None else self._file.rows(progress=progress)
-
     def _document(self, row: Row) -> OwnDocument:
         layout = self.layout
         title = _text(row, layout.title) if layout.title else ""
         text = "\n".join(filter(None, (_text(row, name) for name in layout.texts)))
-        id = row.identifier(layout.id, optional=True) if layout.id else None
+        id = row.identifier(layout.id) if layout.id and row.get(layout.id) is not None else None
         if layout.id and id and CONTROL.search(id):
             raise row.error(layout.id, f"is an id and must not hold control characters, got {shorten(id)}")
         name = title or id or " ".join(text.split(None, _NAME_WORDS)[:_NAME_WORDS])
@@ -231,11 +221,10 @@ def _text(row: Row, name: str) -> str:
         return "\n".join(value).strip()
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    return (row.text(name, optional=True, empty=True) or "").strip()
+    return (row.optional_text(name) or "").strip()
 
 
 def _checked(row: Row) -> Row:
-    """A row whose fields can be looked at one by one."""
     if len(row.values) > MOST_FIELDS:
         raise DataError(f"{row.where}: has {len(row.values):,} fields; at most {MOST_FIELDS:,} are read")
     return row
@@ -243,12 +232,11 @@ def _checked(row: Row) -> Row:
 
 def _row(number: int, item: object) -> Row:
     if isinstance(item, Document):
-        return Row("documents", number, {"title": item.title, "text": item.text}, unit=" item ")
-    if isinstance(item, str):
-        return Row("documents", number, {"text": item}, unit=" item ")
-    if isinstance(item, Mapping):
-        return Row("documents", number, dict(item), unit=" item ")
-    raise DataError(f"documents item {number}: must be a text or an object with a text, got {type(item).__name__}")
+        item = {"title": item.title, "text": item.text}
+    values = {"text": item} if isinstance(item, str) else item
+    if not isinstance(values, Mapping):
+        raise DataError(f"documents item {number}: must be a text or an object with a text, got {type(item).__name__}")
+    return Row("documents", number, dict(values), unit=" item ")
 
 
 def _digest(text: str) -> bytes:

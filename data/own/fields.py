@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.errors import DataError
@@ -39,7 +39,7 @@ class Layout:
     title: str | None = None
     id: str | None = None
     atoms: tuple[str, ...] = ()
-    separators: Mapping[str, str] | None = None  # field -> what separates its values
+    separators: Mapping[str, str] = field(default_factory=dict)  # field -> what separates its values
 
     def __str__(self) -> str:
         parts = [f"text: {' + '.join(self.texts)}", f"title: {self.title or 'none'}", f"id: {self.id or 'none'}"]
@@ -47,18 +47,12 @@ class Layout:
 
     def values(self, row: Row) -> dict[str, tuple[str, ...]]:
         """The values of a row's structured fields."""
-        separators = self.separators or {}
-        found = {name: tuple(field_values(row.get(name), separators.get(name))) for name in self.atoms}
+        found = {name: tuple(field_values(row.get(name), self.separators.get(name))) for name in self.atoms}
         return {name: tuple(row.encodable(name, value) for value in values) for name, values in found.items() if values}
 
 
 def find_layout(
-    rows: Sequence[Row],
-    *,
-    text: str | None = None,
-    title: str | None = None,
-    id: str | None = None,
-    atoms: str | None = None,
+    rows: Sequence[Row], *, text: str | None, title: str | None, id: str | None, atoms: str | None
 ) -> Layout:
     """The layout of these rows: as named, else guessed. `text` and `atoms` may be several ("body,notes"), or "none"."""
     first = rows[0]
@@ -66,7 +60,7 @@ def find_layout(
     for flag, given in (("text", text), ("title", title), ("id", id), ("atoms", atoms)):
         for name in _listed(given):
             if not any(row.get(name) is not None for row in rows):
-                present = shorten_list(", ".join(names))
+                present = shorten_list(names)
                 raise DataError(f"{first.where}: there is no field {name!r} for --{flag} (fields here: {present})")
     lengths = {name: _mean_length(rows, name) for name in names}
     has_text = [name for name in names if lengths[name] > 0]
@@ -81,7 +75,7 @@ def find_layout(
             guess = longest if lengths[longest] >= 2 or not title else None  # single words beside a title are no text
         texts = (guess,) if guess else (title,) if title in has_text else ()
     if not texts:
-        raise DataError(f"{first.where}: no field holds text (fields here: {shorten_list(', '.join(names)) or 'none'})")
+        raise DataError(f"{first.where}: no field holds text (fields here: {shorten_list(names)})")
     title = None if title in texts else title
     if title and not (given_title or id or _named(ID, names, taken=texts)) and _codes(rows, title):
         title, id = None, title

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import DataError
-from ...core.files import read_object, whole_folder, write_json
-from ..lines import write_atoms, write_rows
+from ...core.files import read_object, whole_folder, write_json, write_text
+from ..lines import write_rows
 from .atoms import Sizes, choose_atoms
 from .counting import Text, count_texts
 from .documents import OwnDocument, OwnDocuments
@@ -56,8 +56,7 @@ def make_queries(
 ) -> QueryFolder:
     """Write a data folder with `queries` training queries, or as many as the documents give, and held-out ones.
 
-    A share of the atoms is kept for held-out queries and never occurs in training. `kind` is what the documents are
-    called in the queries ("film"); without it they are asked.
+    `kind` is what the documents are called in the queries ("film"); without it they are asked.
     """
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -67,8 +66,12 @@ def make_queries(
     if folder.is_dir():
         folder.rmdir()
     with whole_folder(folder) as aside:
-        names, notes = _write_documents(documents, aside / DOCUMENTS)
-        total = len(names)
+        names = []
+        with (aside / DOCUMENTS).open("w", encoding="utf-8", newline="\n") as file:
+            for document in documents:
+                names.append(document.name)
+                file.write(_line(document))
+        total, notes = len(names), documents.report.lines(documents.passages)
         if total < FEWEST_DOCUMENTS:
             raise DataError(
                 f"{documents.name}: {total} documents are too few to make queries from; "
@@ -77,7 +80,9 @@ def make_queries(
         sizes = Sizes.of(total)
 
         def texts(stride: int = 1) -> Iterator[Text]:
-            return _read_texts(aside / DOCUMENTS, stride)
+            with (aside / DOCUMENTS).open(encoding="utf-8") as file:
+                for row in map(json.loads, islice(file, 0, None, stride)):
+                    yield Text(row.get("told", row["text"]), row.get("fields", {}))
 
         counts = count_texts(texts, total)
         heads = _heads(counts.heads, counts.looked_at, kind, documents.name)
@@ -101,10 +106,12 @@ def make_queries(
                 "documents found in it overlap too little; name fields with --atoms, or bring more documents"
             )
         asked = sorted({index for queries in made.values() for query in queries for index in query.atoms})
-        write_atoms(aside / "atoms.json", {sets.atoms[i].key: sets.members[i].tolist() for i in asked})
+        lines = (f"{json.dumps(sets.atoms[i].key)}: {json.dumps(sets.members[i].tolist())}" for i in asked)
+        write_text(aside / "atoms.json", "{\n" + ",\n".join(lines) + "\n}\n")
         if len(made["train"]) < 0.9 * queries:
             notes.append(f"{len(made['train']):,} of {queries:,} queries: the documents do not give more")
-        if not _is_english(texts(max(1, total // 500))):
+        english = [bool(_ENGLISH.search(text.content)) for text in texts(max(1, total // 500))]
+        if sum(english) < 0.3 * len(english):
             notes.append("the texts do not look English; the queries are worded in English round their words")
         sorts = Counter(atom.sort for atom in sets.atoms)
         result = QueryFolder(
@@ -125,16 +132,6 @@ def check_unchanged(documents: OwnDocuments, folder: str | Path) -> None:
             )
 
 
-def _write_documents(documents: OwnDocuments, path: Path) -> tuple[list[str], list[str]]:
-    """Write the documents as they are encoded; give their names, and what their reader noticed."""
-    names = []
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for document in documents:
-            names.append(document.name)
-            file.write(_line(document))
-    return names, documents.report.lines(documents.passages)
-
-
 def _line(document: OwnDocument) -> str:
     content, described = document.content, document.title_and_text
     row: dict[str, Any] = {"title": document.name, "text": content, "id": document.id, "fields": document.fields}
@@ -142,26 +139,18 @@ def _line(document: OwnDocument) -> str:
     return json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False) + "\n"
 
 
-def _read_texts(path: Path, stride: int) -> Iterator[Text]:
-    with path.open(encoding="utf-8") as file:
-        for line in islice(file, 0, None, stride):
-            row = json.loads(line)
-            yield Text(row.get("told", row["text"]), row.get("fields", {}))
-
-
 def _write_queries(path: Path, queries: Sequence[MadeQuery], sets: AtomSets, names: Sequence[str]) -> None:
-    rows = []
-    for query in queries:
+    def row(query: MadeQuery) -> dict[str, Any]:
         atoms = [sets.atoms[index] for index in query.atoms]
         domain, keys = atoms[0].head or "documents", [atom.key for atom in atoms]
-        row = {
+        return {
             "query": query.text,
             "docs": [names[document] for document in query.gold],
             "original_query": query.original,
             "metadata": {"template": query.template, "domain": domain, "atoms": keys},
         }
-        rows.append(row)
-    write_rows(path, rows)
+
+    write_rows(path, map(row, queries))
 
 
 def _heads(found: dict[str, int], looked_at: int, kind: str | None, name: str) -> list[str]:
@@ -175,8 +164,3 @@ def _heads(found: dict[str, int], looked_at: int, kind: str | None, name: str) -
     if stem.isalpha() and stem.endswith("s") and not stem.endswith("ss") and stem not in _NO_HEAD:
         return [stem[:-3] + "y" if stem.endswith("ies") else stem[:-1], *found]
     return ["document", *found]
-
-
-def _is_english(texts: Iterator[Text]) -> bool:
-    found = [bool(_ENGLISH.search(text.content)) for text in texts]
-    return sum(found) >= 0.3 * len(found)

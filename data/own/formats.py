@@ -4,7 +4,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -30,7 +30,7 @@ class RowFile:
 
     name: str
     path: Path | None  # None: a data set on the Hub
-    names: frozenset[str] = field(default_factory=frozenset)
+    names: frozenset[str]
 
     def rows(self, *, progress: bool = True) -> Iterator[Row]:
         if self.path is None:

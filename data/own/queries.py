@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import combinations
 from random import Random
 
 import numpy as np
@@ -164,15 +165,13 @@ class QueryMaker:
         return None
 
     def _gold(self, template: str, atoms: Sequence[int]) -> Rows | None:
-        """The documents that answer; None where the query would be pointless.
-
-        A document that only mentions what is excluded is no gold: whether it belongs there is not known.
-        """
+        """The documents that answer; None where the query would be pointless."""
         members = [self.sets.members[index] for index in atoms]
         if "or" in TEMPLATES[template] or len(atoms) == 1:
             gold = reduce(np.union1d, members)
-            overlaps = [len(_intersect(one, other)) > 0.7 * min(len(one), len(other)) for one, other in _pairs(members)]
-            return None if any(overlaps) else gold.astype(np.int32)
+            pairs = combinations(members, 2)
+            alike = any(len(_intersect(one, other)) > 0.7 * min(len(one), len(other)) for one, other in pairs)
+            return None if alike else gold.astype(np.int32)
         excludes = "not" in TEMPLATES[template]
         wanted = members[:-1] if excludes else members
         gold = reduce(_intersect, wanted)
@@ -182,9 +181,6 @@ class QueryMaker:
             share = len(_intersect(gold, members[-1])) / max(1, len(gold))
             if not SHARE[0] <= share <= SHARE[1]:
                 return None
+            # Whether a document that only mentions what is excluded belongs there is not known.
             gold = np.setdiff1d(gold, self.sets.hints[atoms[-1]], assume_unique=True)
         return gold.astype(np.int32) if len(gold) >= LEAST_GOLD else None
-
-
-def _pairs(sets: Sequence[Rows]) -> Iterator[tuple[Rows, Rows]]:
-    return ((one, other) for place, one in enumerate(sets) for other in sets[:place])

@@ -95,7 +95,8 @@ def read_text(text: str, heads: Collection[str] = ()) -> TextWords:
         if name_end - place >= 2:
             name = " ".join(part.text for part in tokens[place:name_end])
             found.names.add(name)
-            if _is_place(tokens, place):
+            before = place - 2 if place > 1 and tokens[place - 1].lower == "the" else place - 1
+            if before >= 0 and tokens[before].lower in ("in", "at", "near"):
                 found.places.add(name)
             found.inside_names.update(part.lower for part in tokens[place:name_end] if is_content(part.lower))
             relations = _relations(tokens, place, singular) or relations
@@ -190,14 +191,10 @@ def _tokens(text: str) -> list[_Token]:
         possessive = is_word and ("'" in word or "’" in word) and _POSSESSIVE.search(word)
         if possessive:
             word = word[: possessive.start()] or word
-        is_capital = is_word and (word[0].isupper() or _is_ordinal(word))
+        ordinal = word[0].isdigit() and _ORDINAL.fullmatch(word)  # it may begin a name: "20th Century Fox"
+        is_capital = is_word and (word[0].isupper() or bool(ordinal))
         tokens.append(_Token(word, word.lower(), is_word, is_capital, bool(possessive)))
     return tokens
-
-
-def _is_ordinal(word: str) -> bool:
-    """It may begin a name: "20th Century Fox"."""
-    return word[0].isdigit() and _ORDINAL.fullmatch(word) is not None
 
 
 def _name_end(tokens: list[_Token], start: int, sentence_start: bool) -> int:
@@ -218,10 +215,7 @@ def _name_end(tokens: list[_Token], start: int, sentence_start: bool) -> int:
 
 
 def _relations(tokens: list[_Token], place: int, heads: Collection[str]) -> Relations:
-    """The verb, and the preposition if there is one, that lead to the name that begins here.
-
-    "written and directed by" leads to it twice; in "a novel by" there is no verb.
-    """
+    """Verbs and prepositions that lead to the name that begins here: two in "written and directed by"."""
     before = place - 1
     if before >= 1 and tokens[before].lower == "the":
         before -= 1
@@ -240,11 +234,6 @@ def _relations(tokens: list[_Token], place: int, heads: Collection[str]) -> Rela
     if word.endswith(("ing", "s")) and len(word) > 4 and word not in STOP and not DETERMINERS & set(earlier[-1:]):
         return ((word, ""),)
     return ()
-
-
-def _is_place(tokens: list[_Token], place: int) -> bool:
-    before = place - 2 if place > 1 and tokens[place - 1].lower == "the" else place - 1
-    return before >= 0 and tokens[before].lower in ("in", "at", "near")
 
 
 def is_verb_form(word: str) -> bool:

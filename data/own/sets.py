@@ -19,8 +19,7 @@ _TABLE_OF = {"kind": "kinds", "relation": "relations", "name": "names", "word": 
 class AtomSets:
     """Atoms with their documents, and documents with their atoms, all as arrays.
 
-    `members[i]` are the documents that surely belong to atom i; `hints[i]` adds those that merely mention its words,
-    and may or may not belong to it.
+    `members[i]` are the documents that surely belong to atom i; `hints[i]` adds those that merely mention its words.
     """
 
     def __init__(self, atoms: Sequence[Atom], members: Sequence[Rows], hints: Sequence[Rows], documents: int):
@@ -29,15 +28,10 @@ class AtomSets:
         self.hints = list(hints)
         self.documents = documents
         # The other way round: the atoms of document d are flat[starts[d] : starts[d + 1]].
-        counts = np.zeros(documents + 1, dtype=np.int64)
-        for rows in self.members:
-            counts[rows + 1] += 1
-        self._starts = np.cumsum(counts)
-        self._flat = np.empty(self._starts[-1], dtype=np.int32)
-        place = self._starts[:-1].copy()
-        for index, rows in enumerate(self.members):
-            self._flat[place[rows]] = index
-            place[rows] += 1
+        rows = np.concatenate([np.empty(0, np.int32), *self.members])
+        order = np.argsort(rows, kind="stable")
+        self._flat = np.repeat(np.arange(len(self.members), dtype=np.int32), [*map(len, self.members)])[order]
+        self._starts = np.searchsorted(rows[order], np.arange(documents + 1))
 
     def __len__(self) -> int:
         return len(self.atoms)
@@ -69,13 +63,16 @@ def find_sets(
         for table in _TABLE_OF.values():
             _add(row, look_up[table], getattr(found, table), rows)
         _add(row, look_up["fields"], ((name, v) for name, values in text.fields.items() for v in values), rows)
-        _add_hints(row, hint_of, atoms, found.words | found.inside_names | found.names, hints)
+        words = found.words | found.inside_names | found.names
+        hinted = {index for word in words for index in hint_of.get(word, ()) if atoms[index].mentions <= words}
+        for index in hinted:
+            hints[index].append(row)
     chosen: list[tuple[Atom, Rows, Rows]] = []
-    for atom, own, hinted in zip(atoms, rows, hints, strict=True):
+    for atom, own, mentioning in zip(atoms, rows, hints, strict=True):
         members = np.frombuffer(own, dtype=np.int32)
-        wider = np.union1d(np.frombuffer(hinted, dtype=np.int32), members).astype(np.int32)
+        wider = np.union1d(np.frombuffer(mentioning, dtype=np.int32), members).astype(np.int32)
         atom, members = _with_head(atom, members, heads, head_of)
-        if sizes.low <= len(members) <= _most(atom, sizes):
+        if sizes.low <= len(members) <= (sizes.wide if atom.sort in ("kind", "field") else sizes.high):
             chosen.append((atom, members, wider))
     return AtomSets([one for one, _, _ in chosen], [m for _, m, _ in chosen], [h for _, _, h in chosen], documents)
 
@@ -92,21 +89,8 @@ def _with_head(atom: Atom, members: Rows, heads: Sequence[str], head_of: np.ndar
     return replace(atom, head=heads[head]), members[(known == head) | (known < 0)]
 
 
-def _most(atom: Atom, sizes: Sizes) -> int:
-    return sizes.wide if atom.sort in ("kind", "field") else sizes.high
-
-
 def _add(row: int, atoms_of: dict[Any, list[int]], found: Iterable[Any], rows: Sequence[array]) -> None:
     for form in found:
         for index in atoms_of.get(form, ()):
             if not rows[index] or rows[index][-1] != row:  # two forms of one word in one document
                 rows[index].append(row)
-
-
-def _add_hints(
-    row: int, hint_of: dict[str, list[int]], atoms: Sequence[Atom], found: set[str], hints: Sequence[array]
-) -> None:
-    for word in found:
-        for index in hint_of.get(word, ()):
-            if atoms[index].mentions <= found and (not hints[index] or hints[index][-1] != row):
-                hints[index].append(row)

@@ -1,7 +1,6 @@
 """Make Boolean queries from documents alone, look at them, and keep them as a data folder.
 
 boolbert data queries recipes.csv                                  # make some, and show 20 of them
-boolbert data queries recipes.csv --atoms cuisine,year --show 50
 boolbert data queries films.jsonl --output films_made              # a folder for train/quest.py --data films_made
 """
 
@@ -13,7 +12,7 @@ from random import Random
 from ...core.arguments import add_document_flags
 from ...core.errors import DataError
 from ...core.terminal import fitted, printable
-from ..hard_negatives import HardNegatives
+from ..gold import HardNegatives
 from ..quest import Quest
 from .documents import documents_of
 from .folder import QUERIES, make_queries

@@ -1,8 +1,7 @@
 """Sentences as people type them, with the words that each operator reaches: what the scope reader learns from.
 
-Questions, requests and bare queries; exclusions at the end, in front, in the middle, in brackets and in a sentence of
-their own; and as many that hold a NOT word and exclude nothing. A sentence knows what it excludes, because it was built
-that way. The parser (`boolean/parts.py`) says exactly where the excluded words begin and end, wherever it agrees.
+A sentence knows what it excludes, because it was built that way. The parser (`boolean/parts.py`) says exactly where the
+excluded words begin and end, wherever it agrees.
 """
 
 import re
@@ -11,26 +10,16 @@ from random import Random
 from typing import NamedTuple
 
 from ...boolean import CueSpan, cue_table, read_parts
-from .lists import DOMAINS, SPLITS, TYPED, words_of
+from .lists import DOMAINS, TYPED, words_of
 from .names import Names
 
 Span = tuple[int, int]
+Pieces = list[tuple[str, bool]]  # texts, and whether they are excluded
 # What stands between what is wanted and what is excluded behind it, and which of these may stand without a comma.
 _END_CUES, _COMMA_FREE = cue_table().written("end"), cue_table().written("no_comma")
 # What opens a question whose excluded part stands in front; the others only where it asks for more than that part.
 _FRONT_CUES = tuple(cue.capitalize() for cue in cue_table().written("front"))
 _BEYOND_CUES = tuple(cue.capitalize() for cue in cue_table().phrases("beyond"))
-SHARES = {
-    "end": 20,
-    "front": 9,
-    "middle": 7,
-    "own sentence": 6,
-    "relative": 17,
-    "or": 8,
-    "and": 6,
-    "no exclusion": 18,
-    "plain": 10,
-}
 FILLED = 0.5  # of the excluded things have words such as "any information about" before them
 AGREES = 0.5  # of the excluded characters: above it the parser's exact ends are taken
 _SENTENCE_END = re.compile(r"[?!](?=\s)|(?<=\w{3})\.(?=\s)")
@@ -52,13 +41,11 @@ def labelled_sentences(n: int, seed: int = 0, split: str = "train") -> list[Sent
     >>> set(sentence.scopes) <= {"and", "or", "not"}
     True
     """
-    if split not in SPLITS:
-        raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
     writer = _Writer(Random(f"labelled/{seed}/{split}"), split)
     found: dict[str, Sentence] = {}
-    tries = 0
-    while len(found) < n and tries < 3 * n + 100:
-        tries += 1
+    for _ in range(3 * n + 100):
+        if len(found) == n:
+            break
         sentence = writer.sentence()
         found.setdefault(sentence.text, sentence)
     return list(found.values())
@@ -71,101 +58,97 @@ class _Writer:
         self.rng = rng
         self.names = Names(rng, split)
         self.domains = [words_of(domain, split) for domain in DOMAINS]
-        self.kinds: dict[str, Callable[[], list[tuple[str, bool]]]] = {
-            "end": self._end,
-            "front": self._front,
-            "middle": lambda: self._fill(self._choice(TYPED["middles"])),
-            "own sentence": self._own_sentence,
-            "relative": lambda: self._fill(self._choice(TYPED["relatives"])),
-            "or": lambda: self._maybe_asked(TYPED["alternatives"]),
-            "and": lambda: self._maybe_asked(TYPED["joined"]),
-            "no exclusion": lambda: self._fill(self._choice(TYPED["nothing excluded"])),
-            "plain": self._plain,
-        }
+        self.choice = rng.choice
+        self.kinds: list[tuple[int, Callable[[], Pieces]]] = [  # with their shares
+            (20, self._end),
+            (9, self._front),
+            (7, lambda: self._fill(self.choice(TYPED["middles"]))),
+            (6, self._own_sentence),
+            (17, lambda: self._fill(self.choice(TYPED["relatives"]))),
+            (8, lambda: self._maybe_asked(TYPED["alternatives"])),
+            (6, lambda: self._maybe_asked(TYPED["joined"])),
+            (18, lambda: self._fill(self.choice(TYPED["nothing excluded"]))),
+            (10, self._plain),
+        ]
 
     def sentence(self) -> Sentence:
-        kind = self.rng.choices(list(SHARES), list(SHARES.values()))[0]
-        pieces = self.kinds[kind]()
+        _, write = self.rng.choices(self.kinds, [share for share, _ in self.kinds])[0]
+        pieces = write()
         if self.rng.random() < 0.15:
-            pieces = [*self._fill(self._choice(TYPED["openings"])), (" ", False), *pieces]
+            pieces = [*self._fill(self.choice(TYPED["openings"])), (" ", False), *pieces]
         if self.rng.random() < 0.3:
             pieces = [(text.lower(), inside) for text, inside in pieces]
         if self.rng.random() < 0.2 and pieces[-1][0].endswith(("?", ".")) and not pieces[-1][1]:
             pieces[-1] = (pieces[-1][0][:-1], False)
         return _labelled(pieces)
 
-    def _end(self) -> list[tuple[str, bool]]:
+    def _end(self) -> Pieces:
         wanted, mark = self._wanted()
-        cue = self._choice(_END_CUES)
+        cue = self.choice(_END_CUES)
         comma = ", " if cue not in _COMMA_FREE or self.rng.random() < 0.5 else " "
         pieces = [*wanted, (f"{comma}{cue} ", False), *self._excluded()]
         if mark == "?" and self.rng.random() < 0.15:
-            pieces += self._fill(self._choice(TYPED["after"]))
+            pieces += self._fill(self.choice(TYPED["after"]))
         return [*pieces, (mark, False)]
 
-    def _front(self) -> list[tuple[str, bool]]:
+    def _front(self) -> Pieces:
         if self.rng.random() < 0.4:
-            cue, wanted, mark = (
-                self._choice((*_FRONT_CUES, *_BEYOND_CUES)),
-                self._fill(self._choice(TYPED["others"])),
-                "?",
-            )
+            cue = self.choice((*_FRONT_CUES, *_BEYOND_CUES))
+            wanted, mark = self._fill(self.choice(TYPED["others"])), "?"
         else:
-            cue = self._choice(_FRONT_CUES)
+            cue = self.choice(_FRONT_CUES)
             wanted, mark = self._wanted(asked=True)
             wanted[0] = (wanted[0][0][:1].lower() + wanted[0][0][1:], False)
         return [(f"{cue} ", False), *self._excluded(), (", ", False), *wanted, (mark, False)]
 
-    def _own_sentence(self) -> list[tuple[str, bool]]:
+    def _own_sentence(self) -> Pieces:
         wanted, mark = self._wanted(asked=True)
-        before, _, after = self._choice(TYPED["own"]).partition("{B}")
+        before, _, after = self.choice(TYPED["own"]).partition("{B}")
         pieces = [*wanted, (f"{mark or '.'} {before}", False), *self._excluded(), (after, False)]
         if self.rng.random() < 0.2:
-            pieces += [(" ", False), *self._fill(self._choice(TYPED["plain"]))]
+            pieces += [(" ", False), *self._fill(self.choice(TYPED["plain"]))]
         return pieces
 
-    def _plain(self) -> list[tuple[str, bool]]:
+    def _plain(self) -> Pieces:
         if self.rng.random() < 0.5:
-            return self._fill(self._choice(TYPED["plain"]))
+            return self._fill(self.choice(TYPED["plain"]))
         wanted, mark = self._wanted()
         pieces = [*wanted, (mark, False)]
         if self.rng.random() < 0.3:
-            pieces += [(" ", False), *self._fill(self._choice(TYPED["plain"]))]
+            pieces += [(" ", False), *self._fill(self.choice(TYPED["plain"]))]
         return pieces
 
-    def _maybe_asked(self, frames: Sequence[str]) -> list[tuple[str, bool]]:
-        pieces = self._fill(self._choice(frames))
+    def _maybe_asked(self, frames: Sequence[str]) -> Pieces:
+        pieces = self._fill(self.choice(frames))
         if self.rng.random() < 0.25 and not pieces[-1][0].endswith("?"):
-            pieces += [(f", {self._choice(cue_table().written('after_list'))} ", False), *self._excluded()]
+            pieces += [(f", {self.choice(cue_table().written('after_list'))} ", False), *self._excluded()]
         if self.rng.random() < 0.3 and not pieces[0][0][:1].isupper():
-            pieces = [(self._choice(("Find ", "Show me ", "I am looking for ", "list ")), False), *pieces]
+            pieces = [(self.choice(("Find ", "Show me ", "I am looking for ", "list ")), False), *pieces]
         return pieces
 
-    def _wanted(self, asked: bool = False) -> tuple[list[tuple[str, bool]], str]:
+    def _wanted(self, asked: bool = False) -> tuple[Pieces, str]:
         group = self.rng.choices(("question", "request", "bare"), (5, 2, 0 if asked else 3))[0]
         frames = {"question": TYPED["questions"], "request": TYPED["requests"], "bare": TYPED["bare"]}[group]
-        mark = {"question": "?", "request": self._choice((".", "?", "")), "bare": ""}[group]
-        pieces = self._fill(self._choice(frames))
+        mark = {"question": "?", "request": self.choice((".", "?", "")), "bare": ""}[group]
+        pieces = self._fill(self.choice(frames))
         if group == "question" and self.rng.random() < 0.15:
-            pieces += self._fill(self._choice((" and what is {fact}", " in {place}", " during {event}", " and why")))
+            pieces += self._fill(self.choice((" and what is {fact}", " in {place}", " during {event}", " and why")))
         return pieces, mark
 
-    def _excluded(self) -> list[tuple[str, bool]]:
+    def _excluded(self) -> Pieces:
         """One to three things, with what may stand before them."""
         count = self.rng.choices((1, 2, 3), (7, 3, 1))[0]
-        items = [self._thing() for _ in range(count)]
-        joiner = self._choice((" and ", " or "))
+        things = [self._fill(self.choice(TYPED["things"])) for _ in range(count)]
+        items = ["".join(text for text, _ in pieces) for pieces in things]
+        joiner = self.choice((" and ", " or "))
         text = items[0] if count == 1 else ", ".join(items[:-1]) + joiner + items[-1]
-        filler = self._choice(TYPED["fillers"]) + " " if self.rng.random() < FILLED else ""
+        filler = self.choice(TYPED["fillers"]) + " " if self.rng.random() < FILLED else ""
         return [(filler, False), (text, True)]
 
-    def _thing(self) -> str:
-        return "".join(text for text, _ in self._fill(self._choice(TYPED["things"])))
-
-    def _fill(self, frame: str) -> list[tuple[str, bool]]:
+    def _fill(self, frame: str) -> Pieces:
         """The frame with its slots filled; a slot {B_...} is excluded."""
         domain = self.rng.choice(self.domains)
-        pieces: list[tuple[str, bool]] = []
+        pieces: Pieces = []
         rest = frame
         while "{" in rest:
             text, _, rest = rest.partition("{")
@@ -174,9 +157,6 @@ class _Writer:
             name = slot.removeprefix("B_").rstrip("23")
             pieces += [(text, False), (self.names.slot(name, domain), excluded)]
         return [piece for piece in [*pieces, (rest, False)] if piece[0]]
-
-    def _choice(self, options: Sequence[str]) -> str:
-        return self.rng.choice(options)
 
 
 def _labelled(pieces: Sequence[tuple[str, bool]]) -> Sentence:

@@ -1,7 +1,7 @@
 """The wordings of each Boolean meaning and the vocabulary of each subject; `frames.txt` and `words.txt` hold them."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...boolean.word_lists import Lists, lists_under, read_lists
 
@@ -36,7 +36,6 @@ def _domain(lists: Lists, name: str) -> Domain:
 
 _WORDS = read_lists(_FOLDER / "words.txt")
 DOMAINS = tuple(_domain(_WORDS, name) for name in dict.fromkeys(title.partition(":")[0] for title in _WORDS))
-SPLITS = ("train", "dev")
 _LISTS = ("adjectives", "phrases", "kinds", "topics")
 # Every fourth word of each list is for dev, in whichever other list it stands.
 _DEV = frozenset(word for domain in DOMAINS for name in _LISTS for word in getattr(domain, name)[3::4])
@@ -44,7 +43,7 @@ _DEV = frozenset(word for domain in DOMAINS for name in _LISTS for word in getat
 
 def words_of(domain: Domain, split: str) -> Domain:
     """The domain with the words of one split."""
-    adjectives, phrases, kinds, topics = (
-        tuple(word for word in getattr(domain, name) if (word in _DEV) == (split == "dev")) for name in _LISTS
-    )
-    return domain._replace(adjectives=adjectives, phrases=phrases, kinds=kinds, topics=topics)
+    words: dict[str, Any] = {
+        name: tuple(w for w in getattr(domain, name) if (w in _DEV) == (split == "dev")) for name in _LISTS
+    }
+    return domain._replace(**words)

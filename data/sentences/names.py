@@ -19,16 +19,14 @@ class Names:
         self.is_dev = split == "dev"
 
     def slot(self, name: str, domain: Domain) -> str:
-        simple = {
-            "adjective": domain.adjectives,
-            "phrase": domain.phrases,
-            "kinds": domain.kinds,
-            "heads": domain.heads,
-        }
-        if name in simple:
-            return self.rng.choice(simple[name])
+        words = {"adjective": domain.adjectives, "phrase": domain.phrases, "kinds": domain.kinds, "heads": domain.heads}
+        if name in words:
+            return self.rng.choice(words[name])
         key = name.lower()
-        text = self._expand(self._pick(key), domain) if key in NAMES else getattr(self, f"_{key}")(domain)
+        if key in NAMES:
+            text = _SLOT.sub(lambda slot: self.slot(slot[1], domain), self._pick(key))
+        else:
+            text = self._composed(key, domain)
         return text[0].upper() + text[1:] if name[0].isupper() else text
 
     def _pick(self, name: str) -> str:
@@ -46,79 +44,56 @@ class Names:
         )
         return letters.capitalize()
 
-    def _name(self, domain: Domain) -> str:
-        first = self._pick("first names")
-        last = self._made_up() if self.rng.random() < 0.5 else self._pick("last names")
-        return self.rng.choice((f"{first} {last}", f"{first} {last}", last, f"{first} {self._made_up()[:1]}. {last}"))
-
-    def _title(self, domain: Domain) -> str:
-        words = self.rng.choice(
-            (
-                f"The {self._made_up()}",
-                f"{self._pick('noun')} of {self._made_up()}".title(),
-                self._topic(domain).title(),
-            )
-        )
-        return self.rng.choice((f'"{words}"', words, f"the film {words}", f'the novel "{words}"', f"the album {words}"))
-
-    def _org(self, domain: Domain) -> str:
-        first = self.rng.choice((self._pick("adjectives of organisations"), self._made_up()))
-        return f"{first} {self._pick('kinds of organisations')}"
-
-    def _place(self, domain: Domain) -> str:
-        return self._made_up() if self.rng.random() < 0.25 else self._pick("places")
-
-    def _topic(self, domain: Domain) -> str:
-        if self.rng.random() < 0.5:
-            return self.rng.choice(domain.topics)
-        return self._pick("subjects")
-
-    def _award(self, domain: Domain) -> str:
-        return f"the {self._made_up()} Prize"
-
-    def _year(self, domain: Domain) -> str:
-        return str(self.rng.randrange(1780, 2026))
-
-    def _verb(self, domain: Domain) -> str:
-        return self.rng.choice(NAMES["verbs"]).partition("/")[0]
-
-    def _verbed(self, domain: Domain) -> str:
-        return self.rng.choice(NAMES["verbs"]).partition("/")[2]
-
-    def _verbing(self, domain: Domain) -> str:
-        verb = self._verb(domain)
-        return {"win": "winning"}.get(verb, verb.removesuffix("e") + "ing")
-
-    def _act(self, domain: Domain) -> str:
-        return f"{self._verb(domain)} {self._pick('thing')}" + self.rng.choice(
-            ("", f" in {self._year(domain)}", f" in {self._place(domain)}")
-        )
-
-    def _pred(self, domain: Domain) -> str:
-        return self.rng.choice((self.rng.choice(domain.adjectives), self.rng.choice(domain.phrases)))
-
-    def _professions(self, domain: Domain) -> str:
-        word = self._pick("profession")
-        return {"businessman": "businessmen", "actress": "actresses"}.get(
-            word, word[:-1] + "ies" if word.endswith("y") else word + "s"
-        )
-
-    def _date(self, domain: Domain) -> str:
-        month, day, year = self._pick("months"), self.rng.randrange(1, 29), self._year(domain)
-        return self.rng.choice((f"{month} {day}, {year}", f"{day} {month} {year}", f"{month} {year}"))
-
-    def _beings(self, domain: Domain) -> str:
-        return self._pick("all beings") if self.rng.random() < 0.8 else self.rng.choice(domain.heads)
-
-    def _nations(self, domain: Domain) -> str:
-        word = self._pick("nation")
-        return word[:-1] + "ies" if word.endswith("ry") else word + "s"
-
-    def _do(self, domain: Domain) -> str:
-        return self._pick("doings").partition("/")[0]
-
-    def _doing(self, domain: Domain) -> str:
-        return self._pick("doings").partition("/")[2]
-
-    def _expand(self, frame: str, domain: Domain) -> str:
-        return _SLOT.sub(lambda slot: self.slot(slot[1], domain), frame)
+    def _composed(self, key: str, domain: Domain) -> str:
+        """What no list holds as it is."""
+        pick, choice, made_up = self._pick, self.rng.choice, self._made_up
+        match key:
+            case "name":
+                first = pick("first names")
+                last = made_up() if self.rng.random() < 0.5 else pick("last names")
+                return choice((f"{first} {last}", f"{first} {last}", last, f"{first} {made_up()[:1]}. {last}"))
+            case "title":
+                made, noun = f"The {made_up()}", f"{pick('noun')} of {made_up()}"
+                words = choice((made, noun.title(), self._composed("topic", domain).title()))
+                return choice((f'"{words}"', words, f"the film {words}", f'the novel "{words}"', f"the album {words}"))
+            case "org":
+                first = choice((pick("adjectives of organisations"), made_up()))
+                return f"{first} {pick('kinds of organisations')}"
+            case "place":
+                return made_up() if self.rng.random() < 0.25 else pick("places")
+            case "topic":
+                return choice(domain.topics) if self.rng.random() < 0.5 else pick("subjects")
+            case "award":
+                return f"the {made_up()} Prize"
+            case "year":
+                return str(self.rng.randrange(1780, 2026))
+            case "verb":
+                return choice(NAMES["verbs"]).partition("/")[0]
+            case "verbed":
+                return choice(NAMES["verbs"]).partition("/")[2]
+            case "verbing":
+                verb = self._composed("verb", domain)
+                return {"win": "winning"}.get(verb, verb.removesuffix("e") + "ing")
+            case "act":
+                done = f"{self._composed('verb', domain)} {pick('thing')}"
+                year, place = (self._composed(name, domain) for name in ("year", "place"))
+                return done + choice(("", f" in {year}", f" in {place}"))
+            case "pred":
+                return choice((choice(domain.adjectives), choice(domain.phrases)))
+            case "professions":
+                word = pick("profession")
+                plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
+                return {"businessman": "businessmen", "actress": "actresses"}.get(word, plural)
+            case "date":
+                month, day, year = pick("months"), self.rng.randrange(1, 29), self._composed("year", domain)
+                return choice((f"{month} {day}, {year}", f"{day} {month} {year}", f"{month} {year}"))
+            case "beings":
+                return pick("all beings") if self.rng.random() < 0.8 else choice(domain.heads)
+            case "nations":
+                word = pick("nation")
+                return word[:-1] + "ies" if word.endswith("ry") else word + "s"
+            case "do":
+                return pick("doings").partition("/")[0]
+            case "doing":
+                return pick("doings").partition("/")[2]
+        raise KeyError(key)

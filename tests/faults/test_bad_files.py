@@ -138,11 +138,15 @@ def test_a_million_columns(tmp_path, content, line):
         OwnDocuments(tmp_path / "wide.csv")
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.txt", "a.csv.gz", "a.jsonl.gz"])
-def test_a_cell_that_is_too_large(tmp_path, monkeypatch, name):
+@pytest.fixture
+def low_limit(monkeypatch):
     """The real limit is that of 128 MiB."""
     for module in (lines, formats):
         monkeypatch.setattr(module, "LONGEST_LINE", 2000)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.txt", "a.csv.gz", "a.jsonl.gz"])
+def test_a_cell_that_is_too_large(tmp_path, low_limit, name):
     text = "word " * 500
     rows = {"csv": f'title,text\na,"{text}"\n', "tsv": f"title\ttext\na\t{text}\n", "txt": f"{text}\n"}
     content = rows.get(name.split(".")[1]) or json.dumps({"title": "a", "text": text}) + "\n"
@@ -151,9 +155,7 @@ def test_a_cell_that_is_too_large(tmp_path, monkeypatch, name):
         OwnDocuments(tmp_path / name)
 
 
-def test_a_cell_of_many_lines_that_is_too_large(tmp_path, monkeypatch):
-    for module in (lines, formats):
-        monkeypatch.setattr(module, "LONGEST_LINE", 2000)
+def test_a_cell_of_many_lines_that_is_too_large(tmp_path, low_limit):
     (tmp_path / "a.csv").write_text('title,text\na,"' + "word\n" * 500 + '"\n')
     with pytest.raises(DataError, match=r"a\.csv:2: broken CSV: field larger than field limit"):
         OwnDocuments(tmp_path / "a.csv")
