@@ -254,12 +254,7 @@ class BoolBertSentenceTransformer(SentenceTransformer):
         return super().encode(inputs, prompt_name, *args, **kwargs)
 
     def encode_query(
-        self,
-        inputs: Any,
-        *args: Any,
-        operators: Sequence[Any] | None = None,
-        branches: bool = False,
-        **kwargs: Any,
+        self, inputs: Any, *args: Any, operators: Sequence[Any] | None = None, branches: bool = False, **kwargs: Any
     ) -> Any:
         """As in sentence-transformers, and `operators` says which operators each query holds, if the caller knows.
 

@@ -63,12 +63,7 @@ def encode_queries(
 
 
 def encode_inputs(
-    model: "SentenceTransformer",
-    inputs: Sequence[Any],
-    task: str,
-    batch_size: int,
-    *,
-    one_vector: bool = False,
+    model: "SentenceTransformer", inputs: Sequence[Any], task: str, batch_size: int, *, one_vector: bool = False
 ) -> npt.NDArray[np.float32]:
     """The vectors of texts, or of {"text": ..., "operators": ...}, in their order; task is "query" or "document".
 

@@ -28,15 +28,7 @@ from boolbert.data.embedded import countries_folder
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
 from boolbert.retrieval.evidence import Encode, Evidence, in_bytes
 from boolbert.retrieval.fingerprints import corpus_fingerprint, document_encoder_of
-from boolbert.retrieval.index import (
-    VECTORS,
-    Index,
-    build_index,
-    clause_encoder,
-    is_index,
-    write_rest,
-    write_vectors,
-)
+from boolbert.retrieval.index import VECTORS, Index, build_index, clause_encoder, is_index, write_rest, write_vectors
 
 if TYPE_CHECKING:
     from boolbert.retrieval.models import SearchModel

@@ -12,6 +12,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -164,7 +165,7 @@ def build_index(
     fingerprint = corpus_fingerprint(corpus)
     if (folder / STORE).exists():
         raise RetrievalError(f"{folder}: is a store; add documents with: boolbert index DOCS.jsonl --store {folder}")
-    _check_own(folder, corpus, fingerprint)
+    _check_own(folder, fingerprint)
     folder.mkdir(parents=True, exist_ok=True)
     precision = precision_of(folder / VECTORS)
     # A model that is not opened (search/default_program.py) has one that is made already.
@@ -175,7 +176,8 @@ def build_index(
         state.wait_for_everyone()
         return Index(folder)
     if isinstance(documents, OwnDocuments):
-        write_records(folder, with_own_ids(records))
+        ids = numbered(record["id"] for record in records)
+        write_records(folder, ({**record, "id": id} for record, id in zip(records, ids, strict=True)))
     document_encoder = document_encoder_of(model)
     if evidence and (is_cosine(model.encoder) if int8 is None else int8.is_cosine):
         add_evidence(folder, corpus, clause_encoder(model, int8), document_encoder, progress=progress)
@@ -263,13 +265,16 @@ def _remembered(own: OwnDocument, records: list[dict[str, Any]]) -> Document:
     return Document(record.title, record.text)
 
 
-def with_own_ids(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The records; an id that came before gets a number."""
+def numbered(names: Iterable[str]) -> Iterator[str]:
+    """The names; one that came before gets a number.
+
+    >>> list(numbered(["a", "b", "a"]))
+    ['a', 'b', 'a [2]']
+    """
     counts: Counter[str] = Counter()
-    for record in records:
-        counts[record["id"]] += 1
-        count = counts[record["id"]]
-        yield record if count == 1 else {**record, "id": f"{record['id']} [{count}]"}
+    for name in names:
+        counts[name] += 1
+        yield name if counts[name] == 1 else f"{name} [{counts[name]}]"
 
 
 def write_records(folder: Path, records: Iterable[dict[str, Any]]) -> None:
@@ -295,39 +300,18 @@ def _check_apart(documents: str, folder: Path) -> None:
         )
 
 
-def _check_own(folder: Path, corpus: Corpus, fingerprint: str) -> None:
+def _check_own(folder: Path, fingerprint: str) -> None:
     """Raise where the folder holds a file under one of the index's names that no index wrote."""
-    try:
+    own = [MANIFEST, LINES, RECORDS, DOCUMENTS]
+    with suppress(OSError, BoolBertError):
         check_fields(folder / MANIFEST, read_object(folder / MANIFEST), FIELDS)
         return  # an index; whether of this corpus, the vectors' own manifest tells
-    except (OSError, BoolBertError):
-        begun = _is_begun(folder, fingerprint)
-    for name in (MANIFEST, LINES, RECORDS, DOCUMENTS):
-        path = folder / name
-        # A call that was cut off may have written the documents, whole, and not yet index.json.
-        own = begun and (name in (LINES, RECORDS) or (name == DOCUMENTS and _holds(path, corpus)))
-        if path.exists() and not own:
+    with suppress(OSError, BoolBertError):
+        if read_object(folder / VECTORS / SHARDS_MANIFEST).get("corpus") == fingerprint:
+            own = own[:1]  # a call that was cut off may have written the others
+    for path in (folder / name for name in own):
+        if path.exists():
             raise RetrievalError(f"{path}: is there already, and was not written by this index; give another folder")
-
-
-def _is_begun(folder: Path, fingerprint: str) -> bool:
-    """Whether the folder holds vectors of this corpus."""
-    try:
-        return read_object(folder / VECTORS / SHARDS_MANIFEST).get("corpus") == fingerprint
-    except (OSError, BoolBertError):
-        return False
-
-
-def _holds(path: Path, corpus: Corpus) -> bool:
-    """Whether a file is the one that the index would write."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return all(file.readline() == _line(document) for document in corpus) and not file.read(1)
-
-
-def _line(document: Document) -> bytes:
-    return json.dumps({"title": document.title, "text": document.text}, ensure_ascii=False).encode() + b"\n"
 
 
 def _write_documents(folder: Path, corpus: Iterable[Document]) -> None:
@@ -335,7 +319,8 @@ def _write_documents(folder: Path, corpus: Iterable[Document]) -> None:
     with whole_file(folder / DOCUMENTS) as aside, aside.open("wb") as file:
         for document in corpus:
             starts.append(end)
-            end += file.write(_line(document))
+            line = json.dumps({"title": document.title, "text": document.text}, ensure_ascii=False)
+            end += file.write(f"{line}\n".encode())
     with whole_file(folder / LINES) as aside, aside.open("wb") as file:
         np.save(file, np.array(starts, dtype=np.int64))
 

@@ -44,12 +44,7 @@ ALLOWED |= {
     "app": {*ENGINE, "search", "serve"},
     "cli": {*ENGINE, "search", "serve", "eval", "train", "hub"},
 }
-HUB_FILES = (
-    "configuration_boolbert",
-    "composing_boolbert",
-    "modeling_boolbert",
-    "sentence_boolbert",
-)
+HUB_FILES = ("configuration_boolbert", "composing_boolbert", "modeling_boolbert", "sentence_boolbert")
 
 
 def source_files():

@@ -221,10 +221,7 @@ def test_another_encoder_is_refused(tmp_path, place, opened, model, films, livel
     store = opened(place)
     index_documents(films, store, model, progress=False)
     another = load_model(write_baseline(tmp_path / "other", lively, tiny_config, tokenizer, document_seed=9))
-    for call in (
-        lambda: BoolSearcher(another, store),
-        lambda: index_documents(films, store, another, progress=False),
-    ):
+    for call in (lambda: BoolSearcher(another, store), lambda: index_documents(films, store, another, progress=False)):
         with pytest.raises(
             RetrievalError, match=r"another document encoder, that of .*/run-branches=4-penalty=0.5, not of .*/other"
         ):

@@ -29,10 +29,7 @@ def test_outputs(lively, batch):
     out = lively(attn_implementation="eager")(
         **batch, output_scopes=True, output_biases=True, output_hidden_states=True, output_attentions=True
     )
-    assert list(out.keys()) == [
-        *ALWAYS,
-        *("hidden_states", "attentions", "scopes", "biases"),
-    ]
+    assert list(out.keys()) == [*ALWAYS, *("hidden_states", "attentions", "scopes", "biases")]
     assert out.last_hidden_state.shape == (3, 7, 16)
     assert out.pooler_output.shape == (3, 16)
     assert out.cue_logits.shape == (3, 3, 7)

@@ -10,8 +10,8 @@ A folder of `boolbert index --output` is such a store as well; what is added to 
 
 import json
 import shutil
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,13 +30,13 @@ from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
 from boolbert.retrieval.evidence import DocumentEvidence, Evidence
 from boolbert.retrieval.index import MANIFEST as INDEX_MANIFEST
-from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, write_index
+from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, numbered, write_index
 from boolbert.retrieval.index import STORE as MANIFEST
 from boolbert.retrieval.neighbours import QUERY_BLOCK, best_of, dot_products
 from boolbert.retrieval.records import Record, id_of
-from boolbert.retrieval.shards import SHARD_SIZE
+from boolbert.retrieval.shards import SHARD_SIZE, Vectors
 
-from .base import Array, StoreHit, VectorStore
+from .base import WAIT, Array, StoreHit, VectorStore
 from .joined_evidence import JoinedEvidence
 from .where import Filter, Mask, NumberColumn, TextColumn, fitted_filter, matching
 
@@ -44,16 +44,6 @@ LOCK = ".lock"
 _TRIES = 50  # to read what a writer replaces meanwhile
 T = TypeVar("T")
 Part = tuple[Sequence[Record], Array, Sequence[DocumentEvidence] | None]
-
-
-def _records_by_title(index: Index) -> Iterator[dict[str, Any]]:
-    """The records of an index that was made from titles and texts alone."""
-    names: Counter[str] = Counter()
-    for document in index.documents():
-        names[document.title] += 1
-        count = names[document.title]
-        id = id_of(document.title if count == 1 else f"{document.title} [{count}]")
-        yield Record(id, document.title, document.text).beside_text()
 
 
 class Segment:
@@ -71,7 +61,10 @@ class Segment:
         """Id, document, digest and fields of each row. An index without them has its titles for ids."""
         path = self.index.folder / RECORDS
         if not path.exists():
-            return list(_records_by_title(self.index))
+            documents = list(self.index.documents())
+            names = numbered(document.title for document in documents)
+            pairs = zip(names, documents, strict=True)
+            return [Record(id_of(name), one.title, one.text).beside_text() for name, one in pairs]
         try:
             with path.open(encoding="utf-8") as file:
                 records = [json.loads(line) for line in file]
@@ -102,41 +95,17 @@ class Segment:
         return [self.record(int(row)) for row in rows], self.index.vectors.rows(rows).astype(np.float32), evidence
 
 
-class Snapshot:
-    """The store as it was at one moment. Rows count through all of its segments."""
+class Snapshot(Vectors):
+    """The store as it was at one moment: the vectors of its segments, whose rows count through all of them."""
 
     def __init__(self, about: About, segments: Sequence[Segment], deleted: dict[str, list[int]], next: int = 1):
+        super().__init__([part for segment in segments for part in segment.index.vectors.parts], about.size)
         self.about = about
         self.next = next  # the number of the segment that is added next; none is ever used twice
         self.segments = list(segments)
         self.deleted = deleted
         self.starts = np.cumsum([0, *map(len, self.segments)])
-        self.shape = (int(self.starts[-1]), about.size)
         self._columns: dict[str, NumberColumn | TextColumn] = {}
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
-        """The vectors of these rows, as `retrieval/neighbours.py` asks for them."""
-        start, end, _ = rows.indices(len(self))
-        first = int(np.searchsorted(self.starts, start, side="right")) - 1
-        pieces = []
-        for number in range(first, len(self.segments)):
-            offset = int(self.starts[number])
-            if offset >= end:
-                break
-            pieces.append(self.segments[number].index.vectors[max(start - offset, 0) : end - offset])
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-
-    def rows(self, rows: npt.NDArray[np.int64]) -> Array:
-        """The vectors of some rows, copied."""
-        found = np.empty((len(rows), self.shape[1]), np.float32)
-        numbers = np.searchsorted(self.starts, rows, side="right") - 1
-        for number in np.unique(numbers):
-            is_there = numbers == number
-            found[is_there] = self.segments[number].index.vectors.rows(rows[is_there] - self.starts[number])
-        return found
 
     @cached_property
     def evidence(self) -> JoinedEvidence:
@@ -206,7 +175,7 @@ class FileStore(VectorStore):
         self.folder = Path(folder)
         self.name = str(folder)
         self._snapshot: tuple[Any, Snapshot] | None = None
-        self._filelock: FileLock | None = None
+        self._lock = FileLock(self.folder / LOCK)
 
     def exists(self) -> bool:
         return (self.folder / MANIFEST).exists() or (self.folder / INDEX_MANIFEST).exists()
@@ -351,20 +320,17 @@ class FileStore(VectorStore):
             if folder.name.isdecimal() and folder.is_dir() and folder.name not in names:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _lock(self, wait: float) -> None:
-        if self._filelock is None:
-            self.folder.mkdir(parents=True, exist_ok=True)  # another process may be making it at this moment
-            self._filelock = FileLock(self.folder / LOCK)
+    @contextmanager
+    def writing(self, wait: float = WAIT) -> Iterator[None]:
+        self.folder.mkdir(parents=True, exist_ok=True)  # another process may be making it at this moment
         try:
-            self._filelock.acquire(timeout=wait)  # a process that has it may take it again
+            held = self._lock.acquire(timeout=wait)  # a process that has it may take it again
         except Timeout:
             raise RetrievalError(
                 f"{self.name}: another process is writing into it; try again when it has finished"
             ) from None
-
-    def _unlock(self) -> None:
-        assert self._filelock is not None
-        self._filelock.release()
+        with held:
+            yield
 
 
 def _hits(now: Snapshot, scores: Array, rows: npt.NDArray[np.int64]) -> list[StoreHit]:

@@ -18,7 +18,7 @@ import threading
 import time
 import uuid
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -313,10 +313,9 @@ class MilvusStore(VectorStore):
                 rows = self._client.query(self.collection, filter=f"id in {listed}", output_fields=fields)
             yield from rows
 
-    def _lock(self, wait: float) -> None:
+    def writing(self, wait: float = WAIT) -> AbstractContextManager[None]:
         """A file belongs to the process that has opened it. A server takes writers one after another by itself."""
-
-    def _unlock(self) -> None: ...
+        return nullcontext()
 
     def close(self) -> None:
         self._client.close()
