@@ -53,13 +53,9 @@ class CueTable(NamedTuple):
         >>> cue_table().written("or")
         ('or', 'and/or')
         """
-        entries = [
-            (place, cue.phrase)
-            for cue in (*self.cues.values(), *self.wordings)
-            for own, place in cue.written
-            if own == name
-        ]
-        return tuple(phrase for _, phrase in sorted(entries, key=lambda entry: entry[0]))
+        places = {cue.phrase: dict(cue.written).get(name) for cue in (*self.cues.values(), *self.wordings)}
+        listed = {phrase: place for phrase, place in places.items() if place is not None}
+        return tuple(sorted(listed, key=listed.__getitem__))
 
 
 def languages() -> tuple[str, ...]:

@@ -165,7 +165,7 @@ def build_index(
     fingerprint = corpus_fingerprint(corpus)
     if (folder / STORE).exists():
         raise RetrievalError(f"{folder}: is a store; add documents with: boolbert index DOCS.jsonl --store {folder}")
-    _check_own(folder, fingerprint)
+    _check_own(folder, corpus, fingerprint)
     folder.mkdir(parents=True, exist_ok=True)
     precision = precision_of(folder / VECTORS)
     # A model that is not opened (search/default_program.py) has one that is made already.
@@ -226,36 +226,32 @@ def clause_encoder(model: "SearchModel", int8: "Int8Encoder | None" = None) -> E
 
 def write_index(
     folder: Path,
-    documents: Sequence[Document],
-    records: Iterable[dict[str, Any]],
+    documents: Corpus | Sequence[Document],
+    records: Iterable[dict[str, Any]] | None,
     vectors: npt.NDArray[np.float32],
     manifest: dict[str, Any],
     evidence: Iterable[DocumentEvidence] | None = None,
 ) -> None:
     """Write documents whose vectors are at hand. `manifest` says which model and document encoder made them."""
     fingerprint = corpus_fingerprint(documents)
-    write_vectors(folder / VECTORS, vectors, fingerprint, manifest["document_encoder"])
-    write_records(folder, records)
-    if evidence is not None:
-        Evidence.write(folder / EVIDENCE, evidence, corpus=fingerprint, model=manifest["document_encoder"])
-    write_rest(folder, documents, manifest)
-
-
-def write_vectors(folder: Path, vectors: npt.NDArray[np.float32], corpus: str, document_encoder: str) -> None:
-    """Write vectors that are at hand as shards. corpus and document_encoder: the hashes of what they were made from."""
     shards = {
         "documents": len(vectors),
         "size": vectors.shape[1],
         "shard_size": SHARD_SIZE,
         "batch_size": SHARD_SIZE,
         "storage": str(vectors.dtype),
-        "corpus": corpus,
-        "model": document_encoder,
+        "corpus": fingerprint,
+        "model": manifest["document_encoder"],
     }
-    begin(folder, shards)
+    begin(folder / VECTORS, shards)
     for number in range(shard_count(shards)):
         rows = shard_rows(number, shards)
-        write_shard(folder, number, vectors[rows.start : rows.stop], shards)
+        write_shard(folder / VECTORS, number, vectors[rows.start : rows.stop], shards)
+    if records is not None:
+        write_records(folder, records)
+    if evidence is not None:
+        Evidence.write(folder / EVIDENCE, evidence, corpus=fingerprint, model=manifest["document_encoder"])
+    write_rest(folder, documents, manifest)
 
 
 def _remembered(own: OwnDocument, records: list[dict[str, Any]]) -> Document:
@@ -300,18 +296,29 @@ def _check_apart(documents: str, folder: Path) -> None:
         )
 
 
-def _check_own(folder: Path, fingerprint: str) -> None:
+def _check_own(folder: Path, corpus: Corpus, fingerprint: str) -> None:
     """Raise where the folder holds a file under one of the index's names that no index wrote."""
-    own = [MANIFEST, LINES, RECORDS, DOCUMENTS]
+    names = [MANIFEST, DOCUMENTS, LINES, RECORDS]
     with suppress(OSError, BoolBertError):
         check_fields(folder / MANIFEST, read_object(folder / MANIFEST), FIELDS)
         return  # an index; whether of this corpus, the vectors' own manifest tells
     with suppress(OSError, BoolBertError):
         if read_object(folder / VECTORS / SHARDS_MANIFEST).get("corpus") == fingerprint:
-            own = own[:1]  # a call that was cut off may have written the others
-    for path in (folder / name for name in own):
+            names = names[:2]  # a call that was cut off may have written the others,
+            names = names[:1] if _holds(folder / DOCUMENTS, corpus) else names  # and the documents, whole
+    for path in (folder / name for name in names):
         if path.exists():
             raise RetrievalError(f"{path}: is there already, and was not written by this index; give another folder")
+
+
+def _holds(path: Path, corpus: Corpus) -> bool:
+    """Whether a file is the one that the index would write."""
+    with path.open("rb") as file:
+        return all(file.readline() == _line(document) for document in corpus) and not file.read(1)
+
+
+def _line(document: Document) -> bytes:
+    return json.dumps({"title": document.title, "text": document.text}, ensure_ascii=False).encode() + b"\n"
 
 
 def _write_documents(folder: Path, corpus: Iterable[Document]) -> None:
@@ -319,8 +326,7 @@ def _write_documents(folder: Path, corpus: Iterable[Document]) -> None:
     with whole_file(folder / DOCUMENTS) as aside, aside.open("wb") as file:
         for document in corpus:
             starts.append(end)
-            line = json.dumps({"title": document.title, "text": document.text}, ensure_ascii=False)
-            end += file.write(f"{line}\n".encode())
+            end += file.write(_line(document))
     with whole_file(folder / LINES) as aside, aside.open("wb") as file:
         np.save(file, np.array(starts, dtype=np.int64))
 

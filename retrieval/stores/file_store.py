@@ -89,8 +89,9 @@ class Segment:
             raise RetrievalError(f"{problem}; delete the store and index again, or search with --no-evidence")
         return evidence
 
-    def part(self, rows: npt.NDArray[np.int64], has_evidence: bool) -> Part:
-        """Some of its documents, their vectors, and what they say."""
+    def part(self, deleted: Sequence[int], has_evidence: bool) -> Part:
+        """Its documents less those that were deleted, their vectors, and what they say."""
+        rows = np.setdiff1d(np.arange(len(self)), deleted)
         evidence = list(self.evidence.documents(rows)) if has_evidence else None
         return [self.record(int(row)) for row in rows], self.index.vectors.rows(rows).astype(np.float32), evidence
 
@@ -121,17 +122,22 @@ class Snapshot(Vectors):
         return mask
 
     @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """Id, document, digest and fields of each row."""
+        return [record for segment in self.segments for record in segment.records]
+
+    @cached_property
     def row_of(self) -> dict[str, int]:
         """The row of each id."""
-        return {record["id"]: row for row, record in self._live_records()}
+        return {self.records[row]["id"]: row for row in np.flatnonzero(self.live).tolist()}
 
     @cached_property
     def passages(self) -> dict[str, list[str]]:
         """The ids of the passages of each document that has several."""
         found: dict[str, list[str]] = {}
-        for _, record in self._live_records():
-            if record["document"] != record["id"]:
-                found.setdefault(record["document"], []).append(record["id"])
+        for id, row in self.row_of.items():
+            if (document := self.records[row]["document"]) != id:
+                found.setdefault(document, []).append(id)
         return found
 
     def ids_of(self, documents: Collection[str]) -> Iterator[str]:
@@ -145,10 +151,6 @@ class Snapshot(Vectors):
         number = int(np.searchsorted(self.starts, row, side="right")) - 1
         return self.segments[number], row - int(self.starts[number])
 
-    def record(self, row: int) -> dict[str, Any]:
-        segment, inside = self.at(row)
-        return segment.records[inside]
-
     def full_record(self, row: int) -> Record:
         segment, inside = self.at(row)
         return segment.record(inside)
@@ -158,14 +160,10 @@ class Snapshot(Vectors):
 
     def column(self, name: str) -> NumberColumn | TextColumn:
         if name not in self._columns:
-            values = [record["fields"].get(name) for segment in self.segments for record in segment.records]
+            values = [record["fields"].get(name) for record in self.records]
             is_text = self.about.fields[name] == TEXT
             self._columns[name] = TextColumn([value or () for value in values]) if is_text else np.array(values, float)
         return self._columns[name]
-
-    def _live_records(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        records = (record for segment in self.segments for record in segment.records)
-        return ((row, record) for row, record in enumerate(records) if self.live[row])
 
 
 class FileStore(VectorStore):
@@ -198,7 +196,7 @@ class FileStore(VectorStore):
         return self.read(lambda now: int(now.allowed(fitted_filter(where, now.about.fields)).sum()))
 
     def digests(self, documents: Collection[str]) -> dict[str, str]:
-        return self.read(lambda now: {id: now.record(now.row_of[id])["digest"] for id in now.ids_of(documents)})
+        return self.read(lambda now: {id: now.records[now.row_of[id]]["digest"] for id in now.ids_of(documents)})
 
     def _add(
         self, records: Sequence[Record], vectors: Array, evidence: Sequence[DocumentEvidence] | None = None
@@ -208,7 +206,7 @@ class FileStore(VectorStore):
             gone = _with(now, [now.row_of[record.id] for record in records if record.id in now.row_of])
             kept, joined = _small_tail(now.segments, gone, len(records))
             parts = [
-                *(segment.part(_live_rows(segment, gone), evidence is not None) for segment in joined),
+                *(segment.part(gone.get(segment.name, []), evidence is not None) for segment in joined),
                 (records, vectors, evidence),
             ]
             name = f"{now.next:05d}"
@@ -229,9 +227,7 @@ class FileStore(VectorStore):
             now = self.snapshot()
             rows = {now.row_of[id] for id in now.ids_of(ids)}
             if rows:
-                gone = _with(now, rows)
-                kept = [segment for segment in now.segments if len(gone.get(segment.name, [])) < len(segment)]
-                self._write(now.about, kept, gone, now.next)
+                self._write(now.about, now.segments, _with(now, rows), now.next)
             return len(rows)
 
     def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
@@ -310,8 +306,8 @@ class FileStore(VectorStore):
         return Snapshot(about, [known.get(name) or Segment(self.folder, name) for name in names], deleted, next)
 
     def _write(self, about: About, segments: Sequence[Segment], deleted: dict[str, list[int]], next: int) -> None:
-        """Make this the store, and then delete the folders that no longer belong to it."""
-        names = [segment.name for segment in segments]
+        """Make this the store, without segments of which nothing is left, and delete what no longer belongs to it."""
+        names = [segment.name for segment in segments if len(deleted.get(segment.name, [])) < len(segment)]
         gone = {name: deleted[name] for name in names if deleted.get(name)}
         told = {**asdict(about), "model": lasting_name(about.model, self.folder)}
         content = {"about": told, "segments": names, "deleted": gone, "next": next}
@@ -355,16 +351,11 @@ def _small_tail(
 
     Each is joined when what follows is half as large, so a store has few segments however small the batches are.
     """
-    kept = list(segments)
-    joined: list[Segment] = []
+    kept, joined = list(segments), list[Segment]()
     while kept and kept[-1].name != ".":
         live = len(kept[-1]) - len(deleted.get(kept[-1].name, []))
         if live > 2 * size or live + size > SHARD_SIZE:
             break
         joined.insert(0, kept.pop())
         size += live
-    return [segment for segment in kept if len(deleted.get(segment.name, [])) < len(segment)], joined
-
-
-def _live_rows(segment: Segment, deleted: dict[str, list[int]]) -> npt.NDArray[np.int64]:
-    return np.setdiff1d(np.arange(len(segment)), deleted.get(segment.name, []))
+    return kept, joined
