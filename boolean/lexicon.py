@@ -58,15 +58,6 @@ class CueTable(NamedTuple):
         return tuple(sorted(listed, key=listed.__getitem__))
 
 
-def languages() -> tuple[str, ...]:
-    """The languages that have a table.
-
-    >>> "en" in languages()
-    True
-    """
-    return tuple(sorted(path.stem.removeprefix("cues_") for path in _FOLDER.glob("cues_*.tsv")))
-
-
 @cache
 def cue_table(language: str = ENGLISH) -> CueTable:
     """The cues of a language.
@@ -75,10 +66,10 @@ def cue_table(language: str = ENGLISH) -> CueTable:
     >>> cue.operator, cue.kind, cue.rule
     ('not', 'set', 'contrast')
     """
-    if language not in languages():
-        raise BoolBertError(
-            f"language must be one of {', '.join(languages())}, got {language!r}: it has no table of cues"
-        )
+    languages = sorted(path.stem.removeprefix("cues_") for path in _FOLDER.glob("cues_*.tsv"))
+    if language not in languages:
+        known = ", ".join(languages)
+        raise BoolBertError(f"language must be one of {known}, got {language!r}: it has no table of cues")
     return read_table(_FOLDER / f"cues_{language}.tsv")
 
 

@@ -50,10 +50,14 @@ def named_if_full(path: str | os.PathLike[str]) -> Iterator[None]:
     except Exception as error:
         code = getattr(error, "errno", None)
         is_full = code in FULL or os.strerror(FULL[0]) in str(error)
-        parts = (Path(path), *Path(path).absolute().parents)  # of a path that need not exist
-        if is_full or (code is None and shutil.disk_usage(next(filter(Path.exists, parts))).free < ROOM):
+        if is_full or (code is None and _free(Path(path)) < ROOM):
             raise DiskFull(path) from error
         raise
+
+
+def _free(path: Path) -> int:
+    """How many bytes are free on the disk of a path that need not exist."""
+    return shutil.disk_usage(next(each for each in (path, *path.absolute().parents) if each.exists())).free
 
 
 @contextmanager

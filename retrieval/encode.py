@@ -67,8 +67,8 @@ def encode_corpus(
             raise RetrievalError(f"{name} must be at least 1, got {value}")
     state = processes()
     folder, precision = Path(folder), INT8 if isinstance(model, Int8Encoder) else FLOAT32
-    expected = {"documents": len(corpus), "corpus": corpus_fingerprint(corpus), "storage": storage}
-    expected["model"] = model.fingerprint() if isinstance(model, Int8Encoder) else model_fingerprint(model, "document")
+    known = model.fingerprint() if isinstance(model, Int8Encoder) else model_fingerprint(model, "document")
+    expected = {"documents": len(corpus), "corpus": corpus_fingerprint(corpus), "model": known, "storage": storage}
     if state.is_main_process:
         sizes = {"shard_size": shard_size, "batch_size": batch_size or default_batch_size(model), "size": _size(model)}
         begin(folder, {**expected, **sizes, "precision": precision})

@@ -289,11 +289,9 @@ def bool_bert(model: "SentenceTransformer") -> Any | None:
 
     from boolbert.configuration_boolbert import BoolBertConfig
 
-    for part in side_modules(model, "query"):
-        for module in part.modules():
-            if isinstance(module, PreTrainedModel) and module.config.model_type == BoolBertConfig.model_type:
-                return module
-    return None
+    parts = (module for part in side_modules(model, "query") for module in part.modules())
+    berts = (part for part in parts if isinstance(part, PreTrainedModel))
+    return next((bert for bert in berts if bert.config.model_type == BoolBertConfig.model_type), None)
 
 
 def prompt_of(model: "SentenceTransformer", task: str) -> str | None:

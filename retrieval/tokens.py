@@ -87,11 +87,9 @@ class TextReader:
         if len(texts) < WORTH_CACHING:
             return self._tokenize(texts)
         path = cache_root() / "tokens" / f"{self._fingerprint(texts)}.npz"
-        try:
-            with np.load(path) as stored:
-                return Tokens(stored["ids"], stored["offsets"], self.pad)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            pass  # missing or damaged: the texts are tokenised again
+        # Where the file is missing or damaged, the texts are tokenised again.
+        with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile), np.load(path) as stored:
+            return Tokens(stored["ids"], stored["offsets"], self.pad)
         tokens = self._tokenize(texts)
         with suppress(OSError):  # a cache that cannot be written costs time only
             path.parent.mkdir(parents=True, exist_ok=True)

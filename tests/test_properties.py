@@ -90,17 +90,6 @@ def test_an_operator_that_is_off_has_no_influence(lively, lengths, seed, gate):
         assert not torch.allclose(after.last_hidden_state, before.last_hidden_state, atol=1e-6)
 
 
-@relaxed
-@given(lengths=lengths_of_a_batch, seed=st.integers(0, 99), gate=st.sampled_from(["learned", "cue"]))
-def test_the_gate_that_was_used_gives_the_same_answer_when_it_is_given(lively, lengths, seed, gate):
-    model = lively(gate=gate)
-    ids, mask = make_batch(lengths, max(lengths), seed)
-    with torch.no_grad():
-        predicted = model(ids, attention_mask=mask)
-        given_gate = model(ids, attention_mask=mask, operators=predicted.operators)
-    assert_close(given_gate.last_hidden_state, predicted.last_hidden_state)
-
-
 @pytest.mark.parametrize("not_reach", ["outside", "both", "all"])
 @pytest.mark.parametrize("on", [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 1, 1]])
 def test_what_is_left_out_because_it_is_off_changes_nothing(lively, batch, on, not_reach):

@@ -1,9 +1,5 @@
 """What people do with any transformers model works with this one."""
 
-import copy
-import io
-import pickle
-
 import pytest
 import torch
 from torch.testing import assert_close
@@ -163,21 +159,6 @@ def test_a_model_in_half_precision(lively, batch, dtype, implementation):
     assert got.dtype == dtype
     assert torch.isfinite(got).all()
     assert torch.cosine_similarity(got.float(), expected).median() > 0.98
-
-
-def test_copied_pickled_and_moved(lively, batch):
-    model = lively()
-    expected = states(model, batch)
-    buffer = io.BytesIO()
-    torch.save(model, buffer)
-    buffer.seek(0)
-    for twin in (
-        copy.deepcopy(model),
-        pickle.loads(pickle.dumps(model)),
-        torch.load(buffer, weights_only=False),
-        model.to("cpu").double().float(),
-    ):
-        assert torch.equal(states(twin, batch), expected)
 
 
 def test_resizing_the_vocabulary(lively, batch):

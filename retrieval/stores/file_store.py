@@ -11,7 +11,7 @@ A folder of `boolbert index --output` is such a store as well; what is added to 
 import json
 import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
@@ -280,11 +280,9 @@ class FileStore(VectorStore):
 
     def _stamp(self) -> tuple[int, ...]:
         for name in (MANIFEST, INDEX_MANIFEST):
-            try:
+            with suppress(OSError):
                 status = (self.folder / name).stat()
-            except OSError:
-                continue
-            return status.st_mtime_ns, status.st_size, status.st_ino
+                return status.st_mtime_ns, status.st_size, status.st_ino
         raise RetrievalError(
             f"{self.folder}: no store there; make one with: boolbert index DOCS.jsonl --store {self.folder}"
         )

@@ -84,15 +84,12 @@ def _fitted(part: Filter, kinds: Mapping[str, str]) -> Filter:
         raise RetrievalError(f"--where: there is no field {part.field!r}; {hint}")
     if kind == "text" and part.sign not in ("=", "!="):
         raise RetrievalError(f"--where: {part.field!r} holds texts, which take = != and in, not {part.sign!r}")
-    return replace(part, values=tuple(_fitted_value(part.field, kind, value) for value in part.values))
-
-
-def _fitted_value(field: str, kind: str, value: Any) -> Any:
-    found = as_kind(value, kind)
-    if found is None:
+    values = tuple(as_kind(value, kind) for value in part.values)
+    if None in values:
         wanted = "numbers" if kind == "number" else "dates such as 1990-12-31"
-        raise RetrievalError(f"--where: {field!r} holds {wanted}, got {shorten(value)}")
-    return found
+        wrong = part.values[values.index(None)]
+        raise RetrievalError(f"--where: {part.field!r} holds {wanted}, got {shorten(wrong)}")
+    return replace(part, values=values)
 
 
 class TextColumn:
