@@ -40,17 +40,13 @@ def test_they_are_those_of_the_default_encoder(tmp_path, corpus):
     assert max(best.max(), denied.max()) > 0.999
 
 
-def test_those_of_another_encoder_are_not_taken(tmp_path, corpus):
-    assert not write_stored(tmp_path / "index", corpus, "another")
-    assert not (tmp_path / "index").exists()
-
-
-def test_where_a_clause_is_not_stored_nothing_is_written(tmp_path, corpus, metadata):
+def test_those_of_another_encoder_or_without_a_clause_are_not_taken(tmp_path, corpus, metadata):
     tensors = load_file(STORED)
     fewer = {name: tensor if name == "documents" else tensor[10:] for name, tensor in tensors.items()}
     save_file(fewer, tmp_path / "fewer.safetensors", metadata=metadata)
     fewer = tmp_path / "fewer.safetensors"
     assert not write_stored(tmp_path / "index", corpus, metadata["document_encoder"], fewer)
+    assert not write_stored(tmp_path / "index", corpus, "another")
     assert [path.name for path in tmp_path.iterdir()] == ["fewer.safetensors"]
 
 

@@ -10,7 +10,6 @@ import socket
 import numpy as np
 import pytest
 from process_helpers import finish, free_port, index_as_rank, write_records
-from search_fixtures import write_baseline
 from store_fixtures import skip_without, write_films
 
 from boolbert.cli.main import main
@@ -18,7 +17,7 @@ from boolbert.core.errors import RetrievalError
 from boolbert.data import Corpus, Document
 from boolbert.data.own import OwnDocuments, Passages
 from boolbert.retrieval.stores import Record, index_documents, open_store, writing
-from boolbert.search import BoolSearcher, Index, build_index, load_model
+from boolbert.search import BoolSearcher, Index, build_index
 
 QUERIES = [
     ("films about war", []),
@@ -203,19 +202,6 @@ def test_a_reader_sees_what_a_writer_adds(tmp_path, opened, start_writer):
     assert counts == sorted(counts)
     assert reader.count() == 60
     assert len(reader.snapshot().segments) < 10  # small ones were joined
-
-
-@pytest.mark.parametrize("place", ["folder"], indirect=True)
-def test_another_encoder_is_refused(tmp_path, place, opened, model, films, lively, tiny_config, tokenizer):
-    store = opened(place)
-    index_documents(films, store, model, progress=False)
-    another = load_model(write_baseline(tmp_path / "other", lively, tiny_config, tokenizer, document_seed=9))
-    for call in (lambda: BoolSearcher(another, store), lambda: index_documents(films, store, another, progress=False)):
-        with pytest.raises(
-            RetrievalError, match=r"another document encoder, that of .*/run-branches=4-penalty=0.5, not of .*/other"
-        ):
-            call()
-    assert store.count() == 60
 
 
 def test_an_index_takes_more_documents_as_a_store(tmp_path, model, films):
