@@ -77,7 +77,8 @@ class QueryComposer(nn.Module):
 
         `whole_weight` (B,): the share of the whole query in what is wanted, 0 for none.
         """
-        not_weight = not_weight.reshape(-1) if isinstance(not_weight, Tensor) else not_weight
+        if not_weight is not None:  # (1,) or (B,), NaN for the learned strength
+            not_weight = torch.as_tensor(not_weight, dtype=torch.float32, device=hidden_states.device).reshape(-1)
         pooled = self.pool(hidden_states, token_mask)
         inside = torch.zeros_like(token_mask) if scope is None else scope[:, NOT].to(token_mask.dtype) * token_mask
         outside = token_mask - inside
@@ -109,11 +110,9 @@ class QueryComposer(nn.Module):
         if self.has_penalty:
             (less,) = penalised
             weight = F.softplus(self.penalty.float()) * has_excluded
-            if isinstance(not_weight, Tensor):  # a given strength is for one vector, without penalty
-                given = ~not_weight.to(weight.device).isnan().unsqueeze(1)
+            if not_weight is not None:  # a given strength is for one vector, without penalty
+                given = ~not_weight.isnan().unsqueeze(1)
                 weight, less = weight * ~given, torch.where(given.unsqueeze(2), vectors, less)
-            elif not_weight is not None:
-                weight, less = torch.zeros_like(weight), vectors
             penalty = torch.cat([weight, self.penalty_above.float().expand_as(weight)], 1)
             composed |= {"search_vectors": self.filled(less, query_mask), "penalty": penalty}
         return composed
@@ -126,12 +125,7 @@ class QueryComposer(nn.Module):
         return hidden_states[:, 0] if self.pooling == "cls" else masked_mean(hidden_states, token_mask)
 
     def exclude(
-        self,
-        wanted: Tensor,
-        excluded: Tensor,
-        has_excluded: Tensor,
-        not_weight: Tensor | float | None,
-        shares: Sequence[float],
+        self, wanted: Tensor, excluded: Tensor, has_excluded: Tensor, not_weight: Tensor | None, shares: Sequence[float]
     ) -> list[Tensor]:
         """Vectors (B, K, D) less `excluded` (B, D), for each share of the strength with which it is taken away."""
         if not self.excludes:
@@ -139,11 +133,9 @@ class QueryComposer(nn.Module):
         a, b = F.normalize(wanted.float(), dim=-1), F.normalize(excluded.float(), dim=-1).unsqueeze(1)
         foreign = b - (a * b).sum(-1, keepdim=True) * a  # what B has besides A
         weight = self.weight(a, b)  # (B, K, 1)
-        if isinstance(not_weight, Tensor):  # (B,), NaN for the learned strength
-            given = not_weight.to(a.device)[:, None, None]
+        if not_weight is not None:
+            given = not_weight[:, None, None]
             weight = torch.where(given.isnan(), weight, given)
-        elif not_weight is not None:
-            weight = torch.full_like(weight, not_weight)
         away, length = weight * foreign, wanted.float().norm(dim=-1, keepdim=True)
         vectors = [F.normalize(a - share * away, dim=-1) * length for share in shares]
         return [torch.where(has_excluded.unsqueeze(1), vector.to(wanted.dtype), wanted) for vector in vectors]

@@ -12,7 +12,7 @@ GATES = ("learned", "cue")
 POOLINGS = ("cls", "mean")
 NOT_REACHES = ("outside", "both", "all")
 EXCLUSIONS = ("none", "scalar", "head")
-WINDOWS = ("window", "conv_kernel", "cue_kernel")
+SIZES = ("operator_embedding_size", "bias_hidden_size", "cue_context_size", "scope_reader_layers", "window")
 # The paper's own form: scopes without a reader, tiny biases to begin with, and a vector that is only pooled.
 PAPER: dict[str, Any] = {
     "scope_reader_size": 0,
@@ -155,28 +155,23 @@ class BoolBertConfig(BertConfig):
 
     def check(self) -> None:
         """Raise a ValueError for the first value that no Bool-BERT can be built with."""
-        for name in ("operator_embedding_size", "bias_hidden_size", "cue_context_size", *WINDOWS):
+        for name in (*SIZES, "conv_kernel", "cue_kernel"):
             _require(self, name, _is_integer(getattr(self, name)) and getattr(self, name) >= 1, "a whole number >= 1")
         for name in ("conv_kernel", "cue_kernel"):
             _require(self, name, getattr(self, name) % 2 == 1, "odd, so that it is centred on its token")
         for name in ("scope_reader_size", "branches"):
             _require(self, name, _is_integer(getattr(self, name)) and getattr(self, name) >= 0, "a whole number >= 0")
-        layers = self.scope_reader_layers
-        _require(self, "scope_reader_layers", _is_integer(layers) and layers >= 1, "a whole number >= 1")
-        for name in ("sigma", "initial_bias", "initial_not_bias", "gate_temperature", "gumbel_temperature"):
+        temperatures = ("gate_temperature", "gumbel_temperature")
+        for name in ("sigma", "initial_bias", "initial_not_bias", "exclusion_weight", *temperatures):
             _require(self, name, _is_number(getattr(self, name)) and getattr(self, name) > 0, "a number > 0")
         _require(self, "threshold", _is_number(self.threshold) and 0 < self.threshold < 1, "a number between 0 and 1")
         for name in ("initial_scope_logit", "penalty_above"):
             _require(self, name, _is_number(getattr(self, name)), "a number")
-        _require(
-            self, "exclusion_weight", _is_number(self.exclusion_weight) and self.exclusion_weight > 0, "a number > 0"
-        )
         for name in ("scope_weight", "triplet_weight", "triplet_margin", "penalty"):
             _require(self, name, _is_number(getattr(self, name)) and getattr(self, name) >= 0, "a number >= 0")
-        _require(self, "gate", self.gate in GATES, f"one of {GATES}")
-        _require(self, "pooling", self.pooling in POOLINGS, f"one of {POOLINGS}")
-        _require(self, "not_reach", self.not_reach in NOT_REACHES, f"one of {NOT_REACHES}")
-        _require(self, "exclusion", self.exclusion in EXCLUSIONS, f"one of {EXCLUSIONS}")
+        choices = {"gate": GATES, "pooling": POOLINGS, "not_reach": NOT_REACHES, "exclusion": EXCLUSIONS}
+        for name, values in choices.items():
+            _require(self, name, getattr(self, name) in values, f"one of {values}")
         operators = self.attention_operators
         listed = isinstance(operators, (list, tuple)) and all(name in OPERATORS for name in operators)
         _require(self, "attention_operators", listed, f"a list of names out of {OPERATORS}")
@@ -186,7 +181,10 @@ class BoolBertConfig(BertConfig):
             )
         known = isinstance(self.cue_activation, str) and self.cue_activation in ACT2FN
         _require(self, "cue_activation", known, f"one of {sorted(ACT2FN)}")
-        self._check_layers()
+        layers, indices = self.boolean_layers, range(self.num_hidden_layers)
+        listed = isinstance(layers, (list, tuple)) and all(_is_integer(layer) and layer in indices for layer in layers)
+        distinct = listed and len(set(layers)) == len(layers)
+        _require(self, "boolean_layers", distinct, f"a list of different layer indices from 0 to {len(indices) - 1}")
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(
                 f"hidden_size must be a multiple of num_attention_heads, got {self.hidden_size} and "
@@ -194,15 +192,6 @@ class BoolBertConfig(BertConfig):
             )
         if self.is_decoder or self.add_cross_attention:
             raise ValueError("is_decoder and add_cross_attention must be False: Bool-BERT is an encoder")
-
-    def _check_layers(self) -> None:
-        layers = self.boolean_layers
-        listed = isinstance(layers, (list, tuple)) and all(_is_integer(layer) for layer in layers)
-        last = self.num_hidden_layers - 1
-        expected = f"a list of different layer indices from 0 to {last}"
-        _require(self, "boolean_layers", listed, expected)
-        _require(self, "boolean_layers", all(0 <= layer <= last for layer in layers), expected)
-        _require(self, "boolean_layers", len(set(layers)) == len(layers), expected)
 
 
 def _is_integer(value: Any) -> bool:

@@ -650,10 +650,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         """The embeddings (B, L, D), and which tokens are not padding (B, L)."""
         shape = self._check_inputs(input_ids, inputs_embeds)
         embeddings = self.embeddings(
-            input_ids=input_ids,
-            position_ids=position_ids,
-            token_type_ids=token_type_ids,
-            inputs_embeds=inputs_embeds,
+            input_ids=input_ids, position_ids=position_ids, token_type_ids=token_type_ids, inputs_embeds=inputs_embeds
         )
         return embeddings, self._token_mask(attention_mask, shape, embeddings.device)
 

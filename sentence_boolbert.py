@@ -98,18 +98,18 @@ class BoolBertTransformer(Transformer):
         return super().load(model_name_or_path, "" if subfolder == "." else subfolder, *args, **kwargs)
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        texts = [item["text"] if isinstance(item, dict) else item for item in inputs]
-        rows = [operator_row(item.get("operators")) if isinstance(item, dict) else None for item in inputs]
-        features = super().preprocess(texts, prompt, *args, **kwargs)
+        items = [item if isinstance(item, dict) else {"text": item} for item in inputs]
+        rows = [operator_row(item.get("operators")) for item in items]
+        features = super().preprocess([item["text"] for item in items], prompt, *args, **kwargs)
         if any(row is not None for row in rows):
             features["operators"] = torch.tensor([row or [MODEL_DECIDES] * len(OPERATORS) for row in rows])
-        weights = [item.get("not_weight", math.nan) if isinstance(item, dict) else math.nan for item in inputs]
+        weights = [item.get("not_weight", math.nan) for item in items]
         if not all(map(math.isnan, weights)):
             features["not_weight"] = torch.tensor(weights)
-        shares = [float(item.get("whole_weight", 0)) if isinstance(item, dict) else 0.0 for item in inputs]
+        shares = [float(item.get("whole_weight", 0)) for item in items]
         if any(shares):
             features["whole_weight"] = torch.tensor(shares)
-        scopes = [item.get("not_scope") if isinstance(item, dict) else None for item in inputs]
+        scopes = [item.get("not_scope") for item in items]
         if any(scope is not None for scope in scopes):
             features["not_scope"] = torch.full(features["input_ids"].shape, MODEL_DECIDES)
             for row, scope in zip(features["not_scope"], scopes, strict=True):
@@ -175,17 +175,10 @@ class BoolBertSentenceTransformer(SentenceTransformer):
             tokenizer = AutoTokenizer.from_pretrained(named)
         query_model = BoolBertModel.from_pretrained(query) if isinstance(query, str) else query
         document_model = AutoModel.from_pretrained(document) if isinstance(document, str) else document
+        settings: dict[str, Any] = {"pooling": pooling, "similarity": similarity}
+        settings |= {"query_length": query_length, "document_length": document_length}
         with tempfile.TemporaryDirectory() as folder:
-            save_dual_encoder(
-                folder,
-                query_model,
-                document_model,
-                tokenizer,
-                pooling=pooling,
-                similarity=similarity,
-                query_length=query_length,
-                document_length=document_length,
-            )
+            save_dual_encoder(folder, query_model, document_model, tokenizer, **settings)
             return cls(folder, local_files_only=True, **kwargs)
 
     @classmethod
@@ -254,12 +247,7 @@ class BoolBertSentenceTransformer(SentenceTransformer):
         return super().encode(inputs, prompt_name, *args, **kwargs)
 
     def encode_query(
-        self,
-        inputs: Any,
-        *args: Any,
-        operators: Sequence[Any] | None = None,
-        branches: bool = False,
-        **kwargs: Any,
+        self, inputs: Any, *args: Any, operators: Sequence[Any] | None = None, branches: bool = False, **kwargs: Any
     ) -> Any:
         """As in sentence-transformers, and `operators` says which operators each query holds, if the caller knows.
 

@@ -1,15 +1,15 @@
 """The language of Boolean queries: operators, templates, cues. Plain Python, nothing to install."""
 
 from .augmentation import augment
-from .clauses import Clause, affirmed, split_clauses
+from .clauses import affirmed, split_clauses
 from .cues import CueSpan, find_cues, operators_of
 from .kinds import WHOLE_WEIGHTS, kind_of_exclusion, whole_weight
 from .labels import cue_labels, scope_labels
 from .lacking import read_lacking
-from .lexicon import Cue, cue_table
-from .marks import ParsedQuery, parse_original_query, render_original_query
+from .lexicon import cue_table
+from .marks import parse_original_query, render_original_query
 from .operators import OPERATORS, TEMPLATES, from_multi_hot, multi_hot, template_operators
-from .parts import Part, Reading, read_parts
+from .parts import Reading, read_parts
 from .reasons import is_english, why_nothing_excluded
 from .search_box import read_search_box
 
@@ -17,11 +17,7 @@ __all__ = [
     "OPERATORS",
     "TEMPLATES",
     "WHOLE_WEIGHTS",
-    "Clause",
-    "Cue",
     "CueSpan",
-    "ParsedQuery",
-    "Part",
     "Reading",
     "affirmed",
     "augment",

@@ -147,21 +147,12 @@ def _finer(text: str, group: list[Part], groups: int) -> list[list[Part]]:
     elif _STEM.search(first.text):  # "countries which border" of "countries which border either A or B"
         stem = _PRONOUN.split(first.text)[-1]
         group = [part._replace(text=f"{stem} {part.text}") for part in group[1:]]
-    return [
-        [
-            Part("or", *span, part.text if _is_whole(part, span) else text[slice(*span)])
-            for part in group
-            for span in _enumerated(text, part)
-        ]
-    ]
-
-
-def _is_whole(part: Part, span: Span) -> bool:
-    return (part.start, part.end) == span
-
-
-def _enumerated(text: str, part: Part) -> list[Span]:
-    return _at(text, part.start, part.end, [match.start() for match in _VERB.finditer(text, part.start, part.end)])
+    finer = []
+    for part in group:
+        verbs = [match.start() for match in _VERB.finditer(text, part.start, part.end)]
+        for span in _at(text, part.start, part.end, verbs):
+            finer.append(Part("or", *span, part.text if span == part[1:3] else text[slice(*span)]))
+    return [finer]
 
 
 def _cut(text: str, start: int, end: int) -> list[Span]:

@@ -24,8 +24,7 @@ def gold_parts(original_query: str) -> Parts:
     Part(operator='not', start=30, end=42, text='French films')
     """
     template, atoms = parse_original_query(original_query)
-    text = original_query.replace("<mark>", "").replace("</mark>", "")
-    parts, end = [], 0
+    text, parts, end = original_query.replace("<mark>", "").replace("</mark>", ""), [], 0
     for operator, atom in zip(blank_operators(template), atoms, strict=True):
         start = text.index(atom, end)
         end = start + len(atom)

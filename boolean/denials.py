@@ -186,18 +186,15 @@ class _Sentence:
             word = self.words[index].text
             if word in WORDS["conditions"]:
                 return True
-            if word in WORDS["persons"] and (
-                index + 1 == first or self.words[index + 1].text in ("who", "that", "with", "travelling")
-            ):
+            following = "who" if index + 1 == first else self.words[index + 1].text
+            if word in WORDS["persons"] and following in ("who", "that", "with", "travelling"):
                 return True
         return False
 
     def _subject(self, first: int, after: int) -> Denial | None:
         """What stands before "is not included", back to the beginning of the clause."""
-        last = first
-        while (
-            last and self._follows(last) and self.words[last - 1].text in WORDS["auxiliaries"] | {"also", "currently"}
-        ):
+        last, skipped = first, WORDS["auxiliaries"] | {"also", "currently"}
+        while last and self._follows(last) and self.words[last - 1].text in skipped:
             last -= 1
         begin = last
         while begin and self._follows(begin) and self.words[begin - 1].text not in WORDS["joins"]:

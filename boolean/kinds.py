@@ -88,9 +88,10 @@ def kind_of_exclusion(query: str, spans: Sequence[Span] | None = None) -> str:
         spans = read_parts(query).scopes("not")
     cues = [cue for cue in find_cues(query) if cue.operator == "not" and not (cue.weak and cue.rule != "suffix")]
     if not spans:  # "countries that do not drive on the left": a negated verb behind a plural noun
-        return "set" if any(cue.rule == "negation" and _restricts(query, cue) for cue in cues) else "property"
-    before = [cue for cue in cues if cue.start <= spans[0][0]]
-    return _kind(query, before[-1]) if before else "set"  # `-word` has no cue of the table
+        before = [query[: cue.start] for cue in cues if cue.rule == "negation" and not is_question(query)]
+        return "set" if any(map(_PLURAL_CLAUSE.search, before)) else "property"
+    opening = [cue for cue in cues if cue.start <= spans[0][0]]
+    return _kind(query, opening[-1]) if opening else "set"  # `-word` has no cue of the table
 
 
 def whole_weight(query: str) -> float:
@@ -111,21 +112,13 @@ def is_question(text: str) -> bool:
     return _ASKS.match(text) is not None
 
 
-def _restricts(query: str, cue: CueSpan) -> bool:
-    return not is_question(query) and _PLURAL_CLAUSE.search(query[: cue.start]) is not None
-
-
 def _kind(query: str, cue: CueSpan) -> str:
     before, after = query[: cue.start], query[cue.end :]
     rule = cue.rule
     if _ABOUT.match(after):
         return "topic"
-    if (
-        rule == "request"
-        and normal(cue.text).startswith(_NEGATED)
-        and _CLAUSE.search(before)
-        and not _POLITE.search(query)
-    ):
+    is_negated = rule == "request" and normal(cue.text).startswith(_NEGATED)
+    if is_negated and _CLAUSE.search(before) and not _POLITE.search(query):
         rule = "negation"
     elif normal(cue.text) == "except" and _PREDICATE_NEXT.match(after) and is_question(query):
         return "property"

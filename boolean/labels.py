@@ -18,14 +18,7 @@ def cue_labels(text: str, offsets: Iterable[Sequence[int]], cues: Iterable[CueSp
     [[0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 1, 0, 0]]
     """
     chosen = [cue for cue in find_cues(text) if not cue.weak] if cues is None else list(cues)
-    spans = [(int(start), int(end)) for start, end in offsets]
-    return [
-        [
-            int(any(cue.operator == operator and start < cue.end and end > cue.start for cue in chosen))
-            for start, end in spans
-        ]
-        for operator in OPERATORS
-    ]
+    return _labels(offsets, {name: [cue[:2] for cue in chosen if cue.operator == name] for name in OPERATORS})
 
 
 def scope_labels(
@@ -43,8 +36,13 @@ def scope_labels(
     if scopes is None:
         reading = read_parts(text)
         scopes = {operator: reading.scopes(operator) for operator in OPERATORS}
+    return _labels(offsets, scopes)
+
+
+def _labels(offsets: Iterable[Sequence[int]], spans: Mapping[str, Sequence[Span]]) -> list[list[int]]:
+    """1 where a token has a character in one of an operator's spans."""
     tokens = [(int(start), int(end)) for start, end in offsets]
     return [
-        [int(any(start < right and end > left for left, right in scopes.get(operator, ()))) for start, end in tokens]
+        [int(any(start < right and end > left for left, right in spans.get(operator, ()))) for start, end in tokens]
         for operator in OPERATORS
     ]

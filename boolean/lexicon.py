@@ -53,22 +53,9 @@ class CueTable(NamedTuple):
         >>> cue_table().written("or")
         ('or', 'and/or')
         """
-        entries = [
-            (place, cue.phrase)
-            for cue in (*self.cues.values(), *self.wordings)
-            for own, place in cue.written
-            if own == name
-        ]
-        return tuple(phrase for _, phrase in sorted(entries, key=lambda entry: entry[0]))
-
-
-def languages() -> tuple[str, ...]:
-    """The languages that have a table.
-
-    >>> "en" in languages()
-    True
-    """
-    return tuple(sorted(path.stem.removeprefix("cues_") for path in _FOLDER.glob("cues_*.tsv")))
+        places = {cue.phrase: dict(cue.written).get(name) for cue in (*self.cues.values(), *self.wordings)}
+        listed = {phrase: place for phrase, place in places.items() if place is not None}
+        return tuple(sorted(listed, key=listed.__getitem__))
 
 
 @cache
@@ -79,10 +66,10 @@ def cue_table(language: str = ENGLISH) -> CueTable:
     >>> cue.operator, cue.kind, cue.rule
     ('not', 'set', 'contrast')
     """
-    if language not in languages():
-        raise BoolBertError(
-            f"language must be one of {', '.join(languages())}, got {language!r}: it has no table of cues"
-        )
+    languages = sorted(path.stem.removeprefix("cues_") for path in _FOLDER.glob("cues_*.tsv"))
+    if language not in languages:
+        known = ", ".join(languages)
+        raise BoolBertError(f"language must be one of {known}, got {language!r}: it has no table of cues")
     return read_table(_FOLDER / f"cues_{language}.tsv")
 
 

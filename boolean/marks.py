@@ -22,24 +22,13 @@ def parse_original_query(text: str) -> ParsedQuery:
     >>> parse_original_query("<mark>Films about cats</mark> that are not <mark>French films</mark>")
     ParsedQuery(template='_ that are not _', atoms=('Films about cats', 'French films'))
     """
-    template, atoms, end, is_open = "", [], 0, False
-    for tag in _TAG.finditer(text):
-        opens = tag.group() == "<mark>"
-        if opens == is_open:
-            problem = "<mark> inside a <mark>" if opens else "</mark> without its <mark>"
-            raise ValueError(f"{problem} at character {tag.start()} of {text!r}")
-        between = text[end : tag.start()]
-        if opens:
-            template += between + "_"
-        else:
-            atom = between.strip()
-            if not atom:
-                raise ValueError(f"empty <mark></mark> before character {tag.end()} of {text!r}")
-            atoms.append(atom)
-        end, is_open = tag.end(), opens
-    if is_open:
-        raise ValueError(f"<mark> without its </mark> in {text!r}")
-    template = " ".join((template + text[end:]).split())
+    words = re.split(r"<mark>(.*?)</mark>", text, flags=re.DOTALL)  # every second one is an atom
+    if tag := _TAG.search(" ".join(words)):
+        raise ValueError(f"{tag.group()} without its partner in {text!r}")
+    atoms = [atom.strip() for atom in words[1::2]]
+    if not all(atoms):
+        raise ValueError(f"empty <mark></mark> in {text!r}")
+    template = " ".join("_".join(words[::2]).split())
     try:
         template_operators(template)
     except ValueError as error:

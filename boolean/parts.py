@@ -350,17 +350,13 @@ def _pieces(text: str, stretch: Stretch, cues: Sequence[CueSpan]) -> Iterator[Sp
 
 def _items(text: str, start: int, end: int, listed: bool) -> Iterator[Span]:
     """A stretch, cut at its commas where an "and" or "or" follows: the comma of "A, B or C" says the same."""
-    left = start
-    if listed:
-        for comma in _LIST_COMMA.finditer(text[start:end]):
-            if comma.group().startswith(","):
-                span = trim(text, left, start + comma.start())
-                if span[0] < span[1]:
-                    yield span
-                left = start + comma.end()
-    span = trim(text, left, end)
-    if span[0] < span[1]:
-        yield span
+    found = _LIST_COMMA.finditer(text[start:end]) if listed else ()
+    commas = [(start + match.start(), start + match.end()) for match in found if match.group().startswith(",")]
+    for right, following in [*commas, (end, end)]:
+        span = trim(text, start, right)
+        if span[0] < span[1]:
+            yield span
+        start = following
 
 
 def _wanted(text: str, outside: Sequence[Span], cues: Sequence[CueSpan]) -> list[Part]:

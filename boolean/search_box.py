@@ -133,8 +133,9 @@ def _fixed() -> re.Pattern[str]:
 
 
 def _check_balance(text: str, tokens: list[_Token]) -> None:
-    outside = [letter for token in _between(text, tokens) for letter in re.findall(r'(?<!\d)"|[“”]', token)]
-    if outside:
+    edges = [0, *(edge for token in tokens for edge in token[1:]), len(text)]
+    outside = (text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
+    if any(re.search(r'(?<!\d)"|[“”]', between) for between in outside):
         raise BoolBertError(f"a quotation mark in the query {text!r} has no partner; close it or leave it out")
     depth = 0
     for token in tokens:
@@ -143,11 +144,6 @@ def _check_balance(text: str, tokens: list[_Token]) -> None:
             break
     if depth:
         raise BoolBertError(f"a parenthesis in the query {text!r} has no partner; close it or leave it out")
-
-
-def _between(text: str, tokens: list[_Token]) -> list[str]:
-    edges = [0, *(edge for token in tokens for edge in token[1:]), len(text)]
-    return [text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
 
 
 class _Reader:
@@ -169,11 +165,8 @@ class _Reader:
             self._want(start, token.start)
             operator = _OPERATORS.get(token.kind)
             if operator:
-                self.cues.append(
-                    CueSpan(
-                        token.start, token.end, operator, self.text[token.start : token.end], excludes=operator == "not"
-                    )
-                )
+                span = (token.start, token.end)
+                self.cues.append(CueSpan(*span, operator, self.text[slice(*span)], excludes=operator == "not"))
             if operator == "not":
                 if self.operator == "or":
                     raise BoolBertError("the search does not know OR NOT; ask for each of the two by itself")
@@ -256,10 +249,8 @@ class _Reader:
         edges = [start, *(edge for cut in cuts for edge in cut), end]
         terms = []
         for left, right in zip(edges[::2], edges[1::2], strict=True):
-            while left < right and self.text[left] in _EDGES:
-                left += 1
-            while left < right and self.text[right - 1] in _EDGES:
-                right -= 1
+            right = left + len(self.text[left:right].rstrip(_EDGES))
+            left = right - len(self.text[left:right].lstrip(_EDGES))
             if right - left > 2 and re.fullmatch(_QUOTED, self.text[left:right]):
                 left, right = left + 1, right - 1
             if left < right and re.search(r"\w", self.text[left:right]):

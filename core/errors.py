@@ -125,6 +125,15 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
+def in_brief(error: BaseException) -> str:
+    """All of an error's lines as one, cut; some of other libraries keep them in `message`.
+
+    >>> in_brief(ValueError("no such\\n  file"))
+    'no such file'
+    """
+    return " ".join(str(getattr(error, "message", None) or error).split())[:300] or type(error).__name__
+
+
 def first_few(examples: Sequence[str], total: int | None = None) -> str:
     """The first examples of something, and how many more there are.
 

@@ -62,11 +62,7 @@ def _free(path: Path) -> int:
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file so that no reader ever sees half of it: write to the path this gives, which is renamed at the end.
-
-    with whole_file("vectors.npy") as aside, aside.open("wb") as file:
-        np.save(file, vectors)
-    """
+    """Write a file so that no reader ever sees half of it: write to the path this gives; it is renamed at the end."""
     path = Path(path)
     with _aside(path, is_folder=False) as aside:
         yield aside
@@ -111,10 +107,11 @@ def _aside(path: Path, *, is_folder: bool, named: Path | None = None) -> Iterato
     """
     delete_leftovers(path)
     with named_if_full(named or path):
+        own = f"{_aside_prefix(path)}{_host()}-{os.getpid()}."
         if is_folder:
-            aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=_aside_prefix(path)))
+            aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=own))
         else:
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=_aside_prefix(path))
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=own)
             os.close(handle)
             aside = Path(name)
     try:
@@ -130,7 +127,8 @@ def _aside(path: Path, *, is_folder: bool, named: Path | None = None) -> Iterato
 def set_modes(path: Path) -> None:
     """Give a file, or a folder with all that is in it, the mode of any new one: temporary files, and those that
     safetensors writes, are readable by their owner alone."""
-    mask = _umask()
+    mask = os.umask(0o022)  # it can only be read by setting it
+    os.umask(mask)
     for each in (path, *path.rglob("*")) if path.is_dir() else (path,):
         os.chmod(each, (0o777 if each.is_dir() else 0o666) & ~mask)
 
@@ -140,7 +138,7 @@ def delete_leftovers(path: Path) -> None:
 
     What another machine has left is deleted when it is a day old, since its writer may be alive until then.
     """
-    prefix = _aside_prefix(path, owner="")
+    prefix = _aside_prefix(path)
     for entry in os.scandir(path.parent):
         if not entry.name.startswith(prefix):
             continue
@@ -153,14 +151,9 @@ def delete_leftovers(path: Path) -> None:
                 Path(entry.path).unlink(missing_ok=True)
 
 
-def _aside_prefix(path: Path, owner: str | None = None) -> str:
-    """A hidden name beside the path, with the process that writes it; cut, as a name has at most 255 bytes."""
-    name = path.name.encode()[:100].decode(errors="ignore")
-    return f".{name}.aside-{_owner() if owner is None else owner}"
-
-
-def _owner() -> str:
-    return f"{_host()}-{os.getpid()}."
+def _aside_prefix(path: Path) -> str:
+    """How a hidden name beside the path begins, before the process that writes it; a name has at most 255 bytes."""
+    return f".{path.name.encode()[:100].decode(errors='ignore')}.aside-"
 
 
 def _host() -> str:
@@ -215,10 +208,3 @@ def read_object(path: str | os.PathLike[str], error: type[BoolBertError] = BoolB
     if not isinstance(content, dict):
         raise error(f"{path}: expected a JSON object, got {shorten(content)}")
     return content
-
-
-def _umask() -> int:
-    """The permissions that this process takes away from new files; it can only be read by setting it."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

@@ -1,6 +1,5 @@
 """Texts to vectors: batches of texts of similar length, prepared by a thread while the model computes."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
@@ -15,7 +14,7 @@ from torch.nn.attention import sdpa_kernel
 from boolbert.boolean import whole_weight
 from boolbert.retrieval.models import bool_bert, is_cosine, prompt_of, side_modules
 from boolbert.retrieval.penalty import penalised_query
-from boolbert.retrieval.prefetch import prefetch
+from boolbert.retrieval.prefetch import map_ahead, prefetch
 from boolbert.retrieval.tokens import ATTENTION, Rows, TextReader, Tokens
 
 if TYPE_CHECKING:
@@ -63,12 +62,7 @@ def encode_queries(
 
 
 def encode_inputs(
-    model: "SentenceTransformer",
-    inputs: Sequence[Any],
-    task: str,
-    batch_size: int,
-    *,
-    one_vector: bool = False,
+    model: "SentenceTransformer", inputs: Sequence[Any], task: str, batch_size: int, *, one_vector: bool = False
 ) -> npt.NDArray[np.float32]:
     """The vectors of texts, or of {"text": ..., "operators": ...}, in their order; task is "query" or "document".
 
@@ -90,13 +84,16 @@ def start_batches(
     one_vector: bool = False,
 ) -> Callable[[], npt.NDArray[np.float32]]:
     """Start encoding, and return a function that waits for the vectors: on a GPU all work is under way by then."""
+    from accelerate.utils import send_to_device
+
     if model.training:
         model.eval()
     cosine = is_cosine(model)
 
     @torch.inference_mode()
     def encode(batch: Batch) -> tuple[Rows, Tensor]:
-        features = model({name: _sent(value, model.device) for name, value in batch[1].items()}, task=task)
+        sent = send_to_device(batch[1], model.device, non_blocking=model.device.type == "cuda")
+        features = model(sent, task=task)
         return batch[0], _search_vectors(features, cosine, one_vector)
 
     rows, vectors = [np.empty(0, np.int64)], []
@@ -135,11 +132,7 @@ def _in_lanes(
     try:
         # What a thread sets counts for itself, and for threads that begin after it.
         with ThreadPoolExecutor(LANES, initializer=torch.set_num_threads, initargs=(threads // LANES,)) as pool:
-            waiting = deque(pool.submit(encode, batch) for batch in chain(first, islice(coming, LANES)))
-            while waiting:
-                done = waiting.popleft().result()
-                waiting.extend(pool.submit(encode, batch) for batch in islice(coming, 1))
-                yield done
+            yield from map_ahead(pool, encode, chain(first, coming), 2 * LANES - 1)
     finally:
         torch.set_num_threads(threads)
 
@@ -242,7 +235,8 @@ def split_batches(rows: Rows, features: dict[str, Any], batch_size: int) -> Iter
     """
     mask = features.get("attention_mask")
     count = len(rows)
-    if not isinstance(mask, Tensor) or not all(_has_rows(value, count) for value in features.values()):
+    tensors = [value for value in features.values() if isinstance(value, Tensor)]
+    if not isinstance(mask, Tensor) or not all(value.ndim and len(value) == count for value in tensors):
         yield rows, features  # features that are not one row per text cannot be cut
         return
     tokens = mask.sum(dim=1)
@@ -253,16 +247,6 @@ def split_batches(rows: Rows, features: dict[str, Any], batch_size: int) -> Iter
         width = int(mask[chosen].any(dim=0).nonzero().max()) + 1 if mask[chosen].any() else mask.shape[1]
         yield rows[chosen.numpy()], {name: _select(value, chosen, mask, width) for name, value in features.items()}
         start += len(chosen)
-
-
-def _sent(value: Any, device: torch.device) -> Any:
-    """The value on the device; Python does not wait for the copy to a GPU."""
-    return value.to(device, non_blocking=device.type == "cuda") if isinstance(value, Tensor) else value
-
-
-def _has_rows(value: Any, count: int) -> bool:
-    """Whether a feature has one row per text; one that is no tensor belongs to the whole batch."""
-    return not isinstance(value, Tensor) or (value.ndim >= 1 and len(value) == count)
 
 
 def _select(value: Any, chosen: Tensor, mask: Tensor, width: int) -> Any:

@@ -6,12 +6,12 @@ For the default encoder the vectors come with the package, since encoding the co
 first answer: those of the documents in float16, those of their clauses in int8, as evidence keeps them.
 """
 
-import atexit
 import hashlib
 import shutil
 import tempfile
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,18 +25,9 @@ from boolbert.core.errors import run_script
 from boolbert.core.files import ROOM, cache_root, whole_folder
 from boolbert.data import Corpus, Quest
 from boolbert.data.embedded import countries_folder
-from boolbert.retrieval.evidence import FOLDER as EVIDENCE
-from boolbert.retrieval.evidence import Encode, Evidence, in_bytes
+from boolbert.retrieval.evidence import evidence_of, in_bytes
 from boolbert.retrieval.fingerprints import corpus_fingerprint, document_encoder_of
-from boolbert.retrieval.index import (
-    VECTORS,
-    Index,
-    build_index,
-    clause_encoder,
-    is_index,
-    write_rest,
-    write_vectors,
-)
+from boolbert.retrieval.index import Index, build_index, clause_encoder, is_index, write_index
 
 if TYPE_CHECKING:
     from boolbert.retrieval.models import SearchModel
@@ -51,9 +42,7 @@ def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
     if is_index(folder):
         return Index(folder)
     corpus = countries()
-    # The model is opened only for clauses that are not stored.
-    encode: Encode = lambda texts: clause_encoder(model)(texts)  # noqa: E731
-    if write_stored(folder, corpus, document_encoder_of(model), encode):
+    if write_stored(folder, corpus, document_encoder_of(model)):
         return Index(folder)
     return build_index(corpus, folder, model, progress=progress, float32=True)
 
@@ -75,52 +64,44 @@ def _writable_cache() -> Path:
         with tempfile.TemporaryFile(dir=root) as file:
             file.write(bytes(ROOM))  # a full disk has room for an empty file
     except OSError as error:
-        return _temporary_cache(f"{root}: {error.strerror or error}")
+        return Path(_temporary_cache(f"{root}: {error.strerror or error}").name)
     return root
 
 
 @cache
-def _temporary_cache(problem: str) -> Path:
+def _temporary_cache(problem: str) -> "tempfile.TemporaryDirectory[str]":
     """One folder for this process, deleted at its end."""
     warnings.warn(f"the cache cannot be written ({problem}); using a temporary folder", stacklevel=3)
-    root = Path(tempfile.mkdtemp(prefix="boolbert-"))
-    atexit.register(shutil.rmtree, root, ignore_errors=True)
-    return root
+    return tempfile.TemporaryDirectory(prefix="boolbert-", ignore_cleanup_errors=True)
 
 
 def countries() -> Corpus:
     return Quest(progress=False).corpus
 
 
-def write_stored(folder: Path, corpus: Corpus, document_encoder: str, encode: Encode, stored: Path = STORED) -> bool:
+def write_stored(folder: Path, corpus: Corpus, document_encoder: str, stored: Path = STORED) -> bool:
     """Write the index of the vectors that come with the package. False, and nothing written, where they are of other
-    documents or of another encoder. encode: for clauses that are not stored.
+    documents or of another encoder, or lack a clause.
     """
     from safetensors import safe_open
 
-    fingerprint = corpus_fingerprint(corpus)
     with safe_open(stored, framework="np") as file:
-        if file.metadata() != {"corpus": fingerprint, "document_encoder": document_encoder}:
+        if file.metadata() != {"corpus": corpus_fingerprint(corpus), "document_encoder": document_encoder}:
             return False
         documents, clauses, scales, hashes = map(file.get_tensor, ("documents", "clauses", "scales", "hashes"))
     rows = {number: row for row, number in enumerate(hashes.tolist())}
 
     def look_up(texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        found = np.array([rows.get(text_hash(text), -1) for text in texts])
-        vectors = clauses[found].astype(np.float32) * scales[found, None].astype(np.float32)
-        if (missing := np.flatnonzero(found < 0)).size:
-            vectors[missing] = encode([texts[row] for row in missing.tolist()])
-        return vectors
+        found = np.array([rows[text_hash(text)] for text in texts])
+        return clauses[found].astype(np.float32) * scales[found, None].astype(np.float32)
 
-    known = {"corpus": fingerprint, "model": document_encoder}
     if folder.exists() and not is_index(folder):  # a call was cut off
         shutil.rmtree(folder)
-    with whole_folder(folder) as aside:
-        write_vectors(aside / VECTORS, documents.astype(np.float32), fingerprint, document_encoder)
-        Evidence.build(aside / EVIDENCE, corpus.texts(), look_up, **known, progress=False)
-        about = {"model": None, "document_encoder": document_encoder, "source": corpus.name}
-        write_rest(aside, corpus, {**about, "fields": {}})
-    return True
+    with suppress(KeyError), whole_folder(folder) as aside:
+        about = {"model": None, "document_encoder": document_encoder, "source": corpus.name, "fields": dict[str, str]()}
+        said = evidence_of(corpus.texts(), look_up)
+        write_index(aside, corpus, None, documents.astype(np.float32), about, said)
+    return is_index(folder)
 
 
 def text_hash(text: str) -> int:

@@ -67,14 +67,8 @@ def encode_corpus(
             raise RetrievalError(f"{name} must be at least 1, got {value}")
     state = processes()
     folder, precision = Path(folder), INT8 if isinstance(model, Int8Encoder) else FLOAT32
-    with ThreadPoolExecutor(max_workers=1) as aside:
-        model_hash = aside.submit(_fingerprint, model)
-        expected = {
-            "documents": len(corpus),
-            "corpus": corpus_fingerprint(corpus),
-            "model": model_hash.result(),
-            "storage": storage,
-        }
+    known = model.fingerprint() if isinstance(model, Int8Encoder) else model_fingerprint(model, "document")
+    expected = {"documents": len(corpus), "corpus": corpus_fingerprint(corpus), "model": known, "storage": storage}
     if state.is_main_process:
         sizes = {"shard_size": shard_size, "batch_size": batch_size or default_batch_size(model), "size": _size(model)}
         begin(folder, {**expected, **sizes, "precision": precision})
@@ -136,10 +130,6 @@ def _vectors(
         else:
             batches = preparation.batches(prepared, size, pin=pin)
         yield number, start_batches(model, batches, "document", on_batch=on_batch)
-
-
-def _fingerprint(model: "SentenceTransformer | Int8Encoder") -> str:
-    return model.fingerprint() if isinstance(model, Int8Encoder) else model_fingerprint(model, "document")
 
 
 def _size(model: "SentenceTransformer | Int8Encoder") -> int:

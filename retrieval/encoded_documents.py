@@ -30,20 +30,12 @@ class About:
 
     @classmethod
     def of(
-        cls,
-        model: "SearchModel",
-        fields: Mapping[str, str],
-        source: str,
-        *,
-        evidence: bool = False,
-        precision: str = FLOAT32,
+        cls, model: "SearchModel", fields: Mapping[str, str], source: str, *, evidence: bool, precision: str
     ) -> "About":
         size = model.encoder.get_embedding_dimension()
         if size is None:
             raise RetrievalError(f"{model.name}: the model does not tell the size of its vectors")
-        name = model.name
-        if name is not None and Path(name).is_dir():
-            name = str(Path(name).resolve())
+        name = str(Path(model.name).resolve()) if model.name and Path(model.name).is_dir() else model.name
         encoder = document_encoder_of(model)
         return cls(encoder, size, name, dict(fields), source, evidence=evidence, precision=precision)
 

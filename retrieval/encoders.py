@@ -1,16 +1,14 @@
 """Which BERT a run starts from: the one named, or the best that this machine can reach."""
 
-import json
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from boolbert.core.errors import RetrievalError, first_line, shorten
+from boolbert.core.errors import RetrievalError, first_line, in_brief, shorten
 from boolbert.core.files import cache_root, read_json, read_object, whole_folder
 from boolbert.core.runs import MODULES
 
@@ -93,10 +91,8 @@ def _pooling_mode(config: dict[str, Any]) -> str:
     """
     if "pooling_mode" in config:
         return str(config["pooling_mode"])
-    modes = [
-        name.removeprefix("pooling_mode_") for name, on in config.items() if on and name.startswith("pooling_mode_")
-    ]
-    return "+".join(mode.removesuffix("_token").removesuffix("_tokens") for mode in modes)
+    modes = (re.fullmatch(r"pooling_mode_(\w+?)(?:_tokens?)?", name) for name, on in config.items() if on)
+    return "+".join(mode[1] for mode in modes if mode)
 
 
 def _checked(pooling: Any, folder: Path) -> Pooling:
@@ -110,13 +106,11 @@ def _modules(file: Path) -> list[tuple[str, str]]:
     modules = read_json(file, RetrievalError)
     if not isinstance(modules, list):
         raise RetrievalError(f"{file}: must be a list of modules, got {shorten(modules)}")
-    found = []
     for module in modules:
-        kind, path = (module.get("type"), module.get("path")) if isinstance(module, dict) else (None, None)
-        if not isinstance(kind, str) or not isinstance(path, str):
+        names = [module.get("type"), module.get("path")] if isinstance(module, dict) else [None]
+        if not all(isinstance(name, str) for name in names):
             raise RetrievalError(f"{file}: every module must have a type and a path, got {shorten(module)}")
-        found.append((kind, path))
-    return found
+    return [(module["type"], module["path"]) for module in modules]
 
 
 def _read_object(file: Path) -> dict[str, Any]:
@@ -159,7 +153,7 @@ def check_fit(folder: Path) -> None:
         files = sorted(part.glob("model*.safetensors"))
         kind = _read_object(part / "config.json").get("model_type") if files else None
         if kind in ("bert", "boolbert"):
-            wanted, found = _wanted(part, kind), {name for file in files for name in _names(file)}
+            wanted, found = _wanted(part), {name for file in files for name in _names(file)}
             missing = sorted(name for name in wanted - found if not name.startswith("pooler."))
             layers = sorted(name for name in found - wanted if name.startswith("encoder.layer."))
             for what, names in (("lack", missing), ("have layers that its config.json does not name,", layers)):
@@ -170,28 +164,20 @@ def check_fit(folder: Path) -> None:
                     )
 
 
-def _wanted(part: Path, kind: str) -> frozenset[str]:
+def _wanted(part: Path) -> set[str]:
     """The names of the weights that a configuration asks for."""
-    try:
-        return _wanted_by(json.dumps(_read_object(part / "config.json")), kind)
-    except Exception as error:  # a configuration that no model can be made from
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise RetrievalError(f"{part / 'config.json'}: no model can be made from it: {reason}") from error
-
-
-@lru_cache(maxsize=32)
-def _wanted_by(settings: str, kind: str) -> frozenset[str]:
-    """Kept for each configuration, since many models of a comparison share one."""
     import torch
-    from transformers import BertConfig, BertModel
+    from transformers import BertModel
 
-    from boolbert.configuration_boolbert import BoolBertConfig
     from boolbert.modeling_boolbert import BoolBertModel
 
-    with torch.device("meta"):  # names and sizes alone
-        if kind == "bert":
-            return frozenset(BertModel(BertConfig.from_dict(json.loads(settings))).state_dict())
-        return frozenset(BoolBertModel(BoolBertConfig.from_dict(json.loads(settings))).state_dict())
+    settings = _read_object(part / "config.json")
+    model: Any = BertModel if settings["model_type"] == "bert" else BoolBertModel
+    try:
+        with torch.device("meta"):  # names and sizes alone
+            return set(model(model.config_class.from_dict(settings)).state_dict())
+    except Exception as error:  # a configuration that no model can be made from
+        raise RetrievalError(f"{part / 'config.json'}: no model can be made from it: {in_brief(error)}") from error
 
 
 def _names(file: Path) -> list[str]:
@@ -204,10 +190,7 @@ def _names(file: Path) -> list[str]:
             names = [name.removeprefix("bert.") for name in weights.keys()]  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise RetrievalError(f"{file}: is damaged, or no safetensors file: {error}") from None
-    return [
-        name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
-        for name in names
-    ]
+    return [name.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias") for name in names]
 
 
 def _local_or_cached(name: str) -> Path | None:

@@ -31,15 +31,7 @@ from boolbert.core.files import read_object, whole_folder, write_json
 from boolbert.core.progress import shown_progress
 from boolbert.retrieval.ranking import Scores
 from boolbert.retrieval.shards import check_fields
-from boolbert.retrieval.words import (
-    DENIED,
-    WordCounts,
-    WordIndex,
-    changed,
-    content_sum,
-    load_checks,
-    words_of,
-)
+from boolbert.retrieval.words import DENIED, WordCounts, WordIndex, changed, content_sum, words_of
 
 FOLDER, MANIFEST = "evidence", "evidence.json"
 FIELDS = {"documents": int, "corpus": str, "model": str}
@@ -161,17 +153,15 @@ class Evidence:
         try:
             self.manifest: dict[str, Any] = read_object(folder / MANIFEST, RetrievalError)
             check_fields(folder / MANIFEST, self.manifest, FIELDS)
-            vectors, scales, clauses, self._starts = (
-                np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("vectors", "scales", "clauses", "starts")
+            self._vectors, self._scales, self._clauses, self._checks, self._starts = (
+                np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
+                for name in ("vectors", "scales", "clauses", "checks", "starts")
             )
-            counts = {len(vectors), len(scales), len(clauses), int(self._starts[-1])}
-            self._checks = load_checks(folder)
-            if self._checks is not None:
-                counts.add(len(self._checks))
+            counts = {*map(len, (self._vectors, self._scales, self._clauses, self._checks)), int(self._starts[-1])}
             if len(counts) > 1 or len(self._starts) != self.manifest["documents"] + 1:
                 raise ValueError("its files do not belong together")
             self.words = WordIndex(folder / "words", self.manifest["documents"])
-            if self.manifest.get("content") not in (None, content_sum(self._starts, *self.words.small_files)):
+            if self.manifest.get("content") != content_sum(self._starts, *self.words.small_files):
                 raise ValueError("starts.npy or words/ was changed after it was written")
         except RetrievalError:
             raise
@@ -179,7 +169,6 @@ class Evidence:
             raise RetrievalError(f"{folder}: is damaged ({error}); delete it, and index again") from None
         if (self.manifest["corpus"], self.manifest["model"]) != (corpus, model):
             raise RetrievalError(f"{folder}: belongs to other documents or another model; delete it, and index again")
-        self._vectors, self._scales, self._clauses = np.asarray(vectors), np.asarray(scales), np.asarray(clauses)
 
     @classmethod
     def build(
@@ -253,9 +242,8 @@ class Evidence:
 
     def _check(self, clauses: Any, vectors: npt.NDArray[Any]) -> None:
         """Raise where these clauses, whose vectors were read, are not as they were written."""
-        if self._checks is not None and not np.array_equal(
-            self._checks[clauses], clause_sums(vectors, self._scales[clauses], self._clauses[clauses])
-        ):
+        sums = clause_sums(vectors, self._scales[clauses], self._clauses[clauses])
+        if not np.array_equal(self._checks[clauses], sums):
             raise changed(self.folder)
 
     def nearest(self, asked: Asked, row: int, denies: bool) -> Statement | None:

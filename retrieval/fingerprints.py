@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 LENGTH = 16  # hexadecimal digits
-WAITING = 4096  # pieces that are hashed together
 _known: "WeakKeyDictionary[Corpus, str]" = WeakKeyDictionary()
 # Settings that leave a finished model's vectors as they are: notes, training, and what comes beside the vectors.
 _SHAPES_NOTHING = re.compile(
@@ -35,13 +34,9 @@ def corpus_fingerprint(corpus: Iterable[Document]) -> str:
 
 
 def _hash(contents: Iterable[tuple[bytes, bytes]]) -> str:
-    digest, waiting = hashlib.blake2b(), list[bytes]()
+    digest = hashlib.blake2b()
     for content in chain.from_iterable(contents):
-        waiting += len(content).to_bytes(8, "little"), content
-        if len(waiting) >= WAITING:  # many at once: for a short text the call itself takes longest
-            digest.update(b"".join(waiting))
-            waiting.clear()
-    digest.update(b"".join(waiting))
+        digest.update(len(content).to_bytes(8, "little") + content)
     return digest.hexdigest()[:LENGTH]
 
 

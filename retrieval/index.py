@@ -12,6 +12,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -175,7 +176,8 @@ def build_index(
         state.wait_for_everyone()
         return Index(folder)
     if isinstance(documents, OwnDocuments):
-        write_records(folder, with_own_ids(records))
+        ids = numbered(record["id"] for record in records)
+        write_records(folder, ({**record, "id": id} for record, id in zip(records, ids, strict=True)))
     document_encoder = document_encoder_of(model)
     if evidence and (is_cosine(model.encoder) if int8 is None else int8.is_cosine):
         add_evidence(folder, corpus, clause_encoder(model, int8), document_encoder, progress=progress)
@@ -224,36 +226,32 @@ def clause_encoder(model: "SearchModel", int8: "Int8Encoder | None" = None) -> E
 
 def write_index(
     folder: Path,
-    documents: Sequence[Document],
-    records: Iterable[dict[str, Any]],
+    documents: Corpus | Sequence[Document],
+    records: Iterable[dict[str, Any]] | None,
     vectors: npt.NDArray[np.float32],
     manifest: dict[str, Any],
     evidence: Iterable[DocumentEvidence] | None = None,
 ) -> None:
     """Write documents whose vectors are at hand. `manifest` says which model and document encoder made them."""
     fingerprint = corpus_fingerprint(documents)
-    write_vectors(folder / VECTORS, vectors, fingerprint, manifest["document_encoder"])
-    write_records(folder, records)
-    if evidence is not None:
-        Evidence.write(folder / EVIDENCE, evidence, corpus=fingerprint, model=manifest["document_encoder"])
-    write_rest(folder, documents, manifest)
-
-
-def write_vectors(folder: Path, vectors: npt.NDArray[np.float32], corpus: str, document_encoder: str) -> None:
-    """Write vectors that are at hand as shards. corpus and document_encoder: the hashes of what they were made from."""
     shards = {
         "documents": len(vectors),
         "size": vectors.shape[1],
         "shard_size": SHARD_SIZE,
         "batch_size": SHARD_SIZE,
         "storage": str(vectors.dtype),
-        "corpus": corpus,
-        "model": document_encoder,
+        "corpus": fingerprint,
+        "model": manifest["document_encoder"],
     }
-    begin(folder, shards)
+    begin(folder / VECTORS, shards)
     for number in range(shard_count(shards)):
         rows = shard_rows(number, shards)
-        write_shard(folder, number, vectors[rows.start : rows.stop], shards)
+        write_shard(folder / VECTORS, number, vectors[rows.start : rows.stop], shards)
+    if records is not None:
+        write_records(folder, records)
+    if evidence is not None:
+        Evidence.write(folder / EVIDENCE, evidence, corpus=fingerprint, model=manifest["document_encoder"])
+    write_rest(folder, documents, manifest)
 
 
 def _remembered(own: OwnDocument, records: list[dict[str, Any]]) -> Document:
@@ -263,13 +261,16 @@ def _remembered(own: OwnDocument, records: list[dict[str, Any]]) -> Document:
     return Document(record.title, record.text)
 
 
-def with_own_ids(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The records; an id that came before gets a number."""
+def numbered(names: Iterable[str]) -> Iterator[str]:
+    """The names; one that came before gets a number.
+
+    >>> list(numbered(["a", "b", "a"]))
+    ['a', 'b', 'a [2]']
+    """
     counts: Counter[str] = Counter()
-    for record in records:
-        counts[record["id"]] += 1
-        count = counts[record["id"]]
-        yield record if count == 1 else {**record, "id": f"{record['id']} [{count}]"}
+    for name in names:
+        counts[name] += 1
+        yield name if counts[name] == 1 else f"{name} [{counts[name]}]"
 
 
 def write_records(folder: Path, records: Iterable[dict[str, Any]]) -> None:
@@ -297,31 +298,21 @@ def _check_apart(documents: str, folder: Path) -> None:
 
 def _check_own(folder: Path, corpus: Corpus, fingerprint: str) -> None:
     """Raise where the folder holds a file under one of the index's names that no index wrote."""
-    try:
+    names = [MANIFEST, DOCUMENTS, LINES, RECORDS]
+    with suppress(OSError, BoolBertError):
         check_fields(folder / MANIFEST, read_object(folder / MANIFEST), FIELDS)
         return  # an index; whether of this corpus, the vectors' own manifest tells
-    except (OSError, BoolBertError):
-        begun = _is_begun(folder, fingerprint)
-    for name in (MANIFEST, LINES, RECORDS, DOCUMENTS):
-        path = folder / name
-        # A call that was cut off may have written the documents, whole, and not yet index.json.
-        own = begun and (name in (LINES, RECORDS) or (name == DOCUMENTS and _holds(path, corpus)))
-        if path.exists() and not own:
+    with suppress(OSError, BoolBertError):
+        if read_object(folder / VECTORS / SHARDS_MANIFEST).get("corpus") == fingerprint:
+            names = names[:2]  # a call that was cut off may have written the others,
+            names = names[:1] if _holds(folder / DOCUMENTS, corpus) else names  # and the documents, whole
+    for path in (folder / name for name in names):
+        if path.exists():
             raise RetrievalError(f"{path}: is there already, and was not written by this index; give another folder")
-
-
-def _is_begun(folder: Path, fingerprint: str) -> bool:
-    """Whether the folder holds vectors of this corpus."""
-    try:
-        return read_object(folder / VECTORS / SHARDS_MANIFEST).get("corpus") == fingerprint
-    except (OSError, BoolBertError):
-        return False
 
 
 def _holds(path: Path, corpus: Corpus) -> bool:
     """Whether a file is the one that the index would write."""
-    if not path.is_file():
-        return False
     with path.open("rb") as file:
         return all(file.readline() == _line(document) for document in corpus) and not file.read(1)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boolbert.core.environment import log_level
-from boolbert.core.errors import RetrievalError, first_line
+from boolbert.core.errors import RetrievalError, first_line, in_brief
 from boolbert.core.files import named_if_full, read_json
 from boolbert.core.runs import MODULES, RETRIEVAL_SCRIPTS, finished_runs, is_bool_bert
 
@@ -96,8 +96,7 @@ def load_encoder(
         has_modules = (folder / MODULES).exists()
         model = load_dual_encoder(encoder.path, device=device) if has_modules else _plain(encoder, device)
     except Exception as error:  # whatever is wrong with its files: each of the libraries has its own errors
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
-        raise RetrievalError(f"{name or encoder.path}: cannot be loaded as an encoder: {reason}") from error
+        raise RetrievalError(f"{name or encoder.path}: cannot be loaded as an encoder: {in_brief(error)}") from error
     check_tokenizers(model, name or encoder.path)
     model = model.to(getattr(torch, precision)).eval()
     check_encodes(model, name or encoder.path)
@@ -150,8 +149,11 @@ def upgraded_note(default: "Encoder") -> str:
     return f"{default.note}, upgraded to obey NOT"
 
 
-def default_bert() -> "BoolBertModel":
-    """The Bool-BERT of `default_model` without sentence-transformers, which takes as long to import as to use."""
+def default_bert(**settings: Any) -> "BoolBertModel | None":
+    """The Bool-BERT of `default_model` without sentence-transformers, which takes as long to import as to use.
+
+    None where the encoder that its reading parts belong to is not to be had.
+    """
     import torch
 
     from boolbert.configuration_boolbert import UPGRADED
@@ -161,31 +163,20 @@ def default_bert() -> "BoolBertModel":
     default = resolve_encoder()
     with no_warnings(), torch.random.fork_rng():
         torch.manual_seed(0)  # as `with_fresh_attention`
-        bert = BoolBertModel.from_pretrained(default.path, pooling=default.pooling, **UPGRADED).eval()
-    load_reading(bert)
-    return bert
+        bert = BoolBertModel.from_pretrained(default.path, pooling=default.pooling, **UPGRADED, **settings).eval()
+    return bert if load_reading(bert) else None
 
 
 def default_reader() -> "tuple[BoolBertModel, Tokenizer] | None":
-    """What reads queries in the default model, and its tokenizer: embeddings and reading parts without the layers.
-
-    None where the encoder that the reading parts belong to is not to be had.
-    """
+    """What reads queries in the default model, and its tokenizer: embeddings and reading parts without the layers."""
     from tokenizers import Tokenizer
 
-    from boolbert.configuration_boolbert import UPGRADED, BoolBertConfig
-    from boolbert.modeling_boolbert import BoolBertModel
-    from boolbert.retrieval.encoders import resolve_encoder
-
-    default = resolve_encoder()
-    config = BoolBertConfig.from_pretrained(default.path, **UPGRADED, num_hidden_layers=0)
-    with no_warnings():
-        bert = BoolBertModel.from_pretrained(default.path, config=config, add_pooling_layer=False).eval()
-    if not load_reading(bert):
+    bert = default_bert(num_hidden_layers=0)
+    if bert is None:
         return None
-    tokenizer = Tokenizer.from_file(str(Path(default.path, "tokenizer.json")))
+    tokenizer = Tokenizer.from_file(str(Path(str(bert.name_or_path), "tokenizer.json")))
     tokenizer.no_padding()
-    tokenizer.enable_truncation(config.max_position_embeddings)
+    tokenizer.enable_truncation(bert.config.max_position_embeddings)
     return bert, tokenizer
 
 
@@ -289,8 +280,7 @@ def check_encodes(model: "SentenceTransformer", name: str) -> None:
         try:
             encode(["a"], show_progress_bar=False)
         except Exception as error:
-            reason = " ".join(str(error).split())[:300] or type(error).__name__
-            raise RetrievalError(f"{name}: loads, but cannot encode a text: {reason}") from error
+            raise RetrievalError(f"{name}: loads, but cannot encode a text: {in_brief(error)}") from error
 
 
 def bool_bert(model: "SentenceTransformer") -> Any | None:
@@ -299,11 +289,9 @@ def bool_bert(model: "SentenceTransformer") -> Any | None:
 
     from boolbert.configuration_boolbert import BoolBertConfig
 
-    for part in side_modules(model, "query"):
-        for module in part.modules():
-            if isinstance(module, PreTrainedModel) and module.config.model_type == BoolBertConfig.model_type:
-                return module
-    return None
+    parts = (module for part in side_modules(model, "query") for module in part.modules())
+    berts = (part for part in parts if isinstance(part, PreTrainedModel))
+    return next((bert for bert in berts if bert.config.model_type == BoolBertConfig.model_type), None)
 
 
 def prompt_of(model: "SentenceTransformer", task: str) -> str | None:

@@ -1,8 +1,9 @@
 """Batches ahead of time: a thread prepares the next ones while the model computes."""
 
-import queue
-import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from itertools import islice
 from typing import Any
 
 import torch
@@ -18,40 +19,25 @@ def prefetch(
     >>> list(prefetch(lambda step: step * 10, range(3)))
     [0, 10, 20]
     """
-    if pin:
+
+    def pinned(step: int) -> Any:
         from accelerate.utils import recursively_apply
-    ready: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
-    stop = threading.Event()
 
-    def put(item: tuple[bool, Any]) -> None:
-        while not stop.is_set():
-            try:
-                ready.put(item, timeout=0.1)
-                return
-            except queue.Full:
-                pass
+        return recursively_apply(torch.Tensor.pin_memory, load(step))
 
-    def work() -> None:
-        try:
-            for step in steps:
-                if stop.is_set():
-                    return
-                batch = load(step)
-                put((True, recursively_apply(torch.Tensor.pin_memory, batch) if pin else batch))
-            put((False, None))
-        except BaseException as error:
-            put((False, error))
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches") as pool:
+        yield from map_ahead(pool, pinned if pin else load, steps, depth)
 
-    thread = threading.Thread(target=work, name="batches", daemon=True)
-    thread.start()
+
+def map_ahead(pool: Executor, work: Callable[[Any], Any], items: Iterable[Any], ahead: int) -> Generator[Any]:
+    """`work(item)` of each item, in order, while the pool works on so many of the next ones."""
+    coming = iter(items)
+    waiting = deque(pool.submit(work, item) for item in islice(coming, ahead))
     try:
-        while True:
-            there, item = ready.get()
-            if not there:
-                if item is not None:
-                    raise item
-                return
-            yield item
+        while waiting:
+            first = waiting.popleft()
+            waiting.extend(pool.submit(work, item) for item in islice(coming, 1))
+            yield first.result()
     finally:
-        stop.set()
-        thread.join()
+        for future in waiting:
+            future.cancel()

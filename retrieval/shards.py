@@ -4,6 +4,7 @@ manifest.json        how many documents, of which corpus, by which model, and ho
 vectors-00000.npy    the vectors of the first `shard_size` documents, and so on
 """
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +30,56 @@ FLOAT32, INT8 = "float32", "int8"  # of the products by which documents were enc
 SHARD_SIZE = 8192
 
 
-class Shards:
-    """The vectors of a corpus, memory-mapped: only what is sliced is read.
+class Vectors:
+    """Several arrays of vectors, one after the other: `shape`, `len` and slices of rows work as for one array."""
 
-    `shape`, `len` and slices of rows work as for an array.
+    def __init__(self, parts: Sequence[npt.NDArray[Any]], size: int):
+        self.parts = parts
+        self._edges = np.cumsum([0, *map(len, parts)])
+        self.shape = (int(self._edges[-1]), size)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
+        start, end, step = rows.indices(len(self))
+        if step != 1:
+            raise ValueError(f"vectors can be sliced in steps of 1 only, got {step}")
+        first, last = np.searchsorted(self._edges, [start, max(start, end - 1)], side="right")
+        edges = zip(self._edges[first - 1 :], self.parts[first - 1 : last], strict=False)
+        pieces = [part[max(start - edge, 0) : max(end - edge, 0)] for edge, part in edges]
+        return pieces[0] if len(pieces) == 1 else np.concatenate([self._empty(0), *pieces])
+
+    def rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """The vectors of some rows, copied."""
+        found = self._empty(len(rows))
+        for number, inside, is_there in rows_by_part(self._edges, rows):
+            found[is_there] = self.parts[number][inside]
+        return found
+
+    def _empty(self, count: int) -> npt.NDArray[Any]:
+        return np.empty((count, self.shape[1]), self.parts[0].dtype if self.parts else np.float32)
+
+
+def rows_by_part(
+    edges: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+) -> Iterator[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.bool_]]]:
+    """Each part that holds some of the rows: its number, these rows inside of it, and which of all they are.
+
+    edges: the first row of each part.
     """
+    numbers = np.searchsorted(edges, rows, side="right") - 1
+    for number in np.unique(numbers):
+        is_there = numbers == number
+        yield int(number), rows[is_there] - edges[number], is_there
+
+
+class Shards(Vectors):
+    """The vectors of a corpus, memory-mapped: only what is sliced is read."""
 
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
         self.manifest = read_manifest(self.folder)
-        self.shape = (self.manifest["documents"], self.manifest["size"])
-        self._shard_size = self.manifest["shard_size"]
         count = shard_count(self.manifest)
         missing = [number for number in range(count) if not is_whole(self.folder, number, self.manifest)]
         if missing:
@@ -50,11 +90,8 @@ class Shards:
         # Copy on write: torch takes such arrays as they are, and the files cannot change.
         # And plain arrays: a slice of a `np.memmap` takes three times as long.
         maps = (np.load(shard_path(self.folder, number), mmap_mode="c") for number in range(count))
-        self._parts = [np.asarray(part) for part in maps]
+        super().__init__([np.asarray(part) for part in maps], self.manifest["size"])
         self._copies: dict[str, Any] = {}
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def on(self, device: Any) -> Any:
         """The vectors where they are searched: copied once to a GPU that has room for them, else as they lie here."""
@@ -64,34 +101,11 @@ class Shards:
         if device.type != "cuda":
             return self
         if str(device) not in self._copies:
-            size = self.shape[0] * self.shape[1] * self._parts[0].itemsize
+            size = self.shape[0] * self.shape[1] * self.parts[0].itemsize
             fits = 2 * size < torch.cuda.mem_get_info(device)[0]
-            parts = (torch.from_numpy(part).to(device) for part in self._parts)
+            parts = (torch.from_numpy(part).to(device) for part in self.parts)
             self._copies[str(device)] = torch.cat(list(parts)) if fits else self
         return self._copies[str(device)]
-
-    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
-        start, end, step = rows.indices(len(self))
-        if step != 1:
-            raise ValueError(f"Shards can be sliced in steps of 1 only, got {step}")
-        pieces = []
-        while start < end:
-            number, first = divmod(start, self._shard_size)
-            piece = self._parts[number][first : first + end - start]
-            pieces.append(piece)
-            start += len(piece)
-        if len(pieces) == 1:
-            return pieces[0]
-        return np.concatenate([np.empty((0, self.shape[1]), self.manifest["storage"]), *pieces])
-
-    def rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """The vectors of some rows, copied."""
-        found = np.empty((len(rows), self.shape[1]), self.manifest["storage"])
-        numbers = rows // self._shard_size
-        for number in np.unique(numbers):
-            is_there = numbers == number
-            found[is_there] = self._parts[number][rows[is_there] - number * self._shard_size]
-        return found
 
 
 def begin(folder: Path, manifest: dict[str, Any]) -> None:

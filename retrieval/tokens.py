@@ -9,8 +9,6 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,22 +54,13 @@ class Tokens:
         >>> tokens.batch([1, 0])["input_ids"].tolist()
         [[8, 9], [7, 0]]
         """
-        ids, mask = pad_rows(self.ids, self.offsets, np.asarray(rows, dtype=np.int64), self.pad, length)
-        return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
-
-
-def pad_rows(
-    values: npt.NDArray[Any], offsets: Rows, rows: Rows, fill: int, length: int | None = None
-) -> tuple[Rows, npt.NDArray[np.bool_]]:
-    """The values of these rows as a rectangle, and which of its entries are no padding: both (rows, length).
-
-    The length is that of the longest where none is given.
-    """
-    starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
-    columns = np.arange(int(lengths.max(initial=0)) if length is None else length)
-    real = columns[None, :] < lengths[:, None]
-    positions = np.where(real, starts[:, None] + columns[None, :], 0)
-    return np.where(real, values[positions], fill).astype(np.int64), real
+        rows = np.asarray(rows, dtype=np.int64)
+        starts, lengths = self.offsets[rows], self.offsets[rows + 1] - self.offsets[rows]
+        columns = np.arange(int(lengths.max(initial=0)) if length is None else length)
+        real = columns < lengths[:, None]
+        positions = np.where(real, starts[:, None] + columns, 0)
+        ids = np.where(real, self.ids[positions], self.pad).astype(np.int64)
+        return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(real.astype(np.int64))}
 
 
 class TextReader:
@@ -98,13 +87,14 @@ class TextReader:
         if len(texts) < WORTH_CACHING:
             return self._tokenize(texts)
         path = cache_root() / "tokens" / f"{self._fingerprint(texts)}.npz"
-        try:
-            with np.load(path) as stored:
-                return Tokens(stored["ids"], stored["offsets"], self.pad)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            pass  # missing or damaged: the texts are tokenised again
+        # Where the file is missing or damaged, the texts are tokenised again.
+        with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile), np.load(path) as stored:
+            return Tokens(stored["ids"], stored["offsets"], self.pad)
         tokens = self._tokenize(texts)
-        _store(path, tokens)
+        with suppress(OSError):  # a cache that cannot be written costs time only
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(path) as aside, aside.open("wb") as file:
+                np.savez(file, ids=tokens.ids, offsets=tokens.offsets)
         return tokens
 
     def _tokenize(self, texts: Sequence[str]) -> Tokens:
@@ -122,17 +112,12 @@ class TextReader:
         options = {"return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
         return self.tokenizer(texts, truncation=True, max_length=self.max_length, **options)["input_ids"]
 
-    @cached_property
-    def _kind(self) -> bytes:
-        rules: Any = json.loads(self._rules)
-        if isinstance(rules, dict):
-            for changing in ("truncation", "padding"):  # as the last call left them
-                rules.pop(changing, None)
-        return f"1 {self.max_length}\0{json.dumps(rules)}".encode()
-
     def _fingerprint(self, texts: Sequence[str]) -> str:
         """Changes with any text, the tokenizer's rules or vocabulary, and the length."""
-        digest = hashlib.sha256(self._kind)
+        rules: Any = json.loads(self._rules)
+        if isinstance(rules, dict):  # without what the last call left
+            rules = {name: value for name, value in rules.items() if name not in ("truncation", "padding")}
+        digest = hashlib.sha256(f"1 {self.max_length}\0{json.dumps(rules)}".encode())
         for part in _in_parts(texts):
             encoded = [text.encode() for text in part]
             digest.update(b"".join(len(text).to_bytes(8, "little") + text for text in encoded))
@@ -192,11 +177,3 @@ def gather_rows(accelerator: "Accelerator", own: Tensor, sizes: Sequence[int]) -
 
 def _in_parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     return (texts[start : start + TEXTS_AT_ONCE] for start in range(0, len(texts), TEXTS_AT_ONCE))
-
-
-def _store(path: Path, tokens: Tokens) -> None:
-    """A cache that cannot be written costs time only."""
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as aside, aside.open("wb") as file:
-            np.savez(file, ids=tokens.ids, offsets=tokens.offsets)

@@ -103,12 +103,6 @@ def content_sum(*contents: Any) -> int:
     return total
 
 
-def load_checks(folder: Path) -> Integers | None:
-    """The sums of what the other files of a folder hold; None for an index of before."""
-    path = folder / "checks.npy"
-    return np.asarray(np.load(path, mmap_mode="r")) if path.exists() else None
-
-
 def changed(folder: Path) -> RetrievalError:
     return RetrievalError(
         f"{folder}: was changed after it was written; delete it and index again, or search with --no-evidence"
@@ -121,11 +115,10 @@ class WordIndex:
     def __init__(self, folder: Path, documents: int):
         self._folder, content = folder, (folder / "words.txt").read_bytes()
         self._numbers = {word: number for number, word in enumerate(content.decode().split("\n"))}
-        self._starts, self._rows, self._weights, self._counts, self.lengths = (
+        self._starts, self._rows, self._weights, self._counts, self.lengths, self._checks = (
             np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
-            for name in ("starts", "rows", "weights", "counts", "lengths")
+            for name in ("starts", "rows", "weights", "counts", "lengths", "checks")
         )
-        self._checks = load_checks(folder)
         self._documents = documents
         self.small_files = (content, self._starts, self.lengths)
         words = max(1, len(self._starts) - 1)  # no word at all is an empty file, which holds one empty line
@@ -159,9 +152,8 @@ class WordIndex:
 
     def _check(self, word: str, column: int, rows: Integers, values: Integers) -> None:
         """Raise where what was read of a word is not as it was written."""
-        if self._checks is None or not len(rows):
-            return
-        if self._checks[self._numbers[word], column] != rows.sum(dtype=np.int64) + 3 * values.sum(dtype=np.int64):
+        found = rows.sum(dtype=np.int64) + 3 * values.sum(dtype=np.int64)
+        if len(rows) and self._checks[self._numbers[word], column] != found:
             raise changed(self._folder.parent)
 
     def _inside(self, word: str) -> slice:
@@ -177,8 +169,7 @@ class WordIndex:
 
     def of_documents(self, rows: Integers) -> list[dict[str, int]]:
         """The words of some documents, with their counts."""
-        sums = _sums(self._starts, self._rows, self._counts)
-        if self._checks is not None and not np.array_equal(self._checks[:, 1], sums):
+        if not np.array_equal(self._checks[:, 1], _sums(self._starts, self._rows, self._counts)):
             raise changed(self._folder.parent)
         places = np.full(self._documents, -1)
         places[rows] = np.arange(len(rows))

@@ -1,7 +1,4 @@
-"""One folder, loaded by strangers: with and without the package, offline, in a process of their own.
-
-The processes are forked from one that has imported torch and transformers, and nothing of this package.
-"""
+"""One folder, loaded by strangers: with and without the package, offline, in a process of their own."""
 
 import json
 import os
@@ -45,36 +42,18 @@ print(json.dumps({
 """
 
 
-FORKS = """
-import json, os, sys
-import transformers.models.bert.modeling_bert, transformers.models.bert.tokenization_bert, transformers.pipelines
-from transformers import AutoConfig, AutoModel, AutoModelForPreTraining, AutoTokenizer, pipeline
-from transformers.conversion_mapping import get_checkpoint_conversion_mapping
-
-get_checkpoint_conversion_mapping("bert")  # the patterns of all models are compiled for the first one
-
-for script, *arguments in json.loads(sys.argv[1]):
-    if not os.fork():
-        sys.argv = ["-", *arguments]
-        exec(script, {"__name__": "__main__"})
-        sys.exit()
-    assert os.wait()[1] == 0
-"""
-
-
-def run(*scripts, cwd):
-    """The last line that each script prints; a script is its text and its arguments."""
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(cwd / "modules"), "HF_HOME": str(cwd)}
+def run(script, *arguments, cwd):
+    """The last line that a script prints in a fresh process."""
     done = subprocess.run(
-        [sys.executable, "-c", FORKS, json.dumps([[str(word) for word in script] for script in scripts])],
+        [sys.executable, "-c", script, *map(str, arguments)],
         cwd=cwd,
-        env={**environment, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(cwd / "modules"), "HF_HOME": str(cwd)},
         capture_output=True,
         text=True,
         timeout=240,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return done.stdout.splitlines()[-1]
 
 
 @pytest.fixture
@@ -95,21 +74,16 @@ SETTINGS = {
 @pytest.mark.long
 def test_auto_classes(tmp_path, folder, tokenizer):
     """Three strangers, each in a fresh process, get the same numbers to the last bit, and the right ones."""
-    scripts = [
-        (prelude + STRANGER, folder, json.dumps(trust), tmp_path / setting)
-        for setting, (prelude, trust) in SETTINGS.items()
-    ]
-    registered = ("from transformers import AutoConfig; import boolbert; print(AutoConfig.for_model('boolbert').gate)",)
-    *lines, gate = run(*scripts, registered, cwd=tmp_path)
-    assert gate == "learned"  # known to transformers as soon as the package is imported after it
-    told = dict(zip(SETTINGS, map(json.loads, lines), strict=True))
-    for setting in SETTINGS:
+    # Known to transformers as soon as the package is imported after it.
+    imports = "from transformers import AutoConfig, AutoModel; import boolbert"
+    assert run(f"{imports}; print(AutoConfig.for_model('boolbert').gate)", cwd=tmp_path) == "learned"
+    told = {}
+    for setting, (prelude, trust) in SETTINGS.items():
         again = tmp_path / setting
+        told[setting] = json.loads(run(prelude + STRANGER, folder, json.dumps(trust), again, cwd=tmp_path))
         # What a stranger saves is whole again: weights as safetensors only, and the code.
-        names = {path.name for path in again.iterdir()}
-        parts = ("configuration", "composing", "modeling")
-        code = {f"{part}_boolbert.py" for part in parts}
-        assert names == {"config.json", "model.safetensors", *code}
+        code = {f"{part}_boolbert.py" for part in ("configuration", "composing", "modeling")}
+        assert {path.name for path in again.iterdir()} == {"config.json", "model.safetensors", *code}
         for name in code:
             assert (again / name).read_text() == (folder / name).read_text()
 
@@ -131,15 +105,9 @@ def test_auto_classes(tmp_path, folder, tokenizer):
         torch.testing.assert_close(torch.tensor(told["imported"][numbers]), tensor)
 
 
-def told_by(script):
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def test_the_plain_python_parts_do_not_load_torch():
+def test_the_plain_python_parts_do_not_load_torch(tmp_path):
     imports = "import sys, boolbert.boolean, boolbert.data"
-    assert told_by(f"{imports}; print(bool({{'torch', 'transformers'}} & set(sys.modules)))") == "False"
+    assert run(f"{imports}; print(bool({{'torch', 'transformers'}} & set(sys.modules)))", cwd=tmp_path) == "False"
 
 
 def test_public_names():

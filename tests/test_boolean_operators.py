@@ -63,9 +63,9 @@ def test_marks_round_trip(template, data):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<mark>A", "without its </mark>"),
-        ("A</mark>", "</mark> without its <mark> at character 1"),
-        ("<mark>A <mark>B</mark>", "<mark> inside a <mark> at character 8"),
+        ("<mark>A", "<mark> without its partner"),
+        ("A</mark>", "</mark> without its partner"),
+        ("<mark>A <mark>B</mark>", "<mark> without its partner"),
         ("<mark> </mark>", "empty <mark></mark>"),
         ("<mark>A</mark> unless <mark>B</mark>", "unknown template '_ unless _'"),
         ("no marks", "unknown template 'no marks'"),

@@ -7,7 +7,7 @@ from safetensors.numpy import load_file, save_file
 
 from boolbert.retrieval import countries_index
 from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.countries_index import STORED, countries, default_index, text_hash, write_stored
+from boolbert.retrieval.countries_index import STORED, countries, default_index, write_stored
 from boolbert.retrieval.evidence import Evidence
 from boolbert.retrieval.fingerprints import document_encoder_of
 from boolbert.retrieval.index import EVIDENCE, VECTORS, Index, clause_encoder
@@ -29,7 +29,7 @@ def metadata():
 def test_they_are_those_of_the_default_encoder(tmp_path, corpus):
     """If this fails, write them again: python -m boolbert.retrieval.countries_index."""
     model = default_model("cpu")
-    assert write_stored(tmp_path, corpus, document_encoder_of(model), encode=None)  # every clause is stored
+    assert write_stored(tmp_path, corpus, document_encoder_of(model))  # every clause is stored
     few = corpus.texts()[:2]
     np.testing.assert_allclose(
         Shards(tmp_path / VECTORS)[:2], encode_inputs(model.encoder, few, "document", 2), atol=1e-3
@@ -40,24 +40,14 @@ def test_they_are_those_of_the_default_encoder(tmp_path, corpus):
     assert max(best.max(), denied.max()) > 0.999
 
 
-def test_those_of_another_encoder_are_not_taken(tmp_path, corpus):
-    assert not write_stored(tmp_path / "index", corpus, "another", encode=None)
-    assert not (tmp_path / "index").exists()
-
-
-def test_clauses_that_are_not_stored_are_encoded(tmp_path, corpus, metadata):
+def test_those_of_another_encoder_or_without_a_clause_are_not_taken(tmp_path, corpus, metadata):
     tensors = load_file(STORED)
     fewer = {name: tensor if name == "documents" else tensor[10:] for name, tensor in tensors.items()}
     save_file(fewer, tmp_path / "fewer.safetensors", metadata=metadata)
-    asked = []
-
-    def encode(texts):
-        asked.extend(texts)
-        return np.ones((len(texts), 384), np.float32)
-
-    encoder = metadata["document_encoder"]
-    assert write_stored(tmp_path / "index", corpus, encoder, encode, tmp_path / "fewer.safetensors")
-    assert set(map(text_hash, asked)) == set(tensors["hashes"][:10].tolist())
+    fewer = tmp_path / "fewer.safetensors"
+    assert not write_stored(tmp_path / "index", corpus, metadata["document_encoder"], fewer)
+    assert not write_stored(tmp_path / "index", corpus, "another")
+    assert [path.name for path in tmp_path.iterdir()] == ["fewer.safetensors"]
 
 
 def test_a_full_cache_that_cannot_be_written_is_used(tmp_path, monkeypatch):
@@ -71,5 +61,5 @@ def test_a_full_cache_that_cannot_be_written_is_used(tmp_path, monkeypatch):
 def test_what_a_killed_search_left_is_written_anew(tmp_path, corpus, metadata):
     (tmp_path / "index" / VECTORS).mkdir(parents=True)
     (tmp_path / "index" / VECTORS / "manifest.json").write_text("{")
-    assert write_stored(tmp_path / "index", corpus, metadata["document_encoder"], encode=None)
+    assert write_stored(tmp_path / "index", corpus, metadata["document_encoder"])
     assert len(Index(tmp_path / "index")) == len(corpus)

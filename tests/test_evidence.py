@@ -228,15 +228,6 @@ def test_a_changed_number_is_noticed(folder, tmp_path, name):
             read_all(tmp_path / "evidence")
 
 
-def test_an_index_of_before_is_not_checked(folder, tmp_path):
-    shutil.copytree(folder, tmp_path / "evidence")
-    for name in ("checks.npy", "words/checks.npy"):
-        (tmp_path / "evidence" / name).unlink()
-    manifest = json.loads((tmp_path / "evidence" / "evidence.json").read_text())
-    (tmp_path / "evidence" / "evidence.json").write_text(json.dumps({**manifest, "content": None}))
-    assert len(read_all(tmp_path / "evidence")) == len(read_all(folder))
-
-
 def test_a_build_that_fails_leaves_nothing(tmp_path):
     with pytest.raises(ZeroDivisionError):
         Evidence.build(tmp_path / "evidence", TEXTS, lambda texts: 1 / 0, corpus="c", model="m", progress=False)

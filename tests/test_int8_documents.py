@@ -54,7 +54,7 @@ def content(folder):
     now = open_store(folder).snapshot()
     said = now.evidence.documents(np.arange(len(now))) if now.about.evidence else [None] * len(now)
     parts = [() if one is None else (one.clauses.tobytes(), one.vectors.tobytes()) for one in said]
-    return {now.record(row)["id"]: (now[row : row + 1].tobytes(), *part) for row, part in enumerate(parts)}
+    return {now.records[row]["id"]: (now[row : row + 1].tobytes(), *part) for row, part in enumerate(parts)}
 
 
 def test_near_to_float32(model):
@@ -124,11 +124,8 @@ def test_an_index_goes_on_as_it_began(tmp_path, model, films, capsys, monkeypatc
         index_documents(more, open_store(tmp_path / name), model, progress=False)
     assert [open_store(tmp_path / name).about().precision for name in ("exact", "quick")] == ["float32", "int8"]
     first = Index(tmp_path / "exact")
-    np.testing.assert_allclose(
-        first.vectors[:],
-        encode_inputs(model.encoder, [one.text for one in first.documents()], "document", 8),
-        atol=1e-5,
-    )
+    expected = encode_inputs(model.encoder, [one.text for one in first.documents()], "document", 8)
+    np.testing.assert_allclose(first.vectors[:], expected, atol=1e-5)
     with pytest.raises(RetrievalError, match="quick: its vectors were computed in int8; leave --float32 out"):
         index_documents(more, open_store(tmp_path / "quick"), model, progress=False, float32=True)
     assert capsys.readouterr().err == ""

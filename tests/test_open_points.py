@@ -12,6 +12,7 @@ from boolbert.configuration_boolbert import PAPER
 from boolbert.modeling_boolbert import BooleanContext, gaussian_exponent, relative_positions, straight_through
 
 AND, OR, NOT = 0, 1, 2
+SHOWN = dict.fromkeys(("output_attentions", "output_scopes", "output_biases"), True)
 
 
 def test_1_a_not_scope_on_the_query_axis_does_nothing(lively, batch):
@@ -27,8 +28,7 @@ def test_1_a_not_scope_on_the_query_axis_does_nothing(lively, batch):
     model = lively(attn_implementation="eager", not_reach="all")
     off, negated = torch.zeros(3, 3, dtype=torch.long), torch.tensor([[0, 0, 1]] * 3)
     with torch.no_grad():
-        plain = model(**batch, operators=off, output_attentions=True, output_scopes=True, output_biases=True)
-        boolean = model(**batch, operators=negated, output_attentions=True, output_scopes=True, output_biases=True)
+        plain, boolean = (model(**batch, operators=operators, **SHOWN) for operators in (off, negated))
     inside = boolean.scopes[0][0, NOT, 0].bool()
     assert 0 < inside.sum() < 7
     attention, plain_attention = boolean.attentions[0][0, 0], plain.attentions[0][0, 0]
@@ -101,14 +101,7 @@ def test_7_and_binds_pairs_in_scope_by_the_keys_bias(lively, batch):
     """Log-attention against the plain one: within a row it rises by s_i s_j b_j, up to the row's own constant."""
     model = lively(attn_implementation="eager").double()
     with torch.no_grad():
-        plain = model(**batch, operators=torch.zeros(3, 3), output_attentions=True)
-        both = model(
-            **batch,
-            operators=torch.tensor([[1, 0, 0]] * 3),
-            output_attentions=True,
-            output_scopes=True,
-            output_biases=True,
-        )
+        plain, both = (model(**batch, operators=torch.tensor([[on, 0, 0]] * 3), **SHOWN) for on in (0, 1))
     head = next(head for head in range(2) if 0 < both.scopes[0][0, AND, head].sum() < 7)
     scope, bias = both.scopes[0][0, AND, head], both.biases[0][0, AND, head]
     rise = both.attentions[0][0, head].log() - plain.attentions[0][0, head].log()

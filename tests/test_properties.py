@@ -34,17 +34,13 @@ def test_padding_changes_nothing(model, lengths, more, seed, gate):
     longer_ids[:, : max(lengths)] = torch.where(mask.bool(), ids, other_ids[:, : max(lengths)])
     operators = None if gate is None else torch.tensor([gate] * len(lengths))
     with torch.no_grad():
-        short = model(ids, attention_mask=mask, operators=operators, output_scopes=True, output_biases=True)
-        long = model(
-            longer_ids, attention_mask=longer_mask, operators=operators, output_scopes=True, output_biases=True
-        )
+        short = model(ids, attention_mask=mask, operators=operators, output_scopes=True)
+        long = model(longer_ids, attention_mask=longer_mask, operators=operators, output_scopes=True)
     real = mask.bool()
     assert_close(long.last_hidden_state[:, : max(lengths)][real], short.last_hidden_state[real], atol=1e-5, rtol=1e-4)
     assert_close(long.pooler_output, short.pooler_output, atol=1e-5, rtol=1e-4)
     assert_close(long.gate_logits, short.gate_logits, atol=1e-4, rtol=1e-4)
     assert long.operators.tolist() == short.operators.tolist()
-    for logits in (long.cue_logits, short.cue_logits):
-        assert logits.shape[:2] == (len(lengths), 3)
     cue_real = real[:, None].expand(-1, 3, -1)
     assert_close(long.cue_logits[..., : max(lengths)][cue_real], short.cue_logits[cue_real], atol=1e-5, rtol=1e-4)
     for scope in (*long.scopes, *short.scopes):
@@ -67,19 +63,6 @@ def test_padding_may_stand_on_the_left(model, lengths, left, seed):
 
 
 @relaxed
-@given(lengths=lengths_of_a_batch, seed=st.integers(0, 99), data=st.data())
-def test_batch_order_does_not_matter(model, lengths, seed, data):
-    ids, mask = make_batch(lengths, max(lengths), seed)
-    operators = torch.tensor(data.draw(st.lists(gates, min_size=len(lengths), max_size=len(lengths))))
-    order = torch.tensor(data.draw(st.permutations(range(len(lengths)))))
-    with torch.no_grad():
-        straight = model(ids, attention_mask=mask, operators=operators)
-        shuffled = model(ids[order], attention_mask=mask[order], operators=operators[order])
-    assert_close(shuffled.last_hidden_state, straight.last_hidden_state[order], atol=1e-5, rtol=1e-4)
-    assert_close(shuffled.cue_logits, straight.cue_logits[order], atol=1e-5, rtol=1e-4)
-
-
-@relaxed
 @given(lengths=lengths_of_a_batch, seed=st.integers(0, 99), gate=gates)
 def test_an_operator_that_is_off_has_no_influence(lively, lengths, seed, gate):
     """Changing every weight of the experts whose gate is off leaves the answer as it is; one that is on changes it."""
@@ -91,36 +74,20 @@ def test_an_operator_that_is_off_has_no_influence(lively, lengths, seed, gate):
         with torch.no_grad():
             return network(ids, attention_mask=mask, operators=operators, output_scopes=True, output_biases=True)
 
-    def disturb(e):
+    def disturb(experts):
         with torch.no_grad():
             for layer in other.encoder.layer:
-                layer.attention.self.bias_predictor.output_bias[e] += 3.0
-                layer.attention.self.scope_predictor.bias[e] += 1.0
+                layer.attention.self.bias_predictor.output_bias[experts] += 3.0
+                layer.attention.self.scope_predictor.bias[experts] += 1.0
 
-    before = run(model)
-    for e in range(3):
-        if not gate[e]:
-            disturb(e)
-    after_off = run(other)
-    assert_close(after_off.last_hidden_state, before.last_hidden_state, atol=1e-6, rtol=1e-5)
-    for e in range(3):
-        if gate[e]:
-            disturb(e)
-    reaches = any(gate[e] and (run(other).scopes[0][:, e] != 0).any() for e in range(3))
+    before, is_on = run(model), torch.tensor(gate).bool()
+    disturb(~is_on)
+    assert_close(run(other).last_hidden_state, before.last_hidden_state, atol=1e-6, rtol=1e-5)
+    disturb(is_on)
+    after = run(other)
     # A single token attends to itself alone, whatever the bias.
-    if reaches and max(lengths) > 3 and gate[2]:
-        assert not torch.allclose(run(other).last_hidden_state, before.last_hidden_state, atol=1e-6)
-
-
-@relaxed
-@given(lengths=lengths_of_a_batch, seed=st.integers(0, 99), gate=st.sampled_from(["learned", "cue"]))
-def test_the_gate_that_was_used_gives_the_same_answer_when_it_is_given(lively, lengths, seed, gate):
-    model = lively(gate=gate)
-    ids, mask = make_batch(lengths, max(lengths), seed)
-    with torch.no_grad():
-        predicted = model(ids, attention_mask=mask)
-        given_gate = model(ids, attention_mask=mask, operators=predicted.operators)
-    assert_close(given_gate.last_hidden_state, predicted.last_hidden_state)
+    if after.scopes[0][:, is_on].any() and max(lengths) > 3 and gate[2]:
+        assert not torch.allclose(after.last_hidden_state, before.last_hidden_state, atol=1e-6)
 
 
 @pytest.mark.parametrize("not_reach", ["outside", "both", "all"])

@@ -13,7 +13,6 @@ from transformers import AutoModel, AutoTokenizer
 from boolbert import BoolBertModel
 from boolbert.sentence_boolbert import (
     BoolBertSentenceTransformer,
-    BoolBertTransformer,
     load_dual_encoder,
     operator_row,
     save_dual_encoder,
@@ -180,12 +179,6 @@ def test_requirements_are_written_and_checked(folder, tmp_path):
     (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
     with pytest.raises(ImportError, match="transformers>=99"):
         load_dual_encoder(folder)
-
-
-def test_flash_attention_may_not_pack_sentences(folder):
-    """Sentences in one row would share their cues."""
-    assert load_dual_encoder(folder)[0].sub_modules["query"][0].unpad_inputs is False
-    assert BoolBertTransformer.load(str(folder), ".").unpad_inputs is False
 
 
 @pytest.mark.parametrize(

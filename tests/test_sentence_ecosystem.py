@@ -107,10 +107,3 @@ def test_prompts(folder, tmp_path):
     model.save(str(tmp_path / "again"))
     again = load_dual_encoder(tmp_path / "again")
     np.testing.assert_allclose(again.encode_query(QUERIES, operators=OPERATORS), expected, atol=1e-5)
-
-
-def test_precision_and_truncation(model):
-    assert model.encode_query(QUERIES, operators=OPERATORS, truncate_dim=8).shape == (len(QUERIES), 8)
-    assert model.encode_query(QUERIES, operators=OPERATORS, precision="binary").dtype == np.int8
-    states = model.encode_query(QUERIES[:2], operators=OPERATORS[:2], output_value="token_embeddings")
-    assert [tuple(state.shape) for state in states] == [(9, 16), (3, 16)]

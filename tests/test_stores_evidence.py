@@ -14,12 +14,7 @@ from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.stores import copy_documents, index_documents, open_store
 from boolbert.search import BoolSearcher, build_index, weighing
 
-QUERIES = (
-    "films about war",
-    "films but not about war",
-    "films or books in c",
-    "books with a but without war or b",
-)
+QUERIES = ("films about war", "films but not about war", "films or books in c", "books with a but without war or b")
 FILTERS = (None, "year > 1975")
 NOUNS, ENDS = ("films", "books", "war", "set", "a", "b", "c"), ("It tells about", "There is no", "Made in", "Not for")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments
-from boolbert.retrieval.stores.where import Both, Comparison, Either, fitted_filter, milvus_expression, parse_filter
+from boolbert.retrieval.stores.where import Comparison, Joined, fitted_filter, milvus_expression, parse_filter
 
 NEW, OLD = Comparison("year", ">", ("1990",)), Comparison("year", "<=", ("1990",))
 PAIRS = ["|".join(pair) for pair in combinations(("red", "blue", "green", "grey", "black"), 2)]
@@ -26,11 +26,11 @@ WESTERN = Comparison("genre", "=", ("western",))
         ("NOT year > 1990", OLD),
         ("not not year > 1990", NEW),
         ("genre == western", WESTERN),
-        ("genre = 'western' AND year > 1990", Both((WESTERN, NEW))),
-        ("genre = western or genre = western and year > 1990", Either((WESTERN, Both((WESTERN, NEW))))),
-        ("(genre = western or year > 1990) and year > 1990", Both((Either((WESTERN, NEW)), NEW))),
-        ("not (genre = western or year > 1990)", Both((~WESTERN, OLD))),
-        ("not (genre = western and not year > 1990)", Either((~WESTERN, NEW))),
+        ("genre = 'western' AND year > 1990", Joined("and", (WESTERN, NEW))),
+        ("genre = western or genre = western and year > 1990", Joined("or", (WESTERN, Joined("and", (WESTERN, NEW))))),
+        ("(genre = western or year > 1990) and year > 1990", Joined("and", (Joined("or", (WESTERN, NEW)), NEW))),
+        ("not (genre = western or year > 1990)", Joined("and", (~WESTERN, OLD))),
+        ("not (genre = western and not year > 1990)", Joined("or", (~WESTERN, NEW))),
         ("genre in (western, 'a b')", Comparison("genre", "=", ("western", "a b"))),
         ("genre not in (western)", ~WESTERN),
         ("not genre not in (western)", WESTERN),

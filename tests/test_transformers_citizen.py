@@ -1,16 +1,12 @@
 """What people do with any transformers model works with this one."""
 
-import copy
-import io
-import pickle
-
 import pytest
 import torch
 from torch.testing import assert_close
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, flash_attention_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from boolbert import BoolBertConfig, BoolBertForPreTraining, BoolBertModel
+from boolbert import BoolBertForPreTraining, BoolBertModel
 from boolbert.modeling_boolbert import BoolBertLayer
 
 ALWAYS = [
@@ -29,10 +25,7 @@ def test_outputs(lively, batch):
     out = lively(attn_implementation="eager")(
         **batch, output_scopes=True, output_biases=True, output_hidden_states=True, output_attentions=True
     )
-    assert list(out.keys()) == [
-        *ALWAYS,
-        *("hidden_states", "attentions", "scopes", "biases"),
-    ]
+    assert list(out.keys()) == [*ALWAYS, *("hidden_states", "attentions", "scopes", "biases")]
     assert out.last_hidden_state.shape == (3, 7, 16)
     assert out.pooler_output.shape == (3, 16)
     assert out.cue_logits.shape == (3, 3, 7)
@@ -51,10 +44,6 @@ def test_what_is_not_asked_for_is_not_returned(lively, batch):
     as_tuple = lively()(**batch, return_dict=False)
     assert isinstance(as_tuple, tuple)
     assert torch.equal(as_tuple[0], out.last_hidden_state)
-
-
-def test_without_pooler(tiny_config, batch):
-    assert BoolBertModel(tiny_config, add_pooling_layer=False)(**batch).pooler_output is None
 
 
 def test_inputs_embeds(lively, batch):
@@ -86,15 +75,6 @@ def test_a_mask_over_pairs_of_tokens_is_taken_as_by_any_bert(lively, batch):
         assert_close(out.last_hidden_state[real], states(model, batch), atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("boolean_layers", [None, [0]])
-def test_eager_and_sdpa_agree(lively, batch, boolean_layers):
-    eager = lively(attn_implementation="eager", boolean_layers=boolean_layers)
-    sdpa = lively(attn_implementation="sdpa", boolean_layers=boolean_layers)
-    assert_close(states(eager, batch), states(sdpa, batch), atol=1e-5, rtol=1e-4)
-    sdpa.set_attn_implementation("eager")
-    assert torch.equal(states(sdpa, batch), states(eager, batch))
-
-
 def test_flash_attention_gets_what_its_kernels_want(lively, batch, monkeypatch):
     """Equal head sizes that are a multiple of 8, the 2D mask, and the true scale. The stand-in computes it slowly."""
     seen = []
@@ -112,13 +92,6 @@ def test_flash_attention_gets_what_its_kernels_want(lively, batch, monkeypatch):
     model.config._attn_implementation = "slow_flash"
     assert_close(states(model, batch), expected, atol=1e-5, rtol=1e-4)
     assert seen == [((3, 2, 7, 16), (3, 2, 7, 16), (3, 2, 7, 16), (3, 7), 8**-0.5, 0.0)] * 2
-
-
-def test_flash_attention_flag(tiny_config):
-    assert BoolBertModel._supports_flash_attn
-    assert BoolBertModel._supports_sdpa
-    with pytest.raises(ImportError, match=r"(?i)flash"):  # the flag is taken; its package is not there
-        BoolBertModel._from_config(tiny_config, attn_implementation="flash_attention_2")
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
@@ -186,42 +159,6 @@ def test_a_model_in_half_precision(lively, batch, dtype, implementation):
     assert got.dtype == dtype
     assert torch.isfinite(got).all()
     assert torch.cosine_similarity(got.float(), expected).median() > 0.98
-
-
-def test_dtype_is_kept_by_saving_and_loading(tmp_path, lively, batch):
-    lively().to(torch.bfloat16).save_pretrained(tmp_path)
-    model = BoolBertModel.from_pretrained(tmp_path, dtype=torch.bfloat16)
-    assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
-    assert states(model.eval(), batch).dtype == torch.bfloat16
-
-
-def test_copied_pickled_and_moved(lively, batch):
-    model = lively()
-    expected = states(model, batch)
-    buffer = io.BytesIO()
-    torch.save(model, buffer)
-    buffer.seek(0)
-    for twin in (
-        copy.deepcopy(model),
-        pickle.loads(pickle.dumps(model)),
-        torch.load(buffer, weights_only=False),
-        model.to("cpu").double().float(),
-    ):
-        assert torch.equal(states(twin, batch), expected)
-
-
-def test_a_copied_config_builds_the_same_model(lively):
-    model = lively()
-    config = BoolBertConfig.from_dict(copy.deepcopy(model.config).to_dict())
-    twin = BoolBertModel(config)
-    assert {n: p.shape for n, p in twin.named_parameters()} == {n: p.shape for n, p in model.named_parameters()}
-
-
-def test_training_is_noisy_and_evaluation_is_not(lively, batch):
-    model = lively(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    assert torch.equal(states(model, batch), states(model, batch))
-    model.train()
-    assert not torch.equal(states(model, batch), states(model, batch))  # the scope is sampled
 
 
 def test_resizing_the_vocabulary(lively, batch):

@@ -15,7 +15,6 @@ from boolbert.retrieval.records import Record
 
 from .base import StoreHit, VectorStore
 from .file_store import FileStore
-from .where import parse_filter
 from .writing import copy_documents, index_documents
 
 __all__ = [
@@ -27,7 +26,6 @@ __all__ = [
     "copy_documents",
     "index_documents",
     "open_store",
-    "parse_filter",
 ]
 
 

@@ -5,8 +5,8 @@ that finds nearest neighbours serves Bool-BERT.
 """
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -71,11 +71,8 @@ class VectorStore(EncodedDocuments):
         """For each vector the k documents of the highest dot product that pass the filter, best first."""
 
     @abstractmethod
-    def _lock(self, wait: float) -> None:
-        """Become the only writer, or raise a RetrievalError after `wait` seconds."""
-
-    @abstractmethod
-    def _unlock(self) -> None: ...
+    def writing(self, wait: float = WAIT) -> AbstractContextManager[None]:
+        """While this holds, no other process writes into the store. Where one does, wait, then tell."""
 
     @abstractmethod
     def local(self) -> "FileStore":
@@ -147,15 +144,6 @@ class VectorStore(EncodedDocuments):
     def describe(self) -> dict[str, object]:
         about = self.about()
         return {"store": self.name, "documents": self.count(), **vars(about)}
-
-    @contextmanager
-    def writing(self, wait: float = WAIT) -> Iterator[None]:
-        """While this holds, no other process writes into the store. Where one does, wait, then tell."""
-        self._lock(wait)
-        try:
-            yield
-        finally:
-            self._unlock()
 
 
 def merged(rankings: Sequence[Sequence[StoreHit]], k: int) -> list[StoreHit]:

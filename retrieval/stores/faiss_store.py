@@ -4,6 +4,7 @@ faiss.index   an index of all rows, deleted ones too: a search leaves them out, 
 faiss.json    which kind of index, and of which segments; the vectors of later ones are added to it
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,15 @@ class FaissStore(FileStore):
         names = [segment.name for segment in now.segments]
         if self._loaded is not None and self._loaded[0] == names:
             return self._loaded[1]
-        stored = self._stored()
+        stored: dict[str, Any] = {}
+        with suppress(OSError, BoolBertError):
+            stored = read_object(self.folder / SETTINGS)
         factory = self._factory or stored.get("factory", EXACT)
         begun = stored.get("segments", [])
-        fits = stored.get("factory") == factory and begun == names[: len(begun)] and (self.folder / INDEX).exists()
-        index = self._read_index(now, factory) if fits else None
+        index = None
+        if stored.get("factory") == factory and begun == names[: len(begun)] and (self.folder / INDEX).exists():
+            with suppress(RetrievalError):  # it is damaged: the vectors are there, so it can be made anew
+                index = FaissIndex(now, factory, file=self.folder / INDEX)
         is_new = index is None
         index = index or FaissIndex(now, factory)
         if "IVF" in factory:
@@ -58,16 +63,3 @@ class FaissStore(FileStore):
                 write_json(self.folder / SETTINGS, {"factory": factory, "segments": names})
         self._loaded = (names, index)
         return index
-
-    def _read_index(self, now: Snapshot, factory: str) -> FaissIndex | None:
-        """The index on disk; None where it is damaged: the vectors are there, so it can be made anew."""
-        try:
-            return FaissIndex(now, factory, file=self.folder / INDEX)
-        except RetrievalError:
-            return None
-
-    def _stored(self) -> dict[str, Any]:
-        try:
-            return read_object(self.folder / SETTINGS)
-        except (OSError, BoolBertError):
-            return {}

@@ -10,8 +10,8 @@ A folder of `boolbert index --output` is such a store as well; what is added to 
 
 import json
 import shutil
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,13 +30,13 @@ from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
 from boolbert.retrieval.evidence import DocumentEvidence, Evidence
 from boolbert.retrieval.index import MANIFEST as INDEX_MANIFEST
-from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, write_index
+from boolbert.retrieval.index import RECORDS, Index, found_name, lasting_name, numbered, write_index
 from boolbert.retrieval.index import STORE as MANIFEST
 from boolbert.retrieval.neighbours import QUERY_BLOCK, best_of, dot_products
 from boolbert.retrieval.records import Record, id_of
-from boolbert.retrieval.shards import SHARD_SIZE
+from boolbert.retrieval.shards import SHARD_SIZE, Vectors
 
-from .base import Array, StoreHit, VectorStore
+from .base import WAIT, Array, StoreHit, VectorStore
 from .joined_evidence import JoinedEvidence
 from .where import Filter, Mask, NumberColumn, TextColumn, fitted_filter, matching
 
@@ -44,16 +44,6 @@ LOCK = ".lock"
 _TRIES = 50  # to read what a writer replaces meanwhile
 T = TypeVar("T")
 Part = tuple[Sequence[Record], Array, Sequence[DocumentEvidence] | None]
-
-
-def _records_by_title(index: Index) -> Iterator[dict[str, Any]]:
-    """The records of an index that was made from titles and texts alone."""
-    names: Counter[str] = Counter()
-    for document in index.documents():
-        names[document.title] += 1
-        count = names[document.title]
-        id = id_of(document.title if count == 1 else f"{document.title} [{count}]")
-        yield Record(id, document.title, document.text).beside_text()
 
 
 class Segment:
@@ -71,7 +61,10 @@ class Segment:
         """Id, document, digest and fields of each row. An index without them has its titles for ids."""
         path = self.index.folder / RECORDS
         if not path.exists():
-            return list(_records_by_title(self.index))
+            documents = list(self.index.documents())
+            names = numbered(document.title for document in documents)
+            pairs = zip(names, documents, strict=True)
+            return [Record(id_of(name), one.title, one.text).beside_text() for name, one in pairs]
         try:
             with path.open(encoding="utf-8") as file:
                 records = [json.loads(line) for line in file]
@@ -96,47 +89,24 @@ class Segment:
             raise RetrievalError(f"{problem}; delete the store and index again, or search with --no-evidence")
         return evidence
 
-    def part(self, rows: npt.NDArray[np.int64], has_evidence: bool) -> Part:
-        """Some of its documents, their vectors, and what they say."""
+    def part(self, deleted: Sequence[int], has_evidence: bool) -> Part:
+        """Its documents less those that were deleted, their vectors, and what they say."""
+        rows = np.setdiff1d(np.arange(len(self)), deleted)
         evidence = list(self.evidence.documents(rows)) if has_evidence else None
         return [self.record(int(row)) for row in rows], self.index.vectors.rows(rows).astype(np.float32), evidence
 
 
-class Snapshot:
-    """The store as it was at one moment. Rows count through all of its segments."""
+class Snapshot(Vectors):
+    """The store as it was at one moment: the vectors of its segments, whose rows count through all of them."""
 
     def __init__(self, about: About, segments: Sequence[Segment], deleted: dict[str, list[int]], next: int = 1):
+        super().__init__([part for segment in segments for part in segment.index.vectors.parts], about.size)
         self.about = about
         self.next = next  # the number of the segment that is added next; none is ever used twice
         self.segments = list(segments)
         self.deleted = deleted
         self.starts = np.cumsum([0, *map(len, self.segments)])
-        self.shape = (int(self.starts[-1]), about.size)
         self._columns: dict[str, NumberColumn | TextColumn] = {}
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
-        """The vectors of these rows, as `retrieval/neighbours.py` asks for them."""
-        start, end, _ = rows.indices(len(self))
-        first = int(np.searchsorted(self.starts, start, side="right")) - 1
-        pieces = []
-        for number in range(first, len(self.segments)):
-            offset = int(self.starts[number])
-            if offset >= end:
-                break
-            pieces.append(self.segments[number].index.vectors[max(start - offset, 0) : end - offset])
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-
-    def rows(self, rows: npt.NDArray[np.int64]) -> Array:
-        """The vectors of some rows, copied."""
-        found = np.empty((len(rows), self.shape[1]), np.float32)
-        numbers = np.searchsorted(self.starts, rows, side="right") - 1
-        for number in np.unique(numbers):
-            is_there = numbers == number
-            found[is_there] = self.segments[number].index.vectors.rows(rows[is_there] - self.starts[number])
-        return found
 
     @cached_property
     def evidence(self) -> JoinedEvidence:
@@ -152,17 +122,22 @@ class Snapshot:
         return mask
 
     @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """Id, document, digest and fields of each row."""
+        return [record for segment in self.segments for record in segment.records]
+
+    @cached_property
     def row_of(self) -> dict[str, int]:
         """The row of each id."""
-        return {record["id"]: row for row, record in self._live_records()}
+        return {self.records[row]["id"]: row for row in np.flatnonzero(self.live).tolist()}
 
     @cached_property
     def passages(self) -> dict[str, list[str]]:
         """The ids of the passages of each document that has several."""
         found: dict[str, list[str]] = {}
-        for _, record in self._live_records():
-            if record["document"] != record["id"]:
-                found.setdefault(record["document"], []).append(record["id"])
+        for id, row in self.row_of.items():
+            if (document := self.records[row]["document"]) != id:
+                found.setdefault(document, []).append(id)
         return found
 
     def ids_of(self, documents: Collection[str]) -> Iterator[str]:
@@ -176,10 +151,6 @@ class Snapshot:
         number = int(np.searchsorted(self.starts, row, side="right")) - 1
         return self.segments[number], row - int(self.starts[number])
 
-    def record(self, row: int) -> dict[str, Any]:
-        segment, inside = self.at(row)
-        return segment.records[inside]
-
     def full_record(self, row: int) -> Record:
         segment, inside = self.at(row)
         return segment.record(inside)
@@ -189,14 +160,10 @@ class Snapshot:
 
     def column(self, name: str) -> NumberColumn | TextColumn:
         if name not in self._columns:
-            values = [record["fields"].get(name) for segment in self.segments for record in segment.records]
+            values = [record["fields"].get(name) for record in self.records]
             is_text = self.about.fields[name] == TEXT
             self._columns[name] = TextColumn([value or () for value in values]) if is_text else np.array(values, float)
         return self._columns[name]
-
-    def _live_records(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        records = (record for segment in self.segments for record in segment.records)
-        return ((row, record) for row, record in enumerate(records) if self.live[row])
 
 
 class FileStore(VectorStore):
@@ -206,7 +173,7 @@ class FileStore(VectorStore):
         self.folder = Path(folder)
         self.name = str(folder)
         self._snapshot: tuple[Any, Snapshot] | None = None
-        self._filelock: FileLock | None = None
+        self._lock = FileLock(self.folder / LOCK)
 
     def exists(self) -> bool:
         return (self.folder / MANIFEST).exists() or (self.folder / INDEX_MANIFEST).exists()
@@ -229,7 +196,7 @@ class FileStore(VectorStore):
         return self.read(lambda now: int(now.allowed(fitted_filter(where, now.about.fields)).sum()))
 
     def digests(self, documents: Collection[str]) -> dict[str, str]:
-        return self.read(lambda now: {id: now.record(now.row_of[id])["digest"] for id in now.ids_of(documents)})
+        return self.read(lambda now: {id: now.records[now.row_of[id]]["digest"] for id in now.ids_of(documents)})
 
     def _add(
         self, records: Sequence[Record], vectors: Array, evidence: Sequence[DocumentEvidence] | None = None
@@ -239,7 +206,7 @@ class FileStore(VectorStore):
             gone = _with(now, [now.row_of[record.id] for record in records if record.id in now.row_of])
             kept, joined = _small_tail(now.segments, gone, len(records))
             parts = [
-                *(segment.part(_live_rows(segment, gone), evidence is not None) for segment in joined),
+                *(segment.part(gone.get(segment.name, []), evidence is not None) for segment in joined),
                 (records, vectors, evidence),
             ]
             name = f"{now.next:05d}"
@@ -260,9 +227,7 @@ class FileStore(VectorStore):
             now = self.snapshot()
             rows = {now.row_of[id] for id in now.ids_of(ids)}
             if rows:
-                gone = _with(now, rows)
-                kept = [segment for segment in now.segments if len(gone.get(segment.name, [])) < len(segment)]
-                self._write(now.about, kept, gone, now.next)
+                self._write(now.about, now.segments, _with(now, rows), now.next)
             return len(rows)
 
     def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
@@ -315,11 +280,9 @@ class FileStore(VectorStore):
 
     def _stamp(self) -> tuple[int, ...]:
         for name in (MANIFEST, INDEX_MANIFEST):
-            try:
+            with suppress(OSError):
                 status = (self.folder / name).stat()
-            except OSError:
-                continue
-            return status.st_mtime_ns, status.st_size, status.st_ino
+                return status.st_mtime_ns, status.st_size, status.st_ino
         raise RetrievalError(
             f"{self.folder}: no store there; make one with: boolbert index DOCS.jsonl --store {self.folder}"
         )
@@ -341,8 +304,8 @@ class FileStore(VectorStore):
         return Snapshot(about, [known.get(name) or Segment(self.folder, name) for name in names], deleted, next)
 
     def _write(self, about: About, segments: Sequence[Segment], deleted: dict[str, list[int]], next: int) -> None:
-        """Make this the store, and then delete the folders that no longer belong to it."""
-        names = [segment.name for segment in segments]
+        """Make this the store, without segments of which nothing is left, and delete what no longer belongs to it."""
+        names = [segment.name for segment in segments if len(deleted.get(segment.name, [])) < len(segment)]
         gone = {name: deleted[name] for name in names if deleted.get(name)}
         told = {**asdict(about), "model": lasting_name(about.model, self.folder)}
         content = {"about": told, "segments": names, "deleted": gone, "next": next}
@@ -351,20 +314,17 @@ class FileStore(VectorStore):
             if folder.name.isdecimal() and folder.is_dir() and folder.name not in names:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _lock(self, wait: float) -> None:
-        if self._filelock is None:
-            self.folder.mkdir(parents=True, exist_ok=True)  # another process may be making it at this moment
-            self._filelock = FileLock(self.folder / LOCK)
+    @contextmanager
+    def writing(self, wait: float = WAIT) -> Iterator[None]:
+        self.folder.mkdir(parents=True, exist_ok=True)  # another process may be making it at this moment
         try:
-            self._filelock.acquire(timeout=wait)  # a process that has it may take it again
+            held = self._lock.acquire(timeout=wait)  # a process that has it may take it again
         except Timeout:
             raise RetrievalError(
                 f"{self.name}: another process is writing into it; try again when it has finished"
             ) from None
-
-    def _unlock(self) -> None:
-        assert self._filelock is not None
-        self._filelock.release()
+        with held:
+            yield
 
 
 def _hits(now: Snapshot, scores: Array, rows: npt.NDArray[np.int64]) -> list[StoreHit]:
@@ -389,16 +349,11 @@ def _small_tail(
 
     Each is joined when what follows is half as large, so a store has few segments however small the batches are.
     """
-    kept = list(segments)
-    joined: list[Segment] = []
+    kept, joined = list(segments), list[Segment]()
     while kept and kept[-1].name != ".":
         live = len(kept[-1]) - len(deleted.get(kept[-1].name, []))
         if live > 2 * size or live + size > SHARD_SIZE:
             break
         joined.insert(0, kept.pop())
         size += live
-    return [segment for segment in kept if len(deleted.get(segment.name, [])) < len(segment)], joined
-
-
-def _live_rows(segment: Segment, deleted: dict[str, list[int]]) -> npt.NDArray[np.int64]:
-    return np.setdiff1d(np.arange(len(segment)), deleted.get(segment.name, []))
+    return kept, joined

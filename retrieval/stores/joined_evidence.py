@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.retrieval.evidence import Array, Asked, DocumentEvidence, Evidence, Statement
+from boolbert.retrieval.shards import rows_by_part
 from boolbert.retrieval.words import WordIndex, word_weights
 
 from .where import Mask
@@ -55,22 +56,15 @@ class JoinedEvidence(Evidence):
     def best(self, vectors: Array, rows: Rows) -> tuple[Array, Array]:
         affirming = np.zeros((len(vectors), len(rows)), np.float32)
         denying = np.zeros_like(affirming)
-        for part, inside, places in self._by_part(rows):
-            affirming[:, places], denying[:, places] = part.best(vectors, inside)
+        for number, inside, places in rows_by_part(self._places, rows):
+            affirming[:, places], denying[:, places] = self._parts[number].best(vectors, inside)
         return affirming, denying
 
     def nearest(self, asked: Asked, row: int, denies: bool) -> Statement | None:
-        ((part, inside, _),) = self._by_part(np.array([row]))
-        return part.nearest(asked, int(inside[0]), denies)
+        ((number, (inside,), _),) = rows_by_part(self._places, np.array([row]))
+        return self._parts[number].nearest(asked, int(inside), denies)
 
     def documents(self, rows: Rows) -> Iterator[DocumentEvidence]:
         """What some documents say; their rows have to be in order."""
-        for part, inside, _ in self._by_part(rows):
-            yield from part.documents(inside)
-
-    def _by_part(self, rows: Rows) -> Iterator[tuple[Evidence, Rows, Mask]]:
-        """Each folder that has some of the rows: the folder, these rows inside of it, and which of all they are."""
-        numbers = np.searchsorted(self._places, rows, side="right") - 1
-        for number in np.unique(numbers):
-            is_there = numbers == number
-            yield self._parts[number], rows[is_there] - self._places[number], is_there
+        for number, inside, _ in rows_by_part(self._places, rows):
+            yield from self._parts[number].documents(inside)

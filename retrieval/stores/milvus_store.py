@@ -18,7 +18,7 @@ import threading
 import time
 import uuid
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from boolbert.core.environment import log_level
-from boolbert.core.errors import BoolBertError, RetrievalError, optional
+from boolbert.core.errors import BoolBertError, RetrievalError, in_brief, optional
 from boolbert.core.files import cache_root
 from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.encoded_documents import About
@@ -35,7 +35,7 @@ from boolbert.retrieval.records import LONGEST_ID, Record, is_id
 
 from .base import WAIT, Array, StoreHit, VectorStore
 from .file_store import FileStore
-from .where import Filter, fitted_filter, milvus_expression
+from .where import Filter, as_json, fitted_filter, milvus_expression
 
 PROPERTY, COLUMNS, COUNT = "boolbert.about", "boolbert.columns", "boolbert.documents"
 CHANGE = "boolbert.change"  # another text after each change
@@ -97,7 +97,7 @@ class MilvusStore(VectorStore):
                 with log_level(logging.CRITICAL, *_LOGGERS):
                     return self._milvus.MilvusClient(uri=self._uri, token=token or "", timeout=wait)
             except Exception as error:  # not only Milvus's own: also gRPC's
-                reason = f"cannot be reached: {_short(error)}"
+                reason = f"cannot be reached: {in_brief(error)}"
                 if self.is_local and Path(self._uri).is_file():
                     reason = "is no store of Milvus Lite, which is a folder; delete it and index again"
                 elif self.is_local and Path(self._uri).is_dir():
@@ -118,8 +118,8 @@ class MilvusStore(VectorStore):
                     f"{self._uri}: has no collection {self.collection!r}; make one with: boolbert index DOCS.jsonl "
                     f"--store {self._uri}{'' if self.collection == COLLECTION else f' --collection {self.collection}'}"
                 )
+            properties = self._properties()
             with self._one_line_errors():
-                properties = self._client.describe_collection(self.collection).get("properties") or {}
                 self._client.load_collection(self.collection)
             try:
                 self._columns = dict(json.loads(properties.get(COLUMNS, "{}")))
@@ -130,6 +130,10 @@ class MilvusStore(VectorStore):
                 ) from None
             self._check_whole(properties)
         return self._about
+
+    def _properties(self) -> dict[str, str]:
+        with self._one_line_errors():
+            return self._client.describe_collection(self.collection).get("properties") or {}
 
     def _check_whole(self, properties: dict[str, str]) -> None:
         """Raise where a file holds fewer documents than were written: without one of its parts Milvus Lite finds less,
@@ -188,18 +192,20 @@ class MilvusStore(VectorStore):
             raise RetrievalError(f"{self.name}: a document's vector holds NaN or infinity: the model is broken")
         at_once = _ROWS if evidence is None else _EVIDENCE_ROWS
         for start in range(0, len(records), at_once):
+            part = slice(start, start + at_once)
             rows = [
                 {
-                    **{name: getattr(records[row], name) for name in ("id", "document", "digest")},
-                    "title": _cut(records[row].title),
-                    "text": _cut(records[row].text),
-                    "fields": {name: _json(value) for name, value in records[row].fields.items()},
-                    **{column: records[row].fields.get(name) for name, column in self._columns.items()},
-                    **({} if evidence is None else {"evidence": _in_texts(evidence[row])}),
-                    "vector": vectors[row],
+                    **record.beside_text(),
+                    "title": _cut(record.title),
+                    "text": _cut(record.text),
+                    "vector": vector,
+                    "fields": {name: as_json(value) for name, value in record.fields.items()},
+                    **{column: record.fields.get(name) for name, column in self._columns.items()},
                 }
-                for row in range(start, min(start + at_once, len(records)))
+                for record, vector in zip(records[part], vectors[part], strict=True)
             ]
+            for row, said in zip(rows, () if evidence is None else evidence[part], strict=False):
+                row["evidence"] = _in_texts(said)
             with self._one_line_errors():
                 self._client.upsert(self.collection, rows)
         self._set()
@@ -217,24 +223,16 @@ class MilvusStore(VectorStore):
     def digests(self, documents: Collection[str]) -> dict[str, str]:
         self.about()
         names = [name for name in documents if is_id(name)]
-        found: dict[str, str] = {}
-        for start in range(0, len(names), _ROWS):
-            found |= self._digests(names[start : start + _ROWS])
-        return found
-
-    def _digests(self, names: list[str]) -> dict[str, str]:
-        listed = _listed(names)
-        with self._one_line_errors():
-            rows = self._client.query(
-                self.collection,
-                filter=f"document in {listed} or id in {listed}",
-                output_fields=["id", "digest"],
-                limit=MOST_FOUND,
-            )
-        if len(rows) == MOST_FOUND and len(names) > 1:  # there may be more, passages of these documents
-            half = len(names) // 2
-            return self._digests(names[:half]) | self._digests(names[half:])
-        return {row["id"]: row["digest"] for row in rows}
+        if not names:
+            return {}
+        if len(names) <= _ROWS:
+            wanted = f"document in {_listed(names)} or id in {_listed(names)}"
+            with self._one_line_errors():
+                rows = self._client.query(self.collection, wanted, ["id", "digest"], limit=MOST_FOUND)
+            if len(rows) < MOST_FOUND or len(names) == 1:  # else there may be more, passages of these documents
+                return {row["id"]: row["digest"] for row in rows}
+        half = len(names) // 2
+        return self.digests(names[:half]) | self.digests(names[half:])
 
     def count(self, where: str | Filter | None = None) -> int:
         wanted = fitted_filter(where, self.about().fields)
@@ -262,9 +260,7 @@ class MilvusStore(VectorStore):
 
     def local(self) -> FileStore:
         with self._copying:
-            with self._one_line_errors():
-                properties = self._client.describe_collection(self.collection).get("properties") or {}
-            change = str(properties.get(CHANGE))
+            change = str(self._properties().get(CHANGE))
             if self._copied is None or self._copied[0] != change:
                 self._about = None  # it may have new fields
                 about = replace(self.about(), complete=True)
@@ -313,10 +309,9 @@ class MilvusStore(VectorStore):
                 rows = self._client.query(self.collection, filter=f"id in {listed}", output_fields=fields)
             yield from rows
 
-    def _lock(self, wait: float) -> None:
+    def writing(self, wait: float = WAIT) -> AbstractContextManager[None]:
         """A file belongs to the process that has opened it. A server takes writers one after another by itself."""
-
-    def _unlock(self) -> None: ...
+        return nullcontext()
 
     def close(self) -> None:
         self._client.close()
@@ -334,7 +329,7 @@ class MilvusStore(VectorStore):
         except BoolBertError:
             raise
         except self._milvus.MilvusException as error:
-            raise RetrievalError(f"{self.name}: Milvus says: {_short(error)}") from error
+            raise RetrievalError(f"{self.name}: Milvus says: {in_brief(error)}") from error
 
 
 def _store_hit(hit: Any) -> StoreHit:
@@ -386,12 +381,6 @@ def _listed(names: Sequence[str]) -> str:
     return json.dumps(list(names), ensure_ascii=False)
 
 
-def _json(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return list(value)
-    return int(value) if value == int(value) and abs(value) < 2**53 else value
-
-
 def _cut(text: str) -> str:
     """
     >>> len(_cut("é" * 40_000))
@@ -399,8 +388,3 @@ def _cut(text: str) -> str:
     """
     content = text.encode()
     return text if len(content) <= LONGEST_TEXT else content[:LONGEST_TEXT].decode(errors="ignore")
-
-
-def _short(error: Exception) -> str:
-    text = getattr(error, "message", None) or str(error) or type(error).__name__
-    return " ".join(str(text).split())[:300]

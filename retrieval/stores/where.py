@@ -41,28 +41,23 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Both:
+class Joined:
+    """Filters with "and" or "or" between them."""
+
+    word: str
     parts: tuple["Filter", ...]
 
-    def __invert__(self) -> "Either":
-        return Either(tuple(~part for part in self.parts))
+    def __invert__(self) -> "Joined":
+        return Joined("or" if self.word == "and" else "and", tuple(~part for part in self.parts))
 
 
-@dataclass(frozen=True)
-class Either:
-    parts: tuple["Filter", ...]
-
-    def __invert__(self) -> Both:
-        return Both(tuple(~part for part in self.parts))
-
-
-Filter = Comparison | Both | Either
+Filter = Comparison | Joined
 
 
 def parse_filter(text: str) -> Filter:
     """
     >>> parse_filter("year > 1990 and not genre = 'science fiction'")
-    Both(parts=(Comparison(field='year', sign='>', values=('1990',)), \
+    Joined(word='and', parts=(Comparison(field='year', sign='>', values=('1990',)), \
 Comparison(field='genre', sign='!=', values=('science fiction',))))
     """
     return _Parser(text).parse()
@@ -89,15 +84,12 @@ def _fitted(part: Filter, kinds: Mapping[str, str]) -> Filter:
         raise RetrievalError(f"--where: there is no field {part.field!r}; {hint}")
     if kind == "text" and part.sign not in ("=", "!="):
         raise RetrievalError(f"--where: {part.field!r} holds texts, which take = != and in, not {part.sign!r}")
-    return replace(part, values=tuple(_fitted_value(part.field, kind, value) for value in part.values))
-
-
-def _fitted_value(field: str, kind: str, value: Any) -> Any:
-    found = as_kind(value, kind)
-    if found is None:
+    values = tuple(as_kind(value, kind) for value in part.values)
+    if None in values:
         wanted = "numbers" if kind == "number" else "dates such as 1990-12-31"
-        raise RetrievalError(f"--where: {field!r} holds {wanted}, got {shorten(value)}")
-    return found
+        wrong = part.values[values.index(None)]
+        raise RetrievalError(f"--where: {part.field!r} holds {wanted}, got {shorten(wrong)}")
+    return replace(part, values=values)
 
 
 class TextColumn:
@@ -129,7 +121,7 @@ def matching(wanted: Filter, column: Callable[[str], NumberColumn | TextColumn])
     """The rows that pass. `column` gives the values of a field."""
     if not isinstance(wanted, Comparison):
         masks = [matching(part, column) for part in wanted.parts]
-        join = np.logical_and if isinstance(wanted, Both) else np.logical_or
+        join = np.logical_and if wanted.word == "and" else np.logical_or
         return np.asarray(join.reduce(masks), dtype=np.bool_)
     values = column(wanted.field)
     if isinstance(values, TextColumn):
@@ -150,8 +142,7 @@ def milvus_expression(wanted: Filter, columns: Mapping[str, str] | None = None) 
     """
     columns = columns or {}
     if not isinstance(wanted, Comparison):
-        joint = " and " if isinstance(wanted, Both) else " or "
-        return joint.join(f"({milvus_expression(part, columns)})" for part in wanted.parts)
+        return f" {wanted.word} ".join(f"({milvus_expression(part, columns)})" for part in wanted.parts)
     values = [_literal(value) for value in wanted.values]
     if isinstance(wanted.values[0], str):
         field = f"fields[{_literal(wanted.field)}]"
@@ -166,9 +157,18 @@ def milvus_expression(wanted: Filter, columns: Mapping[str, str] | None = None) 
 
 
 def _literal(value: float | str) -> str:
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
+    return json.dumps(as_json(value), ensure_ascii=False)
+
+
+def as_json(value: Any) -> Any:
+    """A field's value as JSON has it.
+
+    >>> as_json(1990.0), as_json(("a", "b"))
+    (1990, ['a', 'b'])
+    """
+    if isinstance(value, float):
+        return int(value) if value == int(value) and abs(value) < 2**53 else value
+    return list(value) if isinstance(value, tuple) else value
 
 
 class _Parser:
@@ -180,7 +180,7 @@ class _Parser:
         self.place = 0
 
     def parse(self) -> Filter:
-        found = self._either(0)
+        found = self._joined("or", 0)
         if self.place < len(self.tokens):
             raise self._error(f"{self.tokens[self.place][1]!r} was not expected here")
         return found
@@ -196,17 +196,12 @@ class _Parser:
             yield kind, re.sub(r"\\(.)", r"\1", token[1:-1]) if kind == "text" else token
             end = match.end()
 
-    def _either(self, depth: int) -> Filter:
-        parts = [self._both(depth)]
-        while self._takes("or"):
-            parts.append(self._both(depth))
-        return parts[0] if len(parts) == 1 else Either(tuple(parts))
-
-    def _both(self, depth: int) -> Filter:
-        parts = [self._negated(depth)]
-        while self._takes("and"):
-            parts.append(self._negated(depth))
-        return parts[0] if len(parts) == 1 else Both(tuple(parts))
+    def _joined(self, word: str, depth: int) -> Filter:
+        """Filters with this word between them; those between "or" may be joined by "and" themselves."""
+        parts: list[Filter] = []
+        while not parts or self._takes(word):
+            parts.append(self._joined("and", depth) if word == "or" else self._negated(depth))
+        return parts[0] if len(parts) == 1 else Joined(word, tuple(parts))
 
     def _negated(self, depth: int) -> Filter:
         if depth > DEEPEST:
@@ -215,7 +210,7 @@ class _Parser:
             return ~self._negated(depth + 1)
         if not self._takes("("):
             return self._comparison()
-        found = self._either(depth + 1)
+        found = self._joined("or", depth + 1)
         self._expect(")")
         return found
 
