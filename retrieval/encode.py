@@ -1,16 +1,12 @@
 """Encode a corpus of any size into shards on disk, with any sentence-transformers model.
 
-python retrieval/encode.py --model DIR_OR_HUB_ID --data DIR_OR_HUB_ID --output_dir vectors
-accelerate launch retrieval/encode.py ...                # several processes or GPUs: each takes every n-th shard
-
-A killed run goes on where it was and ends with the same bytes. A folder that holds the vectors of another corpus or of
-another model is refused.
+Of several processes (`accelerate launch`) each takes every n-th shard. A killed run goes on where it was and ends with
+the same bytes. A folder that holds the vectors of another corpus or of another model is refused.
 """
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import RetrievalError
 from boolbert.core.progress import shown_progress
 from boolbert.data import Corpus
@@ -155,38 +150,3 @@ def processes() -> Any:
     from accelerate import PartialState
 
     return PartialState(cpu=not torch.accelerator.is_available())
-
-
-@dataclass
-class Arguments:
-    model: str | None = flag(None, "model folder or Hub id; all-MiniLM-L6-v2 if not given")
-    data: str | None = flag(None, "data folder or Hub data set id; the embedded countries")
-    output_dir: str = flag("runs/vectors", "folder for the shards")
-    precision: str = flag("float32", "of the model: float32, float16 or bfloat16")
-    storage: str = flag("float32", "of the vectors on disk: float32 or float16")
-    batch_size: int | None = flag(None, "documents of full length in a batch")
-    shard_size: int = flag(SHARD_SIZE, "documents of a shard")
-    device: str | None = flag(None, "cpu, cuda, ...; the best there is if not given")
-
-
-def main(words: Sequence[str] | None = None) -> None:
-    from boolbert.data import Quest
-    from boolbert.retrieval.models import load_encoder
-
-    args = parse_arguments(Arguments, __doc__, words)
-    model = load_encoder(args.model, device=args.device, precision=args.precision)
-    shards = encode_corpus(
-        model,
-        Quest(args.data).corpus,
-        args.output_dir,
-        storage=args.storage,
-        batch_size=args.batch_size,
-        shard_size=args.shard_size,
-    )
-    print(f"{len(shards):,} vectors of size {shards.shape[1]} in {args.output_dir}")
-
-
-if __name__ == "__main__":
-    from boolbert.core.errors import run_script
-
-    run_script(main)

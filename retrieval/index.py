@@ -4,7 +4,7 @@ index.json        the model, the corpus and their hashes; written last, so that 
 documents.jsonl   title and text of each document
 records.jsonl     the id of each, and the fields that filters ask for
 lines.npy         where each line of documents.jsonl begins
-vectors/          shards as retrieval/encode.py writes them; a build that was cut off continues them
+vectors/          shards as `encode_corpus` writes them; a build that was cut off continues them
 evidence/         the vectors of the documents' clauses, and their words: retrieval/evidence.py
 """
 

@@ -7,7 +7,7 @@ asked as a user's query would be.
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import write_json
 from boolbert.core.progress import shown_progress
 from boolbert.data.own import OwnDocuments
-from boolbert.data.own.exclusions import make_exclusions
+from boolbert.data.own.exclusions import Exclusion, make_exclusions
 from boolbert.retrieval.exclusion_line import (
     DEEPEST,
     ExclusionLine,
@@ -31,15 +31,8 @@ from .searcher import BoolSearcher
 from .weighing import weigh
 
 
-class KnownQuery(NamedTuple):
-    """A query, and the documents that have what it excludes: their rows or, in a store, their ids."""
-
-    query: str
-    excluded: frozenset[int | str]
-
-
 def calibrate(
-    searcher: BoolSearcher, exclusions: Sequence[KnownQuery] | None = None, *, progress: bool = True
+    searcher: BoolSearcher, exclusions: Sequence[Exclusion] | None = None, *, progress: bool = True
 ) -> ExclusionLine:
     """Calibrate a searcher's index or store, and keep the line there. exclusions: made from its documents, if not
     given."""
@@ -64,7 +57,7 @@ def calibrate(
     return line
 
 
-def asked(searcher: BoolSearcher, exclusion: KnownQuery) -> KnownExclusion | None:
+def asked(searcher: BoolSearcher, exclusion: Exclusion) -> KnownExclusion | None:
     """What documents say about what a query excludes, best first; None where nothing is read as excluded."""
     question, parts = searcher.question(exclusion.query)
     if not excludes(question):
@@ -80,11 +73,11 @@ def asked(searcher: BoolSearcher, exclusion: KnownQuery) -> KnownExclusion | Non
     return searcher.documents.weighed(None, look)
 
 
-def made_exclusions(searcher: BoolSearcher) -> list[KnownQuery]:
+def made_exclusions(searcher: BoolSearcher) -> list[Exclusion]:
     """Exclusions over the documents of an index or a store, made from their words, names and fields."""
     keys, rows = zip(*_documents(searcher), strict=True)
     made = make_exclusions(OwnDocuments(rows, progress=False))
-    return [KnownQuery(one.query, frozenset(keys[row] for row in one.excluded)) for one in made]
+    return [Exclusion(one.query, frozenset(keys[row] for row in one.excluded)) for one in made]
 
 
 def _documents(searcher: BoolSearcher) -> Iterator[tuple[int | str, dict[str, Any]]]:

@@ -24,7 +24,7 @@ from boolbert.retrieval.exclusion_line import (
 from boolbert.retrieval.functions import function_model
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, build_index
-from boolbert.search.calibrating import KnownQuery, calibrate, made_exclusions
+from boolbert.search.calibrating import calibrate, made_exclusions
 from boolbert.serve.engine import Engine
 
 QUERY = "hotels without a pool"
@@ -133,7 +133,7 @@ def exclusions(key=int):
     for word in words:
         rows = [row for row, text in enumerate(HOTELS) if word in text.lower() and f"no {word}" not in text]
         found += [
-            KnownQuery(f"{kind} hotels without {word}", frozenset(keys[row] for row in rows))
+            making.Exclusion(f"{kind} hotels without {word}", frozenset(keys[row] for row in rows))
             for kind in ("old", "new", "quiet", "large", "all")
         ]
     return found

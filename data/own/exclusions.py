@@ -16,10 +16,10 @@ BARE = ("word", "phrase", "name")  # sorts of atoms that can stand behind "witho
 
 
 class Exclusion(NamedTuple):
-    """A query, and the rows of the documents that have what it excludes."""
+    """A query, and the documents that have what it excludes: their rows or, in a store, their ids."""
 
     query: str
-    excluded: frozenset[int]
+    excluded: frozenset[int | str]
 
 
 def make_exclusions(documents: OwnDocuments) -> list[Exclusion]:
