@@ -6,8 +6,7 @@
 Of the embedded documents that deny, exclusions are made from dev's texts, and test's queries are asked over test's
 documents. Of QUEST-format data with atomic sets, the line is calibrated on one split's queries and asked on another's.
 "Violations" is the mean share of the returned documents that have what is excluded, with its 95% interval over queries;
-"lost" the share of the right documents among the first 100 that the line leaves out. `--exclude-above` is shown at the
-value that loses the fewest of them on these very queries at no more violations.
+"lost" the share of the right documents among the first 100 that the line leaves out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +41,6 @@ from boolbert.retrieval.ranking import Values
 
 SHOWN = (0.01, 0.05, 0.1)
 DEPTH = max(DEPTHS)
-ABOVE = np.arange(0.05, 0.8, 0.025)  # of --exclude-above
 
 
 @dataclass
@@ -56,11 +54,10 @@ class Arguments:
 
 
 class Asked(NamedTuple):
-    """An exclusion, its documents best first: which are right, and their cosines with what is excluded."""
+    """An exclusion, its documents best first, and which of them are right."""
 
     known: KnownExclusion
     right: npt.NDArray[np.bool_]
-    near: npt.NDArray[np.float32]
 
 
 def system(model: Any, texts: Sequence[str]) -> WithEvidence:
@@ -78,10 +75,8 @@ def ask(found: WithEvidence, exclusions: Sequence[Exclusion], gold: Mapping[str,
             continue
         best = np.argsort(-scores, kind="stable")[:DEEPEST]
         features = features_of(found.evidence, condition.excluded, best)
-        unwanted = np.stack([part.vector for part in condition.excluded])
-        near = (np.asarray(found.dense.vectors[best], np.float32) @ unwanted.T).max(1)
         known = KnownExclusion(features, np.isin(best, list(one.excluded)))
-        asked.append(Asked(known, np.isin(best, gold.get(one.query, ())), near))
+        asked.append(Asked(known, np.isin(best, gold.get(one.query, ()))))
     print(f"{len(asked)} of {len(exclusions)} exclusions are read as such")
     return asked
 
@@ -103,22 +98,16 @@ def interval(values: Values) -> str:
 
 
 def table(line: ExclusionLine, asked: Sequence[Asked]) -> str:
-    columns = [f"violations in the first {depth}" for depth in DEPTHS]
-    header = ["line", *columns, "lost", "--exclude-above", "lost by it"]
-    violations, lost = outcome(asked, [np.zeros(len(one.right), np.bool_) for one in asked])
-    rivals = [(value, *outcome(asked, [one.near > value for one in asked])) for value in ABOVE]
-    rows = [["none", *map(interval, violations), interval(lost), "", ""]]
-    for promise in SHOWN:
-        if promise not in line.promises:
-            rows.append([f"{promise:.0%}", "cannot be promised", *[""] * (len(header) - 2)])
+    header = ["line", *(f"violations in the first {depth}" for depth in DEPTHS), "lost"]
+    rows = []
+    for promise in (None, *SHOWN):
+        name = "none" if promise is None else f"{promise:.0%}"
+        if promise is not None and promise not in line.promises:
+            rows.append([name, "cannot be promised", *[""] * len(DEPTHS)])
             continue
-        is_out = [line.probabilities(one.known.features) > line.at(promise) for one in asked]
-        violations, lost = outcome(asked, is_out)
-        worst = violations.mean(1).max()
-        equal = [(its_lost.mean(), value) for value, its, its_lost in rivals if its.mean(1).max() <= worst]
-        its_lost, value = min(equal, default=(float("nan"), float("nan")))
-        found = [*map(interval, violations), interval(lost), f"{value:.3f}", f"{its_lost:.3f}"]
-        rows.append([f"{promise:.0%}", *found])
+        most = 1.0 if promise is None else line.at(promise)
+        violations, lost = outcome(asked, [line.probabilities(one.known.features) > most for one in asked])
+        rows.append([name, *map(interval, violations), interval(lost)])
     return aligned(header, rows)
 
 
