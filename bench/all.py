@@ -1,7 +1,7 @@
 r"""Every speed that this project promises, in one run: model, encoding, training and search.
 
 python bench/all.py                                     # on whatever there is; CPUs get smaller shapes and counts
-python bench/all.py --device cuda --json bench.json     # everything on a GPU in bf16, about 10 minutes
+python bench/all.py --device cuda                       # everything on a GPU in bf16, about 10 minutes
 python bench/all.py --only model search --rounds 20
 
 What is compared takes turns in one process, and medians are shown: only such ratios mean something. Each part runs by
@@ -10,13 +10,10 @@ of the embedded countries' words.
 """
 
 import argparse
-import json
 import os
 import time
 import traceback
 from importlib import import_module
-from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 # As in commands and training (`environment.py`); both are read with torch.
@@ -37,7 +34,6 @@ def main() -> None:
     parser.add_argument("--documents", type=int, help="to encode; 32,768 on a GPU, 512 on a CPU")
     parser.add_argument("--sizes", type=int, nargs="+", help="of the searched indexes; up to 1,000,000 on a GPU")
     parser.add_argument("--threads", type=int, help="CPU threads of torch")
-    parser.add_argument("--json", metavar="FILE", help="write all figures there, as soon as they are known")
     options = parser.parse_args()
     options.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     options.gpu = options.device.startswith("cuda")
@@ -49,19 +45,15 @@ def main() -> None:
         torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     name = torch.cuda.get_device_name() if options.gpu else f"CPU, {torch.get_num_threads()} threads"
-    versions = {"cores": os.cpu_count(), "torch": torch.__version__, "transformers": transformers.__version__}
-    figures: dict[str, Any] = {"machine": {"device": name, "dtype": str(options.dtype), **versions}}
-    print(json.dumps(figures["machine"]))
+    versions = f"torch {torch.__version__}, transformers {transformers.__version__}"
+    print(f"{name}, {options.dtype}, {os.cpu_count()} cores, {versions}")
     for part in (part for part in PARTS if part in options.only):
         began = time.perf_counter()
         try:
-            figures[part] = import_module(PARTS[part]).measure(options)
-        except Exception as error:  # the other parts are worth having
+            import_module(PARTS[part]).measure(options)
+        except Exception:  # the other parts are worth having
             traceback.print_exc()
-            figures[part] = {"error": f"{type(error).__name__}: {error}"}
         print(f"-- {part}: {time.perf_counter() - began:.0f} s\n", flush=True)
-        if options.json:
-            Path(options.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

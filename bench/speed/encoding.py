@@ -24,7 +24,7 @@ INT8 = "encode_corpus in int8"
 ROUNDS = 3
 
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:
+def measure(options: argparse.Namespace) -> None:
     """Documents a second: sentence-transformers' own loop against this project's, from text and from cached tokens.
 
     The first pass counts by itself: a GPU meets every shape of a batch for the first time. Theirs takes a quarter.
@@ -32,7 +32,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     texts = made_texts(options.documents)
     corpus = Corpus([Document(f"d{row}", text) for row, text in enumerate(texts)])
     quarter = texts[: len(texts) // 4] if options.gpu else texts
-    result: dict[str, Any] = {"documents": len(texts), "characters": sum(map(len, texts))}
     table = Table(precision=-10, what=-30, first_pass=12, later=12, ratio=8)
     with tempfile.TemporaryDirectory() as scratch, cache_in(Path(scratch, "cache")):
         name = str(write_encoder(Path(scratch, "encoder")))
@@ -62,9 +61,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
                         shutil.rmtree(Path(os.environ["BOOLBERT_CACHE"], "tokens"), ignore_errors=True)
                     rates[what].append(1000 * count / timed(work, options))
             later = {what: statistics.median(values[1:]) for what, values in rates.items()}
-            result[precision] = []
             for what, rate in later.items():
-                figures = {"first_pass": round(rates[what][0], 1), "later": round(rate, 1)}
-                figures["ratio"] = round(rate / later[THEIRS], 3)
-                result[precision].append(table.add(precision=precision, what=what, **figures))
-    return result
+                figures = {"first_pass": rates[what][0], "later": rate, "ratio": rate / later[THEIRS]}
+                table.add(precision=precision, what=what, **figures)

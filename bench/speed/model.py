@@ -21,13 +21,12 @@ GPU_PLAN = [
 CPU_PLAN = [("minilm", "inference", ["1x16", "8x32", "32x64"], ["eager"]), ("minilm", "training", ["8x32"], ["eager"])]
 
 
-def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
+def measure(options: argparse.Namespace) -> None:
     """As it is and, on a GPU, as a CUDA graph, which takes the launches out of the time.
 
     Bool-BERT has all operators on in all layers; "upgraded" is what `boolbert upgrade` makes, on queries with NOT;
     "its lite" the same with `--lite`; "lite" is `configuration_boolbert.LITE` with all operators on.
     """
-    rows: list[dict[str, Any]] = []
     table = Table(size=-8, what=-10, shape=-8, mode=-6, model=-10, BERT_ms=9, ms=9, ratio=6)
     for size, what, shapes, modes in GPU_PLAN if options.gpu else CPU_PLAN:
         models = make_models(size, what, options)
@@ -40,8 +39,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
                 bert = times.pop("BERT")
                 for name, time in times.items():
                     row = {"size": size, "what": what, "shape": shape, "mode": mode, "model": name}
-                    rows.append(table.add(**row, BERT_ms=bert, ms=time, ratio=round(time / bert, 3)))
-    return rows
+                    table.add(**row, BERT_ms=bert, ms=time, ratio=time / bert)
 
 
 def make_models(size: str, what: str, options: argparse.Namespace) -> dict[str, tuple[Any, list[int] | None]]:

@@ -25,11 +25,10 @@ from speed.timing import Table, timed
 MOST_TEXTS = 100_000  # documents of an index that is measured with evidence, too
 
 
-def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
+def measure(options: argparse.Namespace) -> None:
     """Milliseconds of one warm query, p50 and p99: the ranking alone, and a whole search with a MiniLM Bool-BERT, by
     vectors and with evidence, all in turns. All vectors are random; the cue lexicon takes the queries apart."""
     rng = np.random.default_rng(0)
-    rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch, cache_in(Path(scratch, "cache")):
         model = made_model(write_encoder(Path(scratch, "encoder")), options.device)
         searchers = {"": BoolSearcher(model, progress=False)}
@@ -59,9 +58,8 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
                 for what, work in works.items():
                     times[what].append(timed(work, options))
             for what, found in times.items():
-                p50, p99 = (round(float(value), 3) for value in np.percentile(found[5:], [50, 99]))
-                rows.append(table.add(documents=size, what=what, p50_ms=p50, p99_ms=p99))
-    return rows
+                p50, p99 = map(float, np.percentile(found[5:], [50, 99]))
+                table.add(documents=size, what=what, p50_ms=p50, p99_ms=p99)
 
 
 def search(queries: list[str], rng: np.random.Generator, searcher: BoolSearcher, evidence: bool) -> Any:

@@ -61,10 +61,8 @@ class Table:
         self.widths = widths
         self._print({name: name.replace("_", " ") for name in widths})
 
-    def add(self, **row: Any) -> dict[str, Any]:
-        """Print a row, and return it."""
+    def add(self, **row: Any) -> None:
         self._print({name: f"{value:,.2f}" if isinstance(value, float) else value for name, value in row.items()})
-        return row
 
     def _print(self, cells: dict[str, Any]) -> None:
         aligned = [

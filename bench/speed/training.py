@@ -27,7 +27,7 @@ from speed.timing import Table, in_turn
 THEIRS = "sentence-transformers, BERT"
 
 
-def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
+def measure(options: argparse.Namespace) -> None:
     """A step of stage 2 against what sentence-transformers' trainer does, on documents that do not repeat.
 
     Theirs, by hand, since their trainer needs `datasets`: texts tokenized in the loop, MultipleNegativesRankingLoss,
@@ -35,7 +35,6 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     """
     batch, negatives, length, steps = (32, 5, 256, 10) if options.gpu else (8, 2, 64, 2)
     flags = {"batch_size": batch, "num_negatives": negatives, "document_length": length}
-    rows: list[dict[str, Any]] = []
     table = Table(size=-8, trainer=-30, steps_per_second=18, ratio=8)
     with tempfile.TemporaryDirectory() as scratch, cache_in(Path(scratch, "cache")):
         data = quest_splits(str(write_data(Path(scratch, "data"), batch * 64, batch * 64 * (1 + negatives))))
@@ -48,11 +47,9 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
             }
             times = in_turn(runs, options, rounds=3, warm=1)
             for name, time in times.items():
-                speed = {"steps_per_second": round(1000 * steps / time, 3), "ratio": round(times[THEIRS] / time, 3)}
-                rows.append(table.add(size=size, trainer=name, **speed))
+                table.add(size=size, trainer=name, steps_per_second=1000 * steps / time, ratio=times[THEIRS] / time)
             for run in runs.values():
                 run.close()
-    return rows
 
 
 class Ours:
