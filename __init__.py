@@ -68,5 +68,5 @@ def __dir__() -> list[str]:
 
 
 # Under another name, such as that of a checkout's folder, this is no package that could be registered.
-if __name__ == "boolbert" and "transformers.models.auto.modeling_auto" in sys.modules:
+if __name__ == "boolbert" and "transformers.models.auto.configuration_auto" in sys.modules:
     register()

@@ -15,13 +15,7 @@ import time
 import traceback
 from importlib import import_module
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-# As in commands and training (`environment.py`); both are read with torch.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-os.environ.setdefault("MIMALLOC_PURGE_DELAY", "100000")
-
-import torch
-import transformers
+from boolbert.core.environment import prepare_training
 
 PARTS = {"model": "speed.model", "encode": "speed.encoding", "train": "speed.training", "search": "speed.search"}
 
@@ -35,6 +29,11 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", help="of the searched indexes; up to 1,000,000 on a GPU")
     parser.add_argument("--threads", type=int, help="CPU threads of torch")
     options = parser.parse_args()
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    prepare_training()
+    import torch
+    import transformers
+
     options.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     options.gpu = options.device.startswith("cuda")
     options.rounds = options.rounds or (15 if options.gpu else 7)

@@ -305,3 +305,11 @@ def run_dir(tmp_path, made_once, lively, tiny_config, tokenizer):
 
     made = made_once("run-to-publish", lambda folder: write_dual(folder, lively, tiny_config, tokenizer))
     return shutil.copytree(made, tmp_path / "run")
+
+
+@pytest.fixture
+def model(tmp_path, run_once, load_once):
+    """A copy of it is in `tmp_path / "model"`, for commands."""
+    made = run_once(branches=4, penalty=0.5)
+    shutil.copytree(made, tmp_path / "model")
+    return load_once(made)

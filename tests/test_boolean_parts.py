@@ -1,8 +1,12 @@
 """Where parts begin and end, and which negations exclude."""
 
+import json
+from pathlib import Path
+
 import pytest
 
-from boolbert.boolean import OPERATORS, read_parts, scope_labels
+import boolbert
+from boolbert.boolean import OPERATORS, operators_of, read_parts, scope_labels
 
 
 def parts(text):
@@ -97,3 +101,11 @@ def test_scope_labels_mark_excluded_words_only():
     offsets = [(0, 0), (0, 5), (6, 7), (7, 10), (11, 19), (19, 20), (21, 27), (27, 28), (28, 29), (0, 0)]
     assert scope_labels(text, offsets)[2] == [0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
     assert scope_labels(text, offsets, {"not": [(0, 5)]}) == [[0] * 10, [0] * 10, [0, 1, *[0] * 8]]
+
+
+def test_hardly_any_question_that_negates_a_predicate_is_read_as_an_exclusion():
+    file = Path(boolbert.__file__).parent / "data" / "negated_predicates" / "queries.jsonl"
+    texts = {json.loads(line)["text"] for line in file.read_text(encoding="utf-8").splitlines()}
+    assert len(texts) == 200
+    assert sum("not" in operators_of(text) for text in texts) >= 195
+    assert sum(bool(excluded(text)) for text in texts) <= 3

@@ -46,20 +46,14 @@ def test_a_result_says_why(searcher):
     assert answer.as_json()["hits"][0]["reasons"][0]["clause"] == answer[0].reasons[0].clause
 
 
-@pytest.mark.parametrize(
-    ("query", "against"),
-    [
-        ("island countries that are not monarchies", set()),  # "An island republic" is no reason against a document
-        (
-            "landlocked countries in Africa that are not former British colonies",
-            {"Niger", "Chad", "Eswatini", "Botswana"},  # "a French colonial past", and a British one
-        ),
-    ],
-)
-def test_a_clause_stands_against_a_document_where_it_clearly_has_what_is_excluded(query, against):
-    hits = BoolSearcher(progress=False).search(query)
-    shown = {hit.title for hit in hits if any(reason.says == "against" for reason in hit.reasons)}
-    assert shown == against
+def test_a_clause_stands_against_a_document_where_it_clearly_has_what_is_excluded():
+    """ "An island republic" is no reason against an island that is no monarchy; "a French colonial past" is one."""
+    former = "landlocked countries in Africa that are not former British colonies"
+    expected = {"island countries that are not monarchies": set(), former: {"Niger", "Chad", "Eswatini", "Botswana"}}
+    searcher = BoolSearcher(progress=False)
+    for query, titles in expected.items():
+        hits = searcher.search(query)
+        assert {hit.title for hit in hits if any(reason.says == "against" for reason in hit.reasons)} == titles
 
 
 def test_the_page_and_the_picture_show_the_clause_that_decides(searcher, tmp_path):

@@ -36,14 +36,6 @@ def write(path, documents):
     return str(path)
 
 
-@pytest.fixture
-def model(tmp_path, run_once, load_once):
-    """A copy of it is in `tmp_path / "model"`, for commands."""
-    made = run_once(branches=4, penalty=0.5)
-    shutil.copytree(made, tmp_path / "model")
-    return load_once(made)
-
-
 def answers(searcher, monkeypatch):
     """Titles, scores and reasons, of collections that are looked through as a whole, and of large ones."""
     found = []

@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import json
 import multiprocessing
-import shutil
 import socket
 
 import numpy as np
@@ -26,14 +25,6 @@ QUERIES = [
     ("films or books but not about war", ["or", "not"]),
 ]
 FILTERS = (None, "year > 1970", "genres = western and not genres = 'war film' or year in (1951, 1955)")
-
-
-@pytest.fixture
-def model(tmp_path, run_once, load_once):
-    """A copy of it is in `tmp_path / "model"`, for commands."""
-    made = run_once(branches=4, penalty=0.5)
-    shutil.copytree(made, tmp_path / "model")
-    return load_once(made)
 
 
 @pytest.fixture

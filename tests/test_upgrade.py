@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from kinds_examples import PROPERTIES, SETS, TOPICS
 
 import boolbert
 from boolbert.boolean import kind_of_exclusion
@@ -34,6 +33,12 @@ from boolbert.train.retrieval import RetrievalArguments
 from boolbert.train.retrieval_run import build_model
 from boolbert.train.start import find_start
 from boolbert.train.upgrade import table, training_sentences, upgrade
+
+# Queries of each kind of NOT whose answers are known.
+LINES = Path(__file__).with_name("kinds_examples.tsv").read_text(encoding="utf-8").splitlines()
+ROWS = [line.split("\t") for line in LINES if not line.startswith("#")]
+TOPICS, PROPERTIES = ([tuple(row) for kind, *row in ROWS if kind == wanted] for wanted in ("topic", "property"))
+SETS = [query for kind, query, *_ in ROWS if kind == "set"]
 
 PLAIN = ["island monarchies", "films that are also set in Paris", "Which birds do not fly?", "1839 non-fiction books"]
 EXCLUDING = {
