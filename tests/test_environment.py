@@ -34,6 +34,7 @@ def test_a_command_sets_memory_before_torch_is_loaded(own):
     assert setting_after(COMMAND, own) == [own or "100000", "False"]
 
 
+@pytest.mark.long
 def test_imports_set_nothing(start):
     """In a process forked from one that has imported the commands: forked_from.py."""
     told, telling = multiprocessing.Pipe(duplex=False)

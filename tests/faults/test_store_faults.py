@@ -8,7 +8,7 @@ import pytest
 from faults.sweep import killed_anywhere
 from store_fixtures import KINDS, skip_without
 
-MANY = [pytest.param(3, id="some places"), pytest.param(None, id="every place", marks=pytest.mark.nightly)]
+MANY = [pytest.param(3, marks=pytest.mark.long), pytest.param(None, marks=pytest.mark.nightly)]
 TEXTS = (
     "films about war. There are books",
     "It has no films and no war",
