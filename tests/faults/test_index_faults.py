@@ -93,6 +93,7 @@ def test_without_a_cache_nothing_is_left_in_the_temporary_folder(commands, model
     record("boolbert search", "a cache that cannot be written", 1, "a warning, the right answer, nothing left behind")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("many", [2, pytest.param(None, marks=pytest.mark.nightly)])
 def test_the_cache_is_made_by_a_process_that_is_killed(commands, model, record, many):
     command = ("boolbert", "search", "islands but not monarchies", "--model", model)
