@@ -22,7 +22,7 @@ FRAMEWORKS := $(VENV)/frameworks
 
 .DEFAULT_GOAL := help
 FUZZ_EXAMPLES ?= 10000
-.PHONY: help demo serve test test-long test-floors test-newest test-frameworks check format bench waits fuzz nightly audit clean
+.PHONY: help setup setup-frameworks demo serve test test-long test-floors test-newest test-frameworks check format bench waits fuzz nightly audit clean
 
 help:
 	@echo "make demo       build a Bool-BERT and ask it three queries"
@@ -58,6 +58,9 @@ $(DEV): $(STAMP)
 	@$(COMPILE)
 	@mkdir -p $(TYPES) && ln -sfn "$(CURDIR)" $(TYPES)/boolbert
 	@touch $@
+
+setup: $(DEV)
+setup-frameworks: $(FRAMEWORKS)/.installed
 
 demo: $(STAMP)
 	@$(BIN)/boolbert demo
@@ -135,7 +138,7 @@ fuzz: $(DEV)
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz -n auto --dist worksteal
 
 nightly: $(DEV)
-	$(MAKE) test-floors test-frameworks
+	$(MAKE) test-floors
 	$(BIN)/python -m pytest tests/faults -m nightly
 	$(MAKE) fuzz
 
