@@ -149,11 +149,9 @@ def upgraded_note(default: "Encoder") -> str:
     return f"{default.note}, upgraded to obey NOT"
 
 
-def default_bert(**settings: Any) -> "BoolBertModel | None":
-    """The Bool-BERT of `default_model` without sentence-transformers, which takes as long to import as to use.
-
-    None where the encoder that its reading parts belong to is not to be had.
-    """
+def default_bert(**settings: Any) -> "tuple[BoolBertModel, bool]":
+    """The Bool-BERT of `default_model` without sentence-transformers, which takes as long to import as to use, and
+    whether it reads: the encoder that the package's reading parts belong to may not be to be had."""
     import torch
 
     from boolbert.configuration_boolbert import UPGRADED
@@ -161,18 +159,18 @@ def default_bert(**settings: Any) -> "BoolBertModel | None":
     from boolbert.retrieval.encoders import resolve_encoder
 
     default = resolve_encoder()
-    with no_warnings(), torch.random.fork_rng():
+    with no_warnings(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # as `with_fresh_attention`
         bert = BoolBertModel.from_pretrained(default.path, pooling=default.pooling, **UPGRADED, **settings).eval()
-    return bert if load_reading(bert) else None
+    return bert, load_reading(bert)
 
 
 def default_reader() -> "tuple[BoolBertModel, Tokenizer] | None":
     """What reads queries in the default model, and its tokenizer: embeddings and reading parts without the layers."""
     from tokenizers import Tokenizer
 
-    bert = default_bert(num_hidden_layers=0)
-    if bert is None:
+    bert, reads = default_bert(num_hidden_layers=0)
+    if not reads:
         return None
     tokenizer = Tokenizer.from_file(str(Path(str(bert.name_or_path), "tokenizer.json")))
     tokenizer.no_padding()

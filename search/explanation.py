@@ -199,16 +199,16 @@ def compare(
 ) -> Explanation:
     """What `explain` says, for a plain encoder too, which has no attention to explain."""
     check_k(k)
-    depth = max(k, DEPTH)
+    depth, where = max(k, DEPTH), asked.get("where")
     answer = searcher.search(query, depth, **asked)
     reading, vectors = answer.reading, answer.vectors
     if not reading.words:
         problem = "begins with a word that is too long for the model" if reading.truncated else "holds no word"
         raise RetrievalError(f"the query {query[:60]!r} {problem}")
     if baseline is None:
-        plain, plain_name = searcher.search(query, depth, operators=[]), "plain encoder"
+        plain, plain_name = searcher.search(query, depth, operators=[], where=where), "plain encoder"
     else:
-        plain, plain_name = baseline.search(query, depth, evidence=False), str(baseline.model.name)
+        plain, plain_name = baseline.search(query, depth, evidence=False, where=where), str(baseline.model.name)
     marked = searcher.violating(reading)  # the plain ranking's own reading excludes nothing
     hits = (replace(hit, violates=None if marked is None else hit.row in marked) for hit in plain)
     plain = replace(plain, hits=tuple(hits))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from boolbert.boolean.conditions import Conditions, read_conditions
 from boolbert.retrieval.evidence import NEAR, Array, Asked, ConditionVectors, Evidence, score_by_words
 from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
-from boolbert.retrieval.words import words_of
+from boolbert.retrieval.words import DENIED, words_of
 
 from .document_search import WeighedDocuments
 from .query_encoder import QueryVectors
@@ -19,7 +19,7 @@ ALL = 4096  # documents of an index that is looked through as a whole
 # Of more: what the whole query finds by its vector and its parts by their words, or twice what is asked for,
 DEPTH = 300
 PART_DEPTH = 100  # and what each of several parts finds by its vector
-CLEAR = 0.5  # a clause is shown against a document from this cosine on, or where it has a word of what is excluded
+CLEAR = 0.5  # a clause is shown against a document above this cosine, or where it has a word of what is excluded
 
 Rows = npt.NDArray[np.int64]
 
@@ -157,7 +157,8 @@ def reasons(
 
 
 def _is_clear(reason: Reason, asked: Asked) -> bool:
-    return reason.cosine > CLEAR or not set(asked.words).isdisjoint(words_of(reason.clause))
+    words = {word.removeprefix(DENIED) for word in asked.words}
+    return reason.cosine > CLEAR or not words.isdisjoint(words_of(reason.clause))
 
 
 def _reason(evidence: Evidence, asked: Asked, row: int, text: str, says: str) -> Reason | None:

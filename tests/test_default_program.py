@@ -11,7 +11,7 @@ import pytest
 from search_fixtures import run_without_torch, write_documents
 
 from boolbert.core.errors import BoolBertError
-from boolbert.retrieval import int8_encoder
+from boolbert.retrieval import int8_encoder, models
 from boolbert.retrieval.fingerprints import document_encoder_of
 from boolbert.retrieval.index import Index
 from boolbert.retrieval.int8_encoder import CannotUseInt8, Int8Encoder
@@ -63,11 +63,14 @@ def test_it_is_the_default_model(model, folder):
     assert (queries.prompt, queries.is_cosine, queries.can_exclude) == ("", True, True)
 
 
-def test_explained_alike(model):
+def test_explained_alike(model, monkeypatch):
     found, expected = (BoolSearcher(one) for one in (cached_model(None), model))
     for query in (QUERY, "monarchies or island countries"):
         ours, theirs = (explain(searcher, query, 5).as_json() for searcher in (found, expected))
         assert ours == rounded(theirs)
+    monkeypatch.setattr(models, "load_reading", lambda bert: False)  # as with an encoder that has none
+    assert models.default_reader() is None
+    assert explain(BoolSearcher(cached_model(None)), QUERY, 5).attention
 
 
 def rounded(value):

@@ -71,7 +71,7 @@ def test_what_takes_nothing_away_is_embedded_as_it_is(words, query):
     """No word for an operator, no operator; a question has no alternatives, and may negate a property of its answer."""
     parts = read(query)
     assert parts.alternatives == ()
-    assert (parts.wanted, parts.excluded) == (query, ()) or parts.kind == "property"
+    assert (parts.wanted, parts.excluded) == (query, ()) or (parts.kind == "property" and "are not able" in query)
     assert np.array_equal(obey(words).encode_query(query), words([query])[0])
 
 

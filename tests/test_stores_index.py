@@ -260,8 +260,10 @@ def test_an_approximate_index_of_faiss_is_remembered(tmp_path, model, films):
         found, best = (ids(one.search(queries, 5, where)) for one in (store, exact))
         assert np.mean([len({*a} & {*b}) for a, b in zip(found, best, strict=True)]) >= 4
     assert json.loads((tmp_path / "films.faiss" / "faiss.json").read_text())["factory"] == "HNSW8,Flat"
-    again = open_store(tmp_path / "films.faiss")
+    again, file = open_store(tmp_path / "films.faiss"), tmp_path / "films.faiss" / "faiss.index"
+    written = file.stat().st_mtime_ns
     assert ids(again.search(queries, 5, "year > 1980")) == found
+    assert file.stat().st_mtime_ns == written  # it is not made anew
     with pytest.raises(RetrievalError, match="'Nonsense': no index of FAISS"):
         open_store(tmp_path / "films.faiss", faiss="Nonsense").search(queries, 5)
 

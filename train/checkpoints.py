@@ -92,8 +92,9 @@ class Checkpoints:
 
     @contextmanager
     def _written(self, path: Path) -> Iterator[Path]:
-        shutil.rmtree(path, ignore_errors=True)
         try:
+            if path.exists():
+                shutil.rmtree(path)
             with whole_folder(path) as aside:
                 yield aside
                 for file in aside.iterdir():

@@ -9,12 +9,7 @@ from faults.sweep import killed_anywhere
 from store_fixtures import KINDS, skip_without
 
 MANY = [pytest.param(3, marks=pytest.mark.long), pytest.param(None, marks=pytest.mark.nightly)]
-TEXTS = (
-    "films about war. There are books",
-    "It has no films and no war",
-    "Made of c. There is war",
-    "a film, but no b",
-)
+TEXTS = ("films about war. It has books", "It has no films and no war", "Made of c. There is war", "a film, but no b")
 
 
 def write(path, texts):
