@@ -151,7 +151,7 @@ def upgraded_note(default: "Encoder") -> str:
 
 def default_bert(**settings: Any) -> "tuple[BoolBertModel, bool]":
     """The Bool-BERT of `default_model` without sentence-transformers, which takes as long to import as to use, and
-    whether it reads: the encoder that the package's reading parts belong to may not be to be had."""
+    whether it has the reading parts that come with the package: they fit one encoder alone."""
     import torch
 
     from boolbert.configuration_boolbert import UPGRADED

@@ -30,7 +30,7 @@ def prefetch(
 
 
 def map_ahead(pool: Executor, work: Callable[[Any], Any], items: Iterable[Any], ahead: int) -> Generator[Any]:
-    """`work(item)` of each item, in order, while the pool works on so many of the next ones."""
+    """`work(item)` of each item, in order; the pool works on the next `ahead` items meanwhile."""
     coming = iter(items)
     waiting = deque(pool.submit(work, item) for item in islice(coming, ahead))
     try:
