@@ -467,6 +467,58 @@ class BoolBertLayer(BertLayer):
         )
 
 
+class LowRank(nn.Module):
+    """A change of low rank to a linear layer that stays as it is: W x + U (D x)."""
+
+    def __init__(self, inputs: int, outputs: int, rank: int):
+        super().__init__()
+        self.down = nn.Parameter(torch.empty(rank, inputs))
+        self.up = nn.Parameter(torch.empty(outputs, rank))
+
+    def forward(self, linear: nn.Linear, states: Tensor) -> Tensor:
+        return linear(states) + states @ self.down.T @ self.up.T
+
+
+class ReadingLayer(nn.ModuleDict):
+    """A BERT layer's six matrices, each with a change of low rank."""
+
+    def __init__(self, config: BoolBertConfig, rank: int):
+        size, inside = config.hidden_size, config.intermediate_size
+        shapes = dict.fromkeys(("query", "key", "value", "attended"), (size, size))
+        shapes |= {"inside": (size, inside), "output": (inside, size)}
+        super().__init__({name: LowRank(*shape, rank) for name, shape in shapes.items()})
+        self.heads, self.activation = config.num_attention_heads, ACT2FN[config.hidden_act]
+
+    def forward(self, layer: BertLayer, states: Tensor, mask: Tensor) -> Tensor:  # mask (B, 1, 1, L): not padding
+        own, attention = layer.attention.self, layer.attention.output
+        linears = {"query": own.query, "key": own.key, "value": own.value}
+        parts = (self[name](linear, states).unflatten(-1, (self.heads, -1)) for name, linear in linears.items())
+        attended = F.scaled_dot_product_attention(*(part.transpose(1, 2) for part in parts), attn_mask=mask)
+        attended = self["attended"](attention.dense, attended.transpose(1, 2).flatten(2))
+        states = attention.LayerNorm(attended + states)
+        inside = self.activation(self["inside"](layer.intermediate.dense, states))
+        return layer.output.LayerNorm(self["output"](layer.output.dense, inside) + states)
+
+
+class ReadingAdapters(nn.Module):
+    """What turns the encoder's own layers into a reader: a change of low rank to each, and a head for each token.
+
+    The encoder's weights stay as they are, so one copy of them both reads and embeds.
+    """
+
+    def __init__(self, config: BoolBertConfig, rank: int, outputs: int):
+        super().__init__()
+        self.layer = nn.ModuleList([ReadingLayer(config, rank) for _ in range(config.num_hidden_layers)])
+        self.head = nn.Linear(config.hidden_size, outputs)
+
+    def forward(self, layers: Iterable[BertLayer], embeddings: Tensor, token_mask: Tensor) -> Tensor:
+        """The layers of a BERT, its embeddings (B, L, D), which tokens are not padding (B, L) -> (B, L, outputs)."""
+        mask = (token_mask != 0)[:, None, None]
+        for own, layer in zip(self.layer, layers, strict=True):
+            embeddings = own(layer, embeddings, mask)
+        return self.head(embeddings)
+
+
 class BoolBertEncoder(nn.Module):
     """The stack of layers, Boolean-aware where the configuration says so."""
 
@@ -530,6 +582,9 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
                 init.kaiming_normal_(convolution.weight, nonlinearity="relu")  # type: ignore[arg-type]
             init.zeros_(module.output.weight)
             init.constant_(module.output_bias, module.initial_logit)
+        elif isinstance(module, LowRank):  # which changes nothing to begin with
+            init.normal_(module.down, std=module.down.shape[1] ** -0.5)
+            init.zeros_(module.up)
         elif isinstance(module, BiasPredictor):
             init.constant_(module.sigma, module.initial_sigma)
             init.normal_(module.position_weight, std=std)

@@ -9,7 +9,7 @@ from typing import TextIO
 from boolbert.core.terminal import fitted, printable
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation, listed
-from boolbert.search.reading import COLOURS, QueryReading, Run
+from boolbert.search.reading import COLOURS, Query, Run
 from boolbert.search.weighing import Reason
 
 LABEL = 11  # columns of the row labels
@@ -95,14 +95,14 @@ def _show_reason(reason: Reason, indent: str, width: int, colour: bool) -> str:
     return f"{indent}{paint(sign, foreground(operator), colour=colour)} {part}: {paint(clause, '2', colour=colour)}"
 
 
-def show_reading(reading: QueryReading, colour: bool) -> str:
+def show_reading(reading: Query, colour: bool) -> str:
     """The query with what is excluded struck through, alternatives underlined and cues in their operator's colour.
 
     >>> from boolbert.search.reading import Word
     >>> words = (Word("films", 0, 5), Word("not", 6, 9, cue="not"), Word("westerns", 10, 18, excluded=True))
-    >>> show_reading(QueryReading("films not westerns", ("not",), "the model", words), colour=False)
+    >>> show_reading(Query("films not westerns", ("not",), "the model", words), colour=False)
     'films not [-westerns-]'
-    >>> show_reading(QueryReading("films\\nnot", ("not",), "the model", (words[0], words[1])), colour=False)
+    >>> show_reading(Query("films\\nnot", ("not",), "the model", (words[0], words[1])), colour=False)
     'films not'
     """
     shown = ((printable(run.gap) or " " * bool(run.gap)) + _show_run(run, colour) for run in reading.runs)

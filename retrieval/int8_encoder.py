@@ -77,7 +77,7 @@ class Int8Encoder:
         is_normalised: bool,
         fingerprint: Callable[[], str],
     ):
-        self._session = _open(program)
+        self._session = open_program(program)
         self.tokens, self.is_cosine, self.fingerprint = tokens, is_cosine, fingerprint
         self._is_normalised = is_cosine or is_normalised
         self.size: int = self._session.get_outputs()[0].shape[-1]
@@ -120,8 +120,8 @@ class Int8Encoder:
     def __call__(self, texts: Sequence[str], on_batch: Callable[[int], object] = lambda count: None) -> Vectors:
         """The vectors of texts. on_batch: called with how many more are done."""
         rows, found = self.tokens(texts), [np.empty((0, self.size), np.float32)]
-        with ThreadPoolExecutor(_threads()) as threads:
-            for vectors in threads.map(
+        with ThreadPoolExecutor(threads()) as pool:
+            for vectors in pool.map(
                 self._encode, (rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE))
             ):
                 found.append(vectors)
@@ -135,7 +135,7 @@ class Int8Encoder:
         return unit_length(found) if self._is_normalised else found
 
 
-def _threads() -> int:
+def threads() -> int:
     """As many as torch would take."""
     chosen = os.environ.get("OMP_NUM_THREADS", "")
     return int(chosen) if chosen.isdecimal() and int(chosen) else len(os.sched_getaffinity(0))
@@ -170,68 +170,110 @@ def program_of(weights: Mapping[str, npt.NDArray[Any]], config: Any, *, is_mean:
 
     weights, config: the BERT's. is_mean: the mean of all tokens, else that of the first.
     """
-    from onnx import TensorProto, helper, numpy_helper
-
-    nodes, constants = list[Any](), list[Any]()
-
-    def constant(*names: str) -> str:
-        """The weights of these names, one after the other."""
-        return stored(names[0], np.concatenate([weights[name] for name in names]))
-
-    def stored(name: str, value: npt.NDArray[Any]) -> str:
-        constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
-        return name
-
-    def node(kind: str, *inputs: str, outputs: int = 1, domain: str = "com.microsoft", **settings: Any) -> Any:
-        names = [f"{len(nodes)}.{number}" for number in range(outputs)]
-        nodes.append(helper.make_node(kind, inputs, names, domain=domain, **settings))
-        return names[0] if outputs == 1 else names
-
-    def product(inputs: str, *names: str) -> str:
-        rounded, scales = in_int8(np.concatenate([weights[f"{name}.weight"] for name in names]).T)
-        columns = stored(f"{names[0]}.rounded", rounded), stored(f"{names[0]}.scales", scales)
-        highest = node("ReduceMax", node("Abs", inputs, domain=""), last, domain="")
-        scale = node("Max", node("Mul", highest, part, domain=""), tiny, domain="")  # of each token
-        tokens = node("QuantizeLinear", node("Div", inputs, scale, domain=""), one, zero, domain="")
-        found = node("MatMulIntegerToFloat", tokens, columns[0], one, columns[1], zero)
-        return str(node("Mul", found, scale, domain=""))
-
-    def normalised(first: str, second: str, name: str, *bias: str) -> str:
-        given = constant(f"{name}.weight"), constant(f"{name}.bias")
-        return str(node("SkipLayerNormalization", first, second, *given, *bias, epsilon=config.layer_norm_eps))
-
-    one, part, tiny = (stored(f"{value}", np.array([value], np.float32)) for value in (1, 1 / 127, TINY))
-    zero, last = stored("zero", np.array([128], np.uint8)), stored("last", np.array([-1]))
+    graph = _Graph(weights, config)
     before = "embeddings."
     places = weights[f"{before}position_embeddings.weight"] + weights[f"{before}token_type_embeddings.weight"][0]
-    words = node("Gather", constant(f"{before}word_embeddings.weight"), "ids", domain="")
-    states = normalised(
-        words, node("Gather", stored("places_embeddings", places), "places", domain=""), f"{before}LayerNorm"
-    )
-    for number in range(config.num_hidden_layers):
-        layer = f"encoder.layer.{number}"
-        own = [f"{layer}.attention.self.{name}" for name in ("query", "key", "value")]
-        parts = node("Split", product(states, *own), outputs=3, domain="", axis=-1, num_outputs=3)
-        biases = constant(*(f"{name}.bias" for name in own))
-        attended = node("MultiHeadAttention", *parts, biases, num_heads=config.num_attention_heads)
-        output = f"{layer}.attention.output"
-        added = product(attended, f"{output}.dense"), f"{output}.LayerNorm", constant(f"{output}.dense.bias")
-        states = normalised(states, *added)
-        inside = product(states, f"{layer}.intermediate.dense")
-        inside = node("BiasGelu", inside, constant(f"{layer}.intermediate.dense.bias"))
-        output = f"{layer}.output"
-        added = product(inside, f"{output}.dense"), f"{output}.LayerNorm", constant(f"{output}.dense.bias")
-        states = normalised(states, *added)
-    axis = stored("axis", np.array([1]))
+    words = graph.node("Gather", graph.constant(f"{before}word_embeddings.weight"), "ids", domain="")
+    placed = graph.node("Gather", graph.stored("places_embeddings", places), "places", domain="")
+    states = graph.layers(graph.normalised(words, placed, f"{before}LayerNorm"))
+    axis = graph.stored("axis", np.array([1]))
     if not is_mean:
-        states = node("Slice", states, stored("first", np.array([0])), stored("end", np.array([1])), axis, domain="")
-    nodes.append(helper.make_node("ReduceMean", [states, axis], ["vector"], keepdims=0))
-    inputs = [helper.make_tensor_value_info(name, TensorProto.INT32, [1, "length"]) for name in ("ids", "places")]
-    outputs = [helper.make_tensor_value_info("vector", TensorProto.FLOAT, [1, config.hidden_size])]
-    graph = helper.make_graph(nodes, "documents", inputs, outputs, constants)
-    versions = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
-    content: bytes = helper.make_model(graph, opset_imports=versions, ir_version=10).SerializeToString()
-    return content
+        edges = (graph.stored("first", np.array([0])), graph.stored("end", np.array([1])))
+        states = graph.node("Slice", states, *edges, axis, domain="")
+    graph.output("ReduceMean", [states, axis], "vector", keepdims=0)
+    return graph.program({"ids": "length", "places": "length"}, [1, config.hidden_size])
+
+
+def token_program(
+    weights: Mapping[str, npt.NDArray[Any]], config: Any, head: npt.NDArray[Any], bias: npt.NDArray[Any]
+) -> bytes:
+    """A BERT's layers and a head as an ONNX program: `states` (1, length, size), a text's embeddings, to `vector`
+    (1, length, outputs)."""
+    graph = _Graph(weights, config)
+    states = graph.layers("states")
+    found = graph.node("MatMul", states, graph.stored("head", head.T.astype(np.float32)), domain="")
+    graph.output("Add", [found, graph.stored("head_bias", bias.astype(np.float32))], "vector")
+    return graph.program({"states": config.hidden_size}, [1, "length", len(bias)])
+
+
+class _Graph:
+    """The nodes and constants of an ONNX program that is written for a BERT."""
+
+    def __init__(self, weights: Mapping[str, npt.NDArray[Any]], config: Any):
+        from onnx import helper, numpy_helper
+
+        self.weights, self.config, self._onnx, self._as_onnx = weights, config, helper, numpy_helper
+        self.nodes, self.constants = list[Any](), list[Any]()
+        self._one, self._part, self._tiny = (
+            self.stored(f"{value}", np.array([value], np.float32)) for value in (1, 1 / 127, TINY)
+        )
+        self._zero, self._last = self.stored("zero", np.array([128], np.uint8)), self.stored("last", np.array([-1]))
+
+    def constant(self, *names: str) -> str:
+        """The weights of these names, one after the other."""
+        return self.stored(names[0], np.concatenate([self.weights[name] for name in names]))
+
+    def stored(self, name: str, value: npt.NDArray[Any]) -> str:
+        self.constants.append(self._as_onnx.from_array(np.ascontiguousarray(value), name))
+        return name
+
+    def node(self, kind: str, *inputs: str, outputs: int = 1, domain: str = "com.microsoft", **settings: Any) -> Any:
+        names = [f"{len(self.nodes)}.{number}" for number in range(outputs)]
+        self.nodes.append(self._onnx.make_node(kind, inputs, names, domain=domain, **settings))
+        return names[0] if outputs == 1 else names
+
+    def output(self, kind: str, inputs: Sequence[str], name: str, **settings: Any) -> None:
+        self.nodes.append(self._onnx.make_node(kind, inputs, [name], **settings))
+
+    def product(self, inputs: str, *names: str) -> str:
+        rounded, scales = in_int8(np.concatenate([self.weights[f"{name}.weight"] for name in names]).T)
+        columns = self.stored(f"{names[0]}.rounded", rounded), self.stored(f"{names[0]}.scales", scales)
+        highest = self.node("ReduceMax", self.node("Abs", inputs, domain=""), self._last, domain="")
+        scale = self.node("Max", self.node("Mul", highest, self._part, domain=""), self._tiny, domain="")  # per token
+        tokens = self.node(
+            "QuantizeLinear", self.node("Div", inputs, scale, domain=""), self._one, self._zero, domain=""
+        )
+        found = self.node("MatMulIntegerToFloat", tokens, columns[0], self._one, columns[1], self._zero)
+        return str(self.node("Mul", found, scale, domain=""))
+
+    def normalised(self, first: str, second: str, name: str, *bias: str) -> str:
+        given = self.constant(f"{name}.weight"), self.constant(f"{name}.bias")
+        epsilon = self.config.layer_norm_eps
+        return str(self.node("SkipLayerNormalization", first, second, *given, *bias, epsilon=epsilon))
+
+    def layers(self, states: str) -> str:
+        """The BERT's layers, from its embeddings to the last states."""
+        for number in range(self.config.num_hidden_layers):
+            layer = f"encoder.layer.{number}"
+            own = [f"{layer}.attention.self.{name}" for name in ("query", "key", "value")]
+            parts = self.node("Split", self.product(states, *own), outputs=3, domain="", axis=-1, num_outputs=3)
+            biases = self.constant(*(f"{name}.bias" for name in own))
+            attended = self.node("MultiHeadAttention", *parts, biases, num_heads=self.config.num_attention_heads)
+            output = f"{layer}.attention.output"
+            added = self.product(attended, f"{output}.dense"), f"{output}.LayerNorm"
+            states = self.normalised(states, *added, self.constant(f"{output}.dense.bias"))
+            inside = self.product(states, f"{layer}.intermediate.dense")
+            inside = self.node("BiasGelu", inside, self.constant(f"{layer}.intermediate.dense.bias"))
+            output = f"{layer}.output"
+            added = self.product(inside, f"{output}.dense"), f"{output}.LayerNorm"
+            states = self.normalised(states, *added, self.constant(f"{output}.dense.bias"))
+        return states
+
+    def program(self, inputs: Mapping[str, Any], shape: Sequence[Any]) -> bytes:
+        """inputs: what stands behind (1, length) in the shape of each, or "length" for numbers of tokens."""
+        from onnx import TensorProto
+
+        taken = [
+            self._onnx.make_tensor_value_info(name, TensorProto.INT32, [1, "length"])
+            if last == "length"
+            else self._onnx.make_tensor_value_info(name, TensorProto.FLOAT, [1, "length", last])
+            for name, last in inputs.items()
+        ]
+        outputs = [self._onnx.make_tensor_value_info("vector", TensorProto.FLOAT, list(shape))]
+        graph = self._onnx.make_graph(self.nodes, "encoder", taken, outputs, self.constants)
+        versions = [self._onnx.make_opsetid("", 18), self._onnx.make_opsetid("com.microsoft", 1)]
+        content: bytes = self._onnx.make_model(graph, opset_imports=versions, ir_version=10).SerializeToString()
+        return content
 
 
 def in_int8(matrix: Vectors) -> tuple[npt.NDArray[np.int8], Vectors]:
@@ -245,7 +287,7 @@ def in_int8(matrix: Vectors) -> tuple[npt.NDArray[np.int8], Vectors]:
     return np.rint(matrix / scales).astype(np.int8), scales
 
 
-def _open(program: bytes) -> Any:
+def open_program(program: bytes) -> Any:
     with without_telemetry():
         import onnxruntime
 

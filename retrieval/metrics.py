@@ -115,3 +115,28 @@ def group_means(per_query: Mapping[str, Values], labels: Sequence[str]) -> dict[
         group: {"queries": int((names == group).sum()), **means(per_query, names == group)}
         for group in sorted(set(labels))
     }
+
+
+def area_under_curve(scores: Any, is_right: Any) -> float:
+    """How often something right scores higher than something wrong; equal scores count half.
+
+    >>> area_under_curve([0.1, 0.9, 0.9], [False, True, False])
+    0.75
+    """
+    scores, is_right = np.asarray(scores, np.float64), np.asarray(is_right, bool)
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]
+    right, wrong = int(is_right.sum()), int((~is_right).sum())
+    return float((ranks[is_right].sum() - right * (right + 1) / 2) / max(1, right * wrong))
+
+
+def calibration_error(probabilities: Any, is_right: Any, bins: int = 10) -> float:
+    """The mean distance between what is said and how often it is so, over bins of equal width.
+
+    >>> calibration_error([0.9, 0.9, 0.1, 0.1], [True, True, False, False])
+    0.1
+    """
+    said, is_right = np.asarray(probabilities, np.float64), np.asarray(is_right, np.float64)
+    place = np.minimum((said * bins).astype(int), bins - 1)
+    gaps = [abs((said - is_right)[place == one].sum()) for one in set(place.tolist())]
+    return round(float(sum(gaps)) / max(1, len(said)), 4)

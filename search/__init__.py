@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from .answer import Answer, Hit
     from .explanation import Explanation, explain
-    from .reading import QueryReading
+    from .reading import Query
     from .searcher import BoolSearcher
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "Explanation",
     "Hit",
     "Index",
-    "QueryReading",
+    "Query",
     "SearchModel",
     "build_index",
     "explain",
@@ -32,7 +32,7 @@ _HOMES = {
     "boolbert.retrieval.models": ("SearchModel", "load_model"),
     "boolbert.search.answer": ("Answer", "Hit"),
     "boolbert.search.explanation": ("Explanation", "explain"),
-    "boolbert.search.reading": ("QueryReading",),
+    "boolbert.search.reading": ("Query",),
     "boolbert.search.searcher": ("BoolSearcher",),
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from .document_search import Candidate
 from .query_encoder import QueryVectors
-from .reading import QueryReading, Span
+from .reading import Query, Span
 from .weighing import Limit, Reason, Weighed
 
 
@@ -78,7 +78,7 @@ class Answer:
     left out for it, at most k.
     """
 
-    reading: QueryReading
+    reading: Query
     hits: tuple[Hit, ...]
     vectors: QueryVectors = field(repr=False, compare=False)
     promise: Promise | None = None
@@ -127,7 +127,7 @@ def hits_of(found: Sequence[Candidate], parts: QueryVectors, violating: frozense
     return tuple(hits)
 
 
-def promise_of(limit: Limit, weighed: Weighed, reading: QueryReading, documents: int) -> Promise:
+def promise_of(limit: Limit, weighed: Weighed, reading: Query, documents: int) -> Promise:
     """What an answer says about its line. documents: how many there are now."""
     line, notes = limit.line, []
     if weighed.evidence is None:

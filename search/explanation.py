@@ -14,7 +14,7 @@ from boolbert.retrieval.ranking import check_k
 
 from .answer import Answer, Hit, Promise
 from .query_encoder import QueryVectors
-from .reading import COLOURS, CUT, QueryReading, Span, per_word
+from .reading import COLOURS, CUT, Query, Span, per_word
 from .searcher import BoolSearcher
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Explanation:
     documents similar to B rank lower (`retrieval/penalty.py`), or None. vectors: how many the query is searched with.
     """
 
-    reading: QueryReading
+    reading: Query
     trained: bool
     not_weight: float | None
     penalty: tuple[float, float] | None
@@ -252,7 +252,7 @@ def _strength(searcher: BoolSearcher, vectors: QueryVectors, not_weight: float |
         return float(bert.composer.searched_weight(*parts))
 
 
-def _attention(searcher: BoolSearcher, reading: QueryReading) -> list[OperatorAttention]:
+def _attention(searcher: BoolSearcher, reading: Query) -> list[OperatorAttention]:
     """What a Bool-BERT's layers do with a query as it was read."""
     import torch
 

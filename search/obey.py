@@ -28,8 +28,8 @@ from boolbert.retrieval.models import bool_bert
 from boolbert.sentence_boolbert import QueryParts
 
 from .query_reader import read
-from .reading import QueryReading
-from .weighing import Reason, conditions_of, reasons
+from .reading import Query
+from .weighing import Reason, reasons
 
 Vectors = npt.NDArray[np.float32]
 
@@ -42,7 +42,7 @@ REMEMBERED = 20_000  # texts and clauses whose vectors `rerank` keeps for the ne
 class EncodedTexts:
     """A query's parts as texts and as vectors."""
 
-    reading: QueryReading
+    reading: Query
     vectors: QueryParts
 
     @property
@@ -109,7 +109,7 @@ class ObeyingEncoder:
         reading = read(query)
         return EncodedTexts(reading, self.encode_reading(reading))
 
-    def encode_reading(self, reading: QueryReading) -> QueryParts:
+    def encode_reading(self, reading: Query) -> QueryParts:
         """The vectors of a query that was read, from one call of the embedder."""
         treatment = TREATMENTS[reading.kind or "property"]
         excluded = [span.text for span in reading.excluded]
@@ -143,8 +143,11 @@ class ObeyingEncoder:
             return []
         check_texts(texts)
         encoded, vectors = self.encode_query_parts(query), self._document_vectors(texts)
-        conditions = conditions_of(encoded.reading, reads=True)
-        asked = ConditionVectors.of(conditions, lambda parts: unit_length(vectors_of(self._embed_queries, parts)))
+
+        def encode_parts(parts: Sequence[str]) -> Vectors:
+            return unit_length(vectors_of(self._embed_queries, parts))
+
+        asked = ConditionVectors.of(encoded.reading.conditions, encode_parts)
 
         def encode(clauses: Sequence[str]) -> Vectors:
             return unit_length(self._document_vectors(clauses))

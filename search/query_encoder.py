@@ -7,16 +7,18 @@ And it is imported in a tenth of torch's time: nothing here needs torch.
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS
+from boolbert.boolean import OPERATORS, WHOLE_WEIGHTS, from_multi_hot, multi_hot
 from boolbert.core.environment import without_telemetry
+from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import unit_length
 
-from .reading import Word, word_at
+from .reading import Query, Word, word_at
 
 MODEL_DECIDES = -1  # in `operators` and `not_scope`
 INPUTS = ("input_ids", "attention_mask", "operators", "not_scope", "not_weight", "whole_weight")
@@ -148,6 +150,30 @@ def _encoded(row: Arrays) -> EncodedQuery:
     cues = 1 / (1 + np.exp(-row["cue_logits"].astype(np.float64)))
     scope = row["scope"].astype(np.float64) if "scope" in row else None
     return EncodedQuery(row["operators_on"].tolist(), cues, scope, vectors)
+
+
+def encoded_query(
+    queries: QueryEncoder, query: Query, labels: Sequence[int] | None, not_weight: float | None
+) -> tuple[Query, QueryVectors]:
+    """A query as a Bool-BERT takes it: cut at its length, with the scope of NOT handed over, and its vectors.
+
+    labels: the operators, where the caller has said which are on. Otherwise the model decides whether AND is.
+    """
+    excluded = {number for number, word in enumerate(query.words) if word.excluded}
+    if excluded and not queries.can_exclude and labels is None and query.decided_by == "the caller":
+        raise RetrievalError("the model is built without exclusion, so no word can be excluded by hand")
+    tokens = queries.tokens(query.query)
+    places = queries.token_words(tokens, query.words)
+    not_scope = tuple(int(word in excluded) for word in places) if excluded and queries.can_exclude else None
+    operators = list(labels or multi_hot(query.operators))
+    if labels is None and query.operators:
+        operators[OPERATORS.index("and")] = MODEL_DECIDES
+    weight = WHOLE_WEIGHTS[query.kind or "set"]
+    found = queries.encode(tokens, operators=operators, not_scope=not_scope, not_weight=not_weight, whole_weight=weight)
+    names = from_multi_hot(found.operators) if query.operators or labels else ()
+    words = query.words[: max(places) + 1]
+    is_cut = query.truncated or bool(tokens.overflowing)
+    return replace(query, operators=names, words=words, truncated=is_cut, not_scope=not_scope), found.vectors
 
 
 def open_graph(graph: bytes) -> Run:

@@ -1,25 +1,24 @@
 """How a query is read: what it wants, what it excludes, its alternatives.
 
     >>> from boolbert import read
-    >>> parts = read('jaguar -car OR leopard')
-    >>> parts.wanted, [span.text for span in parts.excluded], [span.text for span in parts.alternatives]
+    >>> query = read('jaguar -car OR leopard')
+    >>> query.wanted, [span.text for span in query.excluded], [span.text for span in query.alternatives]
     ('jaguar OR leopard', ['car'], ['jaguar', 'leopard'])
 
-Search-box syntax is read as it is typed. Other queries are read by a Bool-BERT, if one searches; else by the reader
-that comes with the package, which needs the word embeddings of all-MiniLM-L6-v2 and none of its layers; where these are
-not to be had, by the cue parser. A model says what an operator reaches, and the table of cues whether there is one:
-what it finds without a word for NOT or OR is a mistake (docs/results.md).
+One order, for every model and every door: what the caller says; search-box syntax, which is read as it is typed; the
+query reader that comes with the package (retrieval/adapters.py), which has learned from `data/reading`; and where its
+encoder is not to be had, the rules of `boolean/`.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import cache
-from typing import Any
+from itertools import pairwise
+
+import numpy as np
 
 from boolbert.boolean import (
-    OPERATORS,
     WHOLE_WEIGHTS,
-    CueSpan,
     find_cues,
     from_multi_hot,
     kind_of_exclusion,
@@ -29,39 +28,77 @@ from boolbert.boolean import (
     read_search_box,
 )
 from boolbert.boolean import Reading as RuleReading
+from boolbert.boolean.conditions import Conditions, read_conditions
 from boolbert.boolean.kinds import is_question
+from boolbert.boolean.parts import Part, Span
+from boolbert.boolean.tags import ALTERNATIVE, CUE, EXCLUDED, WANTED, Mark, best_tags, marks_of
 from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.adapters import QUERY_READER, Reader, open_reader
 
-from .query_encoder import QueryEncoder, QueryVectors
-from .reading import QueryReading, Word, with_cues, with_roles, word_at, words_in, words_of
+from .reading import Query, Word, with_cues, without, words_in, words_of
 
-# Who decides which operators are on.
-CALLER, MODEL, LEXICON = "the caller", "the model's gate", "the cue lexicon"
-SEARCH_BOX, READER, PARSER = "the search-box syntax", "the reader", "the cue parser"
+# Who decides what a query says.
+CALLER, SEARCH_BOX, READER, PARSER = "the caller", "the search-box syntax", "the reader", "the cue parser"
+LONGEST = 256  # tokens that the reader sees
+_OR = re.compile(r"\b(?:or|either|alternatively)\b|\||/", re.IGNORECASE)
 
 
-def read(query: str, not_kind: str | None = None) -> QueryReading:
+def read(query: str, not_kind: str | None = None) -> Query:
     """The parts of a query, each with its place in it: `query[span.start:span.end]`.
 
     not_kind: what NOT excludes is a "topic", a "set" or a "property"; if not given, the query's words tell.
     """
     check_query(query, not_kind)
-    reading = _read_words(query)
-    if not reading.excluded:
-        return reading
-    return replace(reading, kind=not_kind or kind_of_exclusion(query, [span.place for span in reading.excluded]))
-
-
-def _read_words(query: str) -> QueryReading:
-    """What each word of a query is: a cue, excluded, or part of an alternative."""
     if (typed := read_search_box(query)) is not None:
-        return by_rules(typed, SEARCH_BOX)
-    if (lacking := read_lacking(query)) is not None:
-        return by_rules(lacking, PARSER)
-    reader = _reader()
-    found = by_rules(read_parts(query), PARSER) if reader is None else _by_reader(query, *reader)
-    # Alternatives are for collections: "Who won the Nobel Prize in Physiology or Medicine?" has one answer.
-    return found.without_alternatives() if is_question(query) else found
+        found = _by_rules(typed, SEARCH_BOX, _conditions_typed(typed))
+    elif (reader := open_reader(QUERY_READER)) is not None:
+        found = by_reader(query, reader)
+    else:
+        rules = read_lacking(query) or read_parts(query)
+        found = _by_rules(rules, PARSER, read_conditions(query))
+    if not found.excluded:
+        return found
+    kind = not_kind or kind_of_exclusion(query, [span.place for span in found.excluded])
+    return replace(found, kind=kind, conditions=found.conditions._replace(kind=kind))
+
+
+def as_it_is(query: str, decided_by: str = CALLER) -> Query:
+    """A query whose words are all wanted, and nothing else is said of them."""
+    whole = Conditions(((_part(query, 0, len(query)),),), asks=is_question(query))
+    return Query(query, (), decided_by, whole, tuple(words_of(query)))
+
+
+def read_for_caller(query: str, operators: Sequence[str], excluded: Collection[int] | None) -> Query:
+    """A query of which the caller says which operators are on, or which words are excluded, by their numbers."""
+    check_query(query)
+    words = words_of(query)
+    wrong = [number for number in excluded or () if not 0 <= number < len(words)]
+    if wrong:
+        raise RetrievalError(f"excluded names word {wrong[0]}, but the query has the words 0 to {len(words) - 1}")
+    found = read(query)
+    if excluded is not None:
+        words = [word._replace(cue=old.cue) for word, old in zip(words, found.words, strict=False)]
+        words = [word._replace(excluded=number in excluded) for number, word in enumerate(words)]
+        spans = [span.place for span in replace(found, words=tuple(words)).excluded]
+        marks = [Mark(EXCLUDED, *span) for span in spans]
+        marks += [mark for mark in _marks_wanted(found) if not any(s < mark.end and mark.start < e for s, e in spans)]
+        names = [name for name in found.operators if name != "not"] + (["not"] if spans else [])
+        conditions = _conditions(query, sorted(marks, key=lambda mark: mark.start))
+        found = replace(found, operators=from_multi_hot(multi_hot(names)), conditions=conditions, words=tuple(words))
+    else:
+        keeps_not = "not" in operators
+        words = [
+            word._replace(
+                excluded=word.excluded and keeps_not,
+                alternative=word.alternative if "or" in operators else None,
+                cue=word.cue if word.cue in operators else None,
+            )
+            for word in found.words
+        ]
+        conditions = found.conditions if keeps_not else found.conditions._replace(excluded=())
+        found = replace(found, operators=tuple(operators), conditions=conditions, words=tuple(words))
+    kind = kind_of_exclusion(query, [span.place for span in found.excluded]) if found.excluded else None
+    return replace(found, decided_by=CALLER, kind=kind, conditions=found.conditions._replace(kind=kind or "set"))
 
 
 def check_query(query: str, not_kind: str | None = None) -> None:
@@ -76,41 +113,103 @@ def check_query(query: str, not_kind: str | None = None) -> None:
         raise RetrievalError(f"the query {query!r} is not valid UTF-8; check the terminal's or the file's encoding")
 
 
-@cache
-def _reader() -> Any:
-    from boolbert.retrieval.models import default_reader
-
-    return default_reader()
-
-
-def _by_reader(query: str, bert: Any, tokenizer: Any) -> QueryReading:
-    import torch
-
-    words, tokens = words_of(query), tokenizer.encode(query)
-    places = [word_at(start, end, words) for start, end in tokens.offsets]
-    with torch.inference_mode():
-        found = bert.read(torch.tensor([tokens.ids]))
-    cues, scope = torch.sigmoid(found.cue_logits[0]).double().numpy(), found.scope[0].double().numpy()
-    known = known_operators(find_cues(query))
-    names = tuple(name for name in from_multi_hot(found.operators[0].tolist()) if name in known)
-    scope[[name not in known for name in OPERATORS]] = 0
-    roles = with_roles(words[: max(places) + 1], places, names, cues, scope)
-    return QueryReading(query, names, READER, tuple(roles), truncated=bool(tokens.overflowing))
-
-
-def known_operators(cues: Sequence[CueSpan]) -> set[str]:
-    """Those that a query can have: NOT and OR without a word for it are a mistake of who reads it.
-
-    >>> sorted(known_operators(find_cues("films but not westerns")))
-    ['and', 'not']
-    """
-    return {"and", *(cue.operator for cue in cues)}
+def by_reader(query: str, reader: Reader) -> Query:
+    """A query as the reader tags it, word by word."""
+    tokens = reader.tokenizer.encode(query)
+    first: list[int] = []
+    words: list[Span] = []
+    for token, (word, (start, end)) in enumerate(zip(tokens.word_ids[:LONGEST], tokens.offsets, strict=False)):
+        if word is None:
+            continue
+        if first and word == tokens.word_ids[token - 1]:
+            words[-1] = (words[-1][0], end)
+        else:
+            first.append(token)
+            words.append((start, end))
+    if not words:
+        return as_it_is(query, READER)
+    scores = reader.scores(tokens.ids[:LONGEST])[first]
+    scores = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
+    marks = marks_of(query, words, best_tags(scores))
+    return replace(_marked(query, marks), truncated=len(tokens.ids) > LONGEST)
 
 
-def by_rules(reading: RuleReading, decided_by: str) -> QueryReading:
+def _marked(query: str, marks: Sequence[Mark]) -> Query:
+    """A query with these marks. Cues of what is not excluded say nothing."""
+    words = words_of(query)
+    excluded = set(words_in(words, [mark[1:3] for mark in marks if mark.kind == EXCLUDED]))
+    cues = set(words_in(words, [mark[1:3] for mark in marks if mark.kind == CUE])) if excluded else set()
+    offered = [mark for mark in marks if mark.kind == ALTERNATIVE]
+    number_of = {number: place for place, mark in enumerate(offered, 1) for number in words_in(words, [mark[1:3]])}
+    joins = {
+        number
+        for before, after in pairwise(offered)
+        if before.group == after.group
+        for number in words_in(words, [(before.end, after.start)])
+        if _OR.fullmatch(words[number].text)
+    }
+    roles = [
+        word._replace(
+            excluded=number in excluded,
+            alternative=number_of.get(number),
+            cue="not" if number in cues else "or" if number in joins else None,
+        )
+        for number, word in enumerate(words)
+    ]
+    ands = [cue for cue in find_cues(query) if cue.operator == "and" and not cue.weak]
+    ands = [cue for cue in ands if not any(m.start < cue.end and cue.start < m.end for m in marks if m.kind != WANTED)]
+    anded = with_cues(words, ands)
+    roles = [role if role.role else role._replace(cue=word.cue) for role, word in zip(roles, anded, strict=True)]
+    names = {name for name, on in (("not", excluded), ("or", offered), ("and", ands)) if on}
+    return Query(query, from_multi_hot(multi_hot(names)), READER, _conditions(query, marks), tuple(roles))
+
+
+def _conditions(query: str, marks: Sequence[Mark]) -> Conditions:
+    """What the marks ask for. A question is answered by one passage, so what it wants stays whole."""
+    excluded = tuple(_part(query, mark.start, mark.end, "not") for mark in marks if mark.kind == EXCLUDED)
+    asks = is_question(query)
+    groups: dict[object, list[Part]] = {}
+    for number, mark in enumerate(marks):
+        if mark.kind in (WANTED, ALTERNATIVE):
+            key = number if mark.kind == WANTED else ("or", mark.group)
+            groups.setdefault(key, []).append(_part(query, mark.start, mark.end))
+    if asks or not groups:
+        holes = [mark[1:3] for mark in marks if mark.kind == EXCLUDED or (mark.kind == CUE and excluded)]
+        return Conditions(((Part("", 0, len(query), without(query, holes)),),), excluded, asks)
+    return Conditions(tuple(map(tuple, groups.values())), excluded, asks)
+
+
+def _marks_wanted(query: Query) -> list[Mark]:
+    """The marks of what a query wants, as far as its conditions have a place in it."""
+    return [
+        Mark(WANTED if len(group) == 1 else ALTERNATIVE, part.start, part.end, number)
+        for number, group in enumerate(query.conditions.wanted)
+        for part in group
+        if part.text == query.query[part.start : part.end]
+    ]
+
+
+def _conditions_typed(typed: RuleReading) -> Conditions:
+    """What search-box syntax asks for: words and phrases as they were typed."""
+    groups: list[list[Part]] = []
+    for part in typed.wanted:
+        if part.operator == "or" and groups:
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    whole = [[_part(typed.text, 0, len(typed.text))]]
+    return Conditions(tuple(map(tuple, groups or whole)), typed.excluded)
+
+
+def _part(text: str, start: int, end: int, operator: str = "") -> Part:
+    return Part(operator, start, end, text[start:end])
+
+
+def _by_rules(reading: RuleReading, decided_by: str, conditions: Conditions) -> Query:
     """What the parser or the search box has read, word by word.
 
-    >>> found = by_rules(read_parts("cats or dogs without fleas"), PARSER)
+    >>> text = "cats or dogs without fleas"
+    >>> found = _by_rules(read_parts(text), PARSER, read_conditions(text))
     >>> [span.text for span in found.excluded], [span.text for span in found.alternatives], found.operators
     (['fleas'], ['cats', 'dogs'], ('or', 'not'))
     """
@@ -120,81 +219,9 @@ def by_rules(reading: RuleReading, decided_by: str) -> QueryReading:
         number: place for place, span in enumerate(reading.scopes("or"), start=1) for number in words_in(words, [span])
     }
     cues = [cue for cue in reading.cues if cue.excludes or cue.operator != "not"]
-    roles = [
+    roles: list[Word] = [
         word._replace(excluded=number in excluded, alternative=alternatives.get(number))
         for number, word in enumerate(with_cues(words, cues))
     ]
     names = from_multi_hot(multi_hot({cue.operator for cue in cues}))
-    return QueryReading(reading.text, names, decided_by, tuple(roles))
-
-
-def read_by_model(
-    queries: QueryEncoder,
-    query: str,
-    labels: list[int] | None,
-    excluded: Collection[int] | None,
-    not_weight: float | None,
-    not_kind: str | None,
-    *,
-    trained: bool,
-) -> tuple[QueryReading, QueryVectors]:
-    """How a query is read, and its vectors, from one pass of the model. labels: the operators, where the caller
-    has said which are on; trained: whether the model has learned to read; the others are as in `BoolSearcher.search`.
-    """
-    decided_by = CALLER if labels is not None else MODEL
-    words = words_of(query)
-    seen = find_cues(query)
-    cues = [cue for cue in seen if not cue.weak]
-    is_free = queries.can_exclude and labels is None and excluded is None  # nothing was said by the caller
-    typed = read_search_box(query) if is_free else None
-    by_rule = typed or (read_lacking(query) if is_free else None)
-    if by_rule is not None:
-        decided_by, cues = LEXICON if typed is None else SEARCH_BOX, list(by_rule.cues)
-        labels = multi_hot({cue.operator for cue in cues})
-        excluded = words_in(words, by_rule.scopes("not")) or None
-    elif labels is None and not trained:
-        labels, decided_by = multi_hot({cue.operator for cue in cues}), LEXICON
-    tokens = queries.tokens(query)
-    places = queries.token_words(tokens, words)
-    not_scope = _not_scope(queries, places, words, excluded)
-    kind = not_kind or ("set" if not_weight is not None else _kind(query, words, excluded))
-    told = {"not_scope": not_scope, "not_weight": not_weight, "whole_weight": WHOLE_WEIGHTS[kind]}
-    found = queries.encode(tokens, operators=labels, **told)
-    names, known = from_multi_hot(found.operators), known_operators(seen)
-    if is_free and labels is None and not known.issuperset(names):
-        found = queries.encode(tokens, operators=multi_hot(known.intersection(names)), **told)
-        names = from_multi_hot(found.operators)
-
-    roles = words[: max(places) + 1]
-    if trained:
-        roles = with_roles(roles, places, names, found.cues, found.scope)
-    if by_rule is not None or not trained:
-        roles = with_cues(roles, [cue for cue in cues if cue.operator in names])
-    if not_scope is not None:
-        roles = [word._replace(excluded=number in (excluded or ())) for number, word in enumerate(roles)]
-    is_cut = bool(tokens.overflowing)
-    reading = QueryReading(query, names, decided_by, tuple(roles), truncated=is_cut, not_scope=not_scope)
-    return replace(reading, kind=kind if reading.excluded or not_kind else None), found.vectors
-
-
-def _kind(query: str, words: Sequence[Word], excluded: Collection[int] | None) -> str:
-    """What kind of NOT a query has, by its words; "set" where the parser finds nothing and the model decides."""
-    if excluded is None:
-        spans = list(read_parts(query).scopes("not"))
-    else:
-        spans = [(words[number].start, words[number].end) for number in sorted(excluded)]
-    return kind_of_exclusion(query, spans) if spans else "set"
-
-
-def _not_scope(
-    queries: QueryEncoder, places: Sequence[int], words: Sequence[Word], excluded: Collection[int] | None
-) -> tuple[int, ...] | None:
-    """For each token whether it is a piece of an excluded word; None where the model shall decide."""
-    if excluded is None:
-        return None
-    if not queries.can_exclude:
-        raise RetrievalError("the model is built without exclusion, so no word can be excluded by hand")
-    wrong = [number for number in excluded if not 0 <= number < len(words)]
-    if wrong:
-        raise RetrievalError(f"excluded names word {wrong[0]}, but the query has the words 0 to {len(words) - 1}")
-    return tuple(int(word in excluded) for word in places)
+    return Query(reading.text, names, decided_by, conditions, tuple(roles))

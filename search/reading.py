@@ -1,4 +1,4 @@
-"""How a Bool-BERT reads a query: its cues, the words that NOT excludes, the alternatives that OR offers."""
+"""A query as it was read: its conditions, and what each of its words is."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS, CueSpan
+from boolbert.boolean.conditions import Conditions
 from boolbert.boolean.parts import trim
 
 # A word is a run of letters with its apostrophes; every other sign stands alone, so that "non-" can be a cue.
@@ -59,16 +60,18 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True)
-class QueryReading:
-    """A query, word by word as far as the model reads; which operators are on, and who says so.
+class Query:
+    """A query, word by word as far as it is read; its conditions; which operators are on, and who says so.
 
-    not_scope: for each token whether it is excluded, where the caller has said so instead of the model. kind: what NOT
-    excludes is a "topic", a "set" or a "property" (boolean/kinds.py); None where it excludes nothing.
+    conditions: groups of alternatives that are wanted, and what is excluded, by which documents are ranked. not_scope:
+    for each token of a Bool-BERT whether it is excluded. kind: what NOT excludes is a "topic", a "set" or a "property"
+    (boolean/kinds.py); None where it excludes nothing.
     """
 
     query: str
     operators: tuple[str, ...]
     decided_by: str
+    conditions: Conditions
     words: tuple[Word, ...] = ()
     truncated: bool = False
     not_scope: tuple[int, ...] | None = None
@@ -84,7 +87,7 @@ class QueryReading:
         """What OR offers, none or at least two."""
         return tuple(self._span("or", words) for key, words in self._grouped(lambda w: w.alternative) if key)
 
-    def without_alternatives(self) -> "QueryReading":
+    def without_alternatives(self) -> "Query":
         """As it is read by what has one vector for all of them."""
         return replace(self, words=tuple(word._replace(alternative=None) for word in self.words))
 

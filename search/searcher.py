@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, multi_hot
+from boolbert.boolean import OPERATORS, from_multi_hot, multi_hot
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import spread_rows
 from boolbert.retrieval.countries_index import default_index
@@ -28,10 +28,10 @@ from .cached_model import CachedModel, cached_model
 from .country_facts import named_rows
 from .document_search import Candidate, DocumentSearch, WeighedDocuments
 from .opening import model_of, open_index
-from .query_encoder import QueryEncoder, QueryVectors
-from .query_reader import CALLER, check_query, read, read_by_model
-from .reading import QueryReading, words_of
-from .weighing import Limit, Weighed, conditions_of, reasons, weigh
+from .query_encoder import QueryEncoder, QueryVectors, encoded_query
+from .query_reader import as_it_is, check_query, read, read_for_caller
+from .reading import Query
+from .weighing import Limit, Weighed, reasons, weigh
 
 if TYPE_CHECKING:
     from boolbert.retrieval.stores import VectorStore
@@ -140,7 +140,7 @@ class BoolSearcher:
 
     def read(
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
-    ) -> QueryReading:
+    ) -> Query:
         """How a query is read: its cues, which operators are on and who says so, what is excluded or alternative."""
         return _as_asked(*self._read(query, operators, excluded), self.has_evidence)
 
@@ -151,32 +151,33 @@ class BoolSearcher:
         excluded: Collection[int] | None,
         not_weight: float | None = None,
         not_kind: str | None = None,
-    ) -> tuple[QueryReading, QueryVectors]:
+    ) -> tuple[Query, QueryVectors]:
         """How a query is read, and its vectors."""
         check_query(query, not_kind)
         labels = _operator_labels(operators)
         if not_weight is not None and not 0 <= not_weight < math.inf:
             raise RetrievalError(f"not_weight must be a number of at least 0, got {not_weight}")
-        if self.queries is not None:
-            given = (labels, excluded, not_weight, not_kind)
-            return read_by_model(self.queries, query, *given, trained=self.model.trained)
         boolean = {"operators": labels if any(labels or ()) else None, "excluded": excluded, "not_weight": not_weight}
         for name, value in boolean.items():
-            if value is not None:
+            if value is not None and self.queries is None:
                 raise RetrievalError(f"{name} cannot be given: the query encoder of {self.model.name} is no Bool-BERT")
-        return self._read_for_any_encoder(query, labels, not_kind)
-
-    def _read_for_any_encoder(
-        self, query: str, labels: list[int] | None, not_kind: str | None
-    ) -> tuple[QueryReading, QueryVectors]:
-        """How a query is read for a plain encoder: taken apart into texts, or, with all operators off, as it is."""
-        as_it_is = QueryReading(query, (), CALLER, tuple(words_of(query)))
-        reading = replace(read(query, not_kind) if labels is None else as_it_is, truncated=self._is_cut(query))
-        vectors = QueryVectors.of(self._obeying.encode_reading(reading))
+        if labels is None and excluded is None:
+            found = read(query, not_kind)
+        elif excluded is None and not any(labels or ()):
+            found = as_it_is(query)
+        else:
+            found = read_for_caller(query, from_multi_hot(labels or []), excluded)
+        if not_kind is not None or (not_weight is not None and found.excluded):
+            kind = not_kind or "set"
+            found = replace(found, kind=kind, conditions=found.conditions._replace(kind=kind))
+        if self.queries is not None:
+            return encoded_query(self.queries, found, labels, not_weight)
+        found = replace(found, truncated=self._is_cut(query))
+        vectors = QueryVectors.of(self._obeying.encode_reading(found))
         given, size = vectors.wanted.shape[-1], self.index.about().size
         if given != size:  # of a function, which has its name alone to be known by
             raise RetrievalError(f"{self.model.name}: gives vectors of {given} numbers; those of the index have {size}")
-        return reading, vectors
+        return found, vectors
 
     @cached_property
     def _obeying(self) -> "ObeyingEncoder":
@@ -192,7 +193,7 @@ class BoolSearcher:
         sample = vectors.rows(rows[spread_rows(len(rows))]).astype(np.float32) if len(rows) > 1 else None
         return ObeyingEncoder(embed("query"), embed("document"), is_cosine=self._is_cosine, sample=sample)
 
-    def violating(self, reading: QueryReading) -> frozenset[int] | None:
+    def violating(self, reading: Query) -> frozenset[int] | None:
         """The rows of the documents that a query excludes, None where the data does not know."""
         if not reading.excluded or not isinstance(self.index, Index):
             return None
@@ -236,7 +237,7 @@ class BoolSearcher:
         parts = self._scaled_parts(vectors)
         return self._question(reading, parts), parts
 
-    def _question(self, reading: QueryReading, parts: QueryVectors) -> ConditionVectors:
+    def _question(self, reading: Query, parts: QueryVectors) -> ConditionVectors:
         def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
             """The vectors of a query's parts, of length 1: those of a plain encoder."""
             if self.queries is None:
@@ -247,7 +248,7 @@ class BoolSearcher:
                 return parts.vectors  # it is encoded already
             return unit_length(self.queries.plain_vectors(texts))
 
-        return ConditionVectors.of(conditions_of(reading, self.model.trained), encode)
+        return ConditionVectors.of(reading.conditions, encode)
 
     def _weighed(
         self, question: ConditionVectors, parts: QueryVectors, k: int, strength: float, where: str | None, limit: Any
@@ -291,7 +292,7 @@ def _query_encoder(model: SearchModel | CachedModel) -> QueryEncoder | None:
     return None if model.bert is None else torch_encoder(model.encoder)
 
 
-def _as_asked(reading: QueryReading, vectors: QueryVectors, has_evidence: bool) -> QueryReading:
+def _as_asked(reading: Query, vectors: QueryVectors, has_evidence: bool) -> Query:
     """A reading without its alternatives where neither evidence nor a vector of its own asks for each."""
     return reading if has_evidence or len(vectors.vectors) > 1 else reading.without_alternatives()
 

@@ -6,14 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean.conditions import Conditions, read_conditions
 from boolbert.retrieval.evidence import NEAR, Array, Asked, ConditionVectors, Evidence, score_by_words
 from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
 from boolbert.retrieval.words import DENIED, words_of
 
 from .document_search import WeighedDocuments
 from .query_encoder import QueryVectors
-from .reading import QueryReading
 
 ALL = 4096  # documents of an index that is looked through as a whole
 # Of more: what the whole query finds by its vector and its parts by their words, or twice what is asked for,
@@ -73,18 +71,6 @@ class Reason:
     def label(self) -> str:
         """What it says: "snack bars", "nuts", "not nuts"."""
         return f"not {self.part}" if self.says == "denied" else self.part
-
-
-def conditions_of(reading: QueryReading, reads: bool) -> Conditions:
-    """What a query asks for; `reads`: what it excludes was found by a model, and not by the cue parser."""
-    if reads:
-        excluded = [span.place for span in reading.excluded]
-        # A NOT that excludes nothing is a part of what is asked: "Which birds do not fly?"
-        cues = [span.place for span in reading.cues if span.operator == "not" and excluded]
-        found = read_conditions(reading.query, excluded, cues)
-    else:
-        found = read_conditions(reading.query)
-    return found if reading.kind is None else found._replace(kind=reading.kind)
 
 
 def weigh(

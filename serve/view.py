@@ -7,7 +7,7 @@ from typing import Any
 
 from boolbert.boolean import OPERATORS
 from boolbert.core.pages import render
-from boolbert.search import Explanation, QueryReading
+from boolbert.search import Explanation, Query
 from boolbert.search.explanation import Change
 
 _TEMPLATES = Path(__file__).parent.parent / "core" / "templates"
@@ -53,7 +53,7 @@ def _obeyed(explanation: Explanation) -> str:
     return f"obeys {names}" if names else "no operator is on"
 
 
-def _runs(reading: QueryReading) -> list[dict[str, Any]]:
+def _runs(reading: Query) -> list[dict[str, Any]]:
     """The runs of words of one role, each word with its number and what stands before it in its run."""
     runs, numbers = [], count()
     for run in reading.runs:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from search_fixtures import QUERY, write_baseline
 
-from boolbert.search import BoolSearcher, QueryReading, explain, load_model
+from boolbert.search import BoolSearcher, Query, explain, load_model
 from boolbert.search.explanation import KINDS
 from boolbert.search.export import tokenizer_of
 from boolbert.search.picture import draw, write_picture
@@ -64,7 +64,7 @@ def words_of_roles(query, roles):
 
 
 def test_spans_are_runs_of_words():
-    reading = QueryReading(BOTH, ("or", "not"), "the model", words_of_roles(BOTH, "1o2ccxx"))
+    reading = Query(BOTH, ("or", "not"), "the model", words_of_roles(BOTH, "1o2ccxx"))
     assert [(span.operator, span.text) for span in reading.cues] == [("or", "or"), ("not", "but not")]
     assert [span.text for span in reading.alternatives] == ["films", "books"]
     (excluded,) = reading.excluded
@@ -163,7 +163,7 @@ def shown(searcher):
     first, *rest = found.after
     first = first._replace(hit=replace(first.hit, violates=True))
     rest = [change._replace(hit=replace(change.hit, violates=False)) for change in rest]
-    return replace(found, reading=QueryReading(BOTH, ("or", "not"), "the model", words), after=[first, *rest])
+    return replace(found, reading=Query(BOTH, ("or", "not"), "the model", words), after=[first, *rest])
 
 
 def test_page_shows_how_the_query_was_read(shown):
@@ -208,7 +208,7 @@ def test_picture_shows_how_the_query_was_read(tmp_path, shown):
 def test_long_queries_stay_within_the_picture(shown):
     query = " ".join(["films"] * 60 + ["x" * 500])
     words = tuple(Word(word.text, word.start, word.end, excluded=True) for word in words_of(query))
-    figure = draw(replace(shown, reading=QueryReading(query, ("not",), "the model", words)))
+    figure = draw(replace(shown, reading=Query(query, ("not",), "the model", words)))
     width = figure.get_size_inches()[0]
     strikes = [line for line in figure.axes[0].lines if line.get_gid() == "excluded"]
     assert len(strikes) > 3

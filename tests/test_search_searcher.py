@@ -14,7 +14,7 @@ from boolbert.retrieval.models import default_model, newest_model
 from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.search.country_facts import named_rows
 from boolbert.search.query_encoder import QueryVectors
-from boolbert.search.reading import QueryReading, with_cues, words_of
+from boolbert.search.reading import Query, with_cues, words_of
 from boolbert.search.weighing import conditions_of
 
 
@@ -117,7 +117,7 @@ def test_alternatives_are_drawn_where_each_is_asked_for(searcher, monkeypatch):
     """With a vector for each, or with evidence; one vector asks for all of them alike."""
     words = words_of("films or books")
     words = tuple(word._replace(alternative=number) for word, number in zip(words, (1, None, 2), strict=True))
-    found = QueryReading("films or books", ("or",), "the model", words)
+    found = Query("films or books", ("or",), "the model", words)
     vectors = np.eye(3, searcher.index.vectors.shape[1], dtype=np.float32)
     for count, drawn in ((1, []), (3, ["films", "books"])):
         asked = QueryVectors(vectors[:count], vectors[0], None)
@@ -213,7 +213,7 @@ def test_an_operator_without_a_word_for_it_is_a_mistake():
 
 def test_a_not_that_excludes_nothing_stays_in_what_is_asked():
     query = "Which birds do not fly?"
-    reading = QueryReading(query, ("not",), "", tuple(with_cues(words_of(query), find_cues(query))))
+    reading = Query(query, ("not",), "", tuple(with_cues(words_of(query), find_cues(query))))
     assert [span.text for span in reading.cues] == ["not"]
     ((part,),) = conditions_of(reading, reads=True).wanted
     assert part.text == "Which birds do not fly"

@@ -20,7 +20,7 @@ from boolbert.hub.card import literal
 from boolbert.hub.refuse import text_refusals
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation, OperatorAttention
-from boolbert.search.reading import QueryReading, words_of
+from boolbert.search.reading import Query, words_of
 
 pytestmark = pytest.mark.long
 
@@ -49,7 +49,7 @@ def explanation(query, found, plain_name, numbers):
         OperatorAttention(operator, number != 1, 0.5, values, values, values, values)
         for number, operator in enumerate(OPERATORS)
     ]
-    reading = QueryReading(query, ("and", "not"), "the caller", words)
+    reading = Query(query, ("and", "not"), "the caller", words)
     changes = [
         Change(Hit(rank, 0.5, rank, title, title, 0.5, 0.1, rank == 1), rank, None)
         for rank, title in enumerate(found, start=1)

@@ -1,0 +1,109 @@
+"""Readers: the default encoder with adapters that came with the package, run by ONNX Runtime on the CPU.
+
+The adapters are changes of low rank to the encoder's own weights (`ReadingAdapters` in modeling_boolbert.py), 1.3 MB
+for each reader. They are added to the weights once, when the reader is opened; torch is not needed.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.core.errors import RetrievalError
+from boolbert.core.files import read_object
+from boolbert.retrieval.encoders import resolve_encoder
+from boolbert.retrieval.int8_encoder import open_program, threads, token_program
+
+QUERY_READER = Path(__file__).parent / "query_reader.safetensors"
+DOCUMENT_READER = Path(__file__).parent / "document_reader.safetensors"
+# A layer's matrices, as `ReadingLayer` and as a BERT names them.
+MATRICES = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "attended": "attention.output.dense",
+    "inside": "intermediate.dense",
+    "output": "output.dense",
+}
+
+Array = npt.NDArray[np.float32]
+
+
+class Reader:
+    """An encoder with a reader's adapters: from token ids to the numbers that its head gives each token."""
+
+    def __init__(self, folder: Path, adapters: Path):
+        """folder: the encoder's; adapters: a file that `train/readers.py` has written for it."""
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+
+        weights = load_file(folder / "model.safetensors")
+        own = {name: value.astype(np.float32) for name, value in load_file(adapters).items()}
+        self.config = SimpleNamespace(**read_object(folder / "config.json", RetrievalError))
+        self._words = weights["embeddings.word_embeddings.weight"]
+        self._places = weights["embeddings.position_embeddings.weight"]
+        self._places = self._places + weights["embeddings.token_type_embeddings.weight"][0]
+        self._norm = [weights[f"embeddings.LayerNorm.{name}"] for name in ("weight", "bias")]
+        program = token_program(adapted(weights, own), self.config, own["head.weight"], own["head.bias"])
+        self._session = open_program(program)
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+
+    def scores(self, ids: Sequence[int]) -> Array:
+        """The head's numbers for each token of one text, (L, outputs)."""
+        states = self._words[ids] + self._places[: len(ids)]
+        states = states - states.mean(-1, keepdims=True)
+        states = states / np.sqrt((states**2).mean(-1, keepdims=True) + self.config.layer_norm_eps)
+        states = (states * self._norm[0] + self._norm[1]).astype(np.float32)
+        found: Array = self._session.run(None, {"states": states[None]})[0][0]
+        return found
+
+    def all_scores(self, texts: Sequence[Sequence[int]]) -> list[Array]:
+        """The same for many texts, on all cores."""
+        if len(texts) < 2:
+            return [self.scores(ids) for ids in texts]
+        with ThreadPoolExecutor(threads()) as pool:
+            return list(pool.map(self.scores, texts))
+
+
+def adapted(weights: Mapping[str, npt.NDArray[Any]], own: Mapping[str, Array]) -> dict[str, npt.NDArray[Any]]:
+    """A BERT's weights with the changes of adapters added to them."""
+    found = dict(weights)
+    for name in own:
+        if name.endswith(".down"):
+            _, layer, matrix, _ = name.split(".")
+            target = f"encoder.layer.{layer}.{MATRICES[matrix]}.weight"
+            found[target] = weights[target] + own[name.removesuffix("down") + "up"] @ own[name]
+    return found
+
+
+@cache
+def open_reader(adapters: Path) -> Reader | None:
+    """A reader that comes with the package; None where the encoder that it was learned for is not to be had."""
+    from safetensors import safe_open
+
+    encoder = resolve_encoder()
+    if encoder.kind == "random" or not adapters.exists():
+        return None
+    with safe_open(adapters, framework="np") as file:
+        expected = (file.metadata() or {}).get("encoder")
+    folder = Path(encoder.path)
+    return Reader(folder, adapters) if expected == encoder_mark(folder) else None
+
+
+def encoder_mark(folder: Path) -> str:
+    """A hash of some rows of an encoder's word embeddings, by which adapters know it; in half precision, as Hubs
+    store."""
+    import hashlib
+
+    from safetensors import safe_open
+
+    with safe_open(folder / "model.safetensors", framework="np") as file:
+        rows = file.get_slice("embeddings.word_embeddings.weight")[1000:1256]
+    return hashlib.sha256(np.asarray(rows, np.float16).tobytes()).hexdigest()[:16]
