@@ -22,11 +22,13 @@ from boolbert.boolean import (
     CueSpan,
     find_cues,
     from_multi_hot,
+    has_words,
     kind_of_exclusion,
     multi_hot,
     read_lacking,
     read_parts,
     read_search_box,
+    without_double_negation,
 )
 from boolbert.boolean import Reading as RuleReading
 from boolbert.boolean.kinds import is_question
@@ -35,6 +37,7 @@ from boolbert.core.errors import RetrievalError
 from .query_encoder import QueryEncoder, QueryVectors
 from .reading import QueryReading, Word, with_cues, with_roles, word_at, words_in, words_of
 
+LONGEST_QUERY = 5000  # characters; the time to read a text grows with its length
 # Who decides which operators are on.
 CALLER, MODEL, LEXICON = "the caller", "the model's gate", "the cue lexicon"
 SEARCH_BOX, READER, PARSER = "the search-box syntax", "the reader", "the cue parser"
@@ -46,10 +49,11 @@ def read(query: str, not_kind: str | None = None) -> QueryReading:
     not_kind: what NOT excludes is a "topic", a "set" or a "property"; if not given, the query's words tell.
     """
     check_query(query, not_kind)
-    reading = _read_words(query)
+    reading = _read_words(without_double_negation(query))
     if not reading.excluded:
         return reading
-    return replace(reading, kind=not_kind or kind_of_exclusion(query, [span.place for span in reading.excluded]))
+    places = [span.place for span in reading.excluded]
+    return replace(reading, kind=not_kind or kind_of_exclusion(reading.query, places))
 
 
 def _read_words(query: str) -> QueryReading:
@@ -72,6 +76,10 @@ def check_query(query: str, not_kind: str | None = None) -> None:
         raise RetrievalError(f"the query must be a text, got {type(query).__name__}")
     if not query.strip():
         raise RetrievalError("the query is empty; give some words to search for")
+    if len(query) > LONGEST_QUERY:
+        raise RetrievalError(f"the query has {len(query):,} characters; at most {LONGEST_QUERY:,} are read: shorten it")
+    if not has_words(query):
+        raise RetrievalError(f"the query {query!r} has no words to look for")
     if any("\ud800" <= letter <= "\udfff" for letter in query):
         raise RetrievalError(f"the query {query!r} is not valid UTF-8; check the terminal's or the file's encoding")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, multi_hot
+from boolbert.boolean import OPERATORS, multi_hot, without_double_negation
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import spread_rows
 from boolbert.retrieval.countries_index import default_index
@@ -159,6 +159,7 @@ class BoolSearcher:
             raise RetrievalError(f"not_weight must be a number of at least 0, got {not_weight}")
         if self.queries is not None:
             given = (labels, excluded, not_weight, not_kind)
+            query = query if labels is not None else without_double_negation(query)
             return read_by_model(self.queries, query, *given, trained=self.model.trained)
         boolean = {"operators": labels if any(labels or ()) else None, "excluded": excluded, "not_weight": not_weight}
         for name, value in boolean.items():

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean.conditions import Conditions, read_conditions
+from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import NEAR, Array, Asked, ConditionVectors, Evidence, score_by_words
 from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
 from boolbert.retrieval.words import DENIED, words_of
@@ -20,6 +21,7 @@ ALL = 4096  # documents of an index that is looked through as a whole
 DEPTH = 300
 PART_DEPTH = 100  # and what each of several parts finds by its vector
 CLEAR = 0.5  # a clause is shown against a document above this cosine, or where it has a word of what is excluded
+MOST_WANTED, MOST_EXCLUDED = 40, 20  # conditions of a query; each is compared with every clause
 
 Rows = npt.NDArray[np.int64]
 
@@ -84,6 +86,12 @@ def conditions_of(reading: QueryReading, reads: bool) -> Conditions:
         found = read_conditions(reading.query, excluded, cues)
     else:
         found = read_conditions(reading.query)
+    wanted = sum(map(len, found.wanted))
+    if len(found.excluded) > MOST_EXCLUDED or wanted > MOST_WANTED:
+        raise RetrievalError(
+            f"the query asks for {wanted} things and excludes {len(found.excluded)}; at most {MOST_WANTED} and "
+            f"{MOST_EXCLUDED} are searched: shorten it"
+        )
     return found if reading.kind is None else found._replace(kind=reading.kind)
 
 
