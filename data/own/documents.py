@@ -153,6 +153,7 @@ class OwnDocuments:
         report = Report()
         contents: set[bytes] = set()
         names: dict[bytes, int] = {}
+        wholes: dict[bytes, int] = {}
         for row in self._rows(progress=self.progress):
             document = self._document(row)
             content = document.content
@@ -163,7 +164,12 @@ class OwnDocuments:
             report.repeated += [row.where] if key in contents else []
             contents.add(key)
             report.long += is_long(content)
-            for part in self._parts(document):
+            whole = document.id or document.name
+            if self.passages is not None and not document.id:
+                key = _digest(whole)
+                wholes[key] = count = wholes.get(key, 0) + 1
+                whole = whole if count == 1 else f"{whole} [{count}]"
+            for part in self._parts(document, whole):
                 report.documents += 1
                 key = _digest(part.name)
                 names[key] = count = names.get(key, 0) + 1
@@ -200,7 +206,7 @@ class OwnDocuments:
         columns = column_values(row, self.columns, layout)
         return OwnDocument(name, title, text, layout.values(row), id, columns=columns)
 
-    def _parts(self, document: OwnDocument) -> Iterator[OwnDocument]:
+    def _parts(self, document: OwnDocument, whole: str) -> Iterator[OwnDocument]:
         if self.passages is None or not is_long(document.content, self.passages.words):
             yield document
             return
@@ -208,7 +214,7 @@ class OwnDocuments:
         for number, piece in enumerate(pieces, start=1):
             name = f"{document.name} ({number} of {len(pieces)})"
             id = document.id and f"{document.id} ({number} of {len(pieces)})"
-            yield replace(document, name=name, text=piece, id=id, whole=document.id or document.name)
+            yield replace(document, name=name, text=piece, id=id, whole=whole)
 
 
 def documents_of(options: Namespace) -> OwnDocuments:
