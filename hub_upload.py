@@ -20,7 +20,7 @@ from boolbert.hub.assemble import assemble, published_files
 from boolbert.hub.card import is_hub_id, write_card
 from boolbert.hub.check import check
 from boolbert.hub.publish import publish
-from boolbert.hub.refuse import refusals, uncommitted
+from boolbert.hub.refuse import LOOKED_FOR, refusals, uncommitted
 
 
 def prepare(run: Path, repo: str, folder: Path) -> None:
@@ -38,6 +38,7 @@ def prepare(run: Path, repo: str, folder: Path) -> None:
     print(f"Assembled {run} for {repo}:")
     for file in published_files(folder):
         print(f"  {file.relative_to(folder).as_posix():45} {tqdm.format_sizeof(file.stat().st_size, 'B'):>10}")
+    print(LOOKED_FOR)
     print("Loading it in a fresh, offline process ...", flush=True)
     for way, difference in check(run, folder).items():
         print(f"  {way:30} as in the run (largest difference {difference:.0e})")

@@ -10,8 +10,8 @@ from .lexicon import cue_table
 from .marks import parse_original_query, render_original_query
 from .operators import OPERATORS, TEMPLATES, from_multi_hot, multi_hot, template_operators
 from .parts import Reading, read_parts
-from .reasons import is_english, why_nothing_excluded
-from .search_box import read_search_box
+from .reasons import has_words, is_english, notes_on_signs, why_nothing_excluded
+from .search_box import read_search_box, without_double_negation
 
 __all__ = [
     "OPERATORS",
@@ -25,9 +25,11 @@ __all__ = [
     "cue_table",
     "find_cues",
     "from_multi_hot",
+    "has_words",
     "is_english",
     "kind_of_exclusion",
     "multi_hot",
+    "notes_on_signs",
     "operators_of",
     "parse_original_query",
     "read_lacking",
@@ -39,4 +41,5 @@ __all__ = [
     "template_operators",
     "whole_weight",
     "why_nothing_excluded",
+    "without_double_negation",
 ]

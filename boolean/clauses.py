@@ -14,6 +14,7 @@ from .word_lists import WORDS, pattern
 
 SHORTEST = 3  # words of a clause, unless the words beside it do not deny as it does
 LONGEST = 1000  # characters of a sentence; a longer one is cut, since reading it takes time that grows with its square
+FARTHEST = 1000  # characters between the parenthesis that opens a row's fields and the name of a field
 CONTENT = 2  # words with a meaning that what stands beside a denial needs to be a clause of its own
 
 # A full stop behind a title or an initial ends no sentence, behind other short forms unless a capital letter follows.
@@ -28,6 +29,8 @@ _BREAK = re.compile(
     rf"|(?P<weak>,(?=\s)(?:\s+(?:and|but|while|whereas|yet)\b)?"
     rf"|a(?<=\sa)nd(?=\s)|b(?<=\sb)ut(?=\s)|w(?<=\sw)h(?:ile|ereas)(?=\s))"
 )
+_COLON = re.compile(r":(?=\s)")
+_LABEL = re.compile(r"\s*[^\W\d_][\w /-]{0,40}")
 _LETTER = re.compile(r"\w")
 _IN_WORD = re.compile(r"[\w\-‐‑]")
 _CONTENT = re.compile(pattern(r"\b(?!{no content}\b)[^\W_][\w'’\-]+").pattern)  # small letters alone
@@ -67,6 +70,8 @@ def split_clauses(text: str) -> list[Clause]:
             continue
         if match["stop"] and _goes_on(text, small, *match.span()):
             continue
+        if match["strong"] == ":" and _label(small, match.start()) is not None:
+            continue  # a field's name and its value are one clause
         if match["line"] and match["line"].count("\n") == 1 and text[match.end() : match.end() + 1].islower():
             continue  # a line that is full, in the midst of a sentence
         clauses += _sentence(text, small, start, match.start(), weak, denies)
@@ -91,6 +96,28 @@ def affirmed(text: str) -> str:
             pieces += [text[left:start], "–"]
             left = end
     return "".join([*pieces, text[left:]])
+
+
+def without_labels(text: str) -> str:
+    """The text without the names of its fields.
+
+    >>> without_labels("Pad thai (cuisine: Thai; spice level: hot). Serve: at once")
+    'Pad thai ( Thai;  hot). Serve: at once'
+    """
+    pieces, left = [], 0
+    for colon in _COLON.finditer(text):
+        if (label := _label(text, colon.start())) is not None:
+            pieces.append(text[left:label])
+            left = colon.end()
+    return "".join([*pieces, text[left:]])
+
+
+def _label(text: str, colon: int) -> int | None:
+    """Where the name of a field begins that ends at a colon: "cuisine" in "Pad thai (cuisine: Thai; level: hot)"."""
+    first = max(0, colon - FARTHEST)
+    opened, closed = text.rfind("(", first, colon), text.rfind(")", first, colon)
+    start = max(opened, text.rfind(";", first, colon)) + 1
+    return start if opened > closed and _LABEL.fullmatch(text, start, colon) else None
 
 
 def _last_space(small: str, start: int, end: int) -> Span:

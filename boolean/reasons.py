@@ -5,7 +5,7 @@ import re
 from .cues import find_cues
 from .kinds import kind_of_exclusion
 from .parts import read_parts
-from .search_box import LONGEST, is_too_long
+from .search_box import LONGEST, is_too_long, unread_signs, without_double_negation
 from .word_lists import WORDS
 
 _FOREIGN, _FOREIGN_NOT, _ENGLISH = WORDS["foreign"], WORDS["foreign not"], WORDS["english"]
@@ -24,6 +24,31 @@ def is_english(query: str) -> bool:
         return False  # another alphabet
     foreign = sum((word in _FOREIGN) + 2 * (word in _FOREIGN_NOT) for word in words)
     return foreign < 2 or foreign <= sum(word in _ENGLISH for word in words)
+
+
+def has_words(query: str) -> bool:
+    """Whether a query has a word to look for besides those that only join or exclude.
+
+    >>> [has_words(query) for query in ("islands", "not", "- ?!", "it or not")]
+    [True, False, False, True]
+    """
+    return any(word not in WORDS["operators"] for word in re.findall(r"\w+", query.lower()))
+
+
+def notes_on_signs(query: str) -> list[str]:
+    """A line for what a query has of search-box syntax that is not read as it stands there.
+
+    >>> notes_on_signs("ls -la")
+    ['“-la” is read as a word of the query; to leave it out, write -"la"']
+    >>> notes_on_signs("bars -sugar-free")
+    ['the query denies something twice, which asks for it; it is read as: bars AND sugar']
+    """
+    notes = [
+        f'“{sign}” is read as a word of the query; to leave it out, write -"{sign[1:]}"' for sign in unread_signs(query)
+    ]
+    if (direct := without_double_negation(query)) != query:
+        notes.append(f"the query denies something twice, which asks for it; it is read as: {direct}")
+    return notes
 
 
 def why_nothing_excluded(query: str) -> str | None:

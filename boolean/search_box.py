@@ -7,7 +7,8 @@
 | `a OR b`  `a \\| b`  `a AND b`  `a && b` | alternatives, and conditions that both hold |
 
 NOT, AND and OR count in capitals, and not in a sentence ("Why do birds NOT fly?"). A sign counts before a word and not
-within one ("e-mail", "Wham!"). What is not supported is an error of one line.
+within one ("e-mail", "Wham!"); a dash before a word is a minus. A double negation asks for the thing: `-sugar-free`
+wants sugar. What is not supported is an error of one line.
 """
 
 import re
@@ -18,14 +19,13 @@ from ..core.errors import BoolBertError
 from .cues import CueSpan
 from .exclusion import content
 from .lexicon import cue_table
-from .parts import Part, Reading
+from .parts import Part, Reading, Span
 from .word_lists import WORDS, pattern
 
 _QUOTED = r'(?<!\w)"[^"]*"|“[^”]*”'
 _TOKEN = re.compile(
     rf"(?P<quoted>{_QUOTED})|(?P<open>\()|(?P<close>\))|(?P<comma>[,;](?!\d))"
-    # A sign, at the beginning of a word of three letters or more, or of capitals: "ls -la" has a flag.
-    r"|(?P<sign>(?<![^\s(])(?<!\w\()[-!](?=[\"“(]|[^\W\d_]{3}|[A-Z]{2}\b|\w-[^\W\d_]{3}))"
+    r"|(?P<sign>(?<![^\s(])(?<!\w\()[-!–—−](?=[\"“(]|\w))"
     r"|(?P<no>(?<!\S)--no(?=\s))"
     r"|(?P<without>(?<!\S)[wW]/[oO](?=\s)|(?<=\S\s)(?i:minus)(?=\s))"
     r"|(?P<not>\b(?:AND\s+)?NOT\b)|(?P<and>\bAND\b|(?<=\s)&&(?=\s))|(?P<or>\bOR\b|(?<=[\s\")”])\|{1,2}(?=[\s\"(“]))"
@@ -36,6 +36,21 @@ _UNSUPPORTED = (
     (re.compile(r'"~\d+'), "the distance {}"),
     (re.compile(r"(?<!\S)[a-z]{3,}\*(?!\S)"), "the open ending {}"),
 )
+# What a sign is read before: a group or phrase, a word of two letters or more ("tv", "戦"), or one with a digit ("U2",
+# "5g"), a hyphen ("e-book") or an apostrophe ("l'eau"). "-5", "-20C" and the flag "-v" are none.
+_WORD = re.compile(
+    r"[\"“(]|[^\W\d_]{2}|[^\u0000-\u024f]|[^\W\d_](?:\d|['’-]\w)|\d+(?!(?:[cCfF]|dB)\b)[^\W\d_]|\d\w*-[^\W\d_]"
+)
+_FLAG = re.compile(r"[a-z]{1,2}(?![\w'’-])")
+_COMMAND_LINE = pattern(r"(?:\A\s*{command}\s|.*\b(?:command|flag|option|switch|linux|unix|bash|shell)s?\b)", re.DOTALL)
+# The dash that closes what another one opens: "Rome —the city— in films".
+_CLOSING_DASH = re.compile(r"\w[–—](?!\S)")
+# What an excluded text denies itself: "without nuts", "non-alcoholic", "sugar-free". "No Country for Old Men" is a name
+_DENIES = re.compile(
+    r"(?:without|w/o|with\s+no|lacking|free\s+(?:of|from)|no|non(?=[\s-]))[\s-]+(?:(?:an?|any|the)\s+)?(?P<before>\w.*)"
+    r"|(?P<behind>\w.*?)[\s-]free",
+    re.DOTALL,
+)
 _SENTENCE = pattern(r"\s*{opens sentence}\b|.*\?\s*\Z", re.DOTALL)
 # "that are NOT westerns", "you must NOT enter": emphasis, which the ordinary reading understands.
 _VERB_BEFORE = pattern(r"\b{before emphasis}\s+\Z")
@@ -45,6 +60,7 @@ _NUMBER_BEFORE = re.compile(
     r"(?:\d|\b[A-Fa-f]|\b(?:is|one|two|three|four|five|six|seven|eight|nine|ten|plus|a|the|of))\s+\Z"
 )
 _NUMBER_AFTER = re.compile(r"\s+(?:[\d$€£%]|(?:one|two|three|four|signs?|infinity|degrees?|points?|the\s+Bear)\b)")
+_EXCLUDED_WORD = re.compile(r"[^\u0000-\u024f\s][^\s,;.?!()\"“”|]*|\w+(?:['’./-]\w+)*")
 _LIST = pattern(r"\s*,\s*(?:(?:and|or)\s+)?|\s+(?:and|or)\s+")
 LONGEST = 1000  # characters; a longer text was not typed into a search box
 _EDGES = " \t\r\n,;:.?!"
@@ -85,6 +101,45 @@ def is_too_long(text: str) -> bool:
     return len(text) > LONGEST and any(_OPERATORS.get(token.kind) == "not" for token in _tokens(text[:LONGEST]))
 
 
+def unread_signs(text: str) -> list[str]:
+    """What begins with a minus like an exclusion and is read as a word of the query.
+
+    >>> unread_signs("ls -la"), unread_signs("jaguar -car at -5 degrees")
+    (['-la'], [])
+    """
+    read = {token.start for token in _tokens(text[:LONGEST]) if token.kind == "sign"}
+    signs = re.finditer(r"(?<!\S)[-−][^\W\d_][\w-]*", text[:LONGEST])
+    return [match.group() for match in signs if match.start() not in read]
+
+
+def without_double_negation(text: str) -> str:
+    """A query in which what it denies twice is asked for; every other text as it is.
+
+    >>> without_double_negation("bars -sugar-free -nuts"), without_double_negation("bars NOT without nuts or milk")
+    ('bars -nuts AND sugar', 'bars AND nuts OR milk')
+    >>> without_double_negation("bars without nuts")
+    'bars without nuts'
+    """
+    tokens = _tokens(text) if len(text) <= LONGEST else []
+    if not any(_OPERATORS.get(token.kind) == "not" for token in tokens):
+        return text
+    reader = _Reader(text, tokens)
+    try:
+        _check_balance(text, tokens)
+        reader.read()
+    except BoolBertError:  # which `read_search_box` tells
+        return text
+    if not reader.turned:
+        return text
+    pieces, asked, end = [], [], 0
+    for turned in reader.turned:
+        kept = f"-({' OR '.join(turned.kept)})" if turned.kept else ""
+        pieces += [text[end : turned.start].strip(_EDGES), kept]
+        asked, end = [*asked, *turned.asked], turned.end
+    pieces.append(text[end:].strip(_EDGES))
+    return " AND ".join(filter(None, [" ".join(filter(None, pieces)), *asked]))
+
+
 _OPERATORS = {"sign": "not", "no": "not", "without": "not", "not": "not", "and": "and", "or": "or"}
 
 
@@ -98,10 +153,20 @@ def _tokens(text: str) -> list[_Token]:
             in_fixed = any(left <= start and end <= right for left, right in fixed)  # "dead OR alive"
             if is_prose or in_fixed or not _is_operator(text, kind, start, end):
                 continue
-        elif kind == "sign" and text[end : end + 20].lower().split(maxsplit=1)[0] in WORDS["no words"]:
+        elif kind == "sign" and not _is_minus(text, start, is_prose):
             continue
         found.append(_Token(kind, start, end))
     return found
+
+
+def _is_minus(text: str, start: int, is_prose: bool) -> bool:
+    """Whether the sign at `start`, which stands before a word, excludes that word."""
+    sign, word = text[start], text[start + 1 : start + 21].lower().split(maxsplit=1)[0]
+    if not _WORD.match(text, start + 1) or word in WORDS["no words"]:
+        return False
+    if sign in "–—":  # else "Rome –the eternal city", "Rome —so they say— is old"
+        return not (is_prose or word in WORDS["empty"] or _CLOSING_DASH.search(text, start))
+    return not (_FLAG.match(text, start + 1) and _COMMAND_LINE.match(text))
 
 
 def _is_operator(text: str, kind: str, start: int, end: int) -> bool:
@@ -146,6 +211,27 @@ def _check_balance(text: str, tokens: list[_Token]) -> None:
         raise BoolBertError(f"a parenthesis in the query {text!r} has no partner; close it or leave it out")
 
 
+def _denied(text: str) -> Span | None:
+    """What an excluded text denies itself.
+
+    >>> [_denied(text) for text in ("sugar-free", "no nuts", "duty-free", "No Country for Old Men")]
+    [(0, 5), (3, 7), None, None]
+    """
+    found = _DENIES.fullmatch(text)
+    if found is None or (found["behind"] and _fixed().fullmatch(text)):
+        return None
+    return found.span(found.lastgroup or 0)
+
+
+class _Turned(NamedTuple):
+    """A double negation `text[start:end]`: the terms that stay excluded, and those that it asks for."""
+
+    start: int
+    end: int
+    kept: list[str]
+    asked: list[str]
+
+
 class _Reader:
     """Goes through the tokens once and collects the parts."""
 
@@ -154,6 +240,7 @@ class _Reader:
         self.parts: list[Part] = []
         self.cues: list[CueSpan] = []
         self.operator = ""  # what joins the next wanted part
+        self.turned: list[_Turned] = []
 
     def read(self) -> Reading:
         start, number = 0, 0
@@ -208,7 +295,7 @@ class _Reader:
             if following and following.kind == "quoted" and following.start == left:
                 end, number = following.end, number + 1
             else:
-                word = re.compile(r"\w+(?:['’./-]\w+)*").match(self.text, left)
+                word = _EXCLUDED_WORD.match(self.text, left)
                 end = word.end() if word else left
         else:
             end = len(self.text)
@@ -218,17 +305,19 @@ class _Reader:
                     end = token.start
                     break
                 number += 1
-        self._excluded(left, end)
+        self._exclude_all([(left, end)], end)
         return end, number + 1
 
     def _exclude_group(self, number: int) -> tuple[int, int]:
         left = self.tokens[number].end
+        stretches = []
         for place in range(number + 1, len(self.tokens)):
             token = self.tokens[place]
             if token.kind in ("or", "close"):
-                self._excluded(left, token.start)
+                stretches.append((left, token.start))
                 left = token.end
                 if token.kind == "close":
+                    self._exclude_all(stretches, left)
                     return left, place + 1
             elif token.kind == "and":
                 raise BoolBertError("the search does not know NOT (a AND b); exclude each by itself")
@@ -236,11 +325,28 @@ class _Reader:
                 raise BoolBertError("the search knows neither NOT nor a group within NOT (...); exclude each by itself")
         raise AssertionError("a group without an end has been refused before")
 
-    def _excluded(self, start: int, end: int) -> None:
-        terms = list(self._terms(start, end, listed=True))
-        if not terms:
-            raise BoolBertError(f"nothing follows {self.cues[-1].text!r} in the query {self.text!r}")
-        self.parts += [Part("not", left, right, self.text[left:right]) for left, right in terms]
+    def _exclude_all(self, stretches: list[Span], end: int) -> None:
+        """Exclude what stands in the stretches behind the last cue, of which the last ends at `end`."""
+        kept, asked = [], []
+        for stretch in stretches:
+            terms = self._terms(*stretch, listed=True)
+            if not terms:
+                raise BoolBertError(f"nothing follows {self.cues[-1].text!r} in the query {self.text!r}")
+            denied = _denied(self.text[slice(*terms[0])])
+            if denied is None:
+                kept += [self._add("not", term) for term in terms]
+                continue
+            terms[0] = (terms[0][0] + denied[0], terms[0][0] + denied[1])
+            joined = "and" if any(part.operator != "not" for part in self.parts) else ""
+            asked.append(" OR ".join(self._add("or" if n else joined, term) for n, term in enumerate(terms)))
+        if asked:
+            self.turned.append(_Turned(self.cues[-1].start, end, kept, asked))
+            if not kept:
+                self.cues[-1] = self.cues[-1]._replace(operator="and", excludes=False)
+
+    def _add(self, operator: str, span: Span) -> str:
+        self.parts.append(Part(operator, *span, self.text[slice(*span)]))
+        return self.parts[-1].text
 
     def _terms(self, start: int, end: int, listed: bool = False) -> list[tuple[int, int]]:
         """The stretch without signs at its edges; a phrase without its quotation marks; a list, cut at its commas."""

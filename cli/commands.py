@@ -172,7 +172,7 @@ def search(options: Namespace) -> None:
     operators = parse_operators(options.operators)
     _check_query(options)
 
-    from boolbert.boolean import why_nothing_excluded
+    from boolbert.boolean import notes_on_signs, why_nothing_excluded
     from boolbert.search.cached_model import cache_model
     from boolbert.search.reading import CUT
 
@@ -185,6 +185,8 @@ def search(options: Namespace) -> None:
     answer = searcher.search(options.query, options.k, operators, **_limits(options), **more)
     if answer.reading.truncated:
         _say(f"note: {CUT}")
+    for note in notes_on_signs(options.query) if operators is None else ():
+        _say(f"note: {note}")
     is_unread = operators is None and searcher.is_boolean and not answer.excluded_words
     if is_unread and (why := why_nothing_excluded(options.query)):
         _say(f"note: {why}")

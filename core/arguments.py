@@ -40,4 +40,6 @@ def add_document_flags(parser: ArgumentParser) -> None:
     parser.add_argument("--title", metavar="FIELD", help="field of the title, or none")
     parser.add_argument("--id", metavar="FIELD", help="field of the id, or none")
     parser.add_argument("--atoms", metavar="FIELDS", help="fields that sort documents into sets: genre,year; or none")
+    links = "read links in a folder of texts that lead out of it; they are refused if not given"
+    parser.add_argument("--follow-links", action="store_true", help=links)
     parser.add_argument("--passages", action="store_true", help="cut long documents into passages that overlap")

@@ -10,14 +10,11 @@ from safetensors import SafetensorError, safe_open
 
 from ..core.errors import HubError
 from .assemble import CODE, ROOT, published_files
+from .secret_patterns import PATTERNS, secret_in
 
 # Pickle protocols 2 to 5, and the zip that torch.save puts its pickle into.
 PICKLE_STARTS = (*(bytes([0x80, protocol]) for protocol in range(2, 6)), b"PK\x03\x04")
 PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib")
-SECRETS = re.compile(
-    r"\b(?:hf_[A-Za-z0-9]{20,}|api_org_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}"
-    r"|sk-[A-Za-z0-9_-]{20,}|AKIA[A-Z0-9]{16}|AIza[\w-]{35}|xox[abp]-[\w-]{10,})|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-)
 # A path on the publisher's machine: of no use to others, and it may hold names. Any /folder/file counts, also
 # ~/file, file:///folder, C:\folder and \\server\folder; not the path of a web address, "and/or" or "./folder/file".
 MACHINE_PATH = re.compile(
@@ -26,6 +23,12 @@ MACHINE_PATH = re.compile(
     r"|\b(?:file|dbfs):/+[\w.%+-]+"
     r"|(?<!\w)[A-Za-z]:(?:\\{1,2}|/)[\w.+-]+(?:\\{1,2}|/)"
     r"|(?<!\\)\\{4}[\w.-]+\\{2}\w+"
+)
+
+
+LOOKED_FOR = (
+    f"Looked for pickles, links, paths of a machine, your Hub token, and tokens, keys or passwords of these kinds: "
+    f"{'; '.join(PATTERNS)}. None was found; what looks otherwise is not recognised."
 )
 
 
@@ -54,10 +57,11 @@ def _file_refusals(file: Path, secrets: tuple[str, ...]) -> list[str]:
     if file.suffix == ".safetensors":
         try:
             with safe_open(file, framework="np") as weights:
-                header = [*weights.keys(), *(weights.metadata() or {}).values()]
+                notes = weights.metadata() or {}
+                header = [*weights.keys(), *notes, *notes.values(), *(f"{name}={notes[name]}" for name in notes)]
         except SafetensorError as error:
             return [f": is not a whole safetensors file: {error}"]
-        return text_refusals(" ".join(header), secrets)
+        return text_refusals(" ".join(" ".join(header).split()), secrets)  # all of it is one line
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -88,8 +92,10 @@ def text_refusals(text: str, secrets: tuple[str, ...] = ()) -> list[str]:
     """
     found = []
     for number, line in enumerate(text.splitlines(), start=1):
-        if SECRETS.search(line) or any(secret in line for secret in secrets):
-            found.append(f", line {number}: holds what looks like a token or key")
+        if any(secret in line for secret in secrets):
+            found.append(f", line {number}: holds what looks like a token or key (your own)")
+        elif whose := secret_in(line):
+            found.append(f", line {number}: holds what looks like a token or key ({whose})")
         elif path := MACHINE_PATH.search(line):
             found.append(f", line {number}: holds the path of a machine, {path.group()!r}")
     return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from boolbert.core.errors import needed
 
-from .ranking import plain_reasons, rank
+from .ranking import obeying, plain_reasons, rank
 
 with needed("haystack-ai", "haystack"):
     from haystack import Document, component
@@ -20,7 +20,7 @@ class BoolTextEmbedder:
     """A query as one vector that obeys, for any embedding retriever. Alternatives of OR share the vector."""
 
     def __init__(self, encoder: Any):
-        self.encoder = encoder
+        self.encoder = obeying(encoder)
 
     @component.output_types(embedding=list[float])
     def run(self, text: str) -> dict[str, Any]:
@@ -35,7 +35,7 @@ class BoolRanker:
     """
 
     def __init__(self, encoder: Any, top_k: int = 10):
-        self.encoder, self.top_k = encoder, top_k
+        self.encoder, self.top_k = obeying(encoder), top_k
 
     @component.output_types(documents=list[Document])
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:

@@ -4,11 +4,13 @@ encoder = obey(store.embeddings)
 BoolRetriever(vectorstore=store, embeddings=encoder, k=10).invoke("hotels without a pool")
 """
 
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 from boolbert.core.errors import needed
 
-from .ranking import FETCH, fetch, plain_reasons, rank
+from .ranking import FETCH, fetch, obeying, plain_reasons, rank
 
 with needed("langchain-core", "langchain"):
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -16,14 +18,14 @@ with needed("langchain-core", "langchain"):
     from langchain_core.embeddings import Embeddings
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.vectorstores import VectorStore
-    from pydantic import Field
+    from pydantic import Field, field_validator, model_validator
 
 
 class BoolEmbeddings(Embeddings):
     """Queries as one vector that obeys, documents as the embedder's own. Alternatives of OR share the vector."""
 
     def __init__(self, encoder: Any):
-        self.encoder = encoder
+        self.encoder = obeying(encoder)
 
     def embed_query(self, text: str) -> list[float]:
         return self.encoder.encode_query(text).tolist()
@@ -35,9 +37,10 @@ class BoolEmbeddings(Embeddings):
 class BoolRetriever(BaseRetriever):
     """Fetches documents by what a query wants, and returns the k best by what they say.
 
-    embeddings: an encoder, whose document vectors the store holds. fetch: documents that the store is asked for.
-    search_kwargs: go to the store's `similarity_search_by_vector` as they are, such as its filter. A document's
-    metadata gets its "relevance_score" and "reasons": the clauses that speak for and against it.
+    embeddings: an encoder, whose document vectors the store holds; embeddings that do not obey are made to. fetch:
+    documents that the store is asked for. search_kwargs: go to the store's `similarity_search_by_vector` as they are,
+    such as its filter; a "k" among them is the retriever's own. A document's metadata gets its "relevance_score" and
+    "reasons": the clauses that speak for and against it.
     """
 
     vectorstore: VectorStore
@@ -46,14 +49,40 @@ class BoolRetriever(BaseRetriever):
     fetch: int = Field(default=FETCH, ge=1)
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
 
-    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        def search(vector: list[float]) -> list[Document]:
-            count = max(self.fetch, self.k)
-            return self.vectorstore.similarity_search_by_vector(vector, k=count, **self.search_kwargs)
+    @model_validator(mode="before")
+    @classmethod
+    def _own_k(cls, given: Any) -> Any:
+        """LangChain's users say k in `search_kwargs`."""
+        kwargs = given.get("search_kwargs") if isinstance(given, dict) else None
+        if not isinstance(kwargs, dict) or "k" not in kwargs:
+            return given
+        if given.get("k", kwargs["k"]) != kwargs["k"]:
+            raise ValueError(f"k is {given['k']}, and {kwargs['k']} in search_kwargs; give it once")
+        rest = {name: value for name, value in kwargs.items() if name != "k"}
+        return {**given, "k": kwargs["k"], "search_kwargs": rest}
 
-        found = fetch(self.embeddings, query, search, key=lambda one: one.id or one.page_content)
+    @field_validator("embeddings")
+    @classmethod
+    def _obeying(cls, embeddings: Any) -> Any:
+        return obeying(embeddings)
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        def search(vector: list[float]) -> Iterator[tuple[Hashable, Document]]:
+            count = max(self.fetch, self.k)
+            return _named(self.vectorstore.similarity_search_by_vector(vector, k=count, **self.search_kwargs))
+
+        found = [document for _, document in fetch(self.embeddings, query, search, key=lambda one: one[0])]
         best = []
         for one in rank(self.embeddings, query, [one.page_content for one in found], self.k):
             why = {"relevance_score": one.score, "reasons": plain_reasons(one)}
             best.append(found[one.row].model_copy(update={"metadata": {**found[one.row].metadata, **why}}))
         return best
+
+
+def _named(documents: Iterable[Document]) -> Iterator[tuple[Hashable, Document]]:
+    """Each document with its id; one without by what it holds, and the how manieth of that it is."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for one in documents:
+        content = one.page_content, repr(one.metadata)
+        counts[content] += not one.id
+        yield one.id or (*content, counts[content]), one

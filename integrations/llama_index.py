@@ -8,7 +8,7 @@ from typing import Any
 
 from boolbert.core.errors import RetrievalError, needed
 
-from .ranking import FETCH, fetch, rank
+from .ranking import FETCH, fetch, obeying, rank
 
 with needed("llama-index-core", "llama_index"):
     from llama_index.core import VectorStoreIndex
@@ -25,7 +25,7 @@ class BoolEmbedding(BaseEmbedding):
     encoder: Any = Field(exclude=True)
 
     def __init__(self, encoder: Any, **settings: Any):
-        super().__init__(encoder=encoder, **settings)
+        super().__init__(encoder=obeying(encoder), **settings)
 
     def _get_query_embedding(self, query: str) -> list[float]:
         return self.encoder.encode_query(query).tolist()
@@ -47,7 +47,7 @@ class BoolPostprocessor(BaseNodePostprocessor):
     k: int = Field(default=10, ge=1)
 
     def __init__(self, encoder: Any, k: int = 10, **settings: Any):
-        super().__init__(encoder=encoder, k=k, **settings)
+        super().__init__(encoder=obeying(encoder), k=k, **settings)
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
@@ -69,7 +69,8 @@ class BoolRetriever(BaseRetriever):
     def __init__(self, index: VectorStoreIndex, encoder: Any, k: int = 10, fetch: int = FETCH, **options: Any):
         super().__init__()
         self._retriever = index.as_retriever(similarity_top_k=max(fetch, k), **options)
-        self._encoder, self._best = encoder, BoolPostprocessor(encoder, k)
+        self._best = BoolPostprocessor(encoder, k)
+        self._encoder = self._best.encoder
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         query = query_bundle.query_str

@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from boolbert.core.errors import RetrievalError
-from boolbert.search.obey import EncodedTexts, Reranked
+from boolbert.retrieval.functions import listed
+from boolbert.retrieval.ranking import check_k
+from boolbert.search.obey import EncodedTexts, Reranked, obey
 from boolbert.sentence_boolbert import QueryParts
 
 FETCH = 100  # candidates that a store is asked for
@@ -20,6 +21,16 @@ def query_parts(parts: EncodedTexts | QueryParts) -> QueryParts:
     return parts.vectors if isinstance(parts, EncodedTexts) else parts
 
 
+def obeying(encoder: Any) -> Any:
+    """An encoder that obeys: the one that was given, the one inside of a framework's embedding, or `obey` of an
+    embedder that does not."""
+    inner = getattr(encoder, "encoder", None)
+    for found in (encoder, inner):
+        if hasattr(found, "encode_query_parts"):
+            return found
+    return obey(encoder)
+
+
 def fetch(
     encoder: Any, query: str, search: Callable[[list[float]], Iterable[Item]], key: Callable[[Item], Hashable]
 ) -> list[Item]:
@@ -30,10 +41,11 @@ def fetch(
 
 def rank(encoder: Any, query: str, texts: Sequence[str], k: int | None) -> list[Reranked]:
     """The k best texts for a query. `obey` weighs their clauses too; a Bool-BERT compares their vectors."""
-    if k is not None and k < 1:
-        raise RetrievalError(f"k must be at least 1, got {k}")
+    if k is not None:
+        check_k(k)
     if hasattr(encoder, "rerank"):
         return encoder.rerank(query, texts, k)
+    texts = listed(texts)
     if not texts:
         return []
     scores = encoder.encode_query_parts(query).scores(encoder.encode_document(list(texts)))

@@ -171,6 +171,23 @@ class Evidence:
             raise RetrievalError(f"{folder}: belongs to other documents or another model; delete it, and index again")
 
     @classmethod
+    def in_memory(cls, texts: Iterable[str], encode: Encode) -> "Evidence":
+        """The evidence of a few texts, without files."""
+        documents, counts, evidence = list(evidence_of(texts, encode)), WordCounts(), cls.__new__(cls)
+        for document in documents:
+            counts.add(document.words)
+        said = [document for document in documents if len(document.clauses)]
+        no_vectors = np.empty((0, said[0].vectors.shape[1] if said else 1), np.int8)
+        evidence.folder, evidence.manifest = Path("memory"), {"documents": len(documents)}
+        evidence._vectors = np.concatenate([no_vectors, *(document.vectors for document in said)])
+        evidence._scales = np.concatenate([np.empty(0, np.float16), *(document.scales for document in said)])
+        evidence._clauses = np.concatenate([NO_CLAUSES, *(document.clauses for document in said)])
+        evidence._checks = clause_sums(evidence._vectors, evidence._scales, evidence._clauses)
+        evidence._starts = np.cumsum([0, *(len(document.clauses) for document in documents)])
+        evidence.words = WordIndex.in_memory(counts)
+        return evidence
+
+    @classmethod
     def build(
         cls, folder: Path, texts: Sequence[str], encode: Encode, *, corpus: str, model: str, progress: bool = True
     ) -> None:

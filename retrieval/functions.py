@@ -5,7 +5,7 @@ index = build_index("documents.csv", "my_index", model)
 BoolSearcher(model, index).search("hotels without a pool")
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -69,14 +69,24 @@ class EmbeddingFunction(InputModule):
         raise RetrievalError(f"{self.name}: is a function, which cannot be saved; give it again where it is used")
 
 
-def check_texts(texts: Sequence[str]) -> None:
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise RetrievalError("the texts must be a list of strings")
+def listed(texts: Any) -> list[str]:
+    """Texts that came as a list, a pandas Series, an array, a generator or the like.
+
+    >>> listed(text for text in ("a", "b"))
+    ['a', 'b']
+    """
+    is_one = isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable)
+    found = [] if is_one else list(texts)
+    wrong = [type(item).__name__ for item in found if not isinstance(item, str)][:1]
+    if is_one or wrong:
+        got = f"one that holds a {wrong[0]}" if wrong else f"a {type(texts).__name__}"
+        raise RetrievalError(f"the texts must be a list of strings, got {got}")
+    return found
 
 
 def vectors_of(embed: Embed, texts: Sequence[str], name: str = "the embedder") -> npt.NDArray[np.float32]:
     """What a function makes of texts; raises where that is not a vector for each."""
-    check_texts(texts)
+    texts = listed(texts)
     given = embed(list(texts))
     try:
         numbers = np.array(given.detach().cpu().float().numpy() if hasattr(given, "detach") else given)

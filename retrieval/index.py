@@ -3,12 +3,14 @@
 index.json        the model, the corpus and their hashes; written last, so that an index is whole or not there
 documents.jsonl   title and text of each document
 records.jsonl     the id of each, and the fields that filters ask for
+passages.npy      for each row the number of its document, where documents were cut into passages
 lines.npy         where each line of documents.jsonl begins
 vectors/          shards as `encode_corpus` writes them; a build that was cut off continues them
 evidence/         the vectors of the documents' clauses, and their words: retrieval/evidence.py
 """
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +31,7 @@ from boolbert.retrieval.evidence import FOLDER as EVIDENCE
 from boolbert.retrieval.evidence import DocumentEvidence, Encode, Evidence, unit_length
 from boolbert.retrieval.fingerprints import corpus_fingerprint, document_encoder_of
 from boolbert.retrieval.models import is_cosine
+from boolbert.retrieval.passages import whole_documents
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.shards import (
     INT8,
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
     from boolbert.retrieval.models import SearchModel
 
 MANIFEST, DOCUMENTS, LINES, VECTORS = "index.json", "documents.jsonl", "lines.npy", "vectors"
-RECORDS = "records.jsonl"
+RECORDS, PASSAGES = "records.jsonl", "passages.npy"
 COUNTRIES = "countries"
 STORE = "store.json"  # where documents were added or deleted since: `retrieval/stores/file_store.py`
 SERVERS = ("http://", "https://", "tcp://", "unix:")  # how the name of a Milvus server begins
@@ -91,6 +94,20 @@ class Index(EncodedDocuments):
         folder = self.folder / EVIDENCE
         known = self.manifest["corpus"], self.manifest["document_encoder"]
         return Evidence(folder, *known) if folder.is_dir() else None
+
+    @cached_property
+    def wholes(self) -> npt.NDArray[np.int64] | None:
+        """For each row the number of its document, where documents were cut into passages: retrieval/passages.py."""
+        path = self.folder / PASSAGES
+        if not path.exists():
+            return None
+        try:
+            wholes: npt.NDArray[np.int64] = np.load(path)
+        except Exception as error:  # empty, cut short: numpy has an error type for each
+            raise RetrievalError(f"{path}: is damaged ({error}); index again") from None
+        if wholes.shape != (len(self),):
+            raise RetrievalError(f"{path}: belongs to other documents; index again")
+        return wholes
 
     def __getitem__(self, row: int) -> Document:
         return self.at([row])[0]
@@ -274,9 +291,19 @@ def numbered(names: Iterable[str]) -> Iterator[str]:
 
 
 def write_records(folder: Path, records: Iterable[dict[str, Any]]) -> None:
+    documents = []
     with whole_file(folder / RECORDS) as aside, aside.open("w", encoding="utf-8") as file:
         for record in records:
+            id, document = record["id"], record["document"]
+            is_numbered = re.fullmatch(r" \[\d+\]", id.removeprefix(document)) is not None  # another one of this id
+            documents.append(id if is_numbered else document)
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    wholes = whole_documents(documents)
+    if wholes is None:
+        (folder / PASSAGES).unlink(missing_ok=True)
+        return
+    with whole_file(folder / PASSAGES) as aside, aside.open("wb") as file:
+        np.save(file, wholes)
 
 
 def is_index(folder: Path) -> bool:
@@ -298,7 +325,7 @@ def _check_apart(documents: str, folder: Path) -> None:
 
 def _check_own(folder: Path, corpus: Corpus, fingerprint: str) -> None:
     """Raise where the folder holds a file under one of the index's names that no index wrote."""
-    names = [MANIFEST, DOCUMENTS, LINES, RECORDS]
+    names = [MANIFEST, DOCUMENTS, LINES, RECORDS, PASSAGES]
     with suppress(OSError, BoolBertError):
         check_fields(folder / MANIFEST, read_object(folder / MANIFEST), FIELDS)
         return  # an index; whether of this corpus, the vectors' own manifest tells

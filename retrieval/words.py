@@ -109,17 +109,28 @@ def changed(folder: Path) -> RetrievalError:
     )
 
 
+ARRAYS = ("starts", "rows", "weights", "counts", "lengths", "checks")  # the files of a `WordIndex`
+
+
 class WordIndex:
     """BM25 over documents."""
 
     def __init__(self, folder: Path, documents: int):
-        self._folder, content = folder, (folder / "words.txt").read_bytes()
+        arrays = {name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in ARRAYS}
+        self._take(folder, documents, (folder / "words.txt").read_bytes(), arrays)
+
+    @classmethod
+    def in_memory(cls, counts: "WordCounts") -> "WordIndex":
+        """The words of documents, without files."""
+        index = cls.__new__(cls)
+        content, arrays = counts.arrays()
+        index._take(Path("memory"), len(arrays["lengths"]), content, arrays)
+        return index
+
+    def _take(self, folder: Path, documents: int, content: bytes, arrays: Mapping[str, Any]) -> None:
+        self._folder, self._documents = folder, documents
         self._numbers = {word: number for number, word in enumerate(content.decode().split("\n"))}
-        self._starts, self._rows, self._weights, self._counts, self.lengths, self._checks = (
-            np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
-            for name in ("starts", "rows", "weights", "counts", "lengths", "checks")
-        )
-        self._documents = documents
+        self._starts, self._rows, self._weights, self._counts, self.lengths, self._checks = map(arrays.get, ARRAYS)
         self.small_files = (content, self._starts, self.lengths)
         words = max(1, len(self._starts) - 1)  # no word at all is an empty file, which holds one empty line
         values = {self._starts[-1], len(self._rows), len(self._weights), len(self._counts)}
@@ -184,7 +195,7 @@ class WordIndex:
 
 
 class WordCounts:
-    """The words of documents that come one after the other, of which `write` makes the files of a `WordIndex`."""
+    """The words of documents, added one document after the other, and written as the files of a `WordIndex`."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -198,8 +209,8 @@ class WordCounts:
         self._rows.extend([len(self._lengths)] * len(words))
         self._lengths.append(sum(words.values()))
 
-    def write(self, folder: Path) -> tuple[Any, ...]:
-        """Write the files; what the small ones hold."""
+    def arrays(self) -> tuple[bytes, dict[str, Any]]:
+        """What the files hold: the words, and the arrays by their names."""
         words, rows, counts, lengths = (
             np.frombuffer(values, np.int32) if len(values) else np.empty(0, np.int32)
             for values in (self._words, self._rows, self._counts, self._lengths)
@@ -210,15 +221,18 @@ class WordCounts:
         weights = word_weights(counts, relative[rows], held_by[words], len(lengths))
         starts: npt.NDArray[np.int64] = np.concatenate([[0], np.cumsum(held_by)])
         rows, weights, counts = rows[order], weights[order], counts[order]
-        np.save(folder / "starts.npy", starts)
-        np.save(folder / "rows.npy", rows)
-        np.save(folder / "weights.npy", weights)
-        np.save(folder / "counts.npy", counts.astype(np.min_scalar_type(counts.max(initial=0))))
-        np.save(folder / "lengths.npy", lengths)
-        np.save(folder / "checks.npy", np.stack([_sums(starts, rows, v) for v in (weights.view(np.int16), counts)], 1))
-        content = "\n".join(self._numbers).encode()
+        checks = np.stack([_sums(starts, rows, values) for values in (weights.view(np.int16), counts)], 1)
+        counts = counts.astype(np.min_scalar_type(counts.max(initial=0)))
+        named = zip(ARRAYS, (starts, rows, weights, counts, lengths, checks), strict=True)
+        return "\n".join(self._numbers).encode(), dict(named)
+
+    def write(self, folder: Path) -> tuple[Any, ...]:
+        """Write the files; what the small ones hold."""
+        content, arrays = self.arrays()
+        for name, values in arrays.items():
+            np.save(folder / f"{name}.npy", values)
         (folder / "words.txt").write_bytes(content)
-        return content, starts, lengths
+        return content, arrays["starts"], arrays["lengths"]
 
 
 def _sums(starts: Integers, rows: Integers, values: Integers) -> npt.NDArray[np.int64]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, WHOLE_WEIGHTS, multi_hot
+from boolbert.boolean import OPERATORS, WHOLE_WEIGHTS, multi_hot, notes_on_signs
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.ranking import check_k
@@ -85,6 +85,7 @@ class Explanation:
     after: list[Change]
     plain_name: str
     promise: Promise | None = None
+    notes_on_signs: tuple[str, ...] = ()
 
     @property
     def composition(self) -> str:
@@ -97,7 +98,7 @@ class Explanation:
     @property
     def notes(self) -> list[str]:
         """Notes for the reader."""
-        notes = []
+        notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes_on_signs]
         if not self.trained:
             notes.append("The Boolean parts of this model are untrained: it reads nothing yet, and is plain BERT.")
         if self.reading.truncated:
@@ -223,6 +224,7 @@ def compare(
         after=_compared(answer, plain, k),
         plain_name=plain_name,
         promise=_promise(answer, k),
+        notes_on_signs=tuple(notes_on_signs(query)) if asked.get("operators") is None else (),
     )
 
 

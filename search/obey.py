@@ -1,6 +1,6 @@
 """Any embedding model made to obey NOT and OR, without training.
 
-    encoder = obey(SentenceTransformer("sentence-transformers/all-mpnet-base-v2"))
+    encoder = obey("sentence-transformers/all-MiniLM-L6-v2")       # or any embedder
     encoder.encode_query("hotels without a pool")                  # one vector that excludes
     encoder.encode_query_parts("hotels without a pool").scores(document_vectors)
 
@@ -9,8 +9,7 @@ max_k v_k.d - w max(0, b.d - t): v_k are what is wanted and its alternatives, b 
 are the embedder's own, and a query without NOT and OR is embedded as it is.
 """
 
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,8 +22,9 @@ from boolbert.boolean.kinds import TREATMENTS
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import near_cosine, spread_rows, unrelated_texts
 from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
-from boolbert.retrieval.functions import Embed, check_texts, vectors_of
-from boolbert.retrieval.models import bool_bert
+from boolbert.retrieval.functions import Embed, listed, vectors_of
+from boolbert.retrieval.models import bool_bert, load_encoder
+from boolbert.retrieval.ranking import check_k
 from boolbert.sentence_boolbert import QueryParts
 
 from .query_reader import read
@@ -76,14 +76,16 @@ class Reranked(NamedTuple):
     reasons: tuple[Reason, ...]
 
 
-def obey(embedder: Any, documents: Sequence[str] | None = None) -> "ObeyingEncoder":
-    """Make an embedder obey: a SentenceTransformer, a LangChain or LlamaIndex embedding, or a function from texts to
-    vectors. documents: a sample of yours, by which is told what "near" means to it; made sentences if not given."""
+def obey(embedder: Any, documents: Iterable[str] | None = None) -> "ObeyingEncoder":
+    """Make an embedder obey: the name of a model (a folder or Hub id), a SentenceTransformer, a LangChain or LlamaIndex
+    embedding, or a function from texts to vectors. documents: a sample of yours, by which is told what "near" means to
+    it; made sentences if not given."""
+    if isinstance(embedder, str | Path):
+        embedder = load_encoder(str(embedder), quiet=True)
     embed_queries, embed_documents, is_cosine = _functions(embedder)
-    sample = None
-    check_texts(documents or [])
-    if documents is not None and len(documents) > 1:
-        sample = vectors_of(embed_documents, [documents[row] for row in spread_rows(len(documents))])
+    sample, texts = None, listed([] if documents is None else documents)
+    if len(texts) > 1:
+        sample = vectors_of(embed_documents, [texts[row] for row in spread_rows(len(texts))])
     return ObeyingEncoder(embed_queries, embed_documents, is_cosine=is_cosine, sample=sample)
 
 
@@ -95,11 +97,20 @@ class ObeyingEncoder:
     ):
         self._embed_queries, self._embed_documents, self._is_cosine = embed_queries, embed_documents, is_cosine
         self._sample = sample
+        self._size: int | None = None
         self._remembered: dict[str, Vectors] = {}
 
-    def encode_document(self, texts: Sequence[str]) -> Vectors:
+    def encode_document(self, texts: Iterable[str]) -> Vectors:
         """The embedder's own vectors."""
-        return vectors_of(self._embed_documents, texts)
+        return self._embedded(self._embed_documents, listed(texts))
+
+    def _embedded(self, embed: Embed, texts: Sequence[str]) -> Vectors:
+        """The vectors of texts, all of one size."""
+        vectors = vectors_of(embed, texts)
+        size = self._size = self._size or vectors.shape[1]
+        if vectors.shape[1] != size:
+            raise RetrievalError(f"the embedder gave vectors of {vectors.shape[1]} numbers, and of {size} before")
+        return vectors
 
     def encode_query(self, query: str) -> Vectors:
         """One vector, from which what is excluded is taken."""
@@ -116,7 +127,7 @@ class ObeyingEncoder:
         takes_away = bool(excluded) and treatment.whole_apart < 1
         wanted = [reading.wanted if takes_away else reading.query, *(span.text for span in reading.alternatives)]
         whole = [reading.query] if takes_away and treatment.whole_apart else []
-        found = vectors_of(self._embed_queries, [*wanted, *excluded, *whole])
+        found = self._embedded(self._embed_queries, [*wanted, *excluded, *whole])
         vectors, rest = found[: len(wanted)], found[len(wanted) :]
         if not excluded:
             return QueryParts(vectors, vectors[0], None, vectors, cosine=self._is_cosine)
@@ -134,33 +145,32 @@ class ObeyingEncoder:
         sample = self.encode_document(unrelated_texts()) if self._sample is None else self._sample
         return near_cosine(sample, NEAR)
 
-    def rerank(self, query: str, texts: Sequence[str], k: int | None = None) -> list[Reranked]:
+    def rerank(self, query: str, texts: Iterable[str], k: int | None = None) -> list[Reranked]:
         """Texts that any search has found, by what they say, clause by clause; best first.
 
         What was embedded for an earlier query is not embedded again.
         """
+        if k is not None:
+            check_k(k)
+        texts = listed(texts)
         if not texts:
             return []
-        check_texts(texts)
         encoded, vectors = self.encode_query_parts(query), self._document_vectors(texts)
 
         def encode_parts(parts: Sequence[str]) -> Vectors:
-            return unit_length(vectors_of(self._embed_queries, parts))
+            return unit_length(self._embedded(self._embed_queries, parts))
 
         asked = ConditionVectors.of(encoded.reading.conditions, encode_parts)
 
         def encode(clauses: Sequence[str]) -> Vectors:
             return unit_length(self._document_vectors(clauses))
 
-        with tempfile.TemporaryDirectory() as folder:
-            place = Path(folder, "evidence")
-            Evidence.build(place, texts, encode, corpus="", model="", progress=False)
-            evidence = Evidence(place, "", "")
-            scores = evidence.score(asked, np.arange(len(texts)), encoded.scores(vectors), vectors)
-            best = np.argsort(-scores, kind="stable")[:k].tolist()
-            return [
-                Reranked(row, float(scores[row]), texts[row], reasons(evidence, asked, row, texts[row])) for row in best
-            ]
+        evidence = Evidence.in_memory(texts, encode)
+        scores = evidence.score(asked, np.arange(len(texts)), encoded.scores(vectors), vectors)
+        best = np.argsort(-scores, kind="stable")[:k].tolist()
+        return [
+            Reranked(row, float(scores[row]), texts[row], reasons(evidence, asked, row, texts[row])) for row in best
+        ]
 
     def _document_vectors(self, texts: Sequence[str]) -> Vectors:
         """The embedder's own vectors, each made once."""
@@ -211,6 +221,6 @@ def _functions(embedder: Any) -> tuple[Embed, Embed, bool]:
     if callable(embedder):
         return embedder, embedder, True
     raise RetrievalError(
-        f"a {type(embedder).__name__} is no embedder: give a SentenceTransformer, a LangChain or LlamaIndex embedding, "
-        "or a function from texts to vectors"
+        f"a {type(embedder).__name__} is no embedder: give a model's name, a SentenceTransformer, a LangChain or "
+        "LlamaIndex embedding, or a function from texts to vectors"
     )

@@ -21,11 +21,13 @@ from boolbert.boolean import (
     WHOLE_WEIGHTS,
     find_cues,
     from_multi_hot,
+    has_words,
     kind_of_exclusion,
     multi_hot,
     read_lacking,
     read_parts,
     read_search_box,
+    without_double_negation,
 )
 from boolbert.boolean import Reading as RuleReading
 from boolbert.boolean.conditions import Conditions, read_conditions
@@ -40,6 +42,8 @@ from .reading import Query, Word, with_cues, without, words_in, words_of
 # Who decides what a query says.
 CALLER, SEARCH_BOX, READER, PARSER = "the caller", "the search-box syntax", "the reader", "the cue parser"
 LONGEST = 256  # tokens that the reader sees
+LONGEST_QUERY = 5000  # characters; the time to read a text grows with its length
+MOST_WANTED, MOST_EXCLUDED = 40, 20  # conditions of a query; each is compared with every clause
 _OR = re.compile(r"\b(?:or|either|alternatively)\b|\||/", re.IGNORECASE)
 
 
@@ -49,6 +53,7 @@ def read(query: str, not_kind: str | None = None) -> Query:
     not_kind: what NOT excludes is a "topic", a "set" or a "property"; if not given, the query's words tell.
     """
     check_query(query, not_kind)
+    query = without_double_negation(query)
     if (typed := read_search_box(query)) is not None:
         found = _by_rules(typed, SEARCH_BOX, _conditions_typed(typed))
     elif (reader := open_reader(QUERY_READER)) is not None:
@@ -56,6 +61,7 @@ def read(query: str, not_kind: str | None = None) -> Query:
     else:
         rules = read_lacking(query) or read_parts(query)
         found = _by_rules(rules, PARSER, read_conditions(query))
+    _check_conditions(found.conditions)
     if not found.excluded:
         return found
     kind = not_kind or kind_of_exclusion(query, [span.place for span in found.excluded])
@@ -109,8 +115,21 @@ def check_query(query: str, not_kind: str | None = None) -> None:
         raise RetrievalError(f"the query must be a text, got {type(query).__name__}")
     if not query.strip():
         raise RetrievalError("the query is empty; give some words to search for")
+    if len(query) > LONGEST_QUERY:
+        raise RetrievalError(f"the query has {len(query):,} characters; at most {LONGEST_QUERY:,} are read: shorten it")
+    if not has_words(query):
+        raise RetrievalError(f"the query {query!r} has no words to look for")
     if any("\ud800" <= letter <= "\udfff" for letter in query):
         raise RetrievalError(f"the query {query!r} is not valid UTF-8; check the terminal's or the file's encoding")
+
+
+def _check_conditions(conditions: Conditions) -> None:
+    wanted = sum(map(len, conditions.wanted))
+    if len(conditions.excluded) > MOST_EXCLUDED or wanted > MOST_WANTED:
+        raise RetrievalError(
+            f"the query asks for {wanted} things and excludes {len(conditions.excluded)}; at most {MOST_WANTED} and "
+            f"{MOST_EXCLUDED} are searched: shorten it"
+        )
 
 
 def by_reader(query: str, reader: Reader) -> Query:

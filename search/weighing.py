@@ -18,6 +18,7 @@ ALL = 4096  # documents of an index that is looked through as a whole
 DEPTH = 300
 PART_DEPTH = 100  # and what each of several parts finds by its vector
 CLEAR = 0.5  # a clause is shown against a document above this cosine, or where it has a word of what is excluded
+MOST_WANTED, MOST_EXCLUDED = 40, 20  # conditions of a query; each is compared with every clause
 
 Rows = npt.NDArray[np.int64]
 

@@ -49,7 +49,9 @@ def test_help_needs_neither_torch_nor_numpy():
     ("words", "line"),
     [
         (["-war"], "the query '-war' only says what to leave out"),
-        (['-""', "-k", "3"], "nothing follows '-' in the query '-\"\"'"),
+        (['films -""', "-k", "3"], "nothing follows '-' in the query 'films -\"\"'"),
+        (["-"], "the query '-' has no words to look for"),
+        (["not"], "the query 'not' has no words to look for"),
         (["jackets", "-hood"], 'put the query in quotes, it is one argument: boolbert search "jackets -hood"'),
         (["-k3", "jackets", "-hood", "red"], 'it is one argument: boolbert search "jackets red -hood"'),
         (["-k", "3", "films", "not", "war"], 'put the query in quotes, it is one argument: boolbert search "films not'),
@@ -69,6 +71,15 @@ def test_a_query_may_begin_with_what_it_excludes(query, index, tmp_path, capsys)
     ask = ["search", query, "-k", "3", "--not-weight", "0.5", "--index", index, "--model", str(tmp_path / "model")]
     assert main([*ask, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["query"] == query
+
+
+def test_notes_say_how_signs_were_read(index, tmp_path, capsys):
+    for query, note in {
+        "films -v": 'note: “-v” is read as a word of the query; to leave it out, write -"v"',
+        "films -sugar-free": "which asks for it; it is read as: films AND sugar",
+    }.items():
+        assert main(["search", query, "--index", index, "--model", str(tmp_path / "model")]) == 0
+        assert note in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["model", "plain"])

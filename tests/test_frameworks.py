@@ -187,6 +187,50 @@ def test_langchain_says_why(encoder):
     assert "reasons" not in store.similarity_search("a hotel", k=1)[0].metadata  # the store's own stay as they are
 
 
+def test_langchain_takes_embeddings_that_do_not_obey_and_k_where_its_users_say_it(encoder):
+    needs("langchain")
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.vectorstores import InMemoryVectorStore
+
+    from boolbert.integrations.langchain import BoolEmbeddings, BoolRetriever
+
+    class Plain(Embeddings):
+        def embed_query(self, text):
+            return bag_of_words([text])[0].tolist()
+
+        def embed_documents(self, texts):
+            return bag_of_words(texts).tolist()
+
+    store = InMemoryVectorStore.from_texts(POOLS, Plain())
+    for embeddings in (Plain(), BoolEmbeddings(obey(Plain())), bag_of_words):
+        retriever = BoolRetriever(vectorstore=store, embeddings=embeddings, search_kwargs={"k": 1})
+        assert [one.page_content for one in retriever.invoke("hotel without pool")] == [POOLS[1]]
+    with pytest.raises(ValueError, match="k is 2, and 1 in search_kwargs; give it once"):
+        BoolRetriever(vectorstore=store, embeddings=encoder, k=2, search_kwargs={"k": 1})
+    with pytest.raises(ValueError, match="a dict is no embedder"):
+        BoolRetriever(vectorstore=store, embeddings={})
+
+
+def test_langchain_keeps_documents_of_one_text_without_ids(encoder):
+    needs("langchain")
+    from langchain_core.documents import Document
+    from langchain_core.vectorstores import VectorStore
+
+    from boolbert.integrations.langchain import BoolRetriever
+
+    class WithoutIds(VectorStore):
+        def similarity_search_by_vector(self, embedding, k=4, **kwargs):
+            return [Document("A pool.", metadata={"hotel": hotel}) for hotel in ("a", "b", "b")]
+
+        def similarity_search(self, query, k=4, **kwargs):
+            raise NotImplementedError
+
+        from_texts = classmethod(lambda cls, texts, embedding, **kwargs: cls())
+
+    found = BoolRetriever(vectorstore=WithoutIds(), embeddings=encoder).invoke("a pool or a garden")
+    assert sorted(one.metadata["hotel"] for one in found) == ["a", "b", "b"]
+
+
 def test_fewer_are_fetched_than_there_are(encoder):
     needs("langchain")
     from boolbert.integrations.langchain import BoolRetriever

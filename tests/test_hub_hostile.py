@@ -182,12 +182,44 @@ def test_a_token_in_a_name_or_hidden_by_escapes(tmp_path):
     (tmp_path / f"{token}.json").write_text("{}")
     (tmp_path / "x.json").write_text('{"a": "\\u0068' + token[1:] + '"}')
     save_file({}, tmp_path / "x.safetensors", metadata={"note": token})
+    save_file({}, tmp_path / "y.safetensors", metadata={token: "a note"})
     found = refusals(tmp_path, secrets=[])
     assert sorted(found) == [
         "the name of a file holds what looks like a token or key",
-        "x.json, line 1: holds what looks like a token or key",
-        "x.safetensors, line 1: holds what looks like a token or key",
+        "x.json, line 1: holds what looks like a token or key (Hugging Face)",
+        "x.safetensors, line 1: holds what looks like a token or key (Hugging Face)",
+        "y.safetensors, line 1: holds what looks like a token or key (Hugging Face)",
     ]
+
+
+# In two halves, so that no scanner takes this file's own lines for secrets.
+SECRETS = {
+    "AWS": [{"id": "AKIA" + "QWERTYUIOPASDFGH"}, {"aws_secret_access_key": "abcd/EFGH+" * 4}],
+    "Slack": [{"bot": "xoxb" + "-123456789012-abcdefghijkl"}, {"url": "https://hooks.slack" + ".com/services/T0/B0/x"}],
+    "Stripe": [{"pay": "sk_live" + "_" + "a1" * 12}],
+    "npm": [{"registry": "npm" + "_" + "a1B2" * 9}],
+    "Weights & Biases": [{"wandb_api_key": "0123456789" * 4}],
+    "Azure": [{"store": "AccountName=x;AccountKey=" + "a1+/" * 21 + "=="}, {"app": "abc8Q" + "~" + "a1" * 17}],
+    "Telegram": [{"bot": "123456789" + ":" + "AAabcde" * 5}],
+    "JSON Web Token": [{"session": "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0In0.abcdefghijk"}],
+    "password in an address": [{"tracker": "postgres://me" + ":hunter2@db.example/runs"}],
+    "password by its name": [{"db_password": "correct-horse-7"}],
+}
+
+
+@pytest.mark.parametrize("whose", SECRETS)
+def test_secrets_of_every_kind_are_refused_wherever_they_stand(whose, tmp_path):
+    line = f"line 1: holds what looks like a token or key ({whose})"
+    for content in SECRETS[whose]:
+        write(tmp_path / "config.json", content)
+        save_file({}, tmp_path / "x.safetensors", metadata=content)
+        assert refusals(tmp_path) == [f"config.json, {line}", f"x.safetensors, {line}"]
+
+
+def test_what_only_resembles_a_secret_is_published(tmp_path):
+    content = {"pad_token": "[PAD]", "commit": "0123456789" * 4, "data": "https://hf.co/datasets/org/name?x=1:2@3"}
+    write(tmp_path / "config.json", {**content, "vocab": {"password": 20786, "api": 17928, ":": 1024, "@": 1030}})
+    assert refusals(tmp_path) == []
 
 
 HOSTILE_NAMES = [

@@ -1,11 +1,13 @@
 """Any embedding model obeys NOT and OR: `boolbert.read`, `boolbert.obey`, and search with a plain encoder."""
 
 import json
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 import torch
 from framework_fixtures import bag_of_words
+from search_fixtures import write_baseline
 
 from boolbert import obey, read
 from boolbert.boolean.kinds import TREATMENTS
@@ -13,11 +15,13 @@ from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.calibration import near_cosine
-from boolbert.retrieval.evidence import unit_length
+from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
 from boolbert.retrieval.functions import function_model
+from boolbert.retrieval.models import load_encoder
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, build_index, query_reader
 from boolbert.search.obey import NEAR
+from boolbert.search.weighing import conditions_of
 from boolbert.serve.engine import Engine
 from boolbert.serve.view import reading_html, results_html
 
@@ -219,12 +223,66 @@ def test_vectors_that_cannot_be_compared_are_one_line(words, kind):
             call()
 
 
+def test_an_embedder_whose_vectors_change_their_size_is_one_line(words):
+    sizes = iter(range(5, 50))
+    encoder = obey(lambda texts: words(texts)[:, : next(sizes)])
+    with pytest.raises(RetrievalError, match="the embedder gave vectors of 6 numbers, and of 5 before"):
+        encoder.rerank("hotels without a pool", TEXTS)
+
+
+@pytest.mark.parametrize("k", [1.5, 0, True, "2"])
+def test_k_is_a_whole_number(words, k):
+    with pytest.raises(RetrievalError, match="k must be a whole number of at least 1"):
+        obey(words).rerank("hotels without a pool", TEXTS, k)
+
+
+def test_texts_may_come_in_any_kind_of_list(words):
+    kinds = [tuple(TEXTS), np.array(TEXTS), (text for text in TEXTS), dict.fromkeys(TEXTS).keys()]
+    if find_spec("pandas"):
+        import pandas
+
+        kinds.append(pandas.Series(TEXTS, index=range(7, 7 + len(TEXTS))))
+    expected = obey(words, TEXTS).rerank("hotels without a pool", TEXTS)
+    for texts in kinds:
+        assert obey(words, TEXTS).rerank("hotels without a pool", texts) == expected
+    assert obey(words, np.array(TEXTS)).near == obey(words, TEXTS).near
+    assert obey(words).rerank("hotels", np.array([], str)) == []
+
+
+def test_texts_that_are_equal_are_all_ranked(words):
+    found = obey(words).rerank("hotels without a pool", [TEXTS[0], TEXTS[0], TEXTS[1]])
+    assert sorted(one.row for one in found) == [0, 1, 2]
+
+
+def test_rerank_writes_nothing_and_ranks_as_an_index_would(words, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))  # which is not there
+    texts = [*TEXTS, "", "!"]
+    ranked = obey(words).rerank("hotels without a pool", texts)
+    Evidence.build(
+        tmp_path / "evidence", texts, lambda some: unit_length(words(some)), corpus="", model="", progress=False
+    )
+    encoder = obey(words)
+    parts = encoder.encode_query_parts("hotels without a pool")
+    asked = ConditionVectors.of(conditions_of(parts.reading, reads=True), lambda some: unit_length(words(some)))
+    evidence = Evidence(tmp_path / "evidence", "", "")
+    scores = evidence.score(asked, np.arange(len(texts)), parts.scores(words(texts)), words(texts))
+    assert [one.score for one in ranked] == pytest.approx(sorted(scores.tolist(), reverse=True))
+
+
+def test_a_model_may_be_named(tmp_path, lively, tiny_config, tokenizer):
+    write_baseline(tmp_path / "plain", lively, tiny_config, tokenizer)
+    named, opened = obey(str(tmp_path / "plain")), obey(load_encoder(str(tmp_path / "plain"), quiet=True))
+    assert np.allclose(named.encode_query("hotels without a pool"), opened.encode_query("hotels without a pool"))
+    with pytest.raises(OSError, match="no-such-model"):
+        obey("org/no-such-model")
+
+
 def test_an_embedders_own_error_is_not_hidden():
     with pytest.raises(ZeroDivisionError):
         obey(lambda texts: 1 / 0).encode_query("hotels")
 
 
-@pytest.mark.parametrize("texts", ["a text", [None, "b"], [1, 2], [b"a", b"b"]])
+@pytest.mark.parametrize("texts", ["a text", [None, "b"], [1, 2], [b"a", b"b"], {"id": "a text"}, 7])
 def test_texts_are_a_list_of_strings(words, texts):
     for call in (obey(words).encode_document, lambda t: obey(words).rerank("hotels", t), lambda t: obey(words, t)):
         with pytest.raises(RetrievalError, match="list of strings"):

@@ -6,9 +6,11 @@ import json
 import pytest
 from own_documents import write_products
 
+from boolbert.boolean import split_clauses
 from boolbert.cli import main
 from boolbert.data import DataError, Document
 from boolbert.data.own import OwnDocuments, Passages
+from boolbert.data.own.reading import read_text
 
 ROWS = [
     {"name": "Chocolate cake", "body": "Melt the butter.", "cuisine": "French"},
@@ -101,6 +103,74 @@ def test_fields_can_be_named(tmp_path):
     assert next(iter(documents)).name == "P0000"
     assert list(next(iter(documents)).fields) == ["colour"]
     assert OwnDocuments(path, atoms="none").layout.atoms == ()
+
+
+def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path, capsys):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (tmp_path / "private.txt").write_text("root:x:0:0")
+    (folder / "a.txt").write_text("Some words.")
+    (folder / "b.txt").symlink_to(folder / "a.txt")  # which stays inside
+    assert len(list(OwnDocuments(folder))) == 2
+    (folder / "p.txt").symlink_to(tmp_path / "private.txt")
+    with pytest.raises(DataError, match=r"p\.txt: is a link that leads out of the folder; .* pass --follow-links"):
+        list(OwnDocuments(folder))
+    assert len(list(OwnDocuments(folder, follow_links=True))) == 3
+    assert main(["index", str(folder), "--output", str(tmp_path / "index")]) == 2
+    assert "leads out of the folder" in capsys.readouterr().err
+    table = tmp_path / "table"
+    table.mkdir()
+    (table / "documents.csv").symlink_to(write_products(tmp_path / "products.csv", 3))
+    with pytest.raises(DataError, match="leads out of the folder"):
+        OwnDocuments(table)
+
+
+def test_html_is_read_as_its_words():
+    rows = [
+        {
+            "id": "a&amp;b",
+            "title": "<p>Hummus</p>",
+            "text": "With garlic &amp; oil.<br>Serve <b>cold</b>.",
+            "kind": "Dip",
+        },
+        {"id": "2", "title": "a < b", "text": "Where x<y and y > z, R&D.", "kind": "Sauce &amp; dip"},
+    ]
+    first, second = OwnDocuments(rows, atoms="kind")
+    assert (first.id, first.title, first.text) == ("a&amp;b", "Hummus", "With garlic & oil.\nServe cold.")
+    assert (second.title, second.text) == ("a < b", "Where x<y and y > z, R&D.")
+    assert second.fields == {"kind": ("Sauce & dip",)}
+
+
+def test_an_id_of_its_own_name_and_numbers_that_are_no_sets(tmp_path):
+    rows = [
+        {
+            "ticket_id": 100 + row,
+            "user_id": row % 2,
+            "title": f"Ticket about trains {row}",
+            "text": "It was late again.",
+        }
+        | {
+            "price": f"{row % 3 * 10}",
+            "minutes": row % 2 * 15,
+            "year": 2019 + row % 3,
+            "city": ("Bonn", "Ulm")[row % 2],
+        }
+        for row in range(30)
+    ]
+    documents = OwnDocuments(rows)
+    assert (documents.layout.id, documents.layout.atoms) == ("ticket_id", ("year", "city"))
+    assert next(iter(documents)).id == "100"
+    assert documents.columns["minutes"] == "number"
+    assert OwnDocuments([{**row, "ticket_id": row["user_id"]} for row in rows]).layout.id is None
+    assert OwnDocuments([{**row, "id": f"t{row['ticket_id']}"} for row in rows]).layout.id == "id"
+    assert OwnDocuments(rows, atoms="price").layout.atoms == ("price",)
+
+
+def test_the_name_of_a_field_is_no_clause():
+    content = next(iter(OwnDocuments(ROWS))).content
+    clauses = [content[clause.start : clause.end] for clause in split_clauses(content)]
+    assert clauses == ["Chocolate cake", "cuisine: French", "Melt the butter"]
+    assert "cuisine" not in read_text(content).words
 
 
 def test_what_is_noticed():

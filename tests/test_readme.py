@@ -12,7 +12,7 @@ from boolbert import BoolBertModel
 from boolbert.sentence_boolbert import save_dual_encoder
 
 README = Path(boolbert.__file__).parent / "README.md"
-PUBLISHED, ENCODER = "org/bool-bert-base", "sentence-transformers/all-MiniLM-L6-v2"
+PUBLISHED = "org/bool-bert-base"
 FRAMEWORKS = ("langchain_core", "llama_index", "haystack")
 
 
@@ -31,7 +31,7 @@ def published(tmp_path, pretrained_bert):
 
 
 @pytest.mark.parametrize("number", range(len(code_blocks("python"))))
-def test_code_block(number, published, pretrained_bert, tmp_path, monkeypatch, capsys):
+def test_code_block(number, published, tmp_path, monkeypatch, capsys):
     """The blocks of the frameworks go on where the one with their encoder ends, and find the same hotel."""
     blocks = code_blocks("python")
     code = blocks[number]
@@ -41,7 +41,7 @@ def test_code_block(number, published, pretrained_bert, tmp_path, monkeypatch, c
     is_framework = any(f"from {name}" in code for name in FRAMEWORKS)
     if is_framework:
         code = next(block for block in blocks if "encoder = obey(" in block) + code
-    code = code.replace(PUBLISHED, published).replace(ENCODER, pretrained_bert)
+    code = code.replace(PUBLISHED, published)
     exec(compile(code, f"README.md, block {number + 1}", "exec"), {})
     shown = capsys.readouterr().out.strip().splitlines()
     assert shown

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boolbert.boolean import read_parts, read_search_box
+from boolbert.boolean import notes_on_signs, read_parts, read_search_box, without_double_negation
 from boolbert.boolean.search_box import LONGEST
 from boolbert.core.errors import BoolBertError
+from boolbert.search.query_reader import read
+from boolbert.search.weighing import conditions_of
 
 LINES = (Path(__file__).parent / "search_box.tsv").read_text(encoding="utf-8").splitlines()
 CASES = [tuple(line.split("\t")) for line in LINES if not line.startswith("#")]
@@ -65,6 +67,45 @@ def test_words_that_people_use(query, excluded, wanted):
     reading = read_parts(query)
     assert [part.text for part in reading.excluded] == excluded
     assert reading.wanted[0].text == wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "direct"),
+    [
+        ("bars -sugar-free", "bars AND sugar"),
+        ("-sugar-free bars -nuts", "bars -nuts AND sugar"),
+        ("bars -(nuts OR sugar-free) vegan", "bars -(nuts) vegan AND sugar"),
+        ("bars NOT without nuts", "bars AND nuts"),
+        ("bars without nuts -milk", "bars without nuts -milk"),
+        ('bars -"nuts', 'bars -"nuts'),
+    ],
+)
+def test_a_double_negation_asks_for_the_thing(query, direct):
+    assert without_double_negation(query) == direct
+    reading = read(query) if query != direct else None
+    if reading is not None:
+        assert "sugar" in reading.wanted or "nuts" in reading.wanted
+        assert not {"sugar", "sugar-free", "without nuts"} & {span.text for span in reading.excluded}
+
+
+@pytest.mark.parametrize("query", ["not", "-", "?!", "NOT", "and not", "()"])
+def test_a_query_without_a_word_to_look_for_is_refused(query):
+    with pytest.raises(BoolBertError, match="has no words to look for"):
+        read(query)
+
+
+def test_a_query_that_would_take_long_is_refused():
+    with pytest.raises(BoolBertError, match="at most 5,000 are read"):
+        read("islands " * 10_000)
+    for query in ("islands " + "-a1 " * 150, "islands without " + "sun, " * 99 + "or sea", "sun OR sea " * 45):
+        with pytest.raises(BoolBertError, match="at most 40 and 20 are searched"):
+            conditions_of(read(query), reads=True)
+
+
+def test_a_sign_that_is_not_read_is_named():
+    assert notes_on_signs("ls -la -nuts") == ['“-la” is read as a word of the query; to leave it out, write -"la"']
+    assert notes_on_signs("weather at -5 degrees") == []
+    assert shown(read_search_box('ls -"la"')) == "+ ls / not la"
 
 
 @given(st.lists(st.sampled_from(['"', "(", ")", "-", "!", "cats", "NOT", "OR", "AND", "|", "--no", ",", "w/o", " "])))

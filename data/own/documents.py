@@ -16,6 +16,7 @@ from ..schema import Document, kind_of
 from .columns import Value, column_values, find_columns
 from .fields import SAMPLE, Layout, find_layout
 from .formats import find_rows
+from .markup import without_html
 from .passages import WORDS, Passages, is_long
 
 _NAME_WORDS = 8
@@ -111,7 +112,8 @@ class Report:
 class OwnDocuments:
     """A user's documents, one at a time, as often as needed.
 
-    `source` is a path, a Hub data set, or documents in memory (`Document`s, dictionaries or texts).
+    `source` is a path, a Hub data set, or documents in memory (`Document`s, dictionaries or texts). `follow_links`:
+    read links in a folder that lead out of it too.
     """
 
     def __init__(
@@ -123,19 +125,20 @@ class OwnDocuments:
         id: str | None = None,
         atoms: str | None = None,
         passages: Passages | None = None,
+        follow_links: bool = False,
         progress: bool = True,
     ):
         self._rows: Callable[..., Iterable[Row]]
         if isinstance(source, str | Path):
             names = [name for given in (text, title, id, atoms) if given for name in given.split(",")]
-            file = find_rows(source, names)
+            file = find_rows(source, names, follow_links=follow_links)
             self.name, self._rows = file.name, file.rows
         else:
             memory = [_row(number, item) for number, item in enumerate(source, start=1)]
             self.name, self._rows = "documents", lambda progress: memory
         self.progress = progress
         self.passages = passages
-        sample = [_checked(row) for row in islice(self._rows(progress=False), SAMPLE)]
+        sample = [_plain(_checked(row)) for row in islice(self._rows(progress=False), SAMPLE)]
         if not sample:
             raise DataError(f"{self.name}: there are no documents in it")
         kind = kind_of(sample[0].values)
@@ -150,6 +153,7 @@ class OwnDocuments:
         report = Report()
         contents: set[bytes] = set()
         names: dict[bytes, int] = {}
+        wholes: dict[bytes, int] = {}
         for row in self._rows(progress=self.progress):
             document = self._document(row)
             content = document.content
@@ -160,7 +164,12 @@ class OwnDocuments:
             report.repeated += [row.where] if key in contents else []
             contents.add(key)
             report.long += is_long(content)
-            for part in self._parts(document):
+            whole = document.id or document.name
+            if self.passages is not None and not document.id:
+                key = _digest(whole)
+                wholes[key] = count = wholes.get(key, 0) + 1
+                whole = whole if count == 1 else f"{whole} [{count}]"
+            for part in self._parts(document, whole):
                 report.documents += 1
                 key = _digest(part.name)
                 names[key] = count = names.get(key, 0) + 1
@@ -187,16 +196,17 @@ class OwnDocuments:
 
     def _document(self, row: Row) -> OwnDocument:
         layout = self.layout
+        id = row.identifier(layout.id) if layout.id and row.get(layout.id) is not None else None
+        row = _plain(row)
         title = _text(row, layout.title) if layout.title else ""
         text = "\n".join(filter(None, (_text(row, name) for name in layout.texts)))
-        id = row.identifier(layout.id) if layout.id and row.get(layout.id) is not None else None
         if layout.id and id and CONTROL.search(id):
             raise row.error(layout.id, f"is an id and must not hold control characters, got {shorten(id)}")
         name = title or id or " ".join(text.split(None, _NAME_WORDS)[:_NAME_WORDS])
         columns = column_values(row, self.columns, layout)
         return OwnDocument(name, title, text, layout.values(row), id, columns=columns)
 
-    def _parts(self, document: OwnDocument) -> Iterator[OwnDocument]:
+    def _parts(self, document: OwnDocument, whole: str) -> Iterator[OwnDocument]:
         if self.passages is None or not is_long(document.content, self.passages.words):
             yield document
             return
@@ -204,14 +214,14 @@ class OwnDocuments:
         for number, piece in enumerate(pieces, start=1):
             name = f"{document.name} ({number} of {len(pieces)})"
             id = document.id and f"{document.id} ({number} of {len(pieces)})"
-            yield replace(document, name=name, text=piece, id=id, whole=document.id or document.name)
+            yield replace(document, name=name, text=piece, id=id, whole=whole)
 
 
 def documents_of(options: Namespace) -> OwnDocuments:
     """The documents that a command's flags name. A name that is not there is an error at once."""
     passages = Passages() if options.passages else None
     fields = {name: getattr(options, name) for name in ("text", "title", "id", "atoms")}
-    return OwnDocuments(options.documents, passages=passages, **fields)
+    return OwnDocuments(options.documents, passages=passages, follow_links=options.follow_links, **fields)
 
 
 def _text(row: Row, name: str) -> str:
@@ -222,6 +232,11 @@ def _text(row: Row, name: str) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     return (row.optional_text(name) or "").strip()
+
+
+def _plain(row: Row) -> Row:
+    """The row without HTML."""
+    return replace(row, values=without_html(row.values))
 
 
 def _checked(row: Row) -> Row:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...core.errors import DataError
 from ..rows import Row, shorten_list
+from .words import YEAR
 
 SAMPLE = 1000  # rows that are looked at before anything is decided
 
@@ -23,6 +24,8 @@ ID = ("id", "_id", "docid", "doc_id", "document_id", "pid", "uid", "uuid", "sku"
 # Fields whose values are not asked for in queries.
 _NO_SET = re.compile(r"(^|_)(id|ids|url|urls|link|links|href|image|images|thumbnail|path|src|source|hash|lang)$")
 
+_ID_NAME = re.compile(r"(?i:[_\s-]id)$|[a-z]I[dD]$")
+_NUMBER = re.compile(r"[+-]?(?:\d[\d,]*\.?\d*|\.\d+)")
 _DATE = re.compile(r"(?P<year>1[5-9]\d\d|20\d\d)-\d\d?-\d\d?(?:[T ].*)?|\d\d?[/.]\d\d?[/.](?P<last>1[5-9]\d\d|20\d\d)")
 _CODE = re.compile(r"(?=.*\d)[\w./:-]+")
 _SEPARATORS = ("|", ";", ",")
@@ -79,7 +82,8 @@ def find_layout(
     title = None if title in texts else title
     if title and not (given_title or id or _named(ID, names, taken=texts)) and _codes(rows, title):
         title, id = None, title
-    id = None if id == "none" else id or _named(ID, names, taken=(*texts, *([title] if title else [])))
+    taken = (*texts, *([title] if title else []))
+    id = None if id == "none" else id or _named(ID, names, taken=taken) or _own_id(rows, names, taken)
     rest = [name for name in names if name not in (*texts, title, id)]
     separators = {name: separator for name in rest if (separator := _separator(rows, name))}
     chosen = _listed(atoms) if atoms else tuple(name for name in rest if _sorts(rows, name, separators.get(name)))
@@ -108,9 +112,27 @@ def field_values(value: Any, separator: str | None = None) -> list[str]:
     return list(dict.fromkeys(text for piece in pieces if (text := " ".join(piece.split()))))
 
 
+def _own_id(rows: Sequence[Row], names: Iterable[str], taken: Sequence[str]) -> str | None:
+    """A field such as ticket_id or orderId whose values are all there and all different."""
+    for name in names:
+        values = [row.values.get(name) for row in rows] if name not in taken and _ID_NAME.search(name) else []
+        texts = {str(value).strip() for value in values if type(value) in (str, int)} - {""}
+        if values and len(texts) == len(rows):
+            return name
+    return None
+
+
+def _is_measured(rows: Sequence[Row], name: str) -> bool:
+    """Whether a field holds numbers, such as prices or minutes, which sort nothing into sets; years do."""
+    values = [str(value).strip() for row in rows if (value := row.get(name)) not in (None, "")]
+    numbers = [value for value in values if _NUMBER.fullmatch(value)]
+    years = sum(YEAR.fullmatch(value) is not None for value in numbers)
+    return len(numbers) > 0.9 * len(values) and years < 0.9 * len(numbers)
+
+
 def _sorts(rows: Sequence[Row], name: str, separator: str | None) -> bool:
     """Whether a field sorts the rows into sets: short values, most of which come back."""
-    if _NO_SET.search(name.lower()):
+    if _NO_SET.search(name.lower()) or _is_measured(rows, name):
         return False
     counts: Counter[str] = Counter()
     filled = 0

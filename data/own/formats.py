@@ -31,12 +31,13 @@ class RowFile:
     name: str
     path: Path | None  # None: a data set on the Hub
     names: frozenset[str]
+    follow_links: bool = False  # in a folder, also those that lead out of it
 
     def rows(self, *, progress: bool = True) -> Iterator[Row]:
         if self.path is None:
             return _hub_rows(self.name, progress)
         if self.path.is_dir():
-            return _folder_rows(self.path)
+            return _folder_rows(self.path, self.follow_links)
         kind = suffix_of(self.path)
         if kind in JSON:
             return json_rows(self.path, progress=progress)
@@ -45,7 +46,7 @@ class RowFile:
         return _parquet_rows(self.path) if kind in PARQUET else _line_rows(self.path)
 
 
-def find_rows(source: str | Path, names: Collection[str] = ()) -> RowFile:
+def find_rows(source: str | Path, names: Collection[str] = (), *, follow_links: bool = False) -> RowFile:
     """The rows of a file, a folder or a Hub data set. Nothing is read; a name that is not there is an error at once.
 
     A folder is a data folder (documents.jsonl), holds one table, or holds .txt and .md files, a document each.
@@ -57,7 +58,7 @@ def find_rows(source: str | Path, names: Collection[str] = ()) -> RowFile:
             raise DataError(f"{path}: unknown file type {path.suffix!r}; expected {EXPECTED}")
         return RowFile(str(path), path, wanted)
     if path.is_dir():
-        return RowFile(str(path), _inside(path), wanted)
+        return RowFile(str(path), _inside(path, follow_links), wanted, follow_links)
     if _HUB_ID.fullmatch(str(source)) and suffix_of(path) not in (*TABLES, *TEXTS) and not path.parent.exists():
         return RowFile(str(source), None, wanted)
     if path.exists():
@@ -76,14 +77,14 @@ def suffix_of(path: Path) -> str:
     return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
-def _inside(folder: Path) -> Path:
+def _inside(folder: Path, follow_links: bool) -> Path:
     """The table a folder holds, or the folder itself where its files are texts."""
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     tables = [path for path in files if suffix_of(path) in TABLES and not path.name.startswith("atoms.json")]
     main = [path for path in tables if path.name.split(".")[0] in ("documents", "corpus")]
     if len(main) == 1 or len(tables) == 1:
-        return (main or tables)[0]
-    if not tables and next(_text_files(folder), None) is not None:
+        return _checked_link((main or tables)[0], folder, follow_links)
+    if not tables and next(_text_files(folder, follow_links), None) is not None:
         return folder
     if tables:
         names = ", ".join(path.name for path in tables[:5])
@@ -91,16 +92,23 @@ def _inside(folder: Path) -> Path:
     raise DataError(f"{folder}: holds no documents; expected {EXPECTED}")
 
 
-def _text_files(folder: Path) -> Iterator[Path]:
+def _checked_link(path: Path, folder: Path, follow_links: bool) -> Path:
+    """The file; an error where a link leads to it from a folder that it does not lie in."""
+    if not follow_links and not path.resolve().is_relative_to(folder.resolve()):
+        raise DataError(f"{path}: is a link that leads out of the folder; remove it, or pass --follow-links to read it")
+    return path
+
+
+def _text_files(folder: Path, follow_links: bool) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")):
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
         if suffix_of(path) in TEXTS and path.is_file() and not hidden:
-            yield path
+            yield _checked_link(path, folder, follow_links)
 
 
-def _folder_rows(folder: Path) -> Iterator[Row]:
+def _folder_rows(folder: Path, follow_links: bool) -> Iterator[Row]:
     """A document per file; its title is the first Markdown heading, else the file's name."""
-    for path in _text_files(folder):
+    for path in _text_files(folder, follow_links):
         text = "\n".join(line for _, line in _text_lines(path)).strip()
         first, _, rest = text.partition("\n")
         heading = _HEADING.fullmatch(first.strip()) if suffix_of(path) == ".md" else None

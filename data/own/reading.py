@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from ...boolean import affirmed
+from ...boolean.clauses import affirmed, without_labels
 from .words import (
     AFTER_HEADS,
     BE,
@@ -77,7 +77,7 @@ def read_text(text: str, heads: Collection[str] = ()) -> TextWords:
     >>> sorted(read_text("An oat bar with honey. Contains no nuts, milk or eggs.").words)
     ['bar', 'contains', 'honey', 'oat']
     """
-    tokens = _tokens(affirmed(text))
+    tokens = _tokens(affirmed(without_labels(text)))
     singular = {form: head for head in heads for form in (head, plural(head))}
     found = TextWords(head=_head(tokens), **{name: set() for name in TABLES})
     year = ""  # the first one counts: a remake of 1956 names that of 1929 as well

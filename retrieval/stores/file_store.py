@@ -127,6 +127,15 @@ class Snapshot(Vectors):
         return [record for segment in self.segments for record in segment.records]
 
     @cached_property
+    def wholes(self) -> npt.NDArray[np.int64] | None:
+        """For each row the number of its document, where documents were cut into passages: retrieval/passages.py."""
+        parts = [segment.index.wholes for segment in self.segments]
+        if all(part is None for part in parts):
+            return None
+        pairs = zip(self.starts, self.segments, parts, strict=False)  # a document's passages are in one segment
+        return np.concatenate([start + (np.arange(len(one)) if part is None else part) for start, one, part in pairs])
+
+    @cached_property
     def row_of(self) -> dict[str, int]:
         """The row of each id."""
         return {self.records[row]["id"]: row for row in np.flatnonzero(self.live).tolist()}
