@@ -47,7 +47,8 @@ class Arguments:
 @dataclass(frozen=True)
 class TaggedWords:
     """A query as the reader sees it: token ids, the first token of each word, the words' places in the text, and for
-    each word the tags that are right, (W, T) of bool. More than one is right where its author left it open."""
+    each token the tags that are right, (L, T) of bool. More than one is right where its author left it open, and in a
+    word's further pieces; none for special tokens."""
 
     ids: list[int]
     first: list[int]
@@ -75,11 +76,21 @@ def tagged(query: MarkedQuery, tokenizer: Any) -> TaggedWords:
         if mark.kind == OPEN:
             inside = [number for number, (start, end) in enumerate(words) if start < mark.end and mark.start < end]
             right[np.ix_(inside, ~_of_kind(EXCLUDED))] = True
-    return TaggedWords(encoding.ids[:LONGEST], [t for t in first if t < LONGEST], words, right)
+    of_token = np.zeros((len(encoding.ids), len(TAGS)), bool)
+    for number, token in enumerate(first):
+        end = first[number + 1] if number + 1 < len(first) else len(encoding.ids) - 1
+        of_token[token] = right[number]
+        of_token[token + 1 : end] = right[number] | right[number] @ _SAME_KIND
+    seen = [token for token in first if token < LONGEST]
+    return TaggedWords(encoding.ids[:LONGEST], seen, words[: len(seen)], of_token[:LONGEST])
 
 
 def _of_kind(kind: str) -> np.ndarray:
     return np.array([tag.endswith(f"-{kind}") for tag in TAGS])
+
+
+_KINDS = [tag[2:] for tag in TAGS]
+_SAME_KIND = np.array([[one == other for one in _KINDS] for other in _KINDS])
 
 
 class TagLoss:
@@ -87,13 +98,11 @@ class TagLoss:
 
     def __call__(self, scores: Tensor, rows: Sequence[TaggedWords]) -> Tensor:  # (B, L, T)
         right = torch.zeros(scores.shape, dtype=torch.bool)
-        counts = torch.zeros(scores.shape[:2], dtype=torch.bool)
         for number, row in enumerate(rows):
-            first = torch.tensor(row.first)
-            right[number, first] = torch.from_numpy(row.right[: len(first)])
-            counts[number, first] = True
+            right[number, : len(row.right)] = torch.from_numpy(row.right)
+        counts = right.any(-1).to(scores.device)
         log_right = F.log_softmax(scores.float(), -1).masked_fill(~right.to(scores.device), -1e4).logsumexp(-1)
-        return -log_right[counts.to(scores.device)].mean()
+        return -log_right[counts].mean()
 
 
 def mistyped(query: MarkedQuery, draw: random.Random) -> MarkedQuery:
@@ -142,8 +151,7 @@ def read_all(reader: "Adapting", tokenizer: Any, texts: Sequence[str]) -> list[l
         row = tagged(MarkedQuery(text, [], "", True), tokenizer)
         with torch.no_grad():
             scores = F.log_softmax(reader.scores([row.ids])[0].float(), -1).cpu().numpy()
-        words = row.words[: len(row.first)]
-        found.append(marks_of(text, words, best_tags(scores[row.first])) if row.first else [])
+        found.append(marks_of(text, row.words, best_tags(scores[row.first])) if row.first else [])
     return found
 
 
