@@ -1,9 +1,7 @@
-"""What documents say, clause by clause, and Boolean algebra over it.
+"""What documents say, clause by clause: the files of an index's evidence.
 
-One vector blurs what a long text says. Beside each document's vector stand those of its clauses, so that each part of a
-query can ask for the clause that speaks for it: OR takes the best of its alternatives, AND something between the mean
-and the smallest of its conditions, and NOT subtracts. A clause that denies speaks only for who asks for a denial:
-"contains no nuts" is no reason to leave a document out of "bars without nuts", it is one to show it.
+One vector blurs what a long text says. Beside each document's vector stand those of its clauses, so that each condition
+of a query can ask for the clause that speaks for it (retrieval/scoring.py).
 
 evidence.json  of which documents and by which encoder
 vectors.npy    a vector for each clause, in int8
@@ -16,7 +14,6 @@ words/         BM25 over the same documents: `retrieval/words.py`
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -24,42 +21,15 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean.clauses import split_clauses
-from boolbert.boolean.conditions import Conditions
-from boolbert.boolean.parts import Part
 from boolbert.core.errors import RetrievalError
 from boolbert.core.files import read_object, whole_folder, write_json
 from boolbert.core.progress import shown_progress
-from boolbert.retrieval.ranking import Scores
 from boolbert.retrieval.shards import check_fields
-from boolbert.retrieval.words import DENIED, WordCounts, WordIndex, changed, content_sum, words_of
+from boolbert.retrieval.words import WordCounts, WordIndex, changed, content_sum, words_of
 
 FOLDER, MANIFEST = "evidence", "evidence.json"
 FIELDS = {"documents": int, "corpus": str, "model": str}
 
-
-class Weights(NamedTuple):
-    """The formula's constants that depend on what is searched for."""
-
-    whole: float  # the whole query's score against the document's vector
-    clause: float  # a part's best clause
-    penalty: float  # NOT: what the best clause for something excluded has above NEAR counts this much
-    words_penalty: float  # and its BM25
-    denial: float  # what the best clause that denies it has above NEAR speaks for the document
-    about: float  # what the document's own vector has above ABOUT of it: a text about it answers another question
-
-
-# Chosen on the dev queries of the countries, BoolMovies and the documents that deny, and of ExcluIR, BoolQuestions-NOT
-# and ComLQ (docs/results.md). A question is answered by one passage, which its whole vector finds; other queries ask
-# for members of a collection. Where a property is negated, the passage that answers speaks of it in a clause: there
-# it only counts what a passage is about as a whole.
-COLLECTION = Weights(whole=0.5, clause=1.0, penalty=0.7, words_penalty=0.6, denial=1.5, about=0.0)
-QUESTION = Weights(whole=3.0, clause=1.75, penalty=0.8, words_penalty=0.35, denial=1.0, about=0.6)
-WORDS = 0.8  # a part's BM25, beside its best clause
-AFFIRMED = 0.7  # what an affirming clause counts for a part that asks for a denial: "hotels that do not allow pets"
-MEAN = 0.8  # AND: the share of the mean of the conditions; the rest is the smallest
-NEAR = 0.35  # cosine above which a clause speaks for or against something excluded
-ABOUT = 0.4  # cosine above which a whole document does
-ABOUT_PROPERTY = 4.0  # how much that counts where a question negates a property
 
 AT_ONCE = 8192  # clauses that are encoded, or compared, at once
 NO_CLAUSES = np.empty((0, 3), np.int32)
@@ -75,56 +45,6 @@ class Statement(NamedTuple):
     end: int
     denies: bool
     cosine: float
-
-
-class Asked(NamedTuple):
-    """A part of a query, ready to be compared: its vector, its words, and whether it asks for a denial itself."""
-
-    part: Part
-    vector: Array
-    words: tuple[str, ...]
-    denies: bool
-
-    @classmethod
-    def of(cls, part: Part, vector: Array) -> "Asked":
-        clauses = split_clauses(part.text)
-        words = tuple(words_of(part.text, clauses))
-        return cls(part, vector, words, any(clause.denies for clause in clauses))
-
-    @property
-    def denied_words(self) -> tuple[str, ...]:
-        return tuple(DENIED + word for word in self.words)
-
-
-@dataclass(frozen=True)
-class ConditionVectors:
-    """The conditions of a query with the vectors of their parts; built by `ConditionVectors.of`."""
-
-    wanted: tuple[tuple[Asked, ...], ...]
-    excluded: tuple[Asked, ...]
-    weights: Weights = COLLECTION
-
-    @classmethod
-    def of(cls, conditions: Conditions, encode: Encode) -> "ConditionVectors":
-        parts = [*(part for group in conditions.wanted for part in group), *conditions.excluded]
-        asked = iter([Asked.of(*pair) for pair in zip(parts, encode([part.text for part in parts]), strict=True)])
-        wanted = tuple(tuple(next(asked) for _ in group) for group in conditions.wanted)
-        weights = QUESTION if conditions.asks else COLLECTION
-        if conditions.kind == "property":
-            about = ABOUT_PROPERTY if conditions.asks else 0.0
-            weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0, about=about)
-        return cls(wanted, tuple(asked), weights)
-
-    def combined(self, leaves: Array) -> Array:
-        """The scores of what is wanted from those of its parts (P, N): the best of each group, then mean and
-        smallest."""
-        each = iter(leaves)
-        groups = np.stack([np.max([next(each) for _ in group], axis=0) for group in self.wanted])
-        return MEAN * groups.mean(0) + (1 - MEAN) * groups.min(0)
-
-    @property
-    def parts(self) -> tuple[Asked, ...]:
-        return (*(part for group in self.wanted for part in group), *self.excluded)
 
 
 class DocumentEvidence(NamedTuple):
@@ -263,13 +183,13 @@ class Evidence:
         if not np.array_equal(self._checks[clauses], sums):
             raise changed(self.folder)
 
-    def nearest(self, asked: Asked, row: int, denies: bool) -> Statement | None:
+    def nearest(self, vector: Array, row: int, denies: bool) -> Statement | None:
         """A document's clause that is nearest to a part of a query, among those that deny or those that do not."""
         inside = np.arange(self._starts[row], self._starts[row + 1])
         inside = inside[self._clauses[inside, 2] == denies]
         if not len(inside):
             return None
-        cosines = (self._vectors[inside].astype(np.float32) @ asked.vector) * self._scales[inside]
+        cosines = (self._vectors[inside].astype(np.float32) @ vector) * self._scales[inside]
         nearest = int(cosines.argmax())
         start, end, _ = self._clauses[inside[nearest]].tolist()
         return Statement(start, end, denies, float(cosines[nearest]))
@@ -279,56 +199,6 @@ class Evidence:
         first, counts = self._starts[rows], self._starts[rows + 1] - self._starts[rows]
         edges = np.concatenate([[0], np.cumsum(counts)])
         return np.repeat(first - edges[:-1], counts) + np.arange(edges[-1]), edges
-
-    def score(
-        self,
-        question: ConditionVectors,
-        rows: npt.NDArray[np.int64],
-        whole: Scores,
-        vectors: Array,
-        *,
-        strength: float = 1.0,
-        words: Array | None = None,
-    ) -> Scores:
-        """The scores of some documents; `whole`: those of the whole query against their vectors (N, D). strength: of
-        NOT. words: `word_scores`, where they are known.
-
-        A leaf is a part's best clause and its BM25. OR takes the largest of its leaves, AND MEAN x the mean + (1 -
-        MEAN) x the smallest; each exclusion subtracts what its best affirming clause has above NEAR, its BM25, and what
-        the document's vector has above ABOUT.
-        """
-        parts, weights, count = question.parts, question.weights, len(question.parts) - len(question.excluded)
-        words = (self.word_scores(question) if words is None else words)[:, rows]
-        affirming, denying = self.best(np.stack([part.vector for part in parts]), rows)
-        clauses = np.stack(
-            [
-                np.maximum(AFFIRMED * yes, no) if part.denies else yes
-                for part, yes, no in zip(parts[:count], affirming, denying, strict=False)
-            ]
-        )
-        score = weights.whole * whole + question.combined(weights.clause * clauses + WORDS * words[:count])
-        documents = unit_length(vectors) if question.excluded and weights.about else None
-        excluded = zip(question.excluded, affirming[count:], denying[count:], words[count:], strict=True)
-        for part, yes, no, word in excluded:
-            violation = weights.penalty * np.maximum(0, yes - NEAR) + weights.words_penalty * word
-            if documents is not None:
-                violation += weights.about * np.maximum(0, documents @ part.vector - ABOUT)
-            score -= strength * (violation - weights.denial * np.where(no > yes, np.maximum(0, no - NEAR), 0))
-        return score
-
-    def word_scores(self, question: ConditionVectors) -> Array:
-        """BM25 of each part of a query in all documents: (P, N)."""
-        return np.stack([self.words.scores(part.words) for part in question.parts])
-
-
-def score_by_words(question: ConditionVectors, words: Array) -> Scores:
-    """What words alone say of documents: the same formula without vectors, which is computed at once."""
-    count = len(words) - len(question.excluded)
-    score: Scores = question.combined(WORDS * words[:count])
-    for word in words[count:]:
-        score = score - question.weights.words_penalty * word
-    return score
-
 
 def evidence_of(
     texts: Iterable[str], encode: Encode, advance: Callable[[int], object] = lambda count: None

@@ -1,0 +1,163 @@
+"""How documents are scored: every constant of ranking, and the formula they stand in.
+
+What a query wants is groups of conditions; what it excludes is conditions too. `first_stage` scores any number of
+documents by vectors, clauses and words. `second_stage` adds what the document reader says of the best of them.
+docs/search.md has both as ten lines.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.boolean.clauses import split_clauses
+from boolbert.boolean.conditions import Conditions
+from boolbert.boolean.parts import Part
+from boolbert.retrieval.evidence import Array, Encode, Evidence, unit_length
+from boolbert.retrieval.ranking import Scores
+from boolbert.retrieval.words import DENIED, words_of
+
+
+class Weights(NamedTuple):
+    """The constants of the score. Cosines count from those of unrelated texts, 0, to those of equal ones, 1.
+
+    The first block was chosen by hand on the dev queries of the countries, BoolMovies, the documents that deny,
+    ExcluIR, BoolQuestions-NOT and ComLQ, among some 150 settings. The last three are learned by `python
+    train/ranking.py`, with whole collections left out.
+    """
+
+    whole: float  # the whole query's score against the document's vector
+    clause: float  # a condition's best clause
+    words: float  # its BM25, beside its best clause
+    mean: float  # AND: the share of the mean of the conditions; the rest is the smallest
+    penalty: float  # NOT: what the best clause for something excluded has above `near`
+    words_penalty: float  # and its BM25
+    denial: float  # what the best clause that denies it has above `near` speaks for the document
+    about: float  # what the document's own vector has above `near` of it: a text about it answers another question
+    near: float  # cosine above which a text speaks for or against something excluded
+    read_wanted: float  # the reader: log of the probability that each wanted condition holds, on average
+    read_excluded: float  # log of the probability that an excluded one does not
+    floor: float  # a probability counts as no less than this
+
+
+# A question is answered by one passage, which its whole vector finds; other queries ask for members of a collection.
+# Where a property is negated, the passage that answers speaks of it in a clause: there it only counts what a passage is
+# about as a whole.
+COLLECTION = Weights(0.5, 1.0, 0.8, 0.8, 0.7, 0.6, 1.5, 0.0, 0.3, 0.3, 0.3, 0.05)
+QUESTION = Weights(3.0, 1.75, 0.8, 0.8, 0.8, 0.35, 1.0, 0.6, 0.3, 0.3, 0.3, 0.05)
+ABOUT_PROPERTY = 4.0  # `about` where a question negates a property
+AFFIRMED = 0.7  # what an affirming clause counts for a condition that asks for a denial: "do not allow pets"
+
+
+class Asked(NamedTuple):
+    """A condition, ready to be compared: its vector, its words, and whether it asks for a denial itself."""
+
+    part: Part
+    vector: Array
+    words: tuple[str, ...]
+    denies: bool
+
+    @classmethod
+    def of(cls, part: Part, vector: Array) -> "Asked":
+        clauses = split_clauses(part.text)
+        words = tuple(words_of(part.text, clauses))
+        return cls(part, vector, words, any(clause.denies for clause in clauses))
+
+    @property
+    def denied_words(self) -> tuple[str, ...]:
+        return tuple(DENIED + word for word in self.words)
+
+
+@dataclass(frozen=True)
+class Question:
+    """The conditions of a query with their vectors; built by `Question.of`."""
+
+    wanted: tuple[tuple[Asked, ...], ...]
+    excluded: tuple[Asked, ...]
+    weights: Weights = COLLECTION
+
+    @classmethod
+    def of(cls, conditions: Conditions, encode: Encode) -> "Question":
+        parts = [*(part for group in conditions.wanted for part in group), *conditions.excluded]
+        asked = iter([Asked.of(*pair) for pair in zip(parts, encode([part.text for part in parts]), strict=True)])
+        wanted = tuple(tuple(next(asked) for _ in group) for group in conditions.wanted)
+        weights = QUESTION if conditions.asks else COLLECTION
+        if conditions.kind == "property":
+            about = ABOUT_PROPERTY if conditions.asks else 0.0
+            weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0, about=about, read_excluded=0.0)
+        return cls(wanted, tuple(asked), weights)
+
+    def combined(self, leaves: Array) -> Array:
+        """The scores of what is wanted from those of its conditions (P, N): the best of each group, then mean and
+        smallest."""
+        each = iter(leaves)
+        groups = np.stack([np.max([next(each) for _ in group], axis=0) for group in self.wanted])
+        mean: Array = self.weights.mean * groups.mean(0) + (1 - self.weights.mean) * groups.min(0)
+        return mean
+
+    @property
+    def parts(self) -> tuple[Asked, ...]:
+        return (*(part for group in self.wanted for part in group), *self.excluded)
+
+
+def first_stage(
+    evidence: Evidence,
+    question: Question,
+    rows: npt.NDArray[np.int64],
+    whole: Scores,
+    vectors: Array,
+    *,
+    strength: float = 1.0,
+    words: Array | None = None,
+) -> Scores:
+    """The scores of some documents; `whole`: those of the whole query against their vectors (N, D). strength: of NOT.
+    words: `word_scores`, where they are known.
+
+    A condition's leaf is its best clause and its BM25. OR takes the largest of its leaves, AND the mean and the
+    smallest; each exclusion subtracts what its best affirming clause, the document's vector and its words have.
+    """
+    parts, weights, count = question.parts, question.weights, len(question.parts) - len(question.excluded)
+    words = (word_scores(evidence, question) if words is None else words)[:, rows]
+    affirming, denying = (evidence.from_unrelated(found) for found in evidence.best(_vectors(parts), rows))
+    # A condition that asks for a denial is spoken for by clauses that deny, wanted or excluded.
+    speaks = [np.maximum(AFFIRMED * yes, no) if part.denies else yes for part, yes, no in zip(parts, affirming, denying)]
+    score = weights.whole * whole + question.combined(weights.clause * np.stack(speaks[:count]) + weights.words * words[:count])
+    about = evidence.from_unrelated(unit_length(vectors) @ _vectors(parts).T).T if weights.about else np.zeros_like(words)
+    for part, row in zip(question.excluded, range(count, len(parts)), strict=True):
+        has, lacks = (denying[row], affirming[row]) if part.denies else (affirming[row], denying[row])
+        violation = weights.penalty * np.maximum(0, has - weights.near) + weights.words_penalty * words[row]
+        violation += weights.about * np.maximum(0, about[row] - weights.near)
+        denial = np.where(lacks > has, np.maximum(0, lacks - weights.near), 0)
+        score -= strength * (violation - weights.denial * denial)
+    return score
+
+
+def word_scores(evidence: Evidence, question: Question) -> Array:
+    """BM25 of each condition in all documents: (P, N)."""
+    return np.stack([evidence.words.scores(part.words) for part in question.parts])
+
+
+def score_by_words(question: Question, words: Array) -> Scores:
+    """What words alone say of documents: the same formula without vectors, which is computed at once."""
+    count = len(words) - len(question.excluded)
+    score: Scores = question.combined(question.weights.words * words[:count])
+    for word in words[count:]:
+        score = score - question.weights.words_penalty * word
+    return score
+
+
+def second_stage(question: Question, affirmed: Array, strength: float = 1.0) -> Scores:
+    """What the document reader adds to the scores of documents: from the probabilities (P, N) that each condition
+    holds. A group of alternatives holds where one of them does."""
+    weights, each = question.weights, iter(affirmed)
+    groups = [1 - np.prod([1 - next(each) for _ in group], axis=0) for group in question.wanted]
+    score: Scores = weights.read_wanted * np.mean([np.log(np.maximum(g, weights.floor)) for g in groups], axis=0)
+    for holds in each:
+        score += strength * weights.read_excluded * np.log(np.maximum(1 - holds, weights.floor))
+    return score
+
+
+def _vectors(parts: Sequence[Asked]) -> Array:
+    return np.stack([part.vector for part in parts])

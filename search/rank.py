@@ -1,0 +1,234 @@
+"""Rank documents for a query: candidates, two stages of scores, and the reasons, which are what the scores rest on.
+
+Search, evaluation, calibration and reranking all come here. Where the documents are (a folder, a store, a list of
+texts) is told by `RankedDocuments`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.retrieval.document_reader import NOTHING, DocumentReader, Said, document_reader, passage
+from boolbert.retrieval.evidence import Array, Evidence
+from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
+from boolbert.retrieval.scoring import Asked, Question, first_stage, score_by_words, second_stage, word_scores
+from boolbert.retrieval.words import DENIED, words_of
+
+from .query_encoder import QueryVectors
+
+ALL = 4096  # documents of an index that is looked through as a whole
+# Of more: what the whole query finds by its vector and its parts by their words, or twice what is asked for,
+DEPTH = 300
+PART_DEPTH = 100  # and what each of several parts finds by its vector
+READ = 30  # documents that the document reader looks at
+LIKELY = 0.5  # a probability from which something is said to hold
+CLEAR = 0.44  # without a reader, a clause is shown against a document above this, or where it has an excluded word
+
+Rows = npt.NDArray[np.int64]
+
+
+class RankedDocuments(NamedTuple):
+    """The documents that are ranked.
+
+    vectors: of all rows, with `rows(numbers)` for some of them. allowed: the rows that pass a filter; None: all.
+    best: vectors, k -> the rows of the k best of these. texts: rows -> their texts.
+    """
+
+    evidence: Evidence
+    vectors: Any
+    allowed: npt.NDArray[np.bool_] | None
+    best: Callable[[QueryVectors, int], Sequence[int]]
+    texts: Callable[[Sequence[int]], Sequence[str]]
+
+
+class Limit(NamedTuple):
+    """Documents that have what is excluded with a higher probability than this are left out.
+
+    violations: the share of the others that then should have it.
+    """
+
+    line: ExclusionLine
+    probability: float
+    violations: float
+
+
+class Ranking(NamedTuple):
+    """The scores and rows of the best documents; behind the first `kept` stand some that a limit has left out.
+
+    said: what those that were read say of each condition. left_out: how many documents the limit has. evidence: for
+    what is excluded, the cosine of the best clause; None where there is no limit, or nothing is excluded.
+    """
+
+    scores: list[float]
+    rows: list[int]
+    kept: int
+    said: dict[int, list[Said]]
+    left_out: int = 0
+    evidence: float | None = None
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A stretch of a found document, `text[start:end]`, and what it says about a condition of the query.
+
+    says: "for" one that is wanted; "against", where it is excluded; "denied", where it denies what is excluded.
+    confidence: the reader's probability, or without a reader the cosine of the clause.
+    """
+
+    part: str
+    says: str
+    clause: str
+    start: int
+    end: int
+    confidence: float
+
+    @property
+    def speaks_for(self) -> bool:
+        """Whether it speaks for the document."""
+        return self.says != "against"
+
+    @property
+    def label(self) -> str:
+        """What it says: "snack bars", "nuts", "not nuts"."""
+        return f"not {self.part}" if self.says == "denied" else self.part
+
+
+def rank(
+    documents: RankedDocuments,
+    question: Question,
+    parts: QueryVectors,
+    k: int,
+    *,
+    strength: float = 1.0,
+    limit: Limit | None = None,
+    read: int = READ,
+) -> Ranking:
+    """The k best documents, without those that a limit leaves out. strength: of NOT. read: how many documents the
+    document reader looks at, 0 for none."""
+    words = word_scores(documents.evidence, question)
+    rows = _candidates(documents, question, parts, words, k)
+    if not len(rows):
+        return Ranking([], [], 0, {})
+    vectors = documents.vectors.rows(rows).astype(np.float32)
+    whole = parts.scores(vectors)
+    scores = first_stage(documents.evidence, question, rows, whole, vectors, strength=strength, words=words)
+    order = np.lexsort((rows, -scores))
+    scores, rows = scores[order], rows[order]
+    said: dict[int, list[Said]] = {}
+    if read and (reader := document_reader()) is not None:
+        said = what_they_say(reader, documents, question, rows[:read].tolist())
+        scores, rows = reread(question, scores, rows, said, strength)
+    if limit is None or not excludes(question):
+        return Ranking(scores[:k].tolist(), rows[:k].tolist(), min(k, len(rows)), said)
+    features = features_of(documents.evidence, question.excluded, rows)
+    is_out = limit.line.probabilities(features) > limit.probability
+    kept = np.flatnonzero(~is_out)[:k]
+    out = np.flatnonzero(is_out[: kept[-1]] if len(kept) == k else is_out)
+    shown = np.concatenate([kept, out[:k]])
+    best_clause = float(features[:, 0].max())
+    return Ranking(scores[shown].tolist(), rows[shown].tolist(), len(kept), said, len(out), best_clause)
+
+
+def reread(
+    question: Question, scores: Array, rows: Rows, said: dict[int, list[Said]], strength: float
+) -> tuple[Array, Rows]:
+    """The documents in the order of both stages: those that were read first, then the others as they were."""
+    if not said:
+        return scores, rows
+    count = len(said)
+    affirmed = np.array([[one.affirms for one in said[row]] for row in rows[:count].tolist()]).T
+    both = scores[:count] + second_stage(question, affirmed, strength)
+    order = np.argsort(-both, kind="stable")
+    rest = scores[count:] - max(0.0, float(scores[count:].max(initial=-np.inf) - both.min()))  # below all that were read
+    return np.concatenate([both[order], rest]), np.concatenate([rows[:count][order], rows[count:]])
+
+
+def what_they_say(
+    reader: DocumentReader, documents: RankedDocuments, question: Question, rows: Sequence[int]
+) -> dict[int, list[Said]]:
+    """What documents say of each condition of a query."""
+    parts = question.parts
+    vectors = np.stack([part.vector for part in parts])
+    passages = []
+    for row, text in zip(rows, documents.texts(rows), strict=True):
+        clauses, cosines = documents.evidence.cosines(vectors, row)
+        passages += [passage(part.part.text, text, clauses, own) for part, own in zip(parts, cosines, strict=True)]
+    found = reader.read(passages)
+    return {row: found[place * len(parts) : (place + 1) * len(parts)] for place, row in enumerate(rows)}
+
+
+def _candidates(documents: RankedDocuments, question: Question, parts: QueryVectors, words: Array, k: int) -> Rows:
+    """The documents that are worth a look, in the order of their rows: all, or what the query or a part of it finds."""
+    allowed, best = documents.allowed, documents.best
+    count = len(documents.vectors) if allowed is None else int(allowed.sum())
+    if count <= ALL:
+        return np.arange(count) if allowed is None else np.flatnonzero(allowed)
+    by_words = score_by_words(question, words)
+    if allowed is not None:
+        by_words = np.where(allowed, by_words, -np.inf)
+    depth = min(max(DEPTH, 2 * k), count)
+    found = [np.argpartition(-by_words, depth - 1)[:depth], best(parts, depth)]
+    wanted = [asked for group in question.wanted for asked in group]
+    for asked in wanted if len(wanted) > 1 else ():
+        found.append(best(QueryVectors(asked.vector[None], asked.vector, None), min(PART_DEPTH, count)))
+    return np.unique(np.concatenate([np.asarray(rows, np.int64) for rows in found]))
+
+
+def reasons(
+    evidence: Evidence,
+    question: Question,
+    row: int,
+    text: str,
+    said: Sequence[Said] | None = None,
+    *,
+    left_out: bool = False,
+) -> tuple[Reason, ...]:
+    """What a document says of a query's conditions: the reader's sentences, or without a reader the nearest clauses."""
+    if said is not None:
+        return _sentences(question, text, said)
+    found = []
+    for group in question.wanted:
+        stated = [reason for asked in group if (reason := _clause(evidence, asked, row, text, "for")) is not None]
+        found += [max(stated, key=lambda reason: reason.confidence)] if stated else []
+    for asked in question.excluded:
+        against, denied = (_clause(evidence, asked, row, text, says) for says in ("against", "denied"))
+        near = [one for one in (against, denied) if one is not None and one.confidence > question.weights.near]
+        nearest = max(near, key=lambda reason: reason.confidence, default=None)
+        if nearest is not None and (left_out or nearest is denied or _is_clear(nearest, asked)):
+            found.append(nearest)
+    return tuple(found)
+
+
+def _sentences(question: Question, text: str, said: Sequence[Said]) -> tuple[Reason, ...]:
+    """For each group the sentence that affirms it best, and for each exclusion the one that affirms or denies it."""
+    each, found = iter(said), []
+    for group in question.wanted:
+        asked, best = max(((asked, next(each)) for asked in group), key=lambda pair: pair[1].affirms)
+        if best.affirms >= LIKELY:
+            found.append(_reason(asked, "for", text, best, best.affirms))
+    for asked, own in zip(question.excluded, each, strict=True):
+        if own.affirms >= LIKELY:
+            found.append(_reason(asked, "against", text, own, own.affirms))
+        elif own.denies >= LIKELY:
+            found.append(_reason(asked, "denied", text, own, own.denies))
+    return tuple(found)
+
+
+def _reason(asked: Asked, says: str, text: str, said: Said, confidence: float) -> Reason:
+    return Reason(asked.part.text, says, text[said.start : said.end], said.start, said.end, round(confidence, 4))
+
+
+def _is_clear(reason: Reason, asked: Asked) -> bool:
+    words = {word.removeprefix(DENIED) for word in asked.words}
+    return reason.confidence > CLEAR or not words.isdisjoint(words_of(reason.clause))
+
+
+def _clause(evidence: Evidence, asked: Asked, row: int, text: str, says: str) -> Reason | None:
+    nearest = evidence.nearest(asked.vector, row, denies=asked.denies != (says == "denied"))
+    if nearest is None:
+        return None
+    confidence = float(evidence.from_unrelated(np.array(nearest.cosine)))
+    return Reason(asked.part.text, says, text[nearest.start : nearest.end], nearest.start, nearest.end, confidence)
