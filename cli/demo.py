@@ -247,7 +247,7 @@ def closing(output: Path, seconds: float) -> str:
         f"{output}/compare/report.html   all tables, pictures and examples\n"
         f"{output}/explain.html, .png    the query above, word by word\n"
         f"{output}/bool-bert             the model, for AutoModel and SentenceTransformer\n"
-        f'Next: boolbert search "monarchies that are not islands"\n'
-        "      make serve, or boolbert serve: a page to try it, on http://127.0.0.1:7860\n"
+        f'Next: boolbert search "monarchies that are not islands" --model {output}/{BOOL_BERT}\n'
+        f"      boolbert serve --model {output}/{BOOL_BERT}: a page to try it, on http://127.0.0.1:7860\n"
         f"{seconds / 60:.1f} minutes in all"
     )

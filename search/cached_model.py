@@ -27,7 +27,6 @@ from boolbert.retrieval.models import (
     bool_bert,
     default_bert,
     load_model,
-    newest_model,
     note_on,
     upgraded_note,
 )
@@ -61,10 +60,10 @@ class CachedModel:
 
 
 def cached_model(name: str | None) -> CachedModel | None:
-    """The cached model of a folder; without a name that of the newest run, else the default one. None: not cached."""
+    """The cached model of a folder; without a name the default one. None: not cached."""
     if name is not None and not Path(name).is_dir():
         return None
-    name, note = newest_model() if name is None else (name, note_on(name, is_boolean=True))
+    note = None if name is None else note_on(name, is_boolean=True)
     # Whatever is wrong with a cache, the model itself can be opened, or says what is wrong.
     with suppress(Exception):
         return _read(name, note)

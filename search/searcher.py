@@ -44,7 +44,7 @@ T = TypeVar("T")
 class BoolSearcher:
     """A model and an index of documents.
 
-        searcher = BoolSearcher()                            # the newest run, over the embedded countries
+        searcher = BoolSearcher()                            # the default model, over the embedded countries
         searcher = BoolSearcher("runs/quest", "my_index")    # a folder or Hub id, and a folder of `boolbert index`
         for hit in searcher.search("landlocked countries that are not in Africa", k=5):
             print(hit.rank, hit.title)
