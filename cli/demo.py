@@ -76,10 +76,10 @@ def prepare_encoders(output: Path, *, random: bool) -> None:
     torch's fast CPU kernel has none, and training takes half the time.
     """
     from boolbert.configuration_boolbert import UPGRADED as SETTINGS
-    from boolbert.retrieval.encoders import random_bert
+    from boolbert.retrieval.encoders import RANDOM
     from boolbert.retrieval.models import default_model, load_encoder, side_modules, with_fresh_attention
 
-    plain = load_encoder(str(random_bert()) if random else None, quiet=random)
+    plain = load_encoder(RANDOM if random else None, quiet=random)
     if random:
         print("A tiny random BERT, to show that everything works; its numbers mean nothing")
         upgraded = with_fresh_attention(plain, share=True, query_length=None, **SETTINGS)

@@ -122,7 +122,7 @@ def default_model(device: str | None = None) -> SearchModel:
     """The default encoder, upgraded: it reads queries with the weights that come with the package.
 
     `boolbert upgrade --output_dir DIR --reading_file retrieval/default_reading.safetensors` writes that file. Its
-    weights fit one encoder; with any other, such as a machine's tiny random one, nothing is learned.
+    weights fit one encoder; with any other nothing is learned.
     """
     from boolbert.configuration_boolbert import UPGRADED
     from boolbert.retrieval.encoders import resolve_encoder
@@ -157,10 +157,16 @@ def default_bert(**settings: Any) -> "tuple[BoolBertModel, bool]":
 
 
 def default_reader() -> "tuple[BoolBertModel, Tokenizer] | None":
-    """What reads queries in the default model, and its tokenizer: embeddings and reading parts without the layers."""
+    """What reads queries in the default model, and its tokenizer: embeddings and reading parts without the layers. None
+    where there is no default encoder, or another one."""
     from tokenizers import Tokenizer
 
-    bert, reads = default_bert(num_hidden_layers=0)
+    from boolbert.retrieval.encoders import NoEncoder
+
+    try:
+        bert, reads = default_bert(num_hidden_layers=0)
+    except NoEncoder:
+        return None
     if not reads:
         return None
     tokenizer = Tokenizer.from_file(str(Path(str(bert.name_or_path), "tokenizer.json")))

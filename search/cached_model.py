@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from boolbert.core.errors import BoolBertError
 from boolbert.core.files import cache_root, write_bytes, write_json
-from boolbert.retrieval.encoders import encoder_parts, resolve_encoder
+from boolbert.retrieval.encoders import default_folder, encoder_parts, resolve_encoder
 from boolbert.retrieval.fingerprints import document_encoder_of
 from boolbert.retrieval.models import (
     READING_FILE,
@@ -117,8 +117,8 @@ def _read(name: str | None, note: str | None) -> CachedModel:
     folder = _folder(name)
     _check_private(folder)
     settings = json.loads(_own_bytes(folder / SETTINGS))
-    path = Path(settings["path"])
-    if (name is not None and path != Path(name).resolve()) or settings["fingerprint"] != _fingerprint(path):
+    path, own = Path(settings["path"]), default_folder() if name is None else Path(name)
+    if own is None or path != own.resolve() or settings["fingerprint"] != _fingerprint(path):
         raise BoolBertError(f"{folder}: was made from another model, or by other versions")
     graph = _own_bytes(folder / GRAPH)
     if _sha256(graph) != settings["sha256"]:

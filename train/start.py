@@ -94,7 +94,7 @@ def find_start(name: str | None, *, allow_random: bool = False) -> Start:
     try:
         encoder = resolve_encoder(name)
     except (OSError, ValueError) as error:
-        raise TrainingError(f"--encoder {error}") from None
+        raise TrainingError(f"--encoder {error}" if name is not None else str(error)) from None
     config = read_json(Path(encoder.path) / CONFIG)
     kind = config.get("model_type") if isinstance(config, dict) else None
     if kind not in KINDS:
