@@ -9,6 +9,7 @@ import socket
 import stat
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from boolbert.core.errors import FULL, BoolBertError, DiskFull, shorten
 
 DAY = 86_400  # seconds
 ROOM = 16_384  # bytes; a disk with less of them free is full
+BLOCK = 1 << 20  # bytes that are read at once
 FILES = "files"  # how the folder is called that `whole_files` fills
 
 
@@ -182,6 +184,27 @@ def _is_running(process: int) -> bool:
     except OSError:  # it belongs to another user
         return True
     return True
+
+
+def check_sum(*contents: Any) -> int:
+    """A sum by which it is noticed that bytes or arrays are not what they were: the one that all files here have.
+
+    >>> check_sum(b"ab", b"c") == check_sum(b"abc"), check_sum(b"ab") == check_sum(b"ba")
+    (True, False)
+    """
+    total = 0
+    for content in contents:
+        total = zlib.crc32(content, total)
+    return total
+
+
+def file_sum(path: str | os.PathLike[str]) -> int:
+    """The check sum of a file's content."""
+    total = 0
+    with open(path, "rb") as file:
+        while content := file.read(BLOCK):
+            total = zlib.crc32(content, total)
+    return total
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
