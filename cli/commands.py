@@ -73,12 +73,11 @@ def _without_torch(options: Namespace) -> Any:
     """The default model for a folder of documents that are encoded in int8 on a CPU; None where that is not asked for,
     or cannot be done."""
     from boolbert.retrieval.index import VECTORS
-    from boolbert.retrieval.models import newest_model
     from boolbert.retrieval.shards import FLOAT32, precision_of
     from boolbert.search.default_program import default_documents
 
     is_other = options.model or options.float32 or options.device not in (None, "cpu")
-    if is_other or newest_model()[0] or precision_of(Path(options.output, VECTORS)) == FLOAT32:
+    if is_other or precision_of(Path(options.output, VECTORS)) == FLOAT32:
         return None
     with suppress(Exception):  # whatever is missing, the model itself can be opened, or says what is wrong
         return default_documents()

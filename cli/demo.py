@@ -76,10 +76,10 @@ def prepare_encoders(output: Path, *, random: bool) -> None:
     torch's fast CPU kernel has none, and training takes half the time.
     """
     from boolbert.configuration_boolbert import UPGRADED as SETTINGS
-    from boolbert.retrieval.encoders import random_bert
+    from boolbert.retrieval.encoders import RANDOM
     from boolbert.retrieval.models import default_model, load_encoder, side_modules, with_fresh_attention
 
-    plain = load_encoder(str(random_bert()) if random else None, quiet=random)
+    plain = load_encoder(RANDOM if random else None, quiet=random)
     if random:
         print("A tiny random BERT, to show that everything works; its numbers mean nothing")
         upgraded = with_fresh_attention(plain, share=True, query_length=None, **SETTINGS)
@@ -247,7 +247,7 @@ def closing(output: Path, seconds: float) -> str:
         f"{output}/compare/report.html   all tables, pictures and examples\n"
         f"{output}/explain.html, .png    the query above, word by word\n"
         f"{output}/bool-bert             the model, for AutoModel and SentenceTransformer\n"
-        f'Next: boolbert search "monarchies that are not islands"\n'
-        "      make serve, or boolbert serve: a page to try it, on http://127.0.0.1:7860\n"
+        f'Next: boolbert search "monarchies that are not islands" --model {output}/{BOOL_BERT}\n'
+        f"      boolbert serve --model {output}/{BOOL_BERT}: a page to try it, on http://127.0.0.1:7860\n"
         f"{seconds / 60:.1f} minutes in all"
     )

@@ -26,7 +26,7 @@ EXAMPLES = """examples:
 
 training and comparison with labels are scripts of the repository: train/*.py for `accelerate launch`, eval/*.py
 """
-MODEL = "folder or Hub id; without it the newest run under ./runs, else the default encoder upgraded to obey NOT"
+MODEL = "folder or Hub id; without it the one the index was made with, else the default encoder upgraded to obey NOT"
 
 # Words that begin with a minus sign and are no flag: "-hood", "-hood jackets".
 _MINUS = re.compile(r"-(?!-|[a-z]\Z|k=|k?[\d.]+\Z).")

@@ -6,10 +6,12 @@ import os
 import re
 import shutil
 import socket
+import stat
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from boolbert.core.errors import FULL, BoolBertError, DiskFull, shorten
 
 DAY = 86_400  # seconds
 ROOM = 16_384  # bytes; a disk with less of them free is full
+BLOCK = 1 << 20  # bytes that are read at once
 FILES = "files"  # how the folder is called that `whole_files` fills
 
 
@@ -145,10 +148,16 @@ def delete_leftovers(path: Path) -> None:
         host, _, process = entry.name.removeprefix(prefix).partition(".")[0].rpartition("-")
         dead = process.isdecimal() and not _is_running(int(process)) if host == _host() else _age(entry) > DAY
         if dead:
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
-            else:
-                Path(entry.path).unlink(missing_ok=True)
+            with suppress(OSError):
+                delete(Path(entry.path))
+
+
+def delete(path: Path) -> None:
+    """Delete a folder with all that is in it, or anything else: `shutil.rmtree` waits for ever at a named pipe."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def _aside_prefix(path: Path) -> str:
@@ -177,6 +186,27 @@ def _is_running(process: int) -> bool:
     return True
 
 
+def check_sum(*contents: Any) -> int:
+    """A sum by which it is noticed that bytes or arrays are not what they were: the one that all files here have.
+
+    >>> check_sum(b"ab", b"c") == check_sum(b"abc"), check_sum(b"ab") == check_sum(b"ba")
+    (True, False)
+    """
+    total = 0
+    for content in contents:
+        total = zlib.crc32(content, total)
+    return total
+
+
+def file_sum(path: str | os.PathLike[str]) -> int:
+    """The check sum of a file's content."""
+    total = 0
+    with open(path, "rb") as file:
+        while content := file.read(BLOCK):
+            total = zlib.crc32(content, total)
+    return total
+
+
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     with whole_file(path) as aside:
         aside.write_bytes(content)
@@ -193,6 +223,7 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
 def read_json(path: str | os.PathLike[str], error: type[BoolBertError] = BoolBertError) -> Any:
     """The content of a JSON file; raises `error` where it is broken, and FileNotFoundError where it is not there."""
     try:
+        check_regular(path, error)
         return json.loads(Path(path).read_bytes())
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: not found") from None
@@ -200,6 +231,12 @@ def read_json(path: str | os.PathLike[str], error: type[BoolBertError] = BoolBer
         raise error(f"{path}: not valid JSON: {problem}") from None
     except RecursionError:
         raise error(f"{path}: not valid JSON: nested too deeply") from None
+
+
+def check_regular(path: str | os.PathLike[str], error: type[BoolBertError] = BoolBertError) -> None:
+    """Raise for what would never end, or have no end of content: a named pipe, a device."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise error(f"{os.fspath(path)}: is not a regular file")
 
 
 def read_object(path: str | os.PathLike[str], error: type[BoolBertError] = BoolBertError) -> dict[str, Any]:

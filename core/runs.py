@@ -13,12 +13,10 @@ from typing import Any, TypeVar
 
 from boolbert.core.errors import BoolBertError
 from boolbert.core.files import read_object
-from boolbert.core.terminal import printable
 
 ARGUMENTS, METRICS = "args.json", "metrics.json"
 CONFIG, MODULES = "config.json", "modules.json"
 T = TypeVar("T")
-RETRIEVAL_SCRIPTS = ("quest", "boolquestions", "fit")  # those that train a retriever
 
 
 class Run:
@@ -87,11 +85,6 @@ class Run:
     @property
     def is_bool_bert(self) -> bool:
         return is_bool_bert(self.folder)
-
-    @property
-    def history(self) -> str:
-        """How it was made, in words."""
-        return printable(f"trained by {self.script or 'an unknown script'} on {self.data or 'the embedded data'}")
 
     @cached_property
     def _record(self) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """Compare systems on the same queries and the same corpus: one table of quality and cost.
 
-python eval/compare.py                                              # the embedded countries
+python eval/compare.py --runs runs                                  # the embedded countries, and all runs on them
 python eval/compare.py --data quest --split dev --runs runs/quest/seed-* runs/baseline/seed-* --output_dir runs/compare
 
-Without --runs: the untrained encoder, BM25, queries split into parts (gold and parsed atoms), embedding subtraction,
-and every finished run under runs/ that was trained on this data. Run folders whose names differ only in their seed are
-averaged. --models adds sentence-transformers models by name. --faiss searches each dual encoder a second time through
-an approximate index, with that search's own latency and recall.
+Always: the untrained encoder, BM25, queries split into parts (gold and parsed atoms) and embedding subtraction. --runs
+takes run folders, and folders of runs: every finished one below that was trained on this data. Run folders whose names
+differ only in their seed are averaged. --models adds sentence-transformers models by name. --faiss searches each dual
+encoder a second time through an approximate index, with that search's own latency and recall.
 Writes table.md, table.csv, table.json, pictures/, report.html, and a folder for each system.
 """
 
@@ -23,7 +23,7 @@ from boolbert.core.errors import EvaluationError, run_script
 from boolbert.core.files import write_json, write_text
 from boolbert.core.terminal import fitted
 from boolbert.data.tasks import Task, quest_task
-from boolbert.eval.lineup import UNTRAINED, Lineup, Settings, by_seed, check_runs, find_runs
+from boolbert.eval.lineup import UNTRAINED, Lineup, Settings, by_seed, chosen_runs
 from boolbert.eval.pictures import draw_all
 from boolbert.eval.report import write_report
 from boolbert.eval.results import Result, folder_names, measure, merged, write_qrels, write_result
@@ -39,7 +39,7 @@ class Arguments(Settings):
     data: str | None = flag(None, "data folder or Hub data set id; the embedded countries")
     split: str = flag("dev", "the queries to ask")
     output_dir: str = flag("runs/compare", "folder for tables, pictures and the report")
-    runs: list[str] = flag([], "folders written by train/quest.py")
+    runs: list[str] = flag([], "folders written by train/quest.py, or folders of such")
     models: list[str] = flag([], "sentence-transformers models, folder or Hub id")
     encoder: str | None = flag(None, "the untrained encoder; all-MiniLM-L6-v2")
     untrained: bool = flag(True, "include what needs no training")
@@ -64,7 +64,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def measured(lineup: Lineup, args: Arguments) -> list[Result]:
     """The results of all systems, in the order of the table."""
-    runs = check_runs(args.runs) if args.runs else find_runs(Path("runs"), args.data)
+    runs = chosen_runs(args.runs, args.data)
     results: list[Result] = []
     if args.untrained:
         results += [timed(system, lineup.task) for system in lineup.untrained(args.encoder)]

@@ -103,9 +103,11 @@ def find_runs(root: Path, data: str | None) -> list[Path]:
     return [run.folder for run in runs if run.has_retriever]
 
 
-def check_runs(folders: Sequence[str]) -> list[Path]:
-    """Folders that hold a trained dual encoder; anything else is an error."""
-    for folder in folders:
+def chosen_runs(folders: Sequence[str], data: str | None) -> list[Path]:
+    """Folders that hold a trained dual encoder; of a folder of runs, those below it that were trained on this data.
+    Anything else is an error."""
+    below = {folder: [] if Run(folder).has_retriever else find_runs(Path(folder), data) for folder in folders}
+    for folder in (folder for folder in folders if not below[folder]):
         run = Run(folder)
         if not run.has_retriever:
             raise EvaluationError(f"--runs {folder}: no trained model there (modules.json is missing)")
@@ -114,7 +116,7 @@ def check_runs(folders: Sequence[str]) -> list[Path]:
                 f"--runs {folder}: this run is not finished, so its weights may be an older run's; "
                 "let it finish (--resume), or give another folder"
             )
-    return [Path(folder) for folder in folders]
+    return [path for folder in folders for path in below[folder] or [Path(folder)]]
 
 
 def by_seed(folders: Sequence[Path]) -> dict[str, list[Path]]:

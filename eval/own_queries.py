@@ -117,10 +117,9 @@ def main(words: Sequence[str] | None = None) -> int:
     index = Index(options.index)
     task = read_queries(options.queries, index)  # before a model is loaded, so that mistakes are reported at once
 
-    from boolbert.retrieval.models import default_model, load_model
+    from boolbert.retrieval.models import load_model
 
-    name = options.model or index.model
-    model = load_model(name, device=options.device) if name else default_model(options.device)
+    model = load_model(options.model or index.model, device=options.device)
     index.check_model(model)
     print(model.note, file=sys.stderr)
     outcomes = compare(model.encoder, index, task)

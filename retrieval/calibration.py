@@ -25,6 +25,17 @@ def spread_rows(count: int) -> npt.NDArray[np.int64]:
     return np.arange(0, count, max(1, count // UNRELATED))[:UNRELATED]
 
 
+def unrelated_cosine(vectors: npt.NDArray[np.float32]) -> float:
+    """The cosine below which a quarter of all pairs of these vectors lies; 0 where there are too few to tell.
+
+    >>> unrelated_cosine(np.eye(3, dtype=np.float32))
+    0.0
+    """
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
+    cosines = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
+    return round(float(np.quantile(cosines, 0.25)), 4) if len(cosines) else 0.0
+
+
 def near_cosine(vectors: npt.NDArray[np.float32], share: float) -> float:
     """The cosine that lies this share of the way from unrelated texts, the median of these vectors, to equal ones, 1.
 

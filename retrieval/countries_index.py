@@ -7,7 +7,6 @@ first answer: those of the documents in float16, those of their clauses in int8,
 """
 
 import hashlib
-import shutil
 import tempfile
 import warnings
 from collections.abc import Sequence
@@ -21,8 +20,8 @@ import numpy.typing as npt
 
 from boolbert import boolean
 from boolbert.boolean.clauses import split_clauses
-from boolbert.core.errors import run_script
-from boolbert.core.files import ROOM, cache_root, whole_folder
+from boolbert.core.errors import RetrievalError, reason, run_script
+from boolbert.core.files import cache_root, check_regular, delete, whole_folder
 from boolbert.data import Corpus, Quest
 from boolbert.data.embedded import countries_folder
 from boolbert.retrieval.evidence import evidence_of, in_bytes
@@ -34,45 +33,60 @@ if TYPE_CHECKING:
 
 BATCH = 32
 STORED = Path(__file__).parent / "countries_vectors.safetensors"
+WRITE = ("countries_index", "evidence", "index", "records", "shards", "words")  # the modules that write an index
+TEMPORARY = (None, "/dev/shm")  # nosec B108: where a folder for one process is made: on a disk, else in memory
 
 
 def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
     """The embedded countries, encoded once for each document encoder and kept in the user's cache."""
-    folder = default_index_folder(model)
-    if is_index(folder):
-        return Index(folder)
+    encoder = document_encoder_of(model)
+    name = Path("indexes", f"countries-{_version()}-{encoder}-evidence")
+    with suppress(RetrievalError, OSError):  # whatever is wrong with a cache, it can be made again
+        return _opened(cache_root() / name)
+    try:
+        return _made(cache_root() / name, model, encoder, progress)
+    except OSError as error:
+        problem = f"{cache_root()}: {reason(error)}"
+    for root in TEMPORARY:
+        with suppress(OSError):
+            return _made(Path(_temporary_cache(root, problem).name, name), model, encoder, progress)
+    raise RetrievalError(f"{problem}; nor is there room for the countries in a temporary folder")
+
+
+def _opened(folder: Path) -> Index:
+    """The index in a folder; raises where a part of it is missing or damaged, or is no file."""
+    for path in folder.rglob("*"):
+        if not path.is_dir():
+            check_regular(path, RetrievalError)
+    index = Index(folder)
+    _ = index.evidence
+    return index
+
+
+def _made(folder: Path, model: "SearchModel", encoder: str, progress: bool) -> Index:
+    if is_index(folder):  # it could not be opened
+        delete(folder)
     corpus = countries()
-    if write_stored(folder, corpus, document_encoder_of(model)):
+    if write_stored(folder, corpus, encoder):
         return Index(folder)
     return build_index(corpus, folder, model, progress=progress, float32=True)
 
 
-def default_index_folder(model: Any) -> Path:
-    """In the user's cache, under a name that changes with the texts and with how they are taken apart."""
+def _version() -> str:
+    """Changes with the texts, with how they are taken apart and with the code that writes an index of them."""
     digest = hashlib.sha256()
-    for source in (countries_folder() / "documents.jsonl", *sorted(Path(boolean.__file__).parent.glob("*.*"))):
+    retrieval = [Path(__file__).with_name(f"{name}.py") for name in WRITE]
+    sources = sorted(Path(boolean.__file__).parent.glob("*.*"))
+    for source in (countries_folder() / "documents.jsonl", *sources, *retrieval):
         digest.update(source.read_bytes())
-    name = Path("indexes", f"countries-{digest.hexdigest()[:12]}-{document_encoder_of(model)}-evidence")
-    made = cache_root() / name
-    return made if is_index(made) else _writable_cache() / name
-
-
-def _writable_cache() -> Path:
-    root = cache_root()
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=root) as file:
-            file.write(bytes(ROOM))  # a full disk has room for an empty file
-    except OSError as error:
-        return Path(_temporary_cache(f"{root}: {error.strerror or error}").name)
-    return root
+    return digest.hexdigest()[:12]
 
 
 @cache
-def _temporary_cache(problem: str) -> "tempfile.TemporaryDirectory[str]":
+def _temporary_cache(root: str | None, problem: str) -> "tempfile.TemporaryDirectory[str]":
     """One folder for this process, deleted at its end."""
     warnings.warn(f"the cache cannot be written ({problem}); using a temporary folder", stacklevel=3)
-    return tempfile.TemporaryDirectory(prefix="boolbert-", ignore_cleanup_errors=True)
+    return tempfile.TemporaryDirectory(prefix="boolbert-", dir=root, ignore_cleanup_errors=True)
 
 
 def countries() -> Corpus:
@@ -96,7 +110,7 @@ def write_stored(folder: Path, corpus: Corpus, document_encoder: str, stored: Pa
         return clauses[found].astype(np.float32) * scales[found, None].astype(np.float32)
 
     if folder.exists() and not is_index(folder):  # a call was cut off
-        shutil.rmtree(folder)
+        delete(folder)
     with suppress(KeyError), whole_folder(folder) as aside:
         about = {"model": None, "document_encoder": document_encoder, "source": corpus.name, "fields": dict[str, str]()}
         said = evidence_of(corpus.texts(), look_up)

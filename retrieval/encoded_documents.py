@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.evidence import RULES
 from boolbert.retrieval.fingerprints import document_encoder_of
 from boolbert.retrieval.shards import FLOAT32
 
@@ -26,6 +27,7 @@ class About:
     complete: bool = True  # False while documents are being added, and after that was cut off
     evidence: bool = False  # whether it knows what its documents say, clause by clause: retrieval/evidence.py
     line: Mapping[str, object] | None = None  # what was calibrated on its documents: retrieval/exclusion_line.py
+    rules: int = 0  # by which its evidence was made, where it has some
     precision: str = FLOAT32  # by which documents are encoded: retrieval/int8_encoder.py
 
     @classmethod
@@ -37,7 +39,8 @@ class About:
             raise RetrievalError(f"{model.name}: the model does not tell the size of its vectors")
         name = str(Path(model.name).resolve()) if model.name and Path(model.name).is_dir() else model.name
         encoder = document_encoder_of(model)
-        return cls(encoder, size, name, dict(fields), source, evidence=evidence, precision=precision)
+        rules = RULES if evidence else 0
+        return cls(encoder, size, name, dict(fields), source, evidence=evidence, rules=rules, precision=precision)
 
 
 class EncodedDocuments(ABC):

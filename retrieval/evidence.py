@@ -3,17 +3,19 @@
 One vector blurs what a long text says. Beside each document's vector stand those of its clauses, so that each condition
 of a query can ask for the clause that speaks for it (retrieval/scoring.py).
 
-evidence.json  of which documents and by which encoder
+evidence.json  of which documents, by which encoder and by which rules
 vectors.npy    a vector for each clause, in int8
 scales.npy     by which its numbers are multiplied
 clauses.npy    where each clause begins and ends in its text, and whether it denies
 starts.npy     where the clauses of each document begin
-checks.npy     a sum of the numbers of each clause, by which a changed one is noticed when it is read
+checks.npy     the check sum of each document's clauses, by which a changed one is noticed when it is read
 words/         BM25 over the same documents: `retrieval/words.py`
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -22,13 +24,19 @@ import numpy.typing as npt
 
 from boolbert.boolean.clauses import split_clauses
 from boolbert.core.errors import RetrievalError
-from boolbert.core.files import read_object, whole_folder, write_json
+from boolbert.core.files import check_sum, read_object, whole_folder, write_json
 from boolbert.core.progress import shown_progress
+from boolbert.retrieval.arrays import load_array
+from boolbert.retrieval.calibration import spread_rows, unrelated_cosine
 from boolbert.retrieval.shards import check_fields
-from boolbert.retrieval.words import WordCounts, WordIndex, changed, content_sum, words_of
+from boolbert.retrieval.words import WordCounts, WordIndex, changed, words_of
 
 FOLDER, MANIFEST = "evidence", "evidence.json"
 FIELDS = {"documents": int, "corpus": str, "model": str}
+# The version of the rules by which texts are taken apart, and of these files. Raise it with every change of what
+# boolean/clauses.py, boolean/denials.py or retrieval/words.py make of a text: what was made by others has to be made
+# again, since a query's words and clauses would not be those of the documents.
+RULES = 2
 
 
 AT_ONCE = 8192  # clauses that are encoded, or compared, at once
@@ -61,8 +69,7 @@ class DocumentEvidence(NamedTuple):
     @property
     def size(self) -> int:
         """Its bytes on disk, less the share of the list of all words: a word has its document, count and weight."""
-        checks = 4 * len(self.clauses)
-        return self.clauses.nbytes + self.vectors.nbytes + self.scales.nbytes + checks + 8 + 4 + 7 * len(self.words)
+        return self.clauses.nbytes + self.vectors.nbytes + self.scales.nbytes + 8 + 4 + 4 + 7 * len(self.words)
 
 
 class Evidence:
@@ -73,26 +80,29 @@ class Evidence:
         try:
             self.manifest: dict[str, Any] = read_object(folder / MANIFEST, RetrievalError)
             check_fields(folder / MANIFEST, self.manifest, FIELDS)
-            self._vectors, self._scales, self._clauses, self._checks, self._starts = (
-                np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
-                for name in ("vectors", "scales", "clauses", "checks", "starts")
-            )
-            counts = {*map(len, (self._vectors, self._scales, self._clauses, self._checks)), int(self._starts[-1])}
-            if len(counts) > 1 or len(self._starts) != self.manifest["documents"] + 1:
-                raise ValueError("its files do not belong together")
-            self.words = WordIndex(folder / "words", self.manifest["documents"])
-            if self.manifest.get("content") != content_sum(self._starts, *self.words.small_files):
-                raise ValueError("starts.npy or words/ was changed after it was written")
+            if self.manifest.get("rules") != RULES:
+                raise other_rules(folder)
+            count = self.manifest["documents"]
+            self._starts = load_array(folder / "starts.npy", "int64", (count + 1,))
+            clauses = int(self._starts[-1])
+            self._vectors = load_array(folder / "vectors.npy", "int8", (clauses, None))
+            self._scales = load_array(folder / "scales.npy", "float16", (clauses,))
+            self._clauses = load_array(folder / "clauses.npy", "int32", (clauses, 3))
+            self._checks = load_array(folder / "checks.npy", "uint32", (count,))
+            self.words = WordIndex(folder / "words", count)
+            if self.manifest.get("content") != check_sum(self._starts, self._checks, *self.words.small_files):
+                raise ValueError("starts.npy, checks.npy or words/ was changed after it was written")
         except RetrievalError:
             raise
         except Exception as error:  # not there, empty, cut short: numpy has an error type for each
             raise RetrievalError(f"{folder}: is damaged ({error}); delete it, and index again") from None
         if (self.manifest["corpus"], self.manifest["model"]) != (corpus, model):
             raise RetrievalError(f"{folder}: belongs to other documents or another model; delete it, and index again")
+        self._is_checked = np.zeros(count, np.bool_)
 
     @classmethod
-    def in_memory(cls, texts: Iterable[str], encode: Encode) -> "Evidence":
-        """The evidence of a few texts, without files."""
+    def in_memory(cls, texts: Iterable[str], encode: Encode, unrelated: float = 0.0) -> "Evidence":
+        """The evidence of a few texts, without files. unrelated: the cosine of texts that have nothing in common."""
         documents, counts, evidence = list(evidence_of(texts, encode)), WordCounts(), cls.__new__(cls)
         for document in documents:
             counts.add(document.words)
@@ -102,9 +112,9 @@ class Evidence:
         evidence._vectors = np.concatenate([no_vectors, *(document.vectors for document in said)])
         evidence._scales = np.concatenate([np.empty(0, np.float16), *(document.scales for document in said)])
         evidence._clauses = np.concatenate([NO_CLAUSES, *(document.clauses for document in said)])
-        evidence._checks = clause_sums(evidence._vectors, evidence._scales, evidence._clauses)
+        evidence._is_checked = np.ones(len(documents), np.bool_)  # no file can have been changed
         evidence._starts = np.cumsum([0, *(len(document.clauses) for document in documents)])
-        evidence.words = WordIndex.in_memory(counts)
+        evidence.words, evidence.unrelated = WordIndex.in_memory(counts), unrelated
         return evidence
 
     @classmethod
@@ -118,11 +128,12 @@ class Evidence:
     @classmethod
     def write(cls, folder: Path, documents: Iterable[DocumentEvidence], *, corpus: str, model: str) -> None:
         counts, starts, clauses, scales, size = WordCounts(), [0], [NO_CLAUSES], [np.empty(0, np.float16)], 1
-        checks = [np.empty(0, np.int32)]
+        checks: list[int] = []
         with whole_folder(folder) as aside, (aside / "vectors.npy").open("wb") as file:
             for document in documents:
                 counts.add(document.words)
                 starts.append(starts[-1] + len(document.clauses))
+                checks.append(_check_of(document.vectors, document.scales, document.clauses))
                 if not len(document.clauses):
                     continue
                 if len(clauses) == 1:
@@ -130,25 +141,24 @@ class Evidence:
                     write_header(file, (0, size))
                 clauses.append(document.clauses)
                 scales.append(document.scales)
-                checks.append(clause_sums(document.vectors, document.scales, document.clauses))
                 file.write(document.vectors.tobytes())
             file.seek(0)
             write_header(file, (starts[-1], size))  # as long as the first one: numpy leaves room for any number of rows
-            rows = np.array(starts, np.int64)
+            rows, sums = np.array(starts, np.int64), np.array(checks, np.uint32)
             np.save(aside / "scales.npy", np.concatenate(scales))
             np.save(aside / "clauses.npy", np.concatenate(clauses))
-            np.save(aside / "checks.npy", np.concatenate(checks))
+            np.save(aside / "checks.npy", sums)
             np.save(aside / "starts.npy", rows)
             (aside / "words").mkdir()
-            content = content_sum(rows, *counts.write(aside / "words"))
-            numbers = {"documents": len(starts) - 1, "clauses": starts[-1], "content": content}
+            content = check_sum(rows, sums, *counts.write(aside / "words"))
+            numbers = {"documents": len(starts) - 1, "clauses": starts[-1], "content": content, "rules": RULES}
             write_json(aside / MANIFEST, {**numbers, "corpus": corpus, "model": model})
 
     def documents(self, rows: npt.NDArray[np.int64]) -> Iterator[DocumentEvidence]:
         """What some documents say, as `write` takes it."""
+        self._check(rows)
         for row, words in zip(rows, self.words.of_documents(rows), strict=True):
             inside = slice(self._starts[row], self._starts[row + 1])
-            self._check(inside, self._vectors[inside])
             yield DocumentEvidence(words, self._clauses[inside], self._vectors[inside], self._scales[inside])
 
     @property
@@ -159,6 +169,7 @@ class Evidence:
     def best(self, vectors: Array, rows: npt.NDArray[np.int64]) -> tuple[Array, Array]:
         """The best cosines of each vector (P, D) in each of these documents (P, N): among the clauses that affirm, and
         among those that deny; 0 where none is near."""
+        self._check(rows)
         inside, edges = self._inside(rows)
         affirming = np.zeros((len(vectors), len(rows)), np.float32)
         denying = np.zeros_like(affirming)
@@ -168,7 +179,6 @@ class Evidence:
         for first in range(0, len(inside), AT_ONCE):
             these = inside[first : first + AT_ONCE]
             block = self._vectors[these].astype(np.float32)
-            self._check(these, block)
             cosines[:, first : first + len(these)] = (vectors @ block.T) * self._scales[these].astype(np.float32)
         denies = self._clauses[inside, 2].astype(bool)
         has = np.flatnonzero(np.diff(edges))
@@ -177,14 +187,17 @@ class Evidence:
             found[:, has] = np.maximum.reduceat(own, edges[has], axis=1)
         return affirming, denying
 
-    def _check(self, clauses: Any, vectors: npt.NDArray[Any]) -> None:
-        """Raise where these clauses, whose vectors were read, are not as they were written."""
-        sums = clause_sums(vectors, self._scales[clauses], self._clauses[clauses])
-        if not np.array_equal(self._checks[clauses], sums):
-            raise changed(self.folder)
+    def _check(self, rows: npt.NDArray[np.int64]) -> None:
+        """Raise where what these documents say is not as it was written. Each is looked at when it is first read."""
+        for row in rows[~self._is_checked[rows]].tolist():
+            inside = slice(self._starts[row], self._starts[row + 1])
+            if _check_of(self._vectors[inside], self._scales[inside], self._clauses[inside]) != self._checks[row]:
+                raise changed(self.folder)
+        self._is_checked[rows] = True
 
     def nearest(self, vector: Array, row: int, denies: bool) -> Statement | None:
         """A document's clause that is nearest to a part of a query, among those that deny or those that do not."""
+        self._check(np.array([row]))
         inside = np.arange(self._starts[row], self._starts[row + 1])
         inside = inside[self._clauses[inside, 2] == denies]
         if not len(inside):
@@ -194,11 +207,35 @@ class Evidence:
         start, end, _ = self._clauses[inside[nearest]].tolist()
         return Statement(start, end, denies, float(cosines[nearest]))
 
+    def cosines(self, vectors: Array, row: int) -> tuple[list[tuple[int, int]], Array]:
+        """The clauses of a document, where each begins and ends, and their cosines with vectors: (P, C)."""
+        self._check(np.array([row]))
+        inside = slice(self._starts[row], self._starts[row + 1])
+        found = (vectors @ self._vectors[inside].astype(np.float32).T) * self._scales[inside].astype(np.float32)
+        return [(int(start), int(end)) for start, end, _ in self._clauses[inside].tolist()], found
+
+    def from_unrelated(self, cosines: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Cosines on the encoder's own scale: 0 for texts that have nothing in common, 1 for equal ones."""
+        return (cosines - self.unrelated) / (1 - self.unrelated)
+
+    @cached_property
+    def unrelated(self) -> float:
+        """The cosine of clauses that have little in common, as those of different documents tell."""
+        return unrelated_cosine(self._sample())
+
+    def _sample(self) -> Array:
+        """The vectors of clauses of different documents, from all over."""
+        rows = spread_rows(len(self._starts) - 1)
+        has = rows[self._starts[rows] < self._starts[rows + 1]]
+        first = self._starts[has] + (self._starts[has + 1] - self._starts[has]) // 2
+        return self._vectors[first].astype(np.float32)
+
     def _inside(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The clauses of these documents, one document after the other, and where each one's begin among them."""
         first, counts = self._starts[rows], self._starts[rows + 1] - self._starts[rows]
         edges = np.concatenate([[0], np.cumsum(counts)])
         return np.repeat(first - edges[:-1], counts) + np.arange(edges[-1]), edges
+
 
 def evidence_of(
     texts: Iterable[str], encode: Encode, advance: Callable[[int], object] = lambda count: None
@@ -229,13 +266,24 @@ def _with_vectors(
         yield DocumentEvidence(words, spans, vectors[start:end], scales[start:end])
 
 
-def clause_sums(
-    vectors: npt.NDArray[Any], scales: npt.NDArray[np.float16], clauses: npt.NDArray[np.int32]
-) -> npt.NDArray[np.int32]:
-    """A number for each clause that is another one where any of its numbers is. Sums of small integers are exact."""
-    factors = 1.0 + np.arange(vectors.shape[1], dtype=np.float32) % 31
-    sums = (vectors.astype(np.float32, copy=False) @ factors).astype(np.int64)
-    return (sums + clauses.astype(np.int64) @ [3, 5, 7] + scales.view(np.int16)).astype(np.int32)
+def _check_of(vectors: npt.NDArray[np.int8], scales: npt.NDArray[np.float16], clauses: npt.NDArray[np.int32]) -> int:
+    """The check sum of a document's clauses; of one without any that of nothing."""
+    return check_sum(*map(np.ascontiguousarray, (vectors, scales, clauses))) if len(clauses) else 0
+
+
+def rules_of(folder: Path) -> int:
+    """The version of the rules by which evidence was made; 0 where it does not know."""
+    with suppress(OSError, RetrievalError):
+        rules = read_object(folder / MANIFEST, RetrievalError).get("rules")
+        return rules if type(rules) is int else 0
+    return 0
+
+
+def other_rules(name: Any) -> RetrievalError:
+    return RetrievalError(
+        f"{name}: its evidence was made by the rules of another version of this package; index the documents again, or "
+        "search with --no-evidence"
+    )
 
 
 def write_header(file: BinaryIO, shape: tuple[int, int]) -> None:

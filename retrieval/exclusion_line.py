@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval.evidence import Array, Asked, ConditionVectors, Evidence
+from boolbert.retrieval.evidence import Array, Evidence
+from boolbert.retrieval.scoring import Asked, Question
 
 PROMISES = (0.01, 0.02, 0.05, 0.1, 0.2)  # shares of the returned documents that have what is excluded
 DEPTHS = (10, 30, 100)  # the promise is for lists of these lengths
@@ -108,7 +109,7 @@ def features_of(evidence: Evidence, excluded: Sequence[Asked], rows: Rows) -> Ar
     return np.stack([affirming, denying, words, denied], axis=1)
 
 
-def excludes(question: ConditionVectors) -> bool:
+def excludes(question: Question) -> bool:
     """Whether a line can leave out documents: something is excluded, and it is no property of the answer."""
     return bool(question.excluded and question.weights.penalty)
 

@@ -5,6 +5,7 @@ documents.jsonl   title and text of each document
 records.jsonl     the id of each, and the fields that filters ask for
 passages.npy      for each row the number of its document, where documents were cut into passages
 lines.npy         where each line of documents.jsonl begins
+checks.npy        the check sum of each line; that of this file and the ones of the others are in index.json
 vectors/          shards as `encode_corpus` writes them; a build that was cut off continues them
 evidence/         the vectors of the documents' clauses, and their words: retrieval/evidence.py
 """
@@ -23,12 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import BoolBertError, RetrievalError
-from boolbert.core.files import read_object, whole_file, write_json
+from boolbert.core.files import check_sum, file_sum, read_object, whole_file, write_json
 from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.own import OwnDocument, OwnDocuments
+from boolbert.retrieval.arrays import load_array
 from boolbert.retrieval.encoded_documents import About, EncodedDocuments
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
-from boolbert.retrieval.evidence import DocumentEvidence, Encode, Evidence, unit_length
+from boolbert.retrieval.evidence import DocumentEvidence, Encode, Evidence, rules_of, unit_length
 from boolbert.retrieval.fingerprints import corpus_fingerprint, document_encoder_of
 from boolbert.retrieval.models import is_cosine
 from boolbert.retrieval.passages import whole_documents
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from boolbert.retrieval.models import SearchModel
 
 MANIFEST, DOCUMENTS, LINES, VECTORS = "index.json", "documents.jsonl", "lines.npy", "vectors"
+CHECKS = "checks.npy"
 RECORDS, PASSAGES = "records.jsonl", "passages.npy"
 COUNTRIES = "countries"
 STORE = "store.json"  # where documents were added or deleted since: `retrieval/stores/file_store.py`
@@ -75,15 +78,31 @@ class Index(EncodedDocuments):
             raise RetrievalError(f"{error}; delete the folder and index again") from None
         self.vectors = Shards(self.folder / VECTORS)
         try:
-            self._lines = np.load(self.folder / LINES, mmap_mode="r")
+            self._lines = load_array(self.folder / LINES, "int64", (None,))
+            self._checks = self._loaded_checks()
             size = (self.folder / DOCUMENTS).stat().st_size
         except Exception as error:  # not there, empty, cut short: numpy has an error type for each
-            raise RetrievalError(f"{self.folder}: {LINES} or {DOCUMENTS} is damaged ({error}); index again") from None
+            names = f"{LINES}, {CHECKS} or {DOCUMENTS}"
+            raise RetrievalError(f"{self.folder}: {names} is damaged ({error}); index again") from None
         counts = {self._lines.shape, (len(self.vectors),), (self.manifest["documents"],)}
         if len(counts) > 1 or self.vectors.manifest["corpus"] != self.manifest["corpus"]:
             raise RetrievalError(f"{self.folder}: documents and vectors do not belong together; index again")
         if size != self.manifest["bytes"]:
             raise RetrievalError(f"{self.folder / DOCUMENTS}: was changed after it was indexed; index again")
+
+    def _loaded_checks(self) -> npt.NDArray[Any] | None:
+        """The check sums of the documents' lines; None in an index of an earlier version."""
+        if "checks" not in self.manifest:
+            return None
+        checks = load_array(self.folder / CHECKS, "uint32", self._lines.shape)
+        if self.manifest["checks"] != check_sum(self._lines, checks):
+            raise ValueError(f"{LINES} or {CHECKS} was changed after it was written")
+        return checks
+
+    def check_records(self, content: bytes) -> None:
+        """Raise where the content of `RECORDS` is not what was written."""
+        if self.manifest.get("records", own := check_sum(content)) != own:
+            raise ValueError("it was changed after it was written")
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -117,8 +136,9 @@ class Index(EncodedDocuments):
         found = []
         with (self.folder / DOCUMENTS).open("rb") as file:
             for row in rows:
-                file.seek(int(self._lines[row]))
-                found.append(self._document(row, file.readline()))
+                place = int(self._lines[row])
+                file.seek(max(0, place))
+                found.append(self._document(row, file.readline() if place >= 0 else b""))
         return found
 
     def documents(self) -> Iterator[Document]:
@@ -129,10 +149,16 @@ class Index(EncodedDocuments):
 
     def _document(self, row: int, line: bytes) -> Document:
         try:
+            if self._checks is not None and self._checks[row] != check_sum(line):
+                raise ValueError
             content = json.loads(line)
             return Document(content["title"], content["text"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, IndexError):
             raise RetrievalError(f"{self.folder / DOCUMENTS}: document {row} is damaged; index again") from None
+
+    @cached_property
+    def _rules(self) -> int:
+        return rules_of(self.folder / EVIDENCE)
 
     def about(self) -> About:
         return About(
@@ -142,6 +168,7 @@ class Index(EncodedDocuments):
             fields=self.manifest.get("fields", {}),
             source=str(self.manifest.get("source", "")),
             evidence=(self.folder / EVIDENCE).is_dir(),
+            rules=self._rules,
             line=self.manifest.get("line"),
             precision=self.vectors.manifest["precision"],
         )
@@ -196,13 +223,14 @@ def build_index(
         ids = numbered(record["id"] for record in records)
         write_records(folder, ({**record, "id": id} for record, id in zip(records, ids, strict=True)))
     document_encoder = document_encoder_of(model)
+    is_new = False
     if evidence and (is_cosine(model.encoder) if int8 is None else int8.is_cosine):
-        add_evidence(folder, corpus, clause_encoder(model, int8), document_encoder, progress=progress)
+        is_new = add_evidence(folder, corpus, clause_encoder(model, int8), document_encoder, progress=progress)
     fields = documents.columns if isinstance(documents, OwnDocuments) else {}
     about = {"model": lasting_name(model.name, folder), "document_encoder": document_encoder, "fields": fields}
     about["source"] = corpus.name
-    if is_index(folder) and (line := read_object(folder / MANIFEST, RetrievalError).get("line")):
-        about["line"] = line  # of the same documents and encoder, else their vectors would have been refused
+    if not is_new and is_index(folder) and (line := read_object(folder / MANIFEST, RetrievalError).get("line")):
+        about["line"] = line  # of the same evidence, documents and encoder, else the vectors would have been refused
     write_rest(folder, corpus, about)
     state.wait_for_everyone()
     return Index(folder)
@@ -210,24 +238,28 @@ def build_index(
 
 def write_rest(folder: Path, documents: Corpus | Sequence[Document], about: dict[str, Any]) -> None:
     """Write the documents of an index whose vectors and evidence are there, and that it is whole."""
-    _write_documents(folder, documents)
+    checks = _write_documents(folder, documents)
     size = (folder / DOCUMENTS).stat().st_size
-    known = {"corpus": corpus_fingerprint(documents), "documents": len(documents), "bytes": size}
+    known = {"corpus": corpus_fingerprint(documents), "documents": len(documents), "bytes": size, "checks": checks}
+    if (folder / RECORDS).exists():
+        known["records"] = file_sum(folder / RECORDS)
     write_json(folder / MANIFEST, {**about, **known})
 
 
-def add_evidence(folder: Path, corpus: Corpus, encode: Encode, document_encoder: str, *, progress: bool = True) -> None:
-    """Write what the documents of an index say; what is there of them already stays. encode: of their clauses."""
+def add_evidence(folder: Path, corpus: Corpus, encode: Encode, document_encoder: str, *, progress: bool = True) -> bool:
+    """Write what the documents of an index say; what is there of them already stays, if it is whole and made by the
+    same rules: False then. encode: of their clauses."""
     known = corpus_fingerprint(corpus), document_encoder
     if (folder / EVIDENCE).is_dir():
         try:
             Evidence(folder / EVIDENCE, *known)
-            return
+            return False
         except RetrievalError:
             shutil.rmtree(folder / EVIDENCE)
     Evidence.build(
         folder / EVIDENCE, corpus.texts(), encode, corpus=known[0], model=document_encoder, progress=progress
     )
+    return True
 
 
 def clause_encoder(model: "SearchModel", int8: "Int8Encoder | None" = None) -> Encode:
@@ -325,7 +357,7 @@ def _check_apart(documents: str, folder: Path) -> None:
 
 def _check_own(folder: Path, corpus: Corpus, fingerprint: str) -> None:
     """Raise where the folder holds a file under one of the index's names that no index wrote."""
-    names = [MANIFEST, DOCUMENTS, LINES, RECORDS, PASSAGES]
+    names = [MANIFEST, DOCUMENTS, LINES, CHECKS, RECORDS, PASSAGES]
     with suppress(OSError, BoolBertError):
         check_fields(folder / MANIFEST, read_object(folder / MANIFEST), FIELDS)
         return  # an index; whether of this corpus, the vectors' own manifest tells
@@ -348,14 +380,20 @@ def _line(document: Document) -> bytes:
     return json.dumps({"title": document.title, "text": document.text}, ensure_ascii=False).encode() + b"\n"
 
 
-def _write_documents(folder: Path, corpus: Iterable[Document]) -> None:
-    starts, end = [], 0
+def _write_documents(folder: Path, corpus: Iterable[Document]) -> int:
+    """Write the documents, where their lines begin and the check sums of these; the check sum of both."""
+    starts, sums, end = list[int](), list[int](), 0
     with whole_file(folder / DOCUMENTS) as aside, aside.open("wb") as file:
         for document in corpus:
             starts.append(end)
-            end += file.write(_line(document))
-    with whole_file(folder / LINES) as aside, aside.open("wb") as file:
-        np.save(file, np.array(starts, dtype=np.int64))
+            line = _line(document)
+            sums.append(check_sum(line))
+            end += file.write(line)
+    lines, checks = np.array(starts, np.int64), np.array(sums, np.uint32)
+    for name, array in ((LINES, lines), (CHECKS, checks)):
+        with whole_file(folder / name) as aside, aside.open("wb") as file:
+            np.save(file, array)
+    return check_sum(lines, checks)
 
 
 def lasting_name(name: str | None, folder: Path) -> str | None:

@@ -1,7 +1,7 @@
 """Load an encoder by name, and look at a loaded one: the one place where models are opened.
 
 load_encoder   a folder, a Hub id or the default encoder, as a SentenceTransformer
-load_model     the same for search: without a name the newest run, else the default encoder, upgraded; and its note
+load_model     the same for search: without a name the default encoder, upgraded; and its note
 
 `encoders.py` decides which files a name stands for.
 """
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from boolbert.core.environment import log_level
 from boolbert.core.errors import RetrievalError, first_line, in_brief
 from boolbert.core.files import named_if_full, read_json
-from boolbert.core.runs import MODULES, RETRIEVAL_SCRIPTS, finished_runs, is_bool_bert
+from boolbert.core.runs import MODULES, is_bool_bert
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 PRECISIONS = ("float32", "float16", "bfloat16")
 # Where the operators of a query come from: the caller, a classifier, or the cue words that are found.
 OPERATOR_SOURCES = ("given", "learned", "cue")
-RUNS = Path("runs")
 UNTRAINED = (
     "NOTE: the Boolean parts of this model are UNTRAINED, so results are plain BERT's. Train it: `boolbert upgrade` "
     "or `boolbert demo`, or give --model."
@@ -104,12 +103,12 @@ def load_encoder(
 
 
 def load_model(name: str | Path | None = None, *, device: str | None = None) -> SearchModel:
-    """The model of a folder or Hub id. Without a name the newest finished run, else a fresh Bool-BERT."""
-    chosen, note = (str(name), None) if name is not None else newest_model()
-    if chosen is None:
+    """The model of a folder or Hub id; without a name the default encoder, upgraded."""
+    if name is None:
         return default_model(device)
+    chosen = str(name)
     encoder = load_encoder(chosen, device=device, quiet=True)
-    note = note or note_on(chosen, is_boolean=bool_bert(encoder) is not None)
+    note = note_on(chosen, is_boolean=bool_bert(encoder) is not None)
     return SearchModel(chosen, encoder, note, path=chosen if Path(chosen).is_dir() else None)
 
 
@@ -119,19 +118,11 @@ def note_on(name: str, *, is_boolean: bool) -> str:
     return f"Model: {name}, {'Bool-BERT' if is_boolean else plain}"
 
 
-def newest_model() -> tuple[str | None, str | None]:
-    """The folder of the Bool-BERT run that was finished last, retrievers before pretrained encoders, and the line on
-    it; None where there is no run, so that the default model is meant."""
-    found = [run for run in finished_runs(RUNS) if run.has_retriever and run.is_bool_bert]
-    newest = max(found, key=lambda run: (run.script in RETRIEVAL_SCRIPTS, run.finished_at), default=None)
-    return (None, None) if newest is None else (str(newest.folder), f"Model: {newest.folder}, {newest.history}")
-
-
 def default_model(device: str | None = None) -> SearchModel:
     """The default encoder, upgraded: it reads queries with the weights that come with the package.
 
     `boolbert upgrade --output_dir DIR --reading_file retrieval/default_reading.safetensors` writes that file. Its
-    weights fit one encoder; with any other, such as a machine's tiny random one, nothing is learned.
+    weights fit one encoder; with any other nothing is learned.
     """
     from boolbert.configuration_boolbert import UPGRADED
     from boolbert.retrieval.encoders import resolve_encoder
@@ -166,10 +157,16 @@ def default_bert(**settings: Any) -> "tuple[BoolBertModel, bool]":
 
 
 def default_reader() -> "tuple[BoolBertModel, Tokenizer] | None":
-    """What reads queries in the default model, and its tokenizer: embeddings and reading parts without the layers."""
+    """What reads queries in the default model, and its tokenizer: embeddings and reading parts without the layers. None
+    where there is no default encoder, or another one."""
     from tokenizers import Tokenizer
 
-    bert, reads = default_bert(num_hidden_layers=0)
+    from boolbert.retrieval.encoders import NoEncoder
+
+    try:
+        bert, reads = default_bert(num_hidden_layers=0)
+    except NoEncoder:
+        return None
     if not reads:
         return None
     tokenizer = Tokenizer.from_file(str(Path(str(bert.name_or_path), "tokenizer.json")))

@@ -6,22 +6,14 @@ the same town speaks of. So each passage loses what the passage of its document 
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.retrieval.evidence import Array, ConditionVectors
+from boolbert.retrieval.evidence import Array, Evidence
+from boolbert.retrieval.scoring import Question, first_stage
 
 Rows = npt.NDArray[np.int64]
-
-
-class Scorer(Protocol):
-    """An `Evidence`, or several that are asked as one."""
-
-    def score(
-        self, question: ConditionVectors, rows: Rows, whole: Array, vectors: Array, *, strength: float, words: Array
-    ) -> npt.NDArray[np.floating]: ...
 
 
 def whole_documents(names: Sequence[str]) -> Rows | None:
@@ -36,8 +28,8 @@ def whole_documents(names: Sequence[str]) -> Rows | None:
 
 
 def exclude_by_document(
-    evidence: Scorer,
-    question: ConditionVectors,
+    evidence: Evidence,
+    question: Question,
     rows: Rows,
     scores: npt.NDArray[np.floating],
     wholes: Rows,
@@ -46,16 +38,16 @@ def exclude_by_document(
     strength: float,
     words: Array,
 ) -> npt.NDArray[np.floating]:
-    """The scores of some rows, as `Evidence.score` gives them, with what each document loses in place of what each
-    of its passages does. wholes: `whole_documents` of all rows. strength, words: as in `Evidence.score`."""
+    """The scores of some rows, as `first_stage` gives them, with what each document loses in place of what each
+    of its passages does. wholes: `whole_documents` of all rows. strength, words: as in `first_stage`."""
     if not question.excluded:
         return scores
     family = np.flatnonzero(np.isin(wholes, wholes[rows]))  # the rows, and the other passages of their documents
     vectors, none = vectors_of(family).astype(np.float32), np.zeros(len(family), np.float32)
     wanted = replace(question, excluded=())
     count = len(wanted.parts)
-    without = evidence.score(wanted, family, none, vectors, strength=strength, words=words[:count])
-    lost = without - evidence.score(question, family, none, vectors, strength=strength, words=words)
+    without = first_stage(evidence, wanted, family, none, vectors, strength=strength, words=words[:count])
+    lost = without - first_stage(evidence, question, family, none, vectors, strength=strength, words=words)
     most = np.full(int(wholes.max()) + 1, -np.inf)
     np.maximum.at(most, wholes[family], lost)
     own = np.full(len(wholes), 0.0)

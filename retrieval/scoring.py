@@ -5,7 +5,7 @@ documents by vectors, clauses and words. `second_stage` adds what the document r
 docs/search.md has both as ten lines.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -121,10 +121,13 @@ def first_stage(
     parts, weights, count = question.parts, question.weights, len(question.parts) - len(question.excluded)
     words = (word_scores(evidence, question) if words is None else words)[:, rows]
     affirming, denying = (evidence.from_unrelated(found) for found in evidence.best(_vectors(parts), rows))
-    # A condition that asks for a denial is spoken for by clauses that deny, wanted or excluded.
-    speaks = [np.maximum(AFFIRMED * yes, no) if part.denies else yes for part, yes, no in zip(parts, affirming, denying)]
-    score = weights.whole * whole + question.combined(weights.clause * np.stack(speaks[:count]) + weights.words * words[:count])
-    about = evidence.from_unrelated(unit_length(vectors) @ _vectors(parts).T).T if weights.about else np.zeros_like(words)
+    # A condition that asks for a denial is spoken for by clauses that deny.
+    spoken = zip(parts[:count], affirming, denying, strict=False)
+    clauses = np.stack([np.maximum(AFFIRMED * yes, no) if part.denies else yes for part, yes, no in spoken])
+    score = weights.whole * whole + question.combined(weights.clause * clauses + weights.words * words[:count])
+    about = np.zeros_like(words)
+    if weights.about and question.excluded:
+        about = evidence.from_unrelated(_vectors(parts) @ unit_length(vectors).T)
     for part, row in zip(question.excluded, range(count, len(parts)), strict=True):
         has, lacks = (denying[row], affirming[row]) if part.denies else (affirming[row], denying[row])
         violation = weights.penalty * np.maximum(0, has - weights.near) + weights.words_penalty * words[row]

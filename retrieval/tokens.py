@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from boolbert.core.files import cache_root, whole_file
+from boolbert.core.files import cache_root, check_regular, whole_file
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -88,8 +88,10 @@ class TextReader:
             return self._tokenize(texts)
         path = cache_root() / "tokens" / f"{self._fingerprint(texts)}.npz"
         # Where the file is missing or damaged, the texts are tokenised again.
-        with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile), np.load(path) as stored:
-            return Tokens(stored["ids"], stored["offsets"], self.pad)
+        with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            check_regular(path)
+            with np.load(path) as stored:
+                return Tokens(stored["ids"], stored["offsets"], self.pad)
         tokens = self._tokenize(texts)
         with suppress(OSError):  # a cache that cannot be written costs time only
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,13 +9,13 @@ rows.npy       the documents that hold a word
 weights.npy    what the word adds to the score of each
 counts.npy     how often it stands in each, and
 lengths.npy    how many words each document has: with these, the documents of several folders are scored as one
-checks.npy     for each word a sum of its rows and weights, and of its rows and counts: so a changed number is noticed
+checks.npy     for each word the check sums of its rows and weights, and of its rows and counts
 """
 
 import re
-import zlib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ import numpy.typing as npt
 
 from boolbert.boolean.clauses import Clause
 from boolbert.core.errors import RetrievalError
+from boolbert.core.files import check_sum
+from boolbert.retrieval.arrays import load_array
 from boolbert.retrieval.ranking import Scores
 
 K1, B = 1.5, 0.75  # of BM25, as Lucene has them
@@ -95,14 +97,6 @@ def word_weights(counts: Any, relative: Any, held_by: Any, documents: int) -> np
     return np.asarray(rarity(held_by, documents) * counts / (counts + K1 * (1 - B + B * relative)), np.float16)
 
 
-def content_sum(*contents: Any) -> int:
-    """A sum by which it is noticed that bytes or arrays are not what they were."""
-    total = 0
-    for content in contents:
-        total = zlib.crc32(content, total)
-    return total
-
-
 def changed(folder: Path) -> RetrievalError:
     return RetrievalError(
         f"{folder}: was changed after it was written; delete it and index again, or search with --no-evidence"
@@ -116,7 +110,17 @@ class WordIndex:
     """BM25 over documents."""
 
     def __init__(self, folder: Path, documents: int):
-        arrays = {name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in ARRAYS}
+        starts = load_array(folder / "starts.npy", "int64", (None,))
+        held = (int(starts[-1]),)
+        shapes = {
+            "rows": ("int32", held),
+            "weights": ("float16", held),
+            "counts": ("unsigned", held),
+            "lengths": ("int32", (documents,)),
+            "checks": ("uint32", (len(starts) - 1, 2)),
+        }
+        arrays = {name: load_array(folder / f"{name}.npy", *shape) for name, shape in shapes.items()}
+        arrays["starts"] = starts
         self._take(folder, documents, (folder / "words.txt").read_bytes(), arrays)
 
     @classmethod
@@ -131,10 +135,9 @@ class WordIndex:
         self._folder, self._documents = folder, documents
         self._numbers = {word: number for number, word in enumerate(content.decode().split("\n"))}
         self._starts, self._rows, self._weights, self._counts, self.lengths, self._checks = map(arrays.get, ARRAYS)
-        self.small_files = (content, self._starts, self.lengths)
+        self.small_files = (content, self._starts, self.lengths, self._checks)
         words = max(1, len(self._starts) - 1)  # no word at all is an empty file, which holds one empty line
-        values = {self._starts[-1], len(self._rows), len(self._weights), len(self._counts)}
-        if len(self._numbers) != words or len(values) > 1 or len(self.lengths) != documents:
+        if len(self._numbers) != words:
             raise ValueError("its files do not belong together")
 
     def scores(self, words: Iterable[str]) -> Scores:
@@ -158,13 +161,12 @@ class WordIndex:
         """The documents that hold a word, and what it adds to the score of each."""
         inside = self._inside(word)
         rows, weights = self._rows[inside], self._weights[inside]
-        self._check(word, 0, rows, weights.view(np.int16))
+        self._check(word, 0, rows, weights)
         return rows, weights
 
-    def _check(self, word: str, column: int, rows: Integers, values: Integers) -> None:
+    def _check(self, word: str, column: int, rows: Integers, values: npt.NDArray[Any]) -> None:
         """Raise where what was read of a word is not as it was written."""
-        found = rows.sum(dtype=np.int64) + 3 * values.sum(dtype=np.int64)
-        if len(rows) and self._checks[self._numbers[word], column] != found:
+        if len(rows) and self._checks[self._numbers[word], column] != check_sum(rows, values):
             raise changed(self._folder.parent)
 
     def _inside(self, word: str) -> slice:
@@ -221,8 +223,8 @@ class WordCounts:
         weights = word_weights(counts, relative[rows], held_by[words], len(lengths))
         starts: npt.NDArray[np.int64] = np.concatenate([[0], np.cumsum(held_by)])
         rows, weights, counts = rows[order], weights[order], counts[order]
-        checks = np.stack([_sums(starts, rows, values) for values in (weights.view(np.int16), counts)], 1)
         counts = counts.astype(np.min_scalar_type(counts.max(initial=0)))
+        checks = np.stack([_sums(starts, rows, values) for values in (weights, counts)], 1)
         named = zip(ARRAYS, (starts, rows, weights, counts, lengths, checks), strict=True)
         return "\n".join(self._numbers).encode(), dict(named)
 
@@ -232,10 +234,12 @@ class WordCounts:
         for name, values in arrays.items():
             np.save(folder / f"{name}.npy", values)
         (folder / "words.txt").write_bytes(content)
-        return content, arrays["starts"], arrays["lengths"]
+        return content, arrays["starts"], arrays["lengths"], arrays["checks"]
 
 
-def _sums(starts: Integers, rows: Integers, values: Integers) -> npt.NDArray[np.int64]:
-    """A number for each word that is another one where a row or a value is: their sums (W,)."""
-    totals = np.concatenate([[0], np.cumsum(rows + 3 * values.astype(np.int64))])
-    return totals[starts[1:]] - totals[starts[:-1]]
+def _sums(starts: Integers, rows: Integers, values: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+    """The check sums of each word's rows and values (W,)."""
+    edges, bytes_of_rows, bytes_of_values = starts.tolist(), memoryview(rows), memoryview(values)
+    return np.array(
+        [check_sum(bytes_of_rows[start:end], bytes_of_values[start:end]) for start, end in pairwise(edges)], np.uint32
+    )

@@ -6,8 +6,8 @@ from typing import Any
 
 from .document_search import Candidate
 from .query_encoder import QueryVectors
+from .rank import Limit, Ranking, Reason
 from .reading import Query, Span
-from .weighing import Limit, Reason, Weighed
 
 
 @dataclass(frozen=True)
@@ -127,17 +127,17 @@ def hits_of(found: Sequence[Candidate], parts: QueryVectors, violating: frozense
     return tuple(hits)
 
 
-def promise_of(limit: Limit, weighed: Weighed, reading: Query, documents: int) -> Promise:
+def promise_of(limit: Limit, ranking: Ranking, reading: Query, documents: int) -> Promise:
     """What an answer says about its line. documents: how many there are now."""
     line, notes = limit.line, []
-    if weighed.evidence is None:
+    if ranking.evidence is None:
         notes.append(
             "what is negated is a property of the answer, of which nothing is left out; --not set changes that"
             if reading.kind == "property" and reading.excluded
             else "nothing is excluded, so nothing was left out"
         )
-    elif weighed.evidence < line.least:
+    elif ranking.evidence < line.least:
         notes.append("hardly a document says anything about what is excluded: the line is not calibrated for that")
     if line.documents != documents:
         notes.append(f"the line was calibrated on {line.documents:,} documents, and there are {documents:,} now")
-    return Promise(limit.violations, weighed.left_out, line.exclusions, tuple(notes))
+    return Promise(limit.violations, ranking.left_out, line.exclusions, tuple(notes))

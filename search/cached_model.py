@@ -9,7 +9,6 @@ import hashlib
 import importlib.metadata
 import json
 import os
-import shutil
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,16 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boolbert.core.errors import BoolBertError
-from boolbert.core.files import cache_root, write_bytes, write_json
-from boolbert.retrieval.encoders import encoder_parts, resolve_encoder
+from boolbert.core.files import cache_root, delete, write_bytes, write_json
+from boolbert.retrieval.encoders import default_folder, encoder_parts, resolve_encoder
 from boolbert.retrieval.fingerprints import document_encoder_of
 from boolbert.retrieval.models import (
-    READING_FILE,
     SearchModel,
     bool_bert,
     default_bert,
     load_model,
-    newest_model,
     note_on,
     upgraded_note,
 )
@@ -38,6 +35,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 GRAPH, SETTINGS = "query.onnx", "settings.json"
+COMPUTES = ("", "boolean/", "retrieval/", "search/")  # folders of the package on which a cached file depends
 CACHED_MODELS = 4  # at most: a graph is as large as its model
 
 
@@ -61,10 +59,10 @@ class CachedModel:
 
 
 def cached_model(name: str | None) -> CachedModel | None:
-    """The cached model of a folder; without a name that of the newest run, else the default one. None: not cached."""
+    """The cached model of a folder; without a name the default one. None: not cached."""
     if name is not None and not Path(name).is_dir():
         return None
-    name, note = newest_model() if name is None else (name, note_on(name, is_boolean=True))
+    note = None if name is None else note_on(name, is_boolean=True)
     # Whatever is wrong with a cache, the model itself can be opened, or says what is wrong.
     with suppress(Exception):
         return _read(name, note)
@@ -110,7 +108,7 @@ def _write(model: CachedModel, path: str, graph: bytes) -> None:
     settings: dict[str, Any] = {"path": str(source), "fingerprint": _fingerprint(source), "sha256": _sha256(graph)}
     settings |= {name: getattr(model, name) for name in ("note", "trained", "document_encoder")}
     settings["queries"] = [getattr(model.queries, name) for name in ("tokenizer", *TOLD)]
-    write_json(folder / SETTINGS, settings)
+    write_json(folder / SETTINGS, {**settings, "check": _check_of(settings)})
     _delete_oldest(folder.parent)
 
 
@@ -118,8 +116,10 @@ def _read(name: str | None, note: str | None) -> CachedModel:
     folder = _folder(name)
     _check_private(folder)
     settings = json.loads(_own_bytes(folder / SETTINGS))
-    path = Path(settings["path"])
-    if (name is not None and path != Path(name).resolve()) or settings["fingerprint"] != _fingerprint(path):
+    if settings.pop("check") != _check_of(settings):
+        raise BoolBertError(f"{folder}: was changed after it was written")
+    path, own = Path(settings["path"]), default_folder() if name is None else Path(name)
+    if own is None or path != own.resolve() or settings["fingerprint"] != _fingerprint(path):
         raise BoolBertError(f"{folder}: was made from another model, or by other versions")
     graph = _own_bytes(folder / GRAPH)
     if _sha256(graph) != settings["sha256"]:
@@ -135,7 +135,7 @@ def _make_private(folder: Path) -> None:
         try:
             _check_private(folder)
         except BoolBertError:
-            shutil.rmtree(folder)
+            delete(folder)
     folder.mkdir(mode=0o700, exist_ok=True)
     _check_private(folder)
     (folder / SETTINGS).unlink(missing_ok=True)
@@ -149,11 +149,17 @@ def _check_private(folder: Path) -> None:
 
 
 def _own_bytes(path: Path) -> bytes:
-    """A file's content; raises where it is a link, or another user's."""
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-        if os.fstat(file.fileno()).st_uid != os.getuid():
-            raise BoolBertError(f"{path}: belongs to another user")
+    """A file's content; raises where it is a link, a pipe, or another user's."""
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
+            raise BoolBertError(f"{path}: is no file of this user")
         return file.read()
+
+
+def _check_of(settings: dict[str, Any]) -> str:
+    """By which it is noticed that settings are not those that were written."""
+    return _sha256(json.dumps(settings, sort_keys=True).encode())
 
 
 def _sha256(content: bytes) -> str:
@@ -163,7 +169,8 @@ def _sha256(content: bytes) -> str:
 def _delete_oldest(root: Path) -> None:
     folders = sorted(root.iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
     for folder in folders[:-CACHED_MODELS]:
-        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            delete(folder)
 
 
 def _folder(name: str | None) -> Path:
@@ -175,7 +182,7 @@ def _folder(name: str | None) -> Path:
 def _fingerprint(folder: Path) -> str:
     """Changes with any file of the model, with this package's that compute, and with the libraries' versions."""
     package = Path(__file__).parent.parent
-    files = [*sorted(package.glob("*_boolbert.py")), *sorted(Path(__file__).parent.glob("*.py")), READING_FILE]
+    files = [file for name in COMPUTES for file in sorted(package.glob(f"{name}*.*")) if file.is_file()]
     for part in encoder_parts(folder):
         files += sorted(file for file in part.iterdir() if file.suffix in (".json", ".txt", ".model", ".safetensors"))
     stamps = [[str(file), (status := file.stat()).st_size, status.st_mtime_ns] for file in files]

@@ -26,9 +26,8 @@ from boolbert.retrieval.exclusion_line import (
 )
 from boolbert.retrieval.index import MANIFEST, Index
 
-from .document_search import WeighedDocuments
+from .rank import RankedDocuments, rank
 from .searcher import BoolSearcher
-from .weighing import weigh
 
 
 def calibrate(
@@ -63,14 +62,15 @@ def asked(searcher: BoolSearcher, exclusion: Exclusion) -> KnownExclusion | None
     if not excludes(question):
         return None
 
-    def look(documents: WeighedDocuments) -> KnownExclusion:
-        weighed = weigh(documents, question, parts, DEEPEST)
-        found = documents.candidates(weighed.scores, weighed.rows)
+    def look(documents: RankedDocuments) -> KnownExclusion:
+        found_rows = rank(documents, question, parts, DEEPEST, read=0)
+        found = documents.candidates(found_rows.scores, found_rows.rows)
         keys = [candidate.id if candidate.row is None else candidate.row for candidate in found]
         has = np.array([key in exclusion.excluded for key in keys], np.bool_)
-        return KnownExclusion(features_of(documents.evidence, question.excluded, np.array(weighed.rows, np.int64)), has)
+        rows = np.array(found_rows.rows, np.int64)
+        return KnownExclusion(features_of(documents.evidence, question.excluded, rows), has)
 
-    return searcher.documents.weighed(None, look)
+    return searcher.documents.ranked(None, look)
 
 
 def made_exclusions(searcher: BoolSearcher) -> list[Exclusion]:

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval.evidence import Evidence
 from boolbert.retrieval.index import Index
 
 from .query_encoder import QueryVectors
+from .rank import RankedDocuments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,21 +33,7 @@ class Candidate(NamedTuple):
     title: str
     text: str
     vector: npt.NDArray[np.float32]
-    reasons: tuple[Any, ...] = ()  # `weighing.Reason`s, where the index has evidence
-
-
-class WeighedDocuments(NamedTuple):
-    """Documents that are ranked by what they say: search/weighing.py.
-
-    vectors: of all rows, with `rows(numbers)` for some of them. allowed: the rows that pass a filter; None: all.
-    best: vectors, k -> the rows of the k best of these. candidates: scores, rows -> the documents.
-    """
-
-    evidence: Evidence
-    vectors: Any
-    allowed: npt.NDArray[np.bool_] | None
-    best: "Callable[[QueryVectors, int], Sequence[int]]"
-    candidates: "Callable[[list[float], list[int]], list[Candidate]]"
+    reasons: tuple[Any, ...] = ()  # `rank.Reason`s, where the index has evidence
 
 
 class DocumentSearch:
@@ -92,18 +78,20 @@ class DocumentSearch:
         now = self.index.local().snapshot()
         return now, np.flatnonzero(now.live)
 
-    def weighed(self, where: str | None, rank: "Callable[[WeighedDocuments], Found]") -> "Found":
+    def ranked(self, where: str | None, rank: "Callable[[RankedDocuments], Found]") -> "Found":
         """What `rank` makes of the documents that pass the filter, where there is evidence."""
         index = self.index
         if not isinstance(index, Index) or where is not None:
             store = self._store
-            return store.local().read(lambda now: rank(_weighed_in_store(store, now, where)))
+            return store.local().read(lambda now: rank(_ranked_in_store(store, now, where)))
         assert index.evidence is not None
 
         def best(parts: QueryVectors, k: int) -> "Sequence[int]":
             return self.rank(index, parts, k)[1]
 
-        return rank(WeighedDocuments(index.evidence, index.vectors, None, best, partial(_candidates, index)))
+        return rank(
+            RankedDocuments(index.evidence, index.vectors, None, best, partial(_candidates, index), index.wholes)
+        )
 
     @cached_property
     def _store(self) -> "VectorStore":
@@ -129,7 +117,7 @@ def _candidates_in_store(now: "Snapshot", scores: list[float], rows: list[int]) 
     ]
 
 
-def _weighed_in_store(store: "VectorStore", now: "Snapshot", where: str | None) -> WeighedDocuments:
+def _ranked_in_store(store: "VectorStore", now: "Snapshot", where: str | None) -> RankedDocuments:
     """The documents of a store that pass the filter. Its own search finds the best of them by vectors."""
     from boolbert.retrieval.stores import FileStore
     from boolbert.retrieval.stores.where import fitted_filter
@@ -142,7 +130,7 @@ def _weighed_in_store(store: "VectorStore", now: "Snapshot", where: str | None) 
         ids = (hit.record.id for _, hit in best_in_store(store, parts, k, where))
         return [now.row_of[id] for id in ids if id in now.row_of]
 
-    return WeighedDocuments(now.evidence, now, allowed, best, partial(_candidates_in_store, now))
+    return RankedDocuments(now.evidence, now, allowed, best, partial(_candidates_in_store, now), now.wholes)
 
 
 def best_in_store(

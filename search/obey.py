@@ -20,16 +20,16 @@ import numpy.typing as npt
 
 from boolbert.boolean.kinds import TREATMENTS
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval.calibration import near_cosine, spread_rows, unrelated_texts
-from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
+from boolbert.retrieval.calibration import near_cosine, spread_rows, unrelated_cosine, unrelated_texts
+from boolbert.retrieval.evidence import Evidence, unit_length
 from boolbert.retrieval.functions import Embed, listed, vectors_of
 from boolbert.retrieval.models import bool_bert, load_encoder
 from boolbert.retrieval.ranking import check_k
+from boolbert.retrieval.scoring import Question
 from boolbert.sentence_boolbert import QueryParts
 
-from .query_reader import read
+from .rank import ALL, READ, RankedDocuments, Reason, rank, reasons
 from .reading import Query
-from .weighing import Reason, reasons
 
 Vectors = npt.NDArray[np.float32]
 
@@ -65,6 +65,22 @@ class EncodedTexts:
     def scores(self, documents: Any) -> Vectors:
         """The scores of documents' vectors: (N, D) -> (N,)."""
         return self.vectors.scores(documents)
+
+
+class _Text(NamedTuple):
+    text: str
+
+
+class _Rows(NamedTuple):
+    """Vectors, of which some rows can be taken."""
+
+    vectors: Vectors
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def rows(self, numbers: Any) -> Vectors:
+        return self.vectors[numbers]
 
 
 class Reranked(NamedTuple):
@@ -117,7 +133,7 @@ class ObeyingEncoder:
         return self.encode_query_parts(query).vectors.vectors[0]
 
     def encode_query_parts(self, query: str) -> EncodedTexts:
-        reading = read(query)
+        reading = read_query(query)
         return EncodedTexts(reading, self.encode_reading(reading))
 
     def encode_reading(self, reading: Query) -> QueryParts:
@@ -140,13 +156,22 @@ class ObeyingEncoder:
         return QueryParts(one, vectors[0], unwanted, vectors, (treatment.penalty, self.near), cosine=True)
 
     @cached_property
+    def unrelated(self) -> float:
+        """The cosine of texts that have nothing in common."""
+        return unrelated_cosine(self._unrelated_vectors)
+
+    @cached_property
+    def _unrelated_vectors(self) -> Vectors:
+        return self.encode_document(unrelated_texts()) if self._sample is None else self._sample
+
+    @cached_property
     def near(self) -> float:
         """The cosine with what is excluded above which a document loses: t."""
-        sample = self.encode_document(unrelated_texts()) if self._sample is None else self._sample
-        return near_cosine(sample, NEAR)
+        return near_cosine(self._unrelated_vectors, NEAR)
 
-    def rerank(self, query: str, texts: Iterable[str], k: int | None = None) -> list[Reranked]:
-        """Texts that any search has found, by what they say, clause by clause; best first.
+    def rerank(self, query: str, texts: Iterable[str], k: int | None = None, *, read: int = READ) -> list[Reranked]:
+        """Texts that any search has found, by what they say, clause by clause; best first. read: how many of the best
+        the document reader looks at.
 
         What was embedded for an earlier query is not embedded again.
         """
@@ -160,16 +185,18 @@ class ObeyingEncoder:
         def encode_parts(parts: Sequence[str]) -> Vectors:
             return unit_length(self._embedded(self._embed_queries, parts))
 
-        asked = ConditionVectors.of(encoded.reading.conditions, encode_parts)
-
-        def encode(clauses: Sequence[str]) -> Vectors:
+        def encode_clauses(clauses: Sequence[str]) -> Vectors:
             return unit_length(self._document_vectors(clauses))
 
-        evidence = Evidence.in_memory(texts, encode)
-        scores = evidence.score(asked, np.arange(len(texts)), encoded.scores(vectors), vectors)
-        best = np.argsort(-scores, kind="stable")[:k].tolist()
+        question = Question.of(encoded.reading.conditions, encode_parts)
+        evidence = Evidence.in_memory(texts, encode_clauses, self.unrelated)
+        documents = RankedDocuments(
+            evidence, _Rows(vectors), None, _no_search, lambda _, rows: [_Text(texts[row]) for row in rows]
+        )
+        found = rank(documents, question, QueryVectors.of(encoded.vectors), k or len(texts), read=read)
         return [
-            Reranked(row, float(scores[row]), texts[row], reasons(evidence, asked, row, texts[row])) for row in best
+            Reranked(row, score, texts[row], reasons(evidence, question, row, texts[row], found.said.get(row)))
+            for row, score in zip(found.rows, found.scores, strict=True)
         ]
 
     def _document_vectors(self, texts: Sequence[str]) -> Vectors:
@@ -179,6 +206,10 @@ class ObeyingEncoder:
             known = {**known, **dict(zip(new, self.encode_document(new), strict=True))}
         self._remembered = known if len(known) <= REMEMBERED else {text: known[text] for text in texts}
         return np.stack([known[text] for text in texts])
+
+
+def _no_search(vectors: QueryVectors, k: int) -> Sequence[int]:
+    raise RetrievalError(f"at most {ALL:,} texts can be ranked at once; put more into an index: boolbert index")
 
 
 def mixed(wanted: Vectors, whole: Vectors, share: float) -> Vectors:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boolbert.retrieval.index import SERVERS, STORE, Index
-from boolbert.retrieval.models import SearchModel, default_model, load_model
+from boolbert.retrieval.models import SearchModel, load_model
 
 if TYPE_CHECKING:
     from boolbert.retrieval.stores import VectorStore
@@ -26,8 +26,5 @@ def is_store(name: str | Path) -> bool:
 
 
 def model_of(index: "Index | VectorStore", device: str | None) -> SearchModel:
-    """The model that an index was made with. The default encoder's vectors serve a run that left them as they were."""
-    if index.model is not None:
-        return load_model(index.model, device=device)
-    model = load_model(device=device)
-    return model if model.name is None or index.fits(model) else default_model(device)
+    """The model that an index was made with."""
+    return load_model(index.model, device=device)

@@ -11,13 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.retrieval.document_reader import NOTHING, DocumentReader, Said, document_reader, passage
+from boolbert.retrieval.document_reader import DocumentReader, Said, document_reader, passage
 from boolbert.retrieval.evidence import Array, Evidence
 from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
+from boolbert.retrieval.passages import exclude_by_document
 from boolbert.retrieval.scoring import Asked, Question, first_stage, score_by_words, second_stage, word_scores
 from boolbert.retrieval.words import DENIED, words_of
 
 from .query_encoder import QueryVectors
+
+Rows = npt.NDArray[np.int64]
 
 ALL = 4096  # documents of an index that is looked through as a whole
 # Of more: what the whole query finds by its vector and its parts by their words, or twice what is asked for,
@@ -27,21 +30,24 @@ READ = 30  # documents that the document reader looks at
 LIKELY = 0.5  # a probability from which something is said to hold
 CLEAR = 0.44  # without a reader, a clause is shown against a document above this, or where it has an excluded word
 
-Rows = npt.NDArray[np.int64]
-
 
 class RankedDocuments(NamedTuple):
     """The documents that are ranked.
 
     vectors: of all rows, with `rows(numbers)` for some of them. allowed: the rows that pass a filter; None: all.
-    best: vectors, k -> the rows of the k best of these. texts: rows -> their texts.
+    best: vectors, k -> the rows of the k best of these. candidates: scores, rows -> the documents, which have a text.
+    wholes: for each row the number of its document, where documents were cut into passages.
     """
 
     evidence: Evidence
     vectors: Any
     allowed: npt.NDArray[np.bool_] | None
     best: Callable[[QueryVectors, int], Sequence[int]]
-    texts: Callable[[Sequence[int]], Sequence[str]]
+    candidates: Callable[[list[float], list[int]], list[Any]]
+    wholes: Rows | None = None
+
+    def texts(self, rows: Sequence[int]) -> list[str]:
+        return [found.text for found in self.candidates([0.0] * len(rows), list(rows))]
 
 
 class Limit(NamedTuple):
@@ -115,6 +121,10 @@ def rank(
     vectors = documents.vectors.rows(rows).astype(np.float32)
     whole = parts.scores(vectors)
     scores = first_stage(documents.evidence, question, rows, whole, vectors, strength=strength, words=words)
+    if documents.wholes is not None:
+        of_rows = documents.vectors.rows
+        told = {"strength": strength, "words": words}
+        scores = exclude_by_document(documents.evidence, question, rows, scores, documents.wholes, of_rows, **told)
     order = np.lexsort((rows, -scores))
     scores, rows = scores[order], rows[order]
     said: dict[int, list[Said]] = {}
@@ -142,7 +152,8 @@ def reread(
     affirmed = np.array([[one.affirms for one in said[row]] for row in rows[:count].tolist()]).T
     both = scores[:count] + second_stage(question, affirmed, strength)
     order = np.argsort(-both, kind="stable")
-    rest = scores[count:] - max(0.0, float(scores[count:].max(initial=-np.inf) - both.min()))  # below all that were read
+    above = float(scores[count:].max(initial=-np.inf) - both.min())
+    rest = scores[count:] - max(0.0, above)  # what was not read stands below what was
     return np.concatenate([both[order], rest]), np.concatenate([rows[:count][order], rows[count:]])
 
 

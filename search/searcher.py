@@ -17,21 +17,22 @@ from boolbert.boolean import OPERATORS, from_multi_hot, multi_hot
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import spread_rows
 from boolbert.retrieval.countries_index import default_index
-from boolbert.retrieval.evidence import ConditionVectors, unit_length
+from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.exclusion_line import ExclusionLine
 from boolbert.retrieval.index import Index
 from boolbert.retrieval.models import SearchModel, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.ranking import check_k
+from boolbert.retrieval.scoring import Question
 
 from .answer import Answer, hits_of, promise_of
 from .cached_model import CachedModel, cached_model
 from .country_facts import named_rows
-from .document_search import Candidate, DocumentSearch, WeighedDocuments
+from .document_search import Candidate, DocumentSearch
 from .opening import model_of, open_index
 from .query_encoder import QueryEncoder, QueryVectors, encoded_query
 from .query_reader import as_it_is, check_query, read, read_for_caller
+from .rank import READ, Limit, RankedDocuments, Ranking, rank, reasons
 from .reading import Query
-from .weighing import Limit, Weighed, reasons, weigh
 
 if TYPE_CHECKING:
     from boolbert.retrieval.stores import VectorStore
@@ -44,7 +45,7 @@ T = TypeVar("T")
 class BoolSearcher:
     """A model and an index of documents.
 
-        searcher = BoolSearcher()                            # the newest run, over the embedded countries
+        searcher = BoolSearcher()                            # the default model, over the embedded countries
         searcher = BoolSearcher("runs/quest", "my_index")    # a folder or Hub id, and a folder of `boolbert index`
         for hit in searcher.search("landlocked countries that are not in Africa", k=5):
             print(hit.rank, hit.title)
@@ -105,6 +106,7 @@ class BoolSearcher:
         evidence: bool = True,
         not_kind: str | None = None,
         violations: float | None = None,
+        read: int = READ,
     ) -> Answer:
         """The k best documents.
 
@@ -116,7 +118,8 @@ class BoolSearcher:
         clause by clause, where the index knows it and not every gate is switched off. not_kind: NOT excludes a
         "topic", a "set" or a "property" of the answer, of which texts may speak; if not given, the query's words tell
         (boolean/kinds.py), and with a `not_weight` it is a set. violations: 0.05 leaves out documents until at most 5%
-        of the others are expected to have what is excluded, in a calibrated index (search/calibrating.py).
+        of the others are expected to have what is excluded, in a calibrated index (search/calibrating.py). read: how
+        many of the best documents the document reader looks at; 0 for none, which takes less time.
         """
         check_k(k)
         reading, vectors = self._read(query, operators, excluded, not_weight, not_kind)
@@ -128,10 +131,10 @@ class BoolSearcher:
         if has_evidence:
             question = self._question(reading, parts)
             strength = 1.0 if not_weight is None else not_weight / (question.weights.penalty or 1.0)
-            weighed, found = self._weighed(question, parts, k, strength, where, limit)
-            kept = weighed.kept
+            ranking, found = self._ranked(question, parts, k, where, strength=strength, limit=limit, read=read)
+            kept = ranking.kept
             if limit is not None:
-                promise = promise_of(limit, weighed, reading, len(self.index))
+                promise = promise_of(limit, ranking, reading, len(self.index))
         else:
             found = self.documents.find(parts, k, where)
         violating = self.violating(reading)
@@ -231,13 +234,13 @@ class BoolSearcher:
         about = self.index.about()
         return ExclusionLine.of_json(about.line, self.index.name, about.encoder)
 
-    def question(self, query: str) -> tuple[ConditionVectors, QueryVectors]:
+    def question(self, query: str) -> tuple[Question, QueryVectors]:
         """A query as evidence is asked: its conditions, and the vectors of the whole."""
         reading, vectors = self._read(query, None, None)
         parts = self._scaled_parts(vectors)
         return self._question(reading, parts), parts
 
-    def _question(self, reading: Query, parts: QueryVectors) -> ConditionVectors:
+    def _question(self, reading: Query, parts: QueryVectors) -> Question:
         def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
             """The vectors of a query's parts, of length 1: those of a plain encoder."""
             if self.queries is None:
@@ -248,22 +251,27 @@ class BoolSearcher:
                 return parts.vectors  # it is encoded already
             return unit_length(self.queries.plain_vectors(texts))
 
-        return ConditionVectors.of(reading.conditions, encode)
+        return Question.of(reading.conditions, encode)
 
-    def _weighed(
-        self, question: ConditionVectors, parts: QueryVectors, k: int, strength: float, where: str | None, limit: Any
-    ) -> tuple[Weighed, list[Candidate]]:
-        """The best documents by what they say, each with its reasons."""
+    def _ranked(
+        self, question: Question, parts: QueryVectors, k: int, where: str | None, **how: Any
+    ) -> tuple[Ranking, list[Candidate]]:
+        """The best documents by what they say, each with its reasons. how: see `rank`."""
 
-        def rank(documents: WeighedDocuments) -> tuple[Weighed, list[Candidate]]:
-            weighed = weigh(documents, question, parts, k, strength=strength, limit=limit)
-            found = documents.candidates(weighed.scores, weighed.rows)
-            return weighed, [
-                one._replace(reasons=reasons(documents.evidence, question, row, one.text, left_out=n >= weighed.kept))
-                for n, (row, one) in enumerate(zip(weighed.rows, found, strict=True))
+        def look(documents: RankedDocuments) -> tuple[Ranking, list[Candidate]]:
+            ranking = rank(documents, question, parts, k, **how)
+            found = documents.candidates(ranking.scores, ranking.rows)
+            said = ranking.said if how["read"] else {}
+            return ranking, [
+                one._replace(
+                    reasons=reasons(
+                        documents.evidence, question, row, one.text, said.get(row), left_out=n >= ranking.kept
+                    )
+                )
+                for n, (row, one) in enumerate(zip(ranking.rows, found, strict=True))
             ]
 
-        return self.documents.weighed(where, rank)
+        return self.documents.ranked(where, look)
 
     def _limit(self, violations: float, has_evidence: bool) -> Limit:
         """The line for a promise, as the index was calibrated."""

@@ -9,11 +9,16 @@ import shutil
 import sys
 import tempfile
 
-if "BOOLBERT_TESTS" not in os.environ:  # nothing of a test is left in its user's home; workers have their parent's
+# No test sees or changes what its user has: home and caches are the run's own, before any library looks for its own.
+if "BOOLBERT_TESTS" not in os.environ:  # workers have their parent's
     os.environ["BOOLBERT_TESTS"] = tempfile.mkdtemp(prefix="boolbert-tests-")
     atexit.register(shutil.rmtree, os.environ["BOOLBERT_TESTS"], ignore_errors=True)
-os.environ.setdefault("BOOLBERT_CACHE", os.path.join(os.environ["BOOLBERT_TESTS"], "cache"))
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ["HOME"] = os.environ["BOOLBERT_TESTS"]
+os.environ["BOOLBERT_CACHE"] = os.path.join(os.environ["HOME"], "cache")
+os.environ["XDG_CACHE_HOME"] = os.path.join(os.environ["HOME"], ".cache")
+os.environ["HF_HOME"] = os.path.join(os.environ["XDG_CACHE_HOME"], "huggingface")
+os.environ["HF_HUB_CACHE"] = os.path.join(os.environ["HF_HOME"], "hub")
+os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # The suite has a process per core: more threads would wait for one another.
@@ -55,6 +60,12 @@ def _one_thread():
             torch.set_num_threads(1)
             patch.setattr(torch, "set_num_threads", lambda count: None)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path, monkeypatch):
+    """Where the tests are started from changes nothing: each stands in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(autouse=True)

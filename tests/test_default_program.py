@@ -43,8 +43,7 @@ def versions(folder):
 
 
 @pytest.fixture(autouse=True)
-def any_machine(monkeypatch, versions, tmp_path):
-    monkeypatch.chdir(tmp_path)  # away from the runs of `make demo`, the newest of which would be taken
+def any_machine(monkeypatch, versions):
     monkeypatch.setattr(int8_encoder, "INSTRUCTIONS", {"processor"})
     monkeypatch.setattr(module, "GPUS", ())
     monkeypatch.setattr(module, "_versions", lambda: versions)

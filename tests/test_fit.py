@@ -64,7 +64,17 @@ def test_leaves_a_model_and_an_index_that_move_together(tmp_path, tiny, shop, fi
     assert fitted.before != fitted.after
     assert Run(fitted.folder / "model").start["encoder"] == str(tiny)
     assert {path.name for path in (tmp_path / "fitted").iterdir()} == {
-        *("model", "queries", "vectors", "fit.json", "index.json", "documents.jsonl", "records.jsonl", "lines.npy")
+        *(
+            "model",
+            "queries",
+            "vectors",
+            "fit.json",
+            "index.json",
+            "documents.jsonl",
+            "records.jsonl",
+            "lines.npy",
+            "checks.npy",
+        )
     }
     query = "waterproof jackets without a hood"
     titles = [hit.title for hit in BoolSearcher(fitted.model, fitted.index).search(query, 5)]

@@ -28,7 +28,6 @@ def test_what_a_run_tells(tmp_path):
     run = make_run(tmp_path / "run", data="quest", seed=1)
     assert run.finished
     assert (run.script, run.data, run.start, run.metrics["dev"]) == ("quest", "quest", {"kind": "hub"}, {"mrr@10": 0.5})
-    assert run.history == "trained by quest on quest"
     assert not run.has_retriever
     assert not run.is_bool_bert
     (run.folder / "config.json").write_text('{"model_type": "boolbert"}')

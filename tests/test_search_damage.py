@@ -18,6 +18,7 @@ from boolbert.retrieval.encode import encode_corpus
 from boolbert.retrieval.encoders import resolve_encoder
 from boolbert.retrieval.fingerprints import model_fingerprint
 from boolbert.retrieval.models import load_encoder
+from boolbert.retrieval.stores import FileStore
 from boolbert.search import BoolSearcher, Index, build_index, explain, load_model
 
 
@@ -120,7 +121,7 @@ def test_a_foreign_file_in_a_build_that_was_cut_off(tmp_path, model):
 def test_a_manifest_without_a_key_or_of_another_kind(index, name, optional):
     file = index.folder / name
     content = json.loads(file.read_text())
-    for key in sorted(content.keys() - {"model", "source"}):
+    for key in sorted(content.keys() - {"model", "source", "checks", "records"}):
         without = {other: content[other] for other in content if other != key}
         values = (["year"], 8) if key in optional else (None, [], -1, True, {})
         for changed in (*({**content, key: value} for value in values), *([] if key in optional else [without])):
@@ -270,3 +271,50 @@ def test_a_run_with_untouched_documents_keeps_the_index(tmp_path, lively, tiny_c
     model = load_encoder(str(tmp_path / "1"), quiet=True, device="cpu")
     model.encode_document(["films"])  # sets how its tokenizer pads
     assert model_fingerprint(model, "document") == fingerprint(tmp_path / "1")
+
+
+def change_text(folder):
+    file = folder / "documents.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"films about war", b"films about bar"))
+
+
+def swap_lines(folder):
+    file = folder / "documents.jsonl"
+    one, other, *rest = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join([other, one, *rest]))
+
+
+def change_record(folder):
+    file = folder / "records.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"Doc 1", b"Doc 2", 1))
+
+
+def change_place(folder):
+    file = folder / "lines.npy"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 0x80
+    file.write_bytes(content)
+
+
+CHANGES = {"a text": change_text, "two lines": swap_lines, "a record": change_record, "a place": change_place}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_that_keeps_the_size_is_noticed_when_it_is_read(index, model, name):
+    """In the index itself, and in the same folder as a store."""
+    CHANGES[name](index.folder)
+    kinds = [FileStore] if name == "a record" else [FileStore, Index]  # an index shows no ids
+    for kind in kinds:
+        with pytest.raises(BoolBertError, match="damaged"):
+            BoolSearcher(model, kind(index.folder)).search("films about war", len(TEXTS))
+
+
+def test_an_index_of_an_earlier_version_has_no_check_sums(index, model):
+    file = index.folder / "index.json"
+    content = json.loads(file.read_text())
+    file.write_text(json.dumps({name: content[name] for name in content.keys() - {"checks", "records"}}))
+    (index.folder / "checks.npy").unlink()
+    assert len(BoolSearcher(model, Index(index.folder)).search("films", 3)) == 3
+    change_place(index.folder)
+    with pytest.raises(BoolBertError, match="damaged"):
+        BoolSearcher(model, Index(index.folder)).search("films", len(TEXTS))

@@ -161,6 +161,23 @@ def changed_code(work, patch):
     patch.setattr(cached_model, "__file__", str(copy / "cached_model.py"))
 
 
+def changed_penalty(work, patch):
+    """A changed module that the program was made by, which lies in another folder."""
+    package, source = work / "package", Path(cached_model.__file__).parent.parent
+    for file in (file for folder in cached_model.COMPUTES for file in source.glob(f"{folder}*.*") if file.is_file()):
+        (package / file.relative_to(source)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, package / file.relative_to(source))
+    patch.setattr(cached_model, "__file__", str(package / "search/cached_model.py"))
+    change_settings(work, fingerprint=cached_model._fingerprint(work / "run"))
+    assert from_cache(work) is not None
+    (package / "retrieval/penalty.py").write_text("# another formula")
+
+
+def pipe(work, patch):
+    (cached(work) / SETTINGS).unlink()
+    os.mkfifo(cached(work) / SETTINGS)
+
+
 def changed(name, change):
     """Another content of a cached file."""
 
@@ -194,7 +211,17 @@ def of_another_user(name):
 
 def change_settings(work, **changes):
     file = cached(work) / SETTINGS
-    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+    settings = {**json.loads(file.read_text()), **changes}
+    del settings["check"]
+    file.write_text(json.dumps({**settings, "check": cached_model._check_of(settings)}))
+
+
+def other_tokenizer(work, patch):
+    """A damaged settings file that is valid JSON, and has all fields."""
+    file = cached(work) / SETTINGS
+    settings = json.loads(file.read_text())
+    settings["queries"][0] = settings["queries"][0].replace("[CLS]", "[SLC]")
+    file.write_text(json.dumps(settings))
 
 
 def of_another_model(work, patch):
@@ -217,6 +244,9 @@ def weights_elsewhere(work, patch):
 ATTACKS = {
     "other weights": changed_weights,
     "other code": changed_code,
+    "another formula": changed_penalty,
+    "a pipe": pipe,
+    "other settings": other_tokenizer,
     "half a graph": changed(GRAPH, lambda content: content[:-20]),
     "half the settings": changed(SETTINGS, lambda content: content[:-20]),
     "another byte": changed(GRAPH, lambda content: content[:999] + bytes([content[999] ^ 1]) + content[1000:]),
@@ -238,7 +268,7 @@ def test_a_file_that_is_not_what_was_cached_is_refused(work, monkeypatch, attack
     assert from_cache(work) is None
 
 
-@pytest.mark.parametrize("attack", ["open to all", "half the settings", "another user's folder"])
+@pytest.mark.parametrize("attack", ["open to all", "half the settings", "a pipe", "another user's folder"])
 def test_the_model_answers_then_and_is_cached_again(work, quick_export, monkeypatch, capsys, attack):
     if attack == "another user's folder" and os.getuid() != 0:
         pytest.skip("only root can give a folder away")

@@ -1,16 +1,14 @@
 """Searching against a slow version of it; operators given, decided by the model, or read off the text."""
 
-import os
-
 import numpy as np
 import pytest
 import torch
-from search_fixtures import QUERY, TEXTS, write_baseline, write_documents, write_run
+from search_fixtures import QUERY, TEXTS, write_baseline, write_documents
 from sentence_helpers import embed, plain_bert, write_dual
 
 from boolbert.boolean import WHOLE_WEIGHTS, find_cues
 from boolbert.retrieval.countries_index import default_index
-from boolbert.retrieval.models import default_model, newest_model
+from boolbert.retrieval.models import default_model
 from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.search.country_facts import named_rows
 from boolbert.search.query_encoder import QueryVectors
@@ -167,20 +165,6 @@ def test_a_plain_model_searches_without_operators(tmp_path, searcher, lively, ti
         plain.search(QUERY, 3, operators=["not"])
     with pytest.raises(ValueError, match="not_weight cannot be given"):
         plain.search(QUERY, 3, not_weight=0.5)
-
-
-def test_the_newest_finished_run_is_the_default(tmp_path, lively, tiny_config, tokenizer, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    runs = tmp_path / "runs"
-    assert newest_model() == (None, None)
-    for age, (name, script) in enumerate([("late-stage-1", "pretrain"), ("new", "quest"), ("old", "quest")]):
-        write_run(runs / name, lively, tiny_config, tokenizer, script=script)
-        os.utime(runs / name / "metrics.json", (1e9 - age, 1e9 - age))
-    write_baseline(runs / "bert", lively, tiny_config, tokenizer)
-    assert newest_model()[0] == "runs/new"
-    (runs / "new" / "metrics.json").unlink()  # not finished
-    assert newest_model()[0] == "runs/old"
-    assert "trained by quest on the embedded data" in load_model().note
 
 
 def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypatch):

@@ -1,9 +1,9 @@
 """Stage 3: go on from a stage 2 output with BoolQuestions; reports MRR@10 for AND, OR and NOT.
 
-accelerate launch train/boolquestions.py                                             # the embedded countries
+accelerate launch train/boolquestions.py --encoder runs/quest                        # the embedded countries
 accelerate launch train/boolquestions.py --data ustc-zhangzm/BoolQuestions --encoder runs/quest
 
-The encoder is --encoder, else the finished stage 2 in runs/quest, else all-MiniLM-L6-v2.
+The encoder is --encoder, else all-MiniLM-L6-v2.
 """
 
 import sys
@@ -42,7 +42,6 @@ def main() -> None:
         args,
         lambda: boolquestions_splits(args.data, subset=args.subset, **splits),
         boolquestions_metrics,
-        earlier="runs/quest",
     )
 
 

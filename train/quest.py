@@ -1,10 +1,11 @@
 """Stage 2: train the dual encoder, Bool-BERT for queries and BERT for documents, on QUEST-format data.
 
 accelerate launch train/quest.py                                             # the embedded countries
+accelerate launch train/quest.py --encoder runs/pretrain                     # goes on from stage 1
 accelerate launch train/quest.py train/recipes/quest_base.yaml --data quest  # the paper's recipe
 accelerate launch train/quest.py --data quest --baseline --output_dir runs/baseline
 
-The encoder is --encoder, else the finished stage 1 in runs/pretrain, else all-MiniLM-L6-v2.
+The encoder is --encoder, else all-MiniLM-L6-v2.
 """
 
 import sys
@@ -29,7 +30,6 @@ def main() -> None:
         args,
         lambda: quest_splits(args.data, dev_split=args.dev_split, dev_share=args.dev_share),
         quest_metrics,
-        earlier="runs/pretrain",
     )
 
 

@@ -34,7 +34,6 @@ def run_retrieval(
     read: Callable[[], Splits],
     metrics: Metrics,
     *,
-    earlier: str | None = None,
     vectors: torch.Tensor | None = None,
     origin: dict[str, Any] | None = None,
     original_weight: float = 0.0,
@@ -43,7 +42,7 @@ def run_retrieval(
     deleted was made of; its caller prints the rest. original_weight: the share of the weights before training in the
     saved model's."""
     accelerator = make_accelerator(args)
-    start = find_start(args.encoder, earlier, allow_random=args.allow_random)
+    start = find_start(args.encoder, allow_random=args.allow_random)
     with accelerator.main_process_first():
         data = read()
     args = with_known_gate(args, data, accelerator.print)

@@ -12,7 +12,7 @@ from transformers import AutoTokenizer, BertConfig, BertModel, PreTrainedModel
 from boolbert import BoolBertConfig, BoolBertModel
 from boolbert.core.errors import TrainingError, first_line
 from boolbert.core.files import read_json
-from boolbert.core.runs import CONFIG, Run, is_bool_bert
+from boolbert.core.runs import CONFIG, is_bool_bert
 from boolbert.retrieval.encoders import Encoder, resolve_encoder
 from boolbert.retrieval.models import no_warnings
 from boolbert.sentence_boolbert import DOCUMENT_FOLDER
@@ -89,14 +89,12 @@ class Start:
         return model
 
 
-def find_start(name: str | None, earlier: str | None = None, *, allow_random: bool = False) -> Start:
-    """The encoder of this name; without one, the finished run `earlier` if there is one, else the default."""
-    if name is None and earlier is not None and Run(earlier).finished:
-        name = earlier
+def find_start(name: str | None, *, allow_random: bool = False) -> Start:
+    """The encoder of this name; without one, the default."""
     try:
         encoder = resolve_encoder(name)
     except (OSError, ValueError) as error:
-        raise TrainingError(f"--encoder {error}") from None
+        raise TrainingError(f"--encoder {error}" if name is not None else str(error)) from None
     config = read_json(Path(encoder.path) / CONFIG)
     kind = config.get("model_type") if isinstance(config, dict) else None
     if kind not in KINDS:

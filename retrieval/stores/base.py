@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.encoded_documents import About, EncodedDocuments
-from boolbert.retrieval.evidence import DocumentEvidence
+from boolbert.retrieval.evidence import DocumentEvidence, other_rules
 from boolbert.retrieval.ranking import check_k
 from boolbert.retrieval.records import Record
 
@@ -98,6 +98,8 @@ class VectorStore(EncodedDocuments):
                 f"{self.name}: has evidence, and the new documents have none; leave --no-evidence out, or index them "
                 "into a new store"
             )
+        if old.evidence and old.rules != about.rules:
+            raise other_rules(self.name)
         self.note(replace(old, fields={**old.fields, **about.fields}, complete=False))
 
     def add(

@@ -60,17 +60,18 @@ class Segment:
     def records(self) -> list[dict[str, Any]]:
         """Id, document, digest and fields of each row. An index without them has its titles for ids."""
         path = self.index.folder / RECORDS
-        if not path.exists():
+        if not path.exists() and "records" not in self.index.manifest:
             documents = list(self.index.documents())
             names = numbered(document.title for document in documents)
             pairs = zip(names, documents, strict=True)
             return [Record(id_of(name), one.title, one.text).beside_text() for name, one in pairs]
         try:
-            with path.open(encoding="utf-8") as file:
-                records = [json.loads(line) for line in file]
+            content = path.read_bytes()
+            self.index.check_records(content)
+            records = [json.loads(line) for line in content.splitlines()]
             if len(records) != len(self):
                 raise ValueError(f"{len(records):,} records of {len(self):,} documents")
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             raise RetrievalError(f"{path}: is damaged ({error}); index again") from None
         return records
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.retrieval.evidence import Array, Asked, DocumentEvidence, Evidence, Statement
+from boolbert.retrieval.evidence import Array, DocumentEvidence, Evidence, Statement
 from boolbert.retrieval.shards import rows_by_part
 from boolbert.retrieval.words import WordIndex, word_weights
 
@@ -60,9 +60,16 @@ class JoinedEvidence(Evidence):
             affirming[:, places], denying[:, places] = self._parts[number].best(vectors, inside)
         return affirming, denying
 
-    def nearest(self, asked: Asked, row: int, denies: bool) -> Statement | None:
+    def nearest(self, vector: Array, row: int, denies: bool) -> Statement | None:
         ((number, (inside,), _),) = rows_by_part(self._places, np.array([row]))
-        return self._parts[number].nearest(asked, int(inside), denies)
+        return self._parts[number].nearest(vector, int(inside), denies)
+
+    def cosines(self, vectors: Array, row: int) -> tuple[list[tuple[int, int]], Array]:
+        ((number, (inside,), _),) = rows_by_part(self._places, np.array([row]))
+        return self._parts[number].cosines(vectors, int(inside))
+
+    def _sample(self) -> Array:
+        return np.concatenate([part._sample() for part in self._parts])
 
     def documents(self, rows: Rows) -> Iterator[DocumentEvidence]:
         """What some documents say; their rows have to be in order."""

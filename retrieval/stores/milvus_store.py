@@ -30,7 +30,7 @@ from boolbert.core.errors import BoolBertError, RetrievalError, in_brief, option
 from boolbert.core.files import cache_root
 from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.encoded_documents import About
-from boolbert.retrieval.evidence import DocumentEvidence
+from boolbert.retrieval.evidence import RULES, DocumentEvidence, other_rules
 from boolbert.retrieval.records import LONGEST_ID, Record, is_id
 
 from .base import WAIT, Array, StoreHit, VectorStore
@@ -264,6 +264,8 @@ class MilvusStore(VectorStore):
             if self._copied is None or self._copied[0] != change:
                 self._about = None  # it may have new fields
                 about = replace(self.about(), complete=True)
+                if about.rules != RULES:
+                    raise other_rules(self.name)
                 place = Path(self._uri).resolve() if self.is_local else self._uri
                 known = json.dumps([str(place), self.collection, about.encoder])
                 folder = cache_root() / "stores" / hashlib.sha256(known.encode()).hexdigest()[:16]
