@@ -183,11 +183,12 @@ def systems(output: Path, task: "Task") -> "Iterator[System]":
 
     All have the same document side, so that the countries and their clauses are encoded once.
     """
-    from boolbert.eval.evidence import WithEvidence
     from boolbert.eval.lineup import UNTRAINED, Lineup
+    from boolbert.eval.searched import Searched
     from boolbert.eval.systems import Decomposition, Dense
     from boolbert.retrieval.countries_index import default_index
     from boolbert.retrieval.models import load_model
+    from boolbert.search.searcher import BoolSearcher
 
     folders = {UNTRAINED: ENCODER, UPGRADED: READER, PLAIN: BERT, BOOLEAN: BOOL_BERT}
     models = {name: load_model(output / folder) for name, folder in folders.items()}
@@ -199,8 +200,8 @@ def systems(output: Path, task: "Task") -> "Iterator[System]":
     yield Decomposition("BERT, query taken apart", dense[PLAIN])
     yield dense[BOOLEAN]
     for name in (PLAIN, BOOLEAN):
-        if (evidence := indexes[name].evidence) is not None:
-            yield WithEvidence(f"{name}{WITH_EVIDENCE}", dense[name], evidence)
+        if indexes[name].evidence is not None:
+            yield Searched(f"{name}{WITH_EVIDENCE}", BoolSearcher(models[name], indexes[name]))
 
 
 def show_one(output: Path) -> None:

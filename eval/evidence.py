@@ -5,40 +5,38 @@
     python eval/evidence.py --data denials:test                                   # documents that say what they lack
     python eval/evidence.py --pools excluir_dev comlq_dev                         # folders as eval/exclusion.py reads
 
-Of a part, documents are kept that answer its queries, and others at random. Conditions are read off the queries by
-`boolean/conditions.py`. "Excluded" is the share of the first R documents that a query excludes, R being how many answer
-it, "in ten" how many of the first ten these are, and "others" how many of them are no answer either; in pools, those of
-its traps, and "above", R@3 and V@3 are those of eval/exclusion.py. "Pairs": of two questions whose right documents are
-each other's traps, both have the right one first.
+    python eval/evidence.py --data trades:first                                   # data/trades, by one author
+
+Everything is ranked by `BoolSearcher`, so a figure is what `boolbert search` does. Of a part, documents are kept that
+answer its queries, and others at random. "Good" and "violating" are shares of the first R documents, R being how many
+answer the query, at most ten. "Excluded" is the share of the first R, without that bound, that a query excludes, "in
+ten" how many of the first ten these are, and "others" how many of them are no answer either; in pools, those of its
+traps, and "above", R@3 and V@3 are those of eval/exclusion.py. "Pairs": of two questions whose right documents are each
+other's traps, both have the right one first.
 """
 
 import random
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from boolbert.boolean.conditions import read_conditions
 from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import run_script
 from boolbert.core.files import write_json
 from boolbert.data.tasks import Question
-from boolbert.eval.exclusion import TrapQuery, TrapSet, named_task, plain_vectors, read_trap_set, score_ranked
-from boolbert.eval.systems import Dense, OnDense
+from boolbert.data.trades import trades
+from boolbert.eval.exclusion import TrapQuery, TrapSet, named_task, read_trap_set, score_ranked
+from boolbert.eval.searched import Searched, TextIndex
 from boolbert.retrieval import ranking
-from boolbert.retrieval.batches import encode_inputs
-from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
 from boolbert.retrieval.metrics import means
-from boolbert.retrieval.models import default_model, load_model
-from boolbert.retrieval.neighbours import BlockScorer, Scores, dot_products
-
-BATCH = 64
+from boolbert.retrieval.models import SearchModel, default_model, load_model
+from boolbert.retrieval.neighbours import Scores
+from boolbert.search.rank import READ
+from boolbert.search.searcher import BoolSearcher
 
 
 @dataclass
@@ -48,6 +46,7 @@ class Arguments:
     pools: list[str] = flag([], "folders with a corpus and queries")
     queries: int | None = flag(None, "take this many, drawn at random")
     documents: int | None = flag(None, "and this many documents, those that answer first")
+    read: int = flag(READ, "documents that the document reader looks at; 0 for none")
     output: str | None = flag(None, "also write the figures to this JSON file")
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
 
@@ -60,6 +59,19 @@ def quest_pool(data: str) -> TrapSet:
     asked = zip(task.texts, task.gold, excluded, kinds, strict=True)
     queries = [TrapQuery(text, list(gold), list(out), kind) for text, gold, out, kind in asked]
     return TrapSet(data, task.corpus.texts(), queries)
+
+
+def trade_pools(author: str) -> list[TrapSet]:
+    """The trades of one author, each a collection of its own."""
+    return [
+        TrapSet(
+            trade.name,
+            trade.texts,
+            [TrapQuery(query.text, query.good, query.violating, "trade") for query in trade.queries() if query.good],
+        )
+        for trade in trades()
+        if trade.author == author
+    ]
 
 
 def part_of(pool: TrapSet, queries: int | None, documents: int | None) -> TrapSet:
@@ -84,52 +96,13 @@ def part_of(pool: TrapSet, queries: int | None, documents: int | None) -> TrapSe
     return TrapSet(pool.name, [pool.texts[row] for row in rows], kept)
 
 
-class WithEvidence(OnDense):
-    """A dual encoder, and what documents say, clause by clause. Conditions are read off the queries' text."""
-
-    def __init__(self, name: str, dense: Dense, documents: Sequence[str] | Evidence):
-        """documents: their texts, or the evidence of an index."""
-
-        def encode_clauses(texts: Sequence[str]) -> npt.NDArray[np.float32]:
-            return unit_length(encode_inputs(dense.model, texts, "document", BATCH))
-
-        super().__init__(name, dense)
-        if isinstance(documents, Evidence):
-            self.evidence = documents
-        else:
-            self._folder = tempfile.TemporaryDirectory()  # deleted with this object
-            path = Path(self._folder.name, "evidence")
-            Evidence.build(path, documents, encode_clauses, corpus="texts", model=name)
-            self.evidence = Evidence(path, "texts", name)
-
-    def scorer(self, questions: Sequence[Question]) -> BlockScorer:
-        whole = self.dense.scorer(questions)(0, self.documents).cpu().numpy()
-        asked = self.conditions(questions)
-        rows, vectors = np.arange(self.documents), np.array(self.dense.vectors[:], np.float32)
-        scores = [self.evidence.score(one, rows, own, vectors) for one, own in zip(asked, whole, strict=True)]
-        table = torch.from_numpy(np.stack(scores))
-        return lambda start, end: table[:, start:end]
-
-    def conditions(self, questions: Sequence[Question]) -> list[ConditionVectors]:
-        """The conditions of all questions; their parts are encoded together, each once."""
-        read = [read_conditions(question.text) for question in questions]
-        texts = sorted({part.text for one in read for group in (*one.wanted, one.excluded) for part in group})
-        vectors = dict(zip(texts, unit_length(plain_vectors(self.dense.model, texts)), strict=True))
-        return [ConditionVectors.of(one, lambda wanted: np.stack([vectors[text] for text in wanted])) for one in read]
-
-
-def scores(model: Any, pool: TrapSet) -> dict[str, Scores]:
-    """The scores (Q, N) of three systems: the plain encoder, the model as it is, and the model with evidence."""
+def scores(model: SearchModel, pool: TrapSet, read: int = READ) -> dict[str, Scores]:
+    """Scores (Q, N) in the order in which three systems rank: the plain encoder, vectors alone, and search."""
     questions = [Question(query.text, query.text, ()) for query in pool.queries]
-    vectors = encode_inputs(model, pool.texts, "document", BATCH)
-    dense = Dense("model", model, vectors)
-    plain = torch.from_numpy(plain_vectors(model, [query.text for query in pool.queries]))
-    found = {
-        "plain": dot_products(plain, vectors),
-        "model": dense.scorer(questions),
-        "with evidence": WithEvidence("with evidence", dense, pool.texts).scorer(questions),
-    }
-    return {name: score(0, len(vectors)).cpu().numpy() for name, score in found.items()}
+    held = TextIndex(pool.texts, model)
+    searcher = BoolSearcher(model, held.index, onnx=model.bert is not None and str(model.encoder.device) == "cpu")
+    systems = [Searched(name, searcher, name, read) for name in ("plain", "vectors", "search")]
+    return {system.name: system.scorer(questions)(0, len(pool.texts)).numpy() for system in systems}
 
 
 def figures(pool: TrapSet, found: dict[str, Scores]) -> dict[str, dict[str, dict[str, float]]]:
@@ -140,7 +113,10 @@ def figures(pool: TrapSet, found: dict[str, Scores]) -> dict[str, dict[str, dict
     for system, table in found.items():
         ranked = np.argsort(-table, axis=1, kind="stable")
         first = ranked[:, :10]
+        cut = [own[: max(1, min(len(query.gold), 10))] for own, query in zip(ranked, pool.queries, strict=True)]
         values[system] = {
+            "good": _shares(cut, gold),
+            "violating": _shares(cut, excluded),
             "R-prec": ranking.r_precision(ranked, gold),
             "nDCG@10": ranking.ndcg_at_k(ranked, gold, 10),
             "MRR@10": ranking.mrr_at_k(ranked, gold, 10),
@@ -155,6 +131,11 @@ def figures(pool: TrapSet, found: dict[str, Scores]) -> dict[str, dict[str, dict
     kinds = np.array([query.kind for query in pool.queries])
     groups = {"all": kinds == kinds, **{kind: kinds == kind for kind in dict.fromkeys(kinds.tolist())}}
     return {kind: {system: means(own, chosen) for system, own in values.items()} for kind, chosen in groups.items()}
+
+
+def _shares(ranked: Sequence[npt.NDArray[np.int64]], rows: Sequence[Sequence[int]]) -> npt.NDArray[np.float64]:
+    """The share of each query's first documents that are among these rows."""
+    return np.array([float(np.isin(first, own).mean()) for first, own in zip(ranked, rows, strict=True)])
 
 
 def both_right(table: Scores, queries: Sequence[TrapQuery]) -> npt.NDArray[np.float64]:
@@ -175,15 +156,26 @@ def both_right(table: Scores, queries: Sequence[TrapQuery]) -> npt.NDArray[np.fl
 
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
-    model = (load_model(args.model, device=args.device) if args.model else default_model(args.device)).encoder
-    pools = [read_trap_set(folder, need_traps=False) for folder in args.pools] or [quest_pool(args.data)]
+    model = load_model(args.model, device=args.device) if args.model else default_model(args.device)
+    pools = [read_trap_set(folder, need_traps=False) for folder in args.pools]
+    if args.data.startswith("trades:"):
+        pools = trade_pools(args.data.removeprefix("trades:"))
+    pools = pools or [quest_pool(args.data)]
     written = {}
     for pool in (part_of(pool, args.queries, args.documents) for pool in pools):
-        written[pool.name] = measured = figures(pool, scores(model, pool))
+        written[pool.name] = measured = figures(pool, scores(model, pool, args.read))
         print(f"\n{pool.name}: {len(pool.queries)} queries, {len(pool.texts)} documents")
         for kind, systems in measured.items():
             for system, own in systems.items():
                 print(f"{kind:14} {system:14} " + "  ".join(f"{name} {value:.3f}" for name, value in own.items()))
+    if len(written) > 1:
+        print("\nthe mean of all")
+        for system in next(iter(written.values()))["all"]:
+            found = [own["all"][system] for own in written.values()]
+            names = [name for name in found[0] if all(name in own for own in found)]
+            print(
+                f"{system:14} " + "  ".join(f"{name} {np.nanmean([own[name] for own in found]):.3f}" for name in names)
+            )
     if args.output:
         write_json(args.output, written)
 

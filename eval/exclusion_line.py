@@ -22,22 +22,19 @@ from boolbert.core.tables import aligned
 from boolbert.data.embedded import denials_folder
 from boolbert.data.own import OwnDocuments
 from boolbert.data.own.exclusions import Exclusion, exclusions_of, make_exclusions
-from boolbert.data.tasks import Question, quest_task
-from boolbert.eval.evidence import BATCH, WithEvidence
+from boolbert.data.tasks import quest_task
+from boolbert.eval.searched import TextIndex
 from boolbert.eval.significance import bootstrap
-from boolbert.eval.systems import Dense
-from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.exclusion_line import (
-    DEEPEST,
     DEPTHS,
     ExclusionLine,
     KnownExclusion,
     calibrated_line,
-    excludes,
-    features_of,
 )
 from boolbert.retrieval.models import default_model, load_model
 from boolbert.retrieval.ranking import Values
+from boolbert.search.calibrating import asked
+from boolbert.search.searcher import BoolSearcher
 
 SHOWN = (0.01, 0.05, 0.1)
 DEPTH = max(DEPTHS)
@@ -60,31 +57,21 @@ class Asked(NamedTuple):
     right: npt.NDArray[np.bool_]
 
 
-def system(model: Any, texts: Sequence[str]) -> WithEvidence:
-    return WithEvidence("with evidence", Dense("model", model, encode_inputs(model, texts, "document", BATCH)), texts)
-
-
-def ask(found: WithEvidence, exclusions: Sequence[Exclusion], gold: Mapping[str, Any], limit: int) -> list[Asked]:
+def ask(searcher: BoolSearcher, exclusions: Sequence[Exclusion], gold: Mapping[str, Any], limit: int) -> list[Asked]:
     """Ask queries that exclude something. gold: the rows that answer each."""
-    exclusions = exclusions[:limit]
-    questions = [Question(one.query, one.query) for one in exclusions]
-    scored = found.scorer(questions)(0, found.documents).numpy()
-    asked = []
-    for one, scores, condition in zip(exclusions, scored, found.conditions(questions), strict=True):
-        if not excludes(condition):
-            continue
-        best = np.argsort(-scores, kind="stable")[:DEEPEST]
-        features = features_of(found.evidence, condition.excluded, best)
-        known = KnownExclusion(features, np.isin(best, list(one.excluded)))
-        asked.append(Asked(known, np.isin(best, gold.get(one.query, ()))))
-    print(f"{len(asked)} of {len(exclusions)} exclusions are read as such")
-    return asked
+    found = []
+    for one in exclusions[:limit]:
+        known, rows = asked(searcher, one)
+        if known is not None:
+            found.append(Asked(known, np.isin(np.array(rows, int), list(gold.get(one.query, ())))))
+    print(f"{len(found)} of {min(limit, len(exclusions))} exclusions are read as such")
+    return found
 
 
-def outcome(asked: Sequence[Asked], is_out: Sequence[npt.NDArray[np.bool_]]) -> tuple[Values, Values]:
+def outcome(queries: Sequence[Asked], is_out: Sequence[npt.NDArray[np.bool_]]) -> tuple[Values, Values]:
     """What a line does: violations of each query for each of DEPTHS (3, Q), and the share of right ones lost (Q,)."""
     violations, lost = [], []
-    for one, out in zip(asked, is_out, strict=True):
+    for one, out in zip(queries, is_out, strict=True):
         kept = np.flatnonzero(~out)
         violations.append([float(one.known.has[kept[:depth]].mean()) if len(kept) else 0.0 for depth in DEPTHS])
         right = one.right[:DEPTH]
@@ -97,7 +84,7 @@ def interval(values: Values) -> str:
     return "{mean:.3f} ({low:.3f} to {high:.3f})".format_map(bootstrap({"": values}, resamples=2000)[""])
 
 
-def table(line: ExclusionLine, asked: Sequence[Asked]) -> str:
+def table(line: ExclusionLine, queries: Sequence[Asked]) -> str:
     header = ["line", *(f"violations in the first {depth}" for depth in DEPTHS), "lost"]
     rows = []
     for promise in (None, *SHOWN):
@@ -106,14 +93,14 @@ def table(line: ExclusionLine, asked: Sequence[Asked]) -> str:
             rows.append([name, "cannot be promised", *[""] * len(DEPTHS)])
             continue
         most = 1.0 if promise is None else line.at(promise)
-        violations, lost = outcome(asked, [line.probabilities(one.known.features) > most for one in asked])
+        violations, lost = outcome(queries, [line.probabilities(one.known.features) > most for one in queries])
         rows.append([name, *map(interval, violations), interval(lost)])
     return aligned(header, rows)
 
 
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
-    model = (default_model(args.device) if args.model is None else load_model(args.model, device=args.device)).encoder
+    model = default_model(args.device) if args.model is None else load_model(args.model, device=args.device)
     if args.data is None:
         corpus = quest_task(denials_folder("dev"), "dev", progress=False).corpus
         rows = [{"title": document.title, "text": document.text} for document in corpus]
@@ -125,11 +112,13 @@ def main(words: Sequence[str] | None = None) -> None:
     exclusions = list(exclusions_of(task))
     if not made or not exclusions:
         raise EvaluationError(f"{task.name}: has no queries that exclude something whose atomic sets are known")
-    found = system(model, corpus.texts())
+    held = TextIndex(corpus.texts(), model)
+    found = BoolSearcher(model, held.index)
     known = [one.known for one in ask(found, made, {}, args.queries)]
     line = calibrated_line(known, len(corpus), "")
     if task.corpus.texts() != corpus.texts():
-        found = system(model, task.corpus.texts())
+        held = TextIndex(task.corpus.texts(), model)
+        found = BoolSearcher(model, held.index)
     print(f"\ncalibrated on {line.exclusions} exclusions; weights {line.weights}, lines {line.lines}\n")
     gold = {question.text: rows for question, rows in zip(task.questions, task.gold, strict=True)}
     print(table(line, ask(found, exclusions, gold, args.queries)))

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from boolbert.data.tasks import Question, Task
 from boolbert.retrieval.index import RECORDS, Index
 from boolbert.retrieval.metrics import means, quest_metrics, search_depth
 from boolbert.retrieval.ranking import hits
+
+if TYPE_CHECKING:
+    from boolbert.retrieval.models import SearchModel
 
 QUERY = ("query", "text", "question")
 RELEVANT = ("relevant", "docs", "documents", "answers", "titles", "ids", "gold")
@@ -72,18 +75,19 @@ def names_of(index: Index, titles: Sequence[str]) -> dict[str, list[int]]:
     return found
 
 
-def compare(model: Any, index: Index, task: Task) -> list[Outcome]:
+def compare(model: "SearchModel", index: Index, task: Task) -> list[Outcome]:
     """With evidence, by the model's vectors alone, and with its operators off."""
-    from boolbert.eval.evidence import WithEvidence
+    from boolbert.eval.searched import Searched
     from boolbert.eval.systems import Dense, System
     from boolbert.retrieval.models import bool_bert
+    from boolbert.search.searcher import BoolSearcher
 
-    as_it_is = Dense("as the model is", model, index.vectors)
+    as_it_is = Dense("as the model is", model.encoder, index.vectors)
     systems: list[System] = [as_it_is]
     if index.evidence is not None:
-        systems.insert(0, WithEvidence("with evidence", as_it_is, index.evidence))
-    if bool_bert(model) is not None:
-        systems.append(Dense("operators off", model, index.vectors, "given"))  # its questions have none
+        systems.insert(0, Searched("with evidence", BoolSearcher(model, index)))
+    if bool_bert(model.encoder) is not None:
+        systems.append(Dense("operators off", model.encoder, index.vectors, "given"))  # its questions have none
     outcomes = []
     for system in systems:
         _, rows = system.search(task.questions, max(search_depth(task), min(100, len(index))))
@@ -122,7 +126,7 @@ def main(words: Sequence[str] | None = None) -> int:
     model = load_model(options.model or index.model, device=options.device)
     index.check_model(model)
     print(model.note, file=sys.stderr)
-    outcomes = compare(model.encoder, index, task)
+    outcomes = compare(model, index, task)
     if options.json:
         print_json({outcome.system: {**outcome.means, "ranks": outcome.ranks} for outcome in outcomes})
     else:

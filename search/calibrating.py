@@ -45,7 +45,7 @@ def calibrate(
         asking.use_onnx()
     with shown_progress("calibrate", len(exclusions), "exclusion", shown=progress) as advance:
         for exclusion in exclusions:
-            known.append(asked(asking, exclusion))
+            known.append(asked(asking, exclusion)[0])
             advance(1)
     line = calibrated_line([found for found in known if found is not None], len(index), index.about().encoder)
     if isinstance(index, Index):
@@ -56,19 +56,20 @@ def calibrate(
     return line
 
 
-def asked(searcher: BoolSearcher, exclusion: Exclusion) -> KnownExclusion | None:
-    """What documents say about what a query excludes, best first; None where nothing is read as excluded."""
+def asked(searcher: BoolSearcher, exclusion: Exclusion) -> tuple[KnownExclusion | None, list[int | str | None]]:
+    """What documents say about what a query excludes, best first, and their rows or ids; None where nothing is read as
+    excluded."""
     question, parts = searcher.question(exclusion.query)
     if not excludes(question):
-        return None
+        return None, []
 
-    def look(documents: RankedDocuments) -> KnownExclusion:
+    def look(documents: RankedDocuments) -> tuple[KnownExclusion, list[int | str | None]]:
         found_rows = rank(documents, question, parts, DEEPEST, read=0)
         found = documents.candidates(found_rows.scores, found_rows.rows)
         keys = [candidate.id if candidate.row is None else candidate.row for candidate in found]
         has = np.array([key in exclusion.excluded for key in keys], np.bool_)
         rows = np.array(found_rows.rows, np.int64)
-        return KnownExclusion(features_of(documents.evidence, question.excluded, rows), has)
+        return KnownExclusion(features_of(documents.evidence, question.excluded, rows), has), keys
 
     return searcher.documents.ranked(None, look)
 

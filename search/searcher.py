@@ -141,6 +141,24 @@ class BoolSearcher:
         hits, unsure = (hits_of(part, parts, violating) for part in (found[:kept], found[kept:]))
         return Answer(reading, hits, parts, promise, unsure)
 
+    def rows(
+        self,
+        query: str,
+        k: int,
+        operators: Sequence[Any] | None = None,
+        *,
+        evidence: bool = True,
+        read: int = READ,
+    ) -> list[int]:
+        """The rows of the k best documents of an index, in the order of `search`, without what is shown of them."""
+        assert isinstance(self.index, Index)
+        reading, vectors = self._read(query, operators, None)
+        parts = self._scaled_parts(vectors)
+        if not evidence or operators == [] or not self.has_evidence:
+            return self.documents.rank(self.index, parts, k)[1]
+        question = self._question(reading, parts)
+        return self.documents.ranked(None, lambda documents: rank(documents, question, parts, k, read=read)).rows
+
     def read(
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
     ) -> Query:
