@@ -26,7 +26,7 @@ from boolbert.boolean.clauses import Clause
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.ranking import Scores
 
-K1, B = 1.5, 0.75  # of BM25, as Lucene has them
+K1, B = 1.5, 0.75  # of BM25: how soon repeating a word stops to count, and how much a long document is discounted
 # The share of BM25's bound above which a document has all that is asked for; a word that stands once has 0.4.
 FULL = 0.35
 FEW = 100  # in fewer documents than these, how many hold a word says little about how rare it is
