@@ -130,7 +130,9 @@ class WordIndex:
     def _take(self, folder: Path, documents: int, content: bytes, arrays: Mapping[str, Any]) -> None:
         self._folder, self._documents = folder, documents
         self._numbers = {word: number for number, word in enumerate(content.decode().split("\n"))}
-        self._starts, self._rows, self._weights, self._counts, self.lengths, self._checks = map(arrays.get, ARRAYS)
+        self._starts, self._rows, self._weights, self._counts, self.lengths, self._checks = (
+            arrays[name] for name in ARRAYS
+        )
         self.small_files = (content, self._starts, self.lengths)
         words = max(1, len(self._starts) - 1)  # no word at all is an empty file, which holds one empty line
         values = {self._starts[-1], len(self._rows), len(self._weights), len(self._counts)}
