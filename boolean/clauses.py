@@ -12,10 +12,10 @@ from itertools import chain
 from .denials import Denial, Span, find_denials, may_deny, small_letters
 from .word_lists import WORDS, pattern
 
-SHORTEST = 3  # words of a clause, unless the words beside it do not deny as it does
+SHORTEST = 3  # words of a clause; a shorter piece joins its neighbour, unless only one of the two denies
 LONGEST = 1000  # characters of a sentence; a longer one is cut, since reading it takes time that grows with its square
 FARTHEST = 1000  # characters between the parenthesis that opens a row's fields and the name of a field
-CONTENT = 2  # words with a meaning that what stands beside a denial needs to be a clause of its own
+CONTENT = 2  # content words that the text beside a denial must have to become a clause of its own
 
 # A full stop behind a title or an initial ends no sentence, behind other short forms unless a capital letter follows.
 _TITLES, _SHORTENED = ("|".join(sorted(WORDS[name])) for name in ("titles", "shortened"))

@@ -131,11 +131,14 @@ def without_double_negation(text: str) -> str:
         return text
     if not reader.turned:
         return text
-    pieces, asked, end = [], [], 0
+    pieces: list[str] = []
+    asked: list[str] = []
+    end = 0
     for turned in reader.turned:
         kept = f"-({' OR '.join(turned.kept)})" if turned.kept else ""
         pieces += [text[end : turned.start].strip(_EDGES), kept]
-        asked, end = [*asked, *turned.asked], turned.end
+        asked += turned.asked
+        end = turned.end
     pieces.append(text[end:].strip(_EDGES))
     return " AND ".join(filter(None, [" ".join(filter(None, pieces)), *asked]))
 

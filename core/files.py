@@ -90,8 +90,8 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def whole_files(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """The same for the files of a folder that holds others too: fill the folder this gives, whose files are moved there
-    one by one when all of them are written."""
+    """The same for some files of a folder that holds others too. The folder that this gives is to be filled; when that
+    is done, its files are moved into `folder`, one after the other."""
     folder = Path(folder)
     with _aside(folder / FILES, is_folder=True, named=folder) as aside:
         yield aside

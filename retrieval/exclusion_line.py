@@ -26,7 +26,7 @@ GRID = 400  # lines that are tried
 RIDGE = 1e-4  # keeps the weights finite where the features tell members from others without an error
 REMAIN = 0.5  # of the documents looked at have to remain
 MOSTLY = 0.95  # of the exclusions, for which that has to hold
-UNLIKE = 0.05  # of the calibration's exclusions have less evidence than the range begins with
+UNLIKE = 0.05  # share of the calibration's exclusions whose evidence is below `least`, where an answer warns
 
 Rows = npt.NDArray[np.int64]
 

@@ -406,6 +406,6 @@ def lasting_name(name: str | None, folder: Path) -> str | None:
 
 
 def found_name(name: object, folder: Path) -> str | None:
-    """The name that loads the model of which `lasting_name` is kept in a folder."""
+    """The name to load a model by, from the `lasting_name` that the index in this folder keeps."""
     text = None if name is None else str(name)
     return str(folder / text) if text is not None and text.startswith("./") else text

@@ -42,7 +42,7 @@ class Record:
 
     @classmethod
     def stored(cls, known: Mapping[str, Any], title: str, text: str) -> "Record":
-        """The record of which `beside_text` was kept as JSON."""
+        """A record again, from its title, its text, and what its `beside_text` wrote as JSON."""
         values = {name: tuple(own) if isinstance(own, list) else float(own) for name, own in known["fields"].items()}
         return cls(known["id"], title, text, values, known["document"], known["digest"])
 

@@ -28,7 +28,7 @@ from boolbert.core.files import check_sum
 from boolbert.retrieval.arrays import load_array
 from boolbert.retrieval.ranking import Scores
 
-K1, B = 1.5, 0.75  # of BM25, as Lucene has them
+K1, B = 1.5, 0.75  # of BM25: how soon repeating a word stops to count, and how much a long document is discounted
 # The share of BM25's bound above which a document has all that is asked for; a word that stands once has 0.4.
 FULL = 0.35
 FEW = 100  # in fewer documents than these, how many hold a word says little about how rare it is
@@ -134,8 +134,10 @@ class WordIndex:
     def _take(self, folder: Path, documents: int, content: bytes, arrays: Mapping[str, Any]) -> None:
         self._folder, self._documents = folder, documents
         self._numbers = {word: number for number, word in enumerate(content.decode().split("\n"))}
-        self._starts, self._rows, self._weights, self._counts, self.lengths, self._checks = map(arrays.get, ARRAYS)
-        self.small_files = (content, self._starts, self.lengths, self._checks)
+        self._starts, self._rows, self._weights, self._counts, self.lengths, self._checks = (
+            arrays[name] for name in ARRAYS
+        )
+        self.small_files = (content, self._starts, self.lengths)
         words = max(1, len(self._starts) - 1)  # no word at all is an empty file, which holds one empty line
         if len(self._numbers) != words:
             raise ValueError("its files do not belong together")

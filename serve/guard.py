@@ -11,6 +11,8 @@ CLOSED = re.compile(
     r"|process_recording|monitoring.*|deep_link|dev/.*|run-history/.*)/?",
     re.DOTALL,
 )
+CALLS = re.compile(r"/gradio_api/(?:call|run|api|queue)/.*", re.DOTALL)
+UNKNOWN = ("FnIndexInferError", "KeyError")  # what Gradio raises for a call that the page does not have
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -18,7 +20,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class Guard:
-    """ASGI middleware that answers what is closed with 403, and what is too large with 413."""
+    """ASGI middleware that answers what is closed with 403, what is too large with 413, and unknown calls with 404."""
 
     def __init__(self, app: Any):
         self.app = app
@@ -35,7 +37,22 @@ class Guard:
             if body is None:
                 await _refuse(send, 413, f"a request may have {LARGEST // 1024} kB")
             else:
-                await self.app(scope, _replayed(body, receive), send)
+                await self._call(scope, _replayed(body, receive), send)
+
+    async def _call(self, scope: Message, receive: Receive, send: Send) -> None:
+        has_begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        except Exception as error:
+            if has_begun or type(error).__name__ not in UNKNOWN or not CALLS.fullmatch(scope["path"]):
+                raise
+            await _refuse(send, 404, "this page has no such call; its API has /search alone")
 
     async def _whole_body(self, receive: Receive) -> bytes | None:
         """The request's body, or None as soon as it is too large, whatever length its header claims."""

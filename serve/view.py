@@ -8,7 +8,9 @@ from typing import Any
 from boolbert.boolean import OPERATORS
 from boolbert.core.pages import render
 from boolbert.search import Explanation, Query
+from boolbert.search.answer import Hit
 from boolbert.search.explanation import Change
+from boolbert.search.weighing import Reason
 
 _TEMPLATES = Path(__file__).parent.parent / "core" / "templates"
 CSS, CLICKS = ((_TEMPLATES / name).read_text(encoding="utf-8") for name in ("serve.css", "serve.js"))
@@ -45,7 +47,25 @@ def _column(name: str, about: str, changes: Sequence[Change], *, shows_moves: bo
     """A ranking; `broken` is how many of it the query excludes, None where that is not known."""
     marks = [change.hit.violates for change in changes]
     broken = None if not marks or None in marks else sum(map(bool, marks))
-    return {"name": name, "about": about, "changes": changes, "shows_moves": shows_moves, "broken": broken}
+    shown = [(change, deciding(change.hit), line_of(change.hit)) for change in changes]
+    return {"name": name, "about": about, "shown": shown, "shows_moves": shows_moves, "broken": broken}
+
+
+def deciding(hit: Hit) -> Reason | None:
+    """The clause that tells most about a result: one that speaks against it, one that denies what is excluded, or else
+    the one that is nearest to what is wanted."""
+    order = {"against": 0, "denied": 1, "for": 2}
+    return min(hit.reasons, key=lambda reason: (order[reason.says], -reason.cosine), default=None)
+
+
+def line_of(hit: Hit) -> str:
+    """What a result's text says behind its title.
+
+    >>> line_of(Hit(1, 0.5, 0, "Tent 004", "Tent 004 (colour: red). A tent for two.", 0.5))
+    '(colour: red). A tent for two.'
+    """
+    text = hit.text.strip()
+    return text.removeprefix(hit.title).lstrip(" .:\n") or text
 
 
 def _obeyed(explanation: Explanation) -> str:

@@ -14,6 +14,7 @@ from boolbert.core.errors import BoolBertError
 from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher
+from boolbert.search.weighing import Reason
 from boolbert.serve.engine import LONGEST, UNREADABLE, Engine, RateLimiter, error_line
 from boolbert.serve.guard import LARGEST, Guard
 from boolbert.serve.view import error_html, examples_html, reading_html, results_html
@@ -199,6 +200,22 @@ def test_results_are_counted_and_marked_where_it_is_known(engine):
     assert len(tree.findall(".//li[@class='broken']")) == 5
     counts = ["".join(count.itertext()) for count in tree.findall(".//*[@class='bb-count']")]
     assert counts == ["4 of 4 break the query", "1 of 4 breaks the query"]
+
+
+def test_each_result_shows_the_clause_that_decided_and_a_line_of_its_text(engine):
+    found = engine.search(QUERY, 2)
+    text = "Alpina tent 004. A tent for two. It has a hood."
+    reasons = (
+        Reason("tents", "for", "A tent for two", 17, 31, 0.9),
+        Reason("hood", "against", "It has a hood", 33, 46, 0.6),
+    )
+    hits = [replace(found.after[0].hit, title="Alpina tent 004", text=text, reasons=some) for some in (reasons, ())]
+    after = [change._replace(hit=hit) for change, hit in zip(found.after, hits, strict=True)]
+    lines = elements(results_html(replace(found, before=[], after=after))).findall(".//*[@class='bb-lines']")
+    assert [["".join(line.itertext()) for line in one] for one in lines] == [
+        ["− hood: It has a hood", "A tent for two. It has a hood."],
+        ["A tent for two. It has a hood."],
+    ]
 
 
 def test_hostile_text_is_text(tmp_path, engine):

@@ -3,6 +3,7 @@
 pip install "boolbert[serve]" playwright && apt-get install chromium
 """
 
+import json
 import os
 import re
 import shutil
@@ -74,6 +75,18 @@ def expect_titles(page, column, changes):
 
 def pressed(page):
     return page.locator("[aria-pressed=true]").all_inner_texts()
+
+
+@pytest.mark.parametrize("path", ["call/nothing", "call/v2/nothing", "run/nothing", "api/nothing", "queue/join"])
+def test_an_unknown_call_is_not_found(address, path):
+    content = json.dumps({"data": ["films"], "fn_index": 999, "session_hash": "a"}).encode()
+    request = urllib.request.Request(f"{address}/gradio_api/{path}", content, {"content-type": "application/json"})
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(request, timeout=30)
+    assert (caught.value.code, caught.value.read().decode()) == (
+        404,
+        "this page has no such call; its API has /search alone",
+    )
 
 
 def test_a_reader_asks_clicks_and_compares(open_page, engine):
