@@ -131,7 +131,7 @@ class BoolSearcher:
             weighed, found = self._weighed(question, parts, k, strength, where, limit)
             kept = weighed.kept
             if limit is not None:
-                promise = promise_of(limit, weighed, reading, len(self.index))
+                promise = promise_of(limit, weighed, reading, self.documents.was_calibrated(limit.line))
         else:
             found = self.documents.find(parts, k, where)
         violating = self.violating(reading)

@@ -10,7 +10,9 @@ import pytest
 import torch
 from search_fixtures import TEXTS, write_documents
 from sentence_helpers import embed, plain_bert, write_dual
+from store_fixtures import skip_without
 
+from boolbert.cli import main
 from boolbert.core.errors import BoolBertError
 from boolbert.data import DataError
 from boolbert.data.own import OwnDocuments
@@ -20,6 +22,7 @@ from boolbert.retrieval.fingerprints import model_fingerprint
 from boolbert.retrieval.models import load_encoder
 from boolbert.retrieval.stores import FileStore
 from boolbert.search import BoolSearcher, Index, build_index, explain, load_model
+from boolbert.serve.engine import Engine
 
 
 @pytest.fixture
@@ -318,3 +321,28 @@ def test_an_index_of_an_earlier_version_has_no_check_sums(index, model):
     change_place(index.folder)
     with pytest.raises(BoolBertError, match="damaged"):
         BoolSearcher(model, Index(index.folder)).search("films", len(TEXTS))
+
+
+def test_an_open_searcher_sees_the_first_change_of_its_index(tmp_path, index, model, run_once, capsys):
+    """So does the page, which has one."""
+    searcher = BoolSearcher(model, index)
+    engine = Engine(lambda: (searcher, None))
+    everything = {hit.title for hit in searcher.search("films about war", len(TEXTS))}
+    gone = searcher.search("films about war", 1)[0].title
+    assert main(["index", "--remove", gone, "--output", str(index.folder)]) == 0
+    assert {hit.title for hit in searcher.search("films about war", 99)} == everything - {gone}
+    assert {change.hit.title for change in engine.search("films about war", len(TEXTS)).after} == everything - {gone}
+    (tmp_path / "more.jsonl").write_text(json.dumps({"title": gone, "text": "books"}))
+    more = ["index", str(tmp_path / "more.jsonl"), "--add", "--output", str(index.folder), "--model", str(run_once())]
+    assert main(more) == 0
+    assert {hit.title for hit in searcher.search("films about war", 99, evidence=False)} == everything
+
+
+def test_a_mistyped_store_is_not_made(tmp_path, capsys):
+    skip_without("milvus")
+    for command in (["search", "a"], ["index", "--remove", "a"], ["index", "a.csv", "--add"]):
+        assert main([*command, "--store", "flims.db"]) == 2
+        assert "flims.db: no store there; make one with: boolbert index" in capsys.readouterr().err
+        assert not (tmp_path / "flims.db").exists()
+    with pytest.raises(BoolBertError, match="no store there"):
+        BoolSearcher(index="flims.db")

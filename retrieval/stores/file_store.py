@@ -23,7 +23,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from boolbert.core.errors import BoolBertError, RetrievalError
-from boolbert.core.files import read_object, write_json
+from boolbert.core.files import check_sum, read_object, write_json
 from boolbert.data import Document
 from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.encoded_documents import About
@@ -126,6 +126,12 @@ class Snapshot(Vectors):
     def records(self) -> list[dict[str, Any]]:
         """Id, document, digest and fields of each row."""
         return [record for segment in self.segments for record in segment.records]
+
+    @cached_property
+    def content(self) -> int:
+        """A check sum of the documents, whatever their order and their segments."""
+        live = (self.records[row] for row in np.flatnonzero(self.live).tolist())
+        return check_sum("\n".join(sorted(f"{record['id']} {record['digest']}" for record in live)).encode())
 
     @cached_property
     def row_of(self) -> dict[str, int]:
@@ -291,7 +297,7 @@ class FileStore(VectorStore):
     def _open(self, known: dict[str, Segment]) -> Snapshot:
         path = self.folder / MANIFEST
         if not path.exists():
-            segment = known.get(".") or Segment(self.folder, ".")
+            segment = Segment(self.folder, ".")  # opened again, since what it knows of itself has changed
             return Snapshot(segment.index.about(), [segment], {})
         try:
             content = read_object(path, RetrievalError)
