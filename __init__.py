@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .modeling_boolbert import BoolBertForPreTraining, BoolBertModel, BoolBertOutput
     from .search.obey import obey
     from .search.query_reader import read
+    from .search.saying import says
     from .train.fit import fit
     from .train.upgrade import upgrade
 
@@ -28,6 +29,7 @@ __all__ = [
     "obey",
     "read",
     "register",
+    "says",
     "upgrade",
 ]
 
@@ -36,6 +38,7 @@ _HOMES = {
     "modeling_boolbert": ("BoolBertForPreTraining", "BoolBertModel", "BoolBertOutput"),
     "search.obey": ("obey",),
     "search.query_reader": ("read",),
+    "search.saying": ("says",),
     "train.fit": ("fit",),
     "train.upgrade": ("upgrade",),
 }

@@ -338,8 +338,7 @@ def _outside(text: str, stretches: Sequence[Stretch]) -> list[Span]:
 def _pieces(text: str, stretch: Stretch, cues: Sequence[CueSpan]) -> Iterator[Span]:
     """The excluded words, cut at "or", "and" and the commas of a list."""
     _, start, end, _ = stretch
-    filler = _FILLER.match(text, start, end)
-    left = filler.end() if filler and text[filler.end() : end].strip() else start
+    left = after_filler(text, start, end)
     for cue in _between(cues, left, end):
         if normal(cue.text) not in LISTING:
             continue
@@ -375,6 +374,17 @@ def _wanted(text: str, outside: Sequence[Span], cues: Sequence[CueSpan]) -> list
             if cue is not None:
                 operator, left = cue.operator, cue.end
     return parts
+
+
+def after_filler(text: str, start: int, end: int) -> int:
+    """Where what is excluded begins, behind words that say nothing about it.
+
+    >>> text = "any information about his family"
+    >>> text[after_filler(text, 0, len(text)) :]
+    'his family'
+    """
+    filler = _FILLER.match(text, start, end)
+    return filler.end() if filler and text[filler.end() : end].strip() else start
 
 
 def trim(text: str, start: int, end: int) -> Span:

@@ -37,11 +37,13 @@ def index(options: Namespace) -> None:
         raise BoolBertError(
             "several processes write an index: give --output DIR; then `boolbert index DIR --store NAME` copies it"
         )
-    store = _store(options)
+    store = _store(options, exists=bool(options.add or options.delete))
     if options.add and not store.exists():
         raise BoolBertError(f"--add: {options.store} holds no index yet; leave --add out")
     if store is not None and options.delete:
         count = store.delete(options.delete)
+        if options.calibrate:
+            _calibrate(options, store)
         _done(options, {"deleted": count, **store.describe()}, f"{store.name}: {count:,} records deleted")
         return
     if store is not None and _is_index(options.documents):
@@ -137,6 +139,8 @@ def _copy_into(store: Any, options: Namespace) -> None:
     from boolbert.retrieval.stores import FileStore, copy_documents
 
     copied = copy_documents(FileStore(options.documents), store, evidence=not options.no_evidence).documents
+    if options.calibrate:
+        _calibrate(options, store)
     line = f"{store.name}: {store.count():,} documents, {copied:,} of them as {options.documents} has encoded them"
     _done(options, {**store.describe(), "copied": copied}, line)
 
@@ -153,16 +157,18 @@ def _done(options: Namespace, content: dict[str, Any], line: str) -> None:
         print(printable(line))
 
 
-def _store(options: Namespace) -> Any:
-    """The store that is named, if one is."""
+def _store(options: Namespace, *, exists: bool) -> Any:
+    """The store that is named, if one is. exists: whether it has to be there."""
     if not options.store:
         if options.collection:
             raise BoolBertError("--collection needs --store http://host:19530, or --store NAME.db")
         return None
-    from boolbert.retrieval.stores import open_store
+    from boolbert.retrieval.stores import existing_store, open_store
 
-    token, faiss = os.environ.get("MILVUS_TOKEN"), getattr(options, "faiss", None)
-    return open_store(options.store, options.collection, token=token, faiss=faiss)
+    token = os.environ.get("MILVUS_TOKEN")
+    if exists:
+        return existing_store(options.store, options.collection, token=token)
+    return open_store(options.store, options.collection, token=token, faiss=options.faiss)
 
 
 def search(options: Namespace) -> None:
@@ -298,7 +304,7 @@ def _open_searcher(options: Namespace, *, cached: bool = False) -> Any:
 
     if options.index and options.store:
         raise BoolBertError("give --index or --store, not both")
-    store = _store(options)
+    store = _store(options, exists=True)
     documents = options.index if store is None else store
     searcher = cached_searcher(options.model, documents, options.device) if cached else None
     if searcher is None:

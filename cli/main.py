@@ -11,7 +11,7 @@ from importlib import import_module
 from boolbert import __version__
 from boolbert.core.arguments import add_document_flags
 from boolbert.core.environment import keep_freed_memory, prepare_training
-from boolbert.core.errors import INTERRUPTED, BoolBertError, one_line
+from boolbert.core.errors import INTERRUPTED, BoolBertError, drop_output, one_line
 from boolbert.core.terminal import use_any_encoding
 
 from . import commands
@@ -238,7 +238,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words[:1] in (["search"], ["explain"], ["index"]):
             gc.set_threshold(*SELDOM)
     try:
-        status = _run(words)
+        try:
+            status = _run(words)
+        except SystemExit:  # after help
+            sys.stdout.flush()
+            raise
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # `boolbert search ... | head`
@@ -247,7 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BoolBertError, OSError) as error:  # a user's mistake; a bug keeps its traceback
         if os.environ.get("BOOLBERT_DEBUG"):
             raise
-        print(f"boolbert: error: {one_line(error)}", file=sys.stderr)
+        print(f"boolbert: error: {one_line(drop_output(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED

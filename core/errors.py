@@ -5,7 +5,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -65,15 +65,33 @@ def run_script(main: Callable[[], Any]) -> None:
     """Run a script's main. A user's mistake ends it with one line and status 2; a bug keeps its traceback."""
     use_any_encoding()
     try:
-        main()
+        try:
+            main()
+        except SystemExit:  # after help
+            sys.stdout.flush()
+            raise
+        sys.stdout.flush()
     except (BoolBertError, OSError) as error:
-        print(f"error: {one_line(error)}", file=sys.stderr)
+        print(f"error: {one_line(drop_output(error))}", file=sys.stderr)
         raise SystemExit(2) from None
     except Interrupted as stop:
         print(stop, file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
+
+
+def drop_output(error: BaseException) -> BaseException:
+    """After an error, let go of standard output where nothing can be written there: Python would try again at its end,
+    and fail. What a user is told: files that cannot be written have their name in the error."""
+    is_output = isinstance(error, OSError) and error.errno in FULL and error.filename is None
+    try:
+        sys.stdout.flush()
+    except OSError as unwritten:
+        is_output, error = True, unwritten
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return OSError(f"standard output cannot be written: {reason(error)}") if is_output else error
 
 
 def optional(module: str, package: str, extra: str) -> Any:

@@ -11,24 +11,27 @@ import argparse
 import json
 import re
 import sys
+import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from boolbert.core.errors import DataError
+from boolbert.core.errors import DataError, RetrievalError
 from boolbert.core.tables import aligned, number
 from boolbert.core.terminal import fitted, print_json
-from boolbert.data import Corpus, Gold
+from boolbert.data import Corpus, Document, Gold
 from boolbert.data.own.formats import find_rows
 from boolbert.data.rows import Row
 from boolbert.data.tasks import Question, Task
-from boolbert.retrieval.index import RECORDS, Index
+from boolbert.retrieval.index import RECORDS, Index, write_index
 from boolbert.retrieval.metrics import means, quest_metrics, search_depth
 from boolbert.retrieval.ranking import hits
+from boolbert.search.opening import open_index
 
 if TYPE_CHECKING:
     from boolbert.retrieval.models import SearchModel
@@ -46,6 +49,28 @@ class Outcome(NamedTuple):
     system: str
     means: dict[str, float]
     ranks: list[list[int]]
+
+
+@contextmanager
+def opened_index(name: str) -> Iterator[Index]:
+    """An index; of one to which documents were added, or from which some were removed, a copy of those that are there
+    now, deleted in the end."""
+    index = open_index(name)
+    if isinstance(index, Index):
+        yield index
+        return
+    if not index.count():
+        raise RetrievalError(f"{name}: holds no documents to search")
+    now = index.local().snapshot()
+    rows = np.flatnonzero(now.live)
+    records = [now.full_record(int(row)) for row in rows]
+    about = {"document_encoder": now.about.encoder, "model": now.about.model, "source": now.about.source}
+    with tempfile.TemporaryDirectory(prefix="boolbert-") as folder:
+        documents = [Document(record.title, record.text) for record in records]
+        said = now.evidence.documents(rows) if now.about.evidence else None
+        beside = (record.beside_text() for record in records)
+        write_index(Path(folder), documents, beside, now.rows(rows), about, said)
+        yield Index(folder)
 
 
 def read_queries(path: str | Path, index: Index) -> Task:
@@ -118,7 +143,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", help="cpu, cuda, ...; the best there is if not given")
     parser.add_argument("--json", action="store_true", help="print JSON, and nothing else on standard output")
     options = parser.parse_args(words)
-    index = Index(options.index)
+    with opened_index(options.index) as index:
+        return evaluate(index, options)
+
+
+def evaluate(index: Index, options: argparse.Namespace) -> int:
     task = read_queries(options.queries, index)  # before a model is loaded, so that mistakes are reported at once
 
     from boolbert.retrieval.models import load_model

@@ -24,6 +24,14 @@ FILES = ["*.json", "*.txt", "*.model", "model*.safetensors"]
 # One of these holds a tokenizer's words.
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 TIMEOUT = 5.0
+# Which weight of a BERT, and which of its axes, has the length that a field of its configuration tells.
+SIZES = {
+    "vocab_size": ("embeddings.word_embeddings.weight", 0),
+    "hidden_size": ("embeddings.word_embeddings.weight", 1),
+    "max_position_embeddings": ("embeddings.position_embeddings.weight", 0),
+    "type_vocab_size": ("embeddings.token_type_embeddings.weight", 0),
+    "intermediate_size": ("encoder.layer.0.intermediate.dense.weight", 0),
+}
 RANDOM = "random"  # the name of a tiny BERT with random weights, by which to try that everything runs
 
 
@@ -161,7 +169,7 @@ def check_files(folder: Path) -> None:
                 f"{pickled[0]}: pickled weights are never loaded, because they can run code; save them as safetensors"
             )
         for file in weights:
-            _names(file)
+            _shapes(file)
         is_encoder = weights and "model_type" in _read_object(part / "config.json")
         if is_encoder and not any(list(part.glob(name)) for name in TOKENIZERS):
             raise RetrievalError(f"{part}: tokenizer.json is missing; without it every word would be unknown")
@@ -181,7 +189,9 @@ def check_fit(folder: Path) -> None:
         files = sorted(part.glob("model*.safetensors"))
         kind = _read_object(part / "config.json").get("model_type") if files else None
         if kind in ("bert", "boolbert"):
-            wanted, found = _wanted(part), {name for file in files for name in _names(file)}
+            shapes = {name: shape for file in files for name, shape in _shapes(file).items()}
+            _check_sizes(part, shapes)
+            wanted, found = _wanted(part), set(shapes)
             missing = sorted(name for name in wanted - found if not name.startswith("pooler."))
             layers = sorted(name for name in found - wanted if name.startswith("encoder.layer."))
             for what, names in (("lack", missing), ("have layers that its config.json does not name,", layers)):
@@ -208,17 +218,38 @@ def _wanted(part: Path) -> set[str]:
         raise RetrievalError(f"{part / 'config.json'}: no model can be made from it: {in_brief(error)}") from error
 
 
-def _names(file: Path) -> list[str]:
-    """The names of a file's weights as BERT calls them: without a prefix, and not in the way of old checkpoints. Raises
-    where the file is damaged."""
+def _check_sizes(part: Path, shapes: dict[str, tuple[int, ...]]) -> None:
+    """Raise where a configuration asks for other sizes than its weights have, before any model of them is built: one of
+    a million layers, or of two billion words, would take hours or all memory."""
+    settings = _read_object(part / "config.json")
+    layers = {match[1] for name in shapes if (match := re.match(r"encoder\.layer\.(\d+)\.", name))}
+    found: dict[str, int] = {"num_hidden_layers": len(layers)}
+    for name, (weight, axis) in SIZES.items():
+        if len(shape := shapes.get(weight, ())) == 2:
+            found[name] = shape[axis]
+    for name, size in found.items():
+        if name in settings and settings[name] != size:
+            raise RetrievalError(
+                f"{part / 'config.json'}: {name} is {shorten(settings[name])}, and its weights have {size}: they "
+                "belong to another config.json"
+            )
+
+
+def _shapes(file: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of a file's weights, by the names that BERT has for them: without a prefix, and not in the way of old
+    checkpoints. Only the file's header is read. Raises where the file is damaged."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(file, framework="np") as weights:
-            names = [name.removeprefix("bert.") for name in weights.keys()]  # noqa: SIM118
+            shapes = {name: tuple(weights.get_slice(name).get_shape()) for name in weights.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise RetrievalError(f"{file}: is damaged, or no safetensors file: {error}") from None
-    return [name.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias") for name in names]
+    return {_modern(name): shape for name, shape in shapes.items()}
+
+
+def _modern(name: str) -> str:
+    return name.removeprefix("bert.").replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias")
 
 
 def _local_or_cached(name: str) -> Path | None:

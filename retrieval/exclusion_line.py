@@ -44,7 +44,8 @@ class ExclusionLine:
 
     weights: of the features, and last the constant. lines: for each of PROMISES the probability above which a document
     is left out; None where there were too few exclusions for it. exclusions: how many there were. least: evidence for
-    something excluded that hardly any of them was below. encoder: the fingerprint of the document encoder.
+    something excluded that hardly any of them was below. encoder: the fingerprint of the document encoder. content: the
+    check sum of the documents' ids and digests.
     """
 
     weights: tuple[float, ...]
@@ -53,6 +54,7 @@ class ExclusionLine:
     documents: int
     least: float
     encoder: str
+    content: int = 0
 
     def probabilities(self, features: Array) -> Array:
         """How sure it is that documents (N,) have something of what is excluded: features (P, F, N)."""
@@ -90,9 +92,10 @@ class ExclusionLine:
             line = cls(**{field.name: content[field.name] for field in fields(cls)})
             numbers = [*line.weights, line.least, *(own for own in line.lines if own is not None)]
             sound = len(line.weights) == len(SIGNS) + 1 and len(line.lines) == len(PROMISES) and line.exclusions > 0
+            sound = sound and all(type(count) is int for count in (line.exclusions, line.documents, line.content))
             if not sound or not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
                 raise ValueError
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise RetrievalError(f"{name}: its calibration is damaged; make it again: {again}") from None
         if line.encoder != encoder:
             raise RetrievalError(f"{name}: its calibration is another encoder's; make it again: {again}")
@@ -114,12 +117,12 @@ def excludes(question: Question) -> bool:
     return bool(question.excluded and question.weights.penalty)
 
 
-def calibrated_line(known: Sequence[KnownExclusion], documents: int, encoder: str) -> ExclusionLine:
-    """The line of exclusions whose documents are known."""
+def calibrated_line(known: Sequence[KnownExclusion], documents: int, encoder: str, content: int = 0) -> ExclusionLine:
+    """The line of exclusions whose documents are known. content: `ExclusionLine.content`."""
     if not any(one.has.any() for one in known):
         raise RetrievalError("no line can be calibrated: no exclusion could be made from the documents")
     unknown = (None,) * len(PROMISES)
-    line = ExclusionLine(_fitted_weights(known), unknown, len(known), documents, _least(known), encoder)
+    line = ExclusionLine(_fitted_weights(known), unknown, len(known), documents, _least(known), encoder, content)
     probabilities = [line.probabilities(one.features) for one in known]
     grid = useful_lines(probabilities)
     losses = np.array([losses_of(p, one.has, grid) for p, one in zip(probabilities, known, strict=True)])  # (Q, K, G)

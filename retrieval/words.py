@@ -241,7 +241,5 @@ class WordCounts:
 
 def _sums(starts: Integers, rows: Integers, values: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
     """The check sums of each word's rows and values (W,)."""
-    edges, bytes_of_rows, bytes_of_values = starts.tolist(), memoryview(rows), memoryview(values)
-    return np.array(
-        [check_sum(bytes_of_rows[start:end], bytes_of_values[start:end]) for start, end in pairwise(edges)], np.uint32
-    )
+    pieces = (slice(*edges) for edges in pairwise(starts.tolist()))
+    return np.array([check_sum(rows[piece], values[piece]) for piece in pieces], np.uint32)

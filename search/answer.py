@@ -127,8 +127,8 @@ def hits_of(found: Sequence[Candidate], parts: QueryVectors, violating: frozense
     return tuple(hits)
 
 
-def promise_of(limit: Limit, ranking: Ranking, reading: Query, documents: int) -> Promise:
-    """What an answer says about its line. documents: how many there are now."""
+def promise_of(limit: Limit, ranking: Ranking, reading: Query, is_calibrated: bool) -> Promise:
+    """What an answer says about its line. is_calibrated: on the documents that are there now."""
     line, notes = limit.line, []
     if ranking.evidence is None:
         notes.append(
@@ -138,6 +138,6 @@ def promise_of(limit: Limit, ranking: Ranking, reading: Query, documents: int) -
         )
     elif ranking.evidence < line.least:
         notes.append("hardly a document says anything about what is excluded: the line is not calibrated for that")
-    if line.documents != documents:
-        notes.append(f"the line was calibrated on {line.documents:,} documents, and there are {documents:,} now")
+    if not is_calibrated:
+        notes.append("the line was calibrated on other documents: some were added, replaced or removed since")
     return Promise(limit.violations, ranking.left_out, line.exclusions, tuple(notes))

@@ -24,7 +24,8 @@ from boolbert.retrieval.exclusion_line import (
     excludes,
     features_of,
 )
-from boolbert.retrieval.index import MANIFEST, Index
+from boolbert.retrieval.index import MANIFEST, STORE, Index
+from boolbert.retrieval.stores import FileStore
 
 from .rank import RankedDocuments, rank
 from .searcher import BoolSearcher
@@ -40,19 +41,24 @@ def calibrate(
     if exclusions is None:
         exclusions = made_exclusions(searcher)
     index, known = searcher.index, []
+    store = FileStore(index.folder) if isinstance(index, Index) else index
+    content = store.local().read(lambda now: now.content)  # before anything is asked: it may change meanwhile
     asking = BoolSearcher(searcher.model, index)
+    asking.documents.follows = False  # the exclusions know the documents by the rows that they have in the index
     with suppress(BoolBertError):  # a GPU, or it is not installed: torch computes the queries then
         asking.use_onnx()
     with shown_progress("calibrate", len(exclusions), "exclusion", shown=progress) as advance:
         for exclusion in exclusions:
             known.append(asked(asking, exclusion)[0])
             advance(1)
-    line = calibrated_line([found for found in known if found is not None], len(index), index.about().encoder)
-    if isinstance(index, Index):
-        index.manifest["line"] = line.as_json()
-        write_json(index.folder / MANIFEST, index.manifest)
-    else:
-        index.note(replace(index.about(), line=line.as_json()))
+    asked_of = [found for found in known if found is not None]
+    line = calibrated_line(asked_of, len(index), index.about().encoder, content)
+    with store.writing():  # an index may have become a store by now
+        if isinstance(index, Index) and not (index.folder / STORE).exists():
+            index.manifest["line"] = line.as_json()
+            write_json(index.folder / MANIFEST, index.manifest)
+        else:
+            store.note(replace(store.about(), line=line.as_json()))
     return line
 
 
@@ -76,7 +82,10 @@ def asked(searcher: BoolSearcher, exclusion: Exclusion) -> tuple[KnownExclusion 
 
 def made_exclusions(searcher: BoolSearcher) -> list[Exclusion]:
     """Exclusions over the documents of an index or a store, made from their words, names and fields."""
-    keys, rows = zip(*_documents(searcher), strict=True)
+    documents = list(_documents(searcher))
+    if not documents:
+        raise RetrievalError(f"{searcher.index.name}: has no documents with a word in them, so nothing to calibrate on")
+    keys, rows = zip(*documents, strict=True)
     made = make_exclusions(OwnDocuments(rows, progress=False))
     return [Exclusion(one.query, frozenset(keys[row] for row in one.excluded)) for one in made]
 

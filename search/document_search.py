@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval.index import Index
+from boolbert.retrieval.exclusion_line import ExclusionLine
+from boolbert.retrieval.index import STORE, Index
 
 from .query_encoder import QueryVectors
 from .rank import RankedDocuments
@@ -44,7 +45,22 @@ class DocumentSearch:
     """
 
     def __init__(self, index: "Index | VectorStore", device: Any):
-        self.index, self.device = index, device
+        self._index, self.device = index, device
+        self.follows = True  # whether it sees that the folder of an index has become a store
+
+    @property
+    def index(self) -> "Index | VectorStore":
+        """The index, or the store that its folder has become since: by `boolbert index --add` or `--remove`."""
+        if self.follows and isinstance(self._index, Index) and (self._index.folder / STORE).exists():
+            self._index = self._store
+        return self._index
+
+    def was_calibrated(self, line: ExclusionLine) -> bool:
+        """Whether a line was calibrated on the documents that are there now."""
+        index = self.index
+        if isinstance(index, Index):  # its documents never change; those of a store do
+            return line.documents == len(index)
+        return index.local().read(lambda now: now.content == line.content)
 
     def find(self, parts: QueryVectors, k: int, where: str | None = None) -> list[Candidate]:
         """The k best documents that pass the filter."""
@@ -96,11 +112,11 @@ class DocumentSearch:
     @cached_property
     def _store(self) -> "VectorStore":
         """The store; an index as one, which knows the documents' fields."""
-        if not isinstance(self.index, Index):
-            return self.index
+        if not isinstance(self._index, Index):
+            return self._index
         from boolbert.retrieval.stores import FileStore
 
-        return FileStore(self.index.folder)
+        return FileStore(self._index.folder)
 
 
 def _candidates(index: Index, scores: list[float], rows: list[int]) -> list[Candidate]:

@@ -14,9 +14,9 @@ def open_index(name: str | Path) -> "Index | VectorStore":
     """A folder of `boolbert index`, or a store by its name."""
     if not is_store(name):
         return Index(name)
-    from boolbert.retrieval.stores import open_store
+    from boolbert.retrieval.stores import existing_store
 
-    return open_store(name)
+    return existing_store(name)
 
 
 def is_store(name: str | Path) -> bool:

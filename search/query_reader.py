@@ -32,7 +32,7 @@ from boolbert.boolean import (
 from boolbert.boolean import Reading as RuleReading
 from boolbert.boolean.conditions import Conditions, read_conditions
 from boolbert.boolean.kinds import is_question
-from boolbert.boolean.parts import Part, Span
+from boolbert.boolean.parts import Part, Span, after_filler
 from boolbert.boolean.tags import ALTERNATIVE, CUE, EXCLUDED, WANTED, Mark, best_tags, marks_of
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.adapters import QUERY_READER, Reader, open_reader
@@ -149,7 +149,10 @@ def by_reader(query: str, reader: Reader) -> Query:
         return as_it_is(query, READER)
     scores = reader.scores(tokens.ids[:LONGEST])[first]
     scores = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
-    marks = marks_of(query, words, best_tags(scores))
+    marks = [
+        mark._replace(start=after_filler(query, mark.start, mark.end)) if mark.kind == EXCLUDED else mark
+        for mark in marks_of(query, words, best_tags(scores))
+    ]
     return replace(_marked(query, marks), truncated=len(tokens.ids) > LONGEST)
 
 

@@ -134,7 +134,7 @@ class BoolSearcher:
             ranking, found = self._ranked(question, parts, k, where, strength=strength, limit=limit, read=read)
             kept = ranking.kept
             if limit is not None:
-                promise = promise_of(limit, ranking, reading, len(self.index))
+                promise = promise_of(limit, ranking, reading, self.documents.was_calibrated(limit.line))
         else:
             found = self.documents.find(parts, k, where)
         violating = self.violating(reading)

@@ -83,3 +83,20 @@ def test_the_command(tmp_path, index, capsys):
     found = json.loads(capsys.readouterr().out)
     assert set(found) == {"with evidence", "as the model is", "operators off"}
     assert len(found["as the model is"]["ranks"]) == 2
+
+
+def test_the_documents_that_are_there_are_measured(tmp_path, index, run_once, capsys):
+    """Those that were added count, those that were removed do not."""
+    (tmp_path / "more.jsonl").write_text(json.dumps({"title": "New", "text": "films in c"}))
+    folder = str(index.folder)
+    assert main(["index", str(tmp_path / "more.jsonl"), "--add", "--output", folder, "--model", str(run_once())]) == 0
+    assert main(["index", "--remove", "Doc 1 é", "--output", folder]) == 0
+    capsys.readouterr()
+    path = write_csv(tmp_path / "mine.csv", ("films but not about war", "New"))
+    assert main(["eval", str(path), "--index", folder, "--json"]) == 0
+    ((rank,),) = json.loads(capsys.readouterr().out)["as the model is"]["ranks"]
+    hits = BoolSearcher(index=folder).search("films but not about war", 10, evidence=False)
+    assert [hit.rank for hit in hits if hit.title == "New"] == [rank]
+    write_csv(path, ("films", "Doc 1 é"))
+    assert main(["eval", str(path), "--index", folder]) == 2
+    assert "the index has no document 'Doc 1 é'" in capsys.readouterr().err

@@ -23,7 +23,7 @@ from boolbert.retrieval.exclusion_line import (
 )
 from boolbert.retrieval.functions import function_model
 from boolbert.retrieval.stores import index_documents, open_store
-from boolbert.search import BoolSearcher, build_index
+from boolbert.search import BoolSearcher, build_index, calibrating
 from boolbert.search.calibrating import calibrate, made_exclusions
 from boolbert.serve.engine import Engine
 
@@ -105,6 +105,8 @@ def test_too_few_exclusions_promise_little():
         ({"lines": [0.1, "0.2", None, None, None]}, "is damaged"),
         ({"least": float("nan")}, "is damaged"),
         ({"exclusions": "many"}, "is damaged"),
+        ({"documents": "many"}, "is damaged"),
+        ({"least": 10**400}, "is damaged"),
         ({"encoder": "another"}, "its calibration is another encoder's; make it again"),
     ],
 )
@@ -124,6 +126,9 @@ def model():
 @pytest.fixture
 def index(tmp_path, model):
     return build_index(OwnDocuments(HOTELS, progress=False), tmp_path / "index", model, progress=False)
+
+
+OTHERS = "the line was calibrated on other documents: some were added, replaced or removed since"
 
 
 def exclusions(key=int):
@@ -231,4 +236,45 @@ def test_stores_keep_the_line_and_say_when_documents_were_added(tmp_path, model,
     assert not answer.promise.notes
     index_documents(OwnDocuments([{"id": "new", "text": "A new hotel."}], id="id", progress=False), store, model)
     (note,) = BoolSearcher(model, store).search(QUERY, 40, violations=0.05).promise.notes
-    assert note == "the line was calibrated on 40 documents, and there are 41 now"
+    assert note == OTHERS
+    store.delete(["new"])
+    assert not BoolSearcher(model, store).search(QUERY, 40, violations=0.05).promise.notes
+    other = [{"id": f"h{row}", "text": f"{HOTELS[row]} And more."} for row in range(0, len(HOTELS), 2)]
+    index_documents(OwnDocuments(other, id="id", progress=False), store, model, progress=False)
+    assert BoolSearcher(model, store).search(QUERY, 40, violations=0.05).promise.notes == (OTHERS,)
+
+
+def test_documents_that_are_added_during_a_calibration_do_not_lose_it(index, model, monkeypatch):
+    """An open searcher, and one that is opened later, say that it is of other documents."""
+    searcher, more = BoolSearcher(model, index), OwnDocuments([{"id": "new", "text": "A new hotel."}], id="id")
+    ask = calibrating.asked
+
+    def add_meanwhile(asking, exclusion):
+        if not (index.folder / "store.json").exists():
+            index_documents(more, open_store(index.folder), model, progress=False)
+        return ask(asking, exclusion)
+
+    monkeypatch.setattr(calibrating, "asked", add_meanwhile)
+    calibrate(searcher, exclusions(), progress=False)
+    for one in (searcher, BoolSearcher(model, index.folder)):
+        assert one.search(QUERY, 40, violations=0.05).promise.notes == (OTHERS,)
+
+
+def test_nothing_is_calibrated_where_nothing_is_left(index, model, capsys, monkeypatch):
+    monkeypatch.setattr("boolbert.search.opening.load_model", lambda *_, **__: model)
+    store = open_store(index.folder)
+    ids = list(store.snapshot().row_of)
+    assert main(["index", "--remove", *ids, "--output", str(index.folder), "--calibrate"]) == 2
+    assert "has no documents with a word in them, so nothing to calibrate on" in capsys.readouterr().err
+    assert store.count() == 0
+
+
+def test_what_is_left_is_calibrated_after_a_removal(index, model, capsys, monkeypatch):
+    monkeypatch.setattr("boolbert.search.opening.load_model", lambda *_, **__: model)
+    monkeypatch.setattr(calibrating, "made_exclusions", lambda searcher: exclusions(ids.__getitem__))
+    ids = list(open_store(index.folder).snapshot().row_of)
+    assert main(["index", "--remove", ids[-1], "--output", str(index.folder), "--calibrate"]) == 0
+    assert "calibrated on 40 exclusions" in capsys.readouterr().err
+    searcher = BoolSearcher(model, index.folder)
+    assert searcher.line.documents == len(HOTELS) - 1
+    assert searcher.documents.was_calibrated(searcher.line)

@@ -2,8 +2,11 @@
 
 import io
 import json
+import os
 import re
+import subprocess
 import sys
+from pathlib import Path
 from urllib.parse import unquote
 
 import numpy as np
@@ -196,3 +199,16 @@ def test_without_a_terminal_progress_is_a_line_every_30_seconds(monkeypatch, cap
     with progress.shown_progress("encode", 2000, "document", shown=False) as advance:
         advance(1)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="NOT TESTED: a full output, because there is no /dev/full")
+@pytest.mark.parametrize(
+    ("words", "buffered"), [("search --help", True), ("data summary", True), ("data summary", False)]
+)
+def test_an_output_that_is_full_is_one_line(words, buffered):
+    environment = {**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1"}
+    command = [sys.executable, "-m", "boolbert.cli", *words.split()]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
+    assert done.stderr == "boolbert: error: standard output cannot be written: No space left on device\n"
+    assert done.returncode == 2

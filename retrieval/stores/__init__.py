@@ -24,6 +24,7 @@ __all__ = [
     "StoreHit",
     "VectorStore",
     "copy_documents",
+    "existing_store",
     "index_documents",
     "open_store",
 ]
@@ -49,3 +50,10 @@ def open_store(
 
         return FaissStore(text, faiss)
     return FileStore(text)
+
+
+def existing_store(name: str | Path, collection: str | None = None, *, token: str | None = None) -> VectorStore:
+    """The same, to read from it: Milvus Lite would make a file of a name that was mistyped."""
+    if str(name).endswith(".db") and not str(name).startswith(SERVERS) and not Path(name).exists():
+        raise RetrievalError(f"{name}: no store there; make one with: boolbert index DOCS.jsonl --store {name}")
+    return open_store(name, collection, token=token)

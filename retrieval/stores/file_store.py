@@ -23,7 +23,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from boolbert.core.errors import BoolBertError, RetrievalError
-from boolbert.core.files import read_object, write_json
+from boolbert.core.files import check_sum, read_object, write_json
 from boolbert.data import Document
 from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.encoded_documents import About
@@ -135,6 +135,12 @@ class Snapshot(Vectors):
             return None
         pairs = zip(self.starts, self.segments, parts, strict=False)  # a document's passages are in one segment
         return np.concatenate([start + (np.arange(len(one)) if part is None else part) for start, one, part in pairs])
+
+    @cached_property
+    def content(self) -> int:
+        """A check sum of the documents, whatever their order and their segments."""
+        live = (self.records[row] for row in np.flatnonzero(self.live).tolist())
+        return check_sum("\n".join(sorted(f"{record['id']} {record['digest']}" for record in live)).encode())
 
     @cached_property
     def row_of(self) -> dict[str, int]:
@@ -300,7 +306,7 @@ class FileStore(VectorStore):
     def _open(self, known: dict[str, Segment]) -> Snapshot:
         path = self.folder / MANIFEST
         if not path.exists():
-            segment = known.get(".") or Segment(self.folder, ".")
+            segment = Segment(self.folder, ".")  # opened again, since what it knows of itself has changed
             return Snapshot(segment.index.about(), [segment], {})
         try:
             content = read_object(path, RetrievalError)
