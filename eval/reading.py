@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from boolbert.boolean.tags import ALTERNATIVE, EXCLUDED, WANTED
 from boolbert.core.arguments import flag, parse_arguments
-from boolbert.core.errors import run_script
+from boolbert.core.errors import BoolBertError, run_script
 from boolbert.data.reading import marked_queries
 from boolbert.search.query_reader import read
 
@@ -140,7 +140,11 @@ class _Counts:
 
 
 def as_search_reads(text: str) -> tuple[list[str], list[str]]:
-    query = read(text)
+    """What a query excludes and wants; nothing where search refuses it."""
+    try:
+        query = read(text)
+    except BoolBertError:
+        return [], []
     return [span.text for span in query.excluded], [one.text for group in query.conditions.wanted for one in group]
 
 
