@@ -15,7 +15,7 @@ WANTED, EXCLUDED, ALTERNATIVE, CUE = "w", "x", "a", "c"
 OUTSIDE = "O"
 TAGS = (OUTSIDE, *(f"{place}-{kind}" for kind in (WANTED, EXCLUDED, ALTERNATIVE, CUE) for place in "BI"))
 _MARK = re.compile(r"\[([wxabc]) ([^\[\]]*)\]")
-_JOINS = re.compile(r"\W*(?:\b(?:or|and|either|an?|the|even|maybe|alternatively|possibly|vs|versus)\b\W*)*")
+JOINS = re.compile(r"\W*(?:\b(?:or|and|either|an?|the|even|maybe|alternatively|possibly|vs|versus)\b\W*)*")
 
 
 class Mark(NamedTuple):
@@ -60,22 +60,31 @@ def word_tags(words: Sequence[tuple[int, int]], marks: Sequence[Mark]) -> list[i
 
 
 def best_tags(scores: npt.NDArray[np.floating]) -> list[int]:
-    """The best sequence of tags for words of these scores (W, T), in which nothing goes on that has not begun.
+    """The best sequence of tags for words of these scores (W, T), in which nothing goes on that has not begun, and a
+    cue stands beside something excluded: one is not there without the other.
 
     >>> scores = np.full((2, len(TAGS)), -9.0)
-    >>> scores[0, 0], scores[1, TAGS.index("I-x")], scores[1, TAGS.index("B-x")] = 0, 0, -1
+    >>> scores[0, TAGS.index("B-c")], scores[1, TAGS.index("B-w")], scores[1, TAGS.index("I-x")] = 0, -1, -2
+    >>> scores[1, TAGS.index("B-x")] = -3
     >>> [TAGS[tag] for tag in best_tags(scores)]
-    ['O', 'B-x']
+    ['B-c', 'B-x']
     """
-    best, back = scores[0] + _FIRST, []
+    # What the best sequence so far scores, by which of cues and exclusions it has and by its last tag: (4, T).
+    best = np.where(np.arange(len(_SEEN))[:, None] == _HAS, scores[0] + _FIRST, -np.inf)
+    back = []
     for row in scores[1:]:
-        ways = best[:, None] + _FOLLOWS  # from, to
-        back.append(ways.argmax(0))
-        best = ways.max(0) + row
-    found = [int(best.argmax())]
-    for step in reversed(back):
-        found.append(int(step[found[-1]]))
-    return found[::-1]
+        ways = best[:, :, None] + _FOLLOWS  # has, from, to
+        found = np.full((len(_SEEN), *best.shape), -np.inf)  # has now, had before, to
+        for had in range(len(_SEEN)):
+            found[had | _HAS, had, np.arange(len(TAGS))] = ways[had].max(0)
+        back.append((found.argmax(1), ways.argmax(1)))
+        best = found.max(1) + row
+    has, tag = max(((has, int(best[has].argmax())) for has in _SEEN_TOGETHER), key=lambda end: best[end])
+    tags = [tag]
+    for befores, froms in reversed(back):
+        has, tag = (before := int(befores[has, tag])), int(froms[before, tag])
+        tags.append(tag)
+    return tags[::-1]
 
 
 def marks_of(text: str, words: Sequence[tuple[int, int]], tags: Sequence[int]) -> list[Mark]:
@@ -103,7 +112,7 @@ def _grouped(text: str, marks: list[Mark]) -> list[Mark]:
     alternatives = [number for number, mark in enumerate(marks) if mark.kind == ALTERNATIVE]
     group, found = 0, list(marks)
     for before, number in zip([None, *alternatives], alternatives, strict=False):
-        if before is not None and not _JOINS.fullmatch(text[marks[before].end : marks[number].start].lower()):
+        if before is not None and not JOINS.fullmatch(text[marks[before].end : marks[number].start].lower()):
             group += 1
         found[number] = marks[number]._replace(group=group)
     sizes = [sum(mark.kind == ALTERNATIVE and mark.group == number for mark in found) for number in range(group + 1)]
@@ -117,3 +126,5 @@ _GOES_ON = np.array([[before[2:] == after[2:] and before != OUTSIDE for after in
 _IS_INSIDE = np.array([tag.startswith("I-") for tag in TAGS])
 _FOLLOWS = np.where(_IS_INSIDE[None, :] & ~_GOES_ON, -1e4, 0.0)
 _FIRST = np.where(_IS_INSIDE, -1e4, 0.0)
+_HAS = np.array([1 if tag.endswith(f"-{CUE}") else 2 if tag.endswith(f"-{EXCLUDED}") else 0 for tag in TAGS])
+_SEEN, _SEEN_TOGETHER = range(4), (0, 3)  # nothing, a cue, an exclusion, both; neither or both

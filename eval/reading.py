@@ -140,9 +140,10 @@ class _Counts:
 
 
 def as_search_reads(text: str) -> tuple[list[str], list[str]]:
+    """What a query excludes and wants; nothing where search refuses it."""
     try:
         query = read(text)
-    except BoolBertError:  # syntax that search refuses
+    except BoolBertError:
         return [], []
     return [span.text for span in query.excluded], [one.text for group in query.conditions.wanted for one in group]
 

@@ -31,6 +31,8 @@ MATRICES = {
     "output": "output.dense",
 }
 
+AT_ONCE = 16  # texts in one batch
+
 Array = npt.NDArray[np.float32]
 
 
@@ -38,7 +40,7 @@ class Reader:
     """An encoder with a reader's adapters: from token ids to the numbers that its head gives each token."""
 
     def __init__(self, folder: Path, adapters: Path):
-        """folder: the encoder's; adapters: a file that `train/readers.py` has written for it."""
+        """folder: the encoder's; adapters: a file that one of `train/*_reader.py` has written for it."""
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
@@ -57,19 +59,32 @@ class Reader:
 
     def scores(self, ids: Sequence[int]) -> Array:
         """The head's numbers for each token of one text, (L, outputs)."""
-        states = self._words[ids] + self._places[: len(ids)]
+        return self._run([ids])[0]
+
+    def all_scores(self, texts: Sequence[Sequence[int]]) -> list[Array]:
+        """The same for many texts: those of similar length together, on all cores."""
+        order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+        size = max(1, min(AT_ONCE, -(-len(texts) // threads())))
+        groups = [order[start : start + size] for start in range(0, len(order), size)]
+        found: dict[int, Array] = {}
+        with ThreadPoolExecutor(threads()) as pool:
+            for numbers, scores in zip(
+                groups, pool.map(lambda own: self._run([texts[one] for one in own]), groups), strict=True
+            ):
+                found.update(zip(numbers, scores, strict=True))
+        return [found[number] for number in range(len(texts))]
+
+    def _run(self, texts: Sequence[Sequence[int]]) -> list[Array]:
+        """Texts in one batch, padded to the longest."""
+        lengths = np.array([len(ids) for ids in texts])
+        ids, mask = np.zeros((len(texts), lengths.max()), np.int64), np.arange(lengths.max()) < lengths[:, None]
+        ids[mask] = np.concatenate([np.asarray(one) for one in texts])
+        states = self._words[ids] + self._places[: ids.shape[1]]
         states = states - states.mean(-1, keepdims=True)
         states = states / np.sqrt((states**2).mean(-1, keepdims=True) + self.config.layer_norm_eps)
         states = (states * self._norm[0] + self._norm[1]).astype(np.float32)
-        found: Array = self._session.run(None, {"states": states[None]})[0][0]
-        return found
-
-    def all_scores(self, texts: Sequence[Sequence[int]]) -> list[Array]:
-        """The same for many texts, on all cores."""
-        if len(texts) < 2:
-            return [self.scores(ids) for ids in texts]
-        with ThreadPoolExecutor(threads()) as pool:
-            return list(pool.map(self.scores, texts))
+        (found,) = self._session.run(None, {"states": states, "mask": mask.astype(np.int32)})
+        return [own[:length] for own, length in zip(found, lengths, strict=True)]
 
 
 def adapted(weights: Mapping[str, npt.NDArray[Any]], own: Mapping[str, Array]) -> dict[str, npt.NDArray[Any]]:

@@ -187,13 +187,13 @@ def program_of(weights: Mapping[str, npt.NDArray[Any]], config: Any, *, is_mean:
 def token_program(
     weights: Mapping[str, npt.NDArray[Any]], config: Any, head: npt.NDArray[Any], bias: npt.NDArray[Any]
 ) -> bytes:
-    """A BERT's layers and a head as an ONNX program: `states` (1, length, size), a text's embeddings, to `vector`
-    (1, length, outputs)."""
+    """A BERT's layers and a head as an ONNX program: `states` (batch, length, size), texts' embeddings, and `mask`
+    (batch, length), 1 for each token and 0 for padding, to `vector` (batch, length, outputs)."""
     graph = _Graph(weights, config)
-    states = graph.layers("states")
+    states = graph.layers("states", "mask")
     found = graph.node("MatMul", states, graph.stored("head", head.T.astype(np.float32)), domain="")
     graph.output("Add", [found, graph.stored("head_bias", bias.astype(np.float32))], "vector")
-    return graph.program({"states": config.hidden_size}, [1, "length", len(bias)])
+    return graph.program({"states": config.hidden_size, "mask": "length"}, ["batch", "length", len(bias)])
 
 
 class _Graph:
@@ -241,14 +241,14 @@ class _Graph:
         epsilon = self.config.layer_norm_eps
         return str(self.node("SkipLayerNormalization", first, second, *given, *bias, epsilon=epsilon))
 
-    def layers(self, states: str) -> str:
-        """The BERT's layers, from its embeddings to the last states."""
+    def layers(self, states: str, *mask: str) -> str:
+        """The BERT's layers, from its embeddings to the last states. mask: which tokens are no padding."""
         for number in range(self.config.num_hidden_layers):
             layer = f"encoder.layer.{number}"
             own = [f"{layer}.attention.self.{name}" for name in ("query", "key", "value")]
             parts = self.node("Split", self.product(states, *own), outputs=3, domain="", axis=-1, num_outputs=3)
             biases = self.constant(*(f"{name}.bias" for name in own))
-            attended = self.node("MultiHeadAttention", *parts, biases, num_heads=self.config.num_attention_heads)
+            attended = self.node("MultiHeadAttention", *parts, biases, *mask, num_heads=self.config.num_attention_heads)
             output = f"{layer}.attention.output"
             added = self.product(attended, f"{output}.dense"), f"{output}.LayerNorm"
             states = self.normalised(states, *added, self.constant(f"{output}.dense.bias"))
@@ -260,13 +260,13 @@ class _Graph:
         return states
 
     def program(self, inputs: Mapping[str, Any], shape: Sequence[Any]) -> bytes:
-        """inputs: what stands behind (1, length) in the shape of each, or "length" for numbers of tokens."""
+        """inputs: what stands behind (batch, length) in the shape of each, or "length" for numbers of tokens."""
         from onnx import TensorProto
 
         taken = [
-            self._onnx.make_tensor_value_info(name, TensorProto.INT32, [1, "length"])
+            self._onnx.make_tensor_value_info(name, TensorProto.INT32, ["batch", "length"])
             if last == "length"
-            else self._onnx.make_tensor_value_info(name, TensorProto.FLOAT, [1, "length", last])
+            else self._onnx.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "length", last])
             for name, last in inputs.items()
         ]
         outputs = [self._onnx.make_tensor_value_info("vector", TensorProto.FLOAT, list(shape))]

@@ -30,7 +30,7 @@ from boolbert.sentence_boolbert import QueryParts
 
 from .query_encoder import QueryVectors
 from .query_reader import read as read_query
-from .rank import ALL, READ, RankedDocuments, Reason, rank, reasons
+from .rank import READ, RankedDocuments, Reason, rank, reasons
 from .reading import Query
 
 Vectors = npt.NDArray[np.float32]
@@ -190,10 +190,15 @@ class ObeyingEncoder:
         def encode_clauses(clauses: Sequence[str]) -> Vectors:
             return unit_length(self._document_vectors(clauses))
 
+        def best(parts: QueryVectors, count: int) -> Sequence[int]:
+            return np.argsort(-parts.scores(vectors), kind="stable")[:count].tolist()
+
+        if self._is_cosine:
+            vectors = unit_length(vectors)
         question = Question.of(encoded.reading.conditions, encode_parts)
         evidence = Evidence.in_memory(texts, encode_clauses, self.unrelated)
         documents = RankedDocuments(
-            evidence, _Rows(vectors), None, _no_search, lambda _, rows: [_Text(texts[row]) for row in rows]
+            evidence, _Rows(vectors), None, best, lambda _, rows: [_Text(texts[row]) for row in rows]
         )
         found = rank(documents, question, QueryVectors.of(encoded.vectors), k or len(texts), read=read)
         return [
@@ -208,10 +213,6 @@ class ObeyingEncoder:
             known = {**known, **dict(zip(new, self.encode_document(new), strict=True))}
         self._remembered = known if len(known) <= REMEMBERED else {text: known[text] for text in texts}
         return np.stack([known[text] for text in texts])
-
-
-def _no_search(vectors: QueryVectors, k: int) -> Sequence[int]:
-    raise RetrievalError(f"at most {ALL:,} texts can be ranked at once; put more into an index: boolbert index")
 
 
 def mixed(wanted: Vectors, whole: Vectors, share: float) -> Vectors:

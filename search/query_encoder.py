@@ -45,9 +45,10 @@ class QueryVectors(NamedTuple):
 
     @classmethod
     def of(cls, parts: Any) -> "QueryVectors":
-        """The `QueryParts` of a query."""
+        """The `QueryParts` of a query; of length 1 where vectors are compared by their cosine."""
         if parts.penalty is None:
-            return cls(parts.search_vectors, parts.wanted, parts.excluded)
+            vectors = unit_length(parts.search_vectors) if parts.cosine else parts.search_vectors
+            return cls(vectors, parts.wanted, parts.excluded)
         weight, above = parts.penalty
         wanted, excluded = unit_length(parts.search_vectors), unit_length(parts.excluded)
         last = weight * np.append(excluded, -above)

@@ -157,11 +157,11 @@ def by_reader(query: str, reader: Reader) -> Query:
 
 
 def _marked(query: str, marks: Sequence[Mark]) -> Query:
-    """A query with these marks. Cues of what is not excluded say nothing."""
+    """A query with these marks. Cues of what is not excluded say nothing, and a question has no alternatives."""
     words = words_of(query)
     excluded = set(words_in(words, [mark[1:3] for mark in marks if mark.kind == EXCLUDED]))
     cues = set(words_in(words, [mark[1:3] for mark in marks if mark.kind == CUE])) if excluded else set()
-    offered = [mark for mark in marks if mark.kind == ALTERNATIVE]
+    offered = [] if is_question(query) else [mark for mark in marks if mark.kind == ALTERNATIVE]
     number_of = {number: place for place, mark in enumerate(offered, 1) for number in words_in(words, [mark[1:3]])}
     joins = {
         number

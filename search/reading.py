@@ -12,6 +12,7 @@ import numpy.typing as npt
 from boolbert.boolean import OPERATORS, CueSpan
 from boolbert.boolean.conditions import Conditions
 from boolbert.boolean.parts import trim
+from boolbert.boolean.tags import JOINS
 
 # A word is a run of letters with its apostrophes; every other sign stands alone, so that "non-" can be a cue.
 _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
@@ -249,10 +250,14 @@ def without(text: str, holes: Sequence[tuple[int, int]]) -> str:
     'films of the 1950s'
     >>> without("Apart from his music, what did Bach do?", [(0, 10), (11, 20)])
     'what did Bach do?'
+    >>> without("hotels without a pool or a bar", [(7, 14), (17, 21), (27, 30)])
+    'hotels'
     """
     edges = [0, *(edge for hole in sorted(holes) for edge in hole), len(text)]
     left = []
     for start, end in zip(edges[::2], edges[1::2], strict=True):
+        if start and end < len(text) and JOINS.fullmatch(text[start:end].lower()):
+            continue
         inner = trim(text, start, end) if start < end else (start, start)
         piece = text[inner[0] if start else 0 : inner[1] if end < len(text) else end].strip(" ,")
         left += [piece] if re.search(r"\w", piece) else []

@@ -37,8 +37,8 @@ ALLOWED = {
 ENGINE = {"retrieval", *ALLOWED["retrieval"]}
 ALLOWED |= {
     "search": ENGINE,
-    "eval": ENGINE,
-    "train": ENGINE,
+    "eval": {*ENGINE, "search"},
+    "train": {*ENGINE, "search"},
     "hub": ENGINE,
     "serve": {*ENGINE, "search"},
     "integrations": {*ENGINE, "search"},

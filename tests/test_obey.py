@@ -15,13 +15,13 @@ from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.calibration import near_cosine
-from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
+from boolbert.retrieval.evidence import Evidence, unit_length
 from boolbert.retrieval.functions import function_model
 from boolbert.retrieval.models import load_encoder
+from boolbert.retrieval.scoring import Question, first_stage
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, build_index, query_reader
 from boolbert.search.obey import NEAR
-from boolbert.search.weighing import conditions_of
 from boolbert.serve.engine import Engine
 from boolbert.serve.view import reading_html, results_html
 
@@ -47,7 +47,7 @@ def words():
 @pytest.mark.parametrize("reader", ["the reader", "the cue parser"])
 def test_a_query_is_taken_apart_with_or_without_the_encoder_that_the_reader_needs(reader, monkeypatch):
     if reader == "the cue parser":
-        monkeypatch.setattr(query_reader, "_reader", lambda: None)
+        monkeypatch.setattr(query_reader, "open_reader", lambda adapters: None)
     parts = read("films that are not westerns")
     assert parts.decided_by == reader
     assert (parts.wanted, [span.text for span in parts.excluded], parts.kind) == ("films", ["westerns"], "set")
@@ -77,17 +77,6 @@ def test_what_takes_nothing_away_is_embedded_as_it_is(words, query):
     assert parts.alternatives == ()
     assert (parts.wanted, parts.excluded) == (query, ()) or (parts.kind == "property" and "are not able" in query)
     assert np.array_equal(obey(words).encode_query(query), words([query])[0])
-
-
-def test_the_reader_finds_what_the_default_model_finds():
-    from boolbert.retrieval.models import default_model, default_reader
-
-    whole, (reader, tokenizer) = default_model("cpu").bert, default_reader()
-    for query in ("countries that are not in Africa", "islands without a coast, or deserts", "Who did not vote?"):
-        ids = torch.tensor([tokenizer.encode(query).ids])
-        with torch.inference_mode():
-            assert torch.equal(reader.read(ids).scope, whole.read(ids).scope)
-    assert reader.num_parameters() < whole.num_parameters() / 1.5
 
 
 @pytest.mark.parametrize("query", ["", "  ", "a \ud800", None, 3, b"hotels", ["hotels"]])
@@ -173,7 +162,7 @@ def test_embeddings_of_frameworks_keep_their_own_prefixes(embedder):
     assert encoder.encode_document(TEXTS).tolist() == pytest.approx(np.array(LangChain().embed_documents(TEXTS)))
     assert encoder.encode_query("hotels") == pytest.approx(np.array(LangChain().embed_query("hotels")))
     parts = encoder.encode_query_parts("hotels without a pool")
-    unit = np.array(LangChain().embed_query("a pool"))
+    unit = np.array(LangChain().embed_query("pool"))
     assert parts.vectors.excluded == pytest.approx(unit / np.linalg.norm(unit), abs=1e-5)
 
 
@@ -263,10 +252,24 @@ def test_rerank_writes_nothing_and_ranks_as_an_index_would(words, tmp_path, monk
     )
     encoder = obey(words)
     parts = encoder.encode_query_parts("hotels without a pool")
-    asked = ConditionVectors.of(conditions_of(parts.reading, reads=True), lambda some: unit_length(words(some)))
+    asked = Question.of(parts.reading.conditions, lambda some: unit_length(words(some)))
     evidence = Evidence(tmp_path / "evidence", "", "")
-    scores = evidence.score(asked, np.arange(len(texts)), parts.scores(words(texts)), words(texts))
-    assert [one.score for one in ranked] == pytest.approx(sorted(scores.tolist(), reverse=True))
+    evidence.unrelated = encoder.unrelated  # a few texts do not tell what is unrelated, and made sentences do
+    scores = first_stage(evidence, asked, np.arange(len(texts)), parts.scores(words(texts)), words(texts))
+    assert [one.score for one in ranked] == pytest.approx(sorted(scores.tolist(), reverse=True), abs=1e-6)
+
+
+@pytest.mark.parametrize("query", ["quiet hotels", "hotels without a pool"])
+def test_the_length_of_an_embedders_vectors_changes_nothing(words, query):
+    short, long = obey(words, TEXTS), obey(lambda texts: 7 * words(texts), TEXTS)
+    found, expected = ([(one.row, one.score) for one in own.rerank(query, TEXTS)] for own in (long, short))
+    assert dict(found) == pytest.approx(dict(expected), abs=1e-5)
+
+
+def test_more_texts_are_ranked_than_are_looked_through_as_a_whole(words, monkeypatch):
+    expected = obey(words, TEXTS).rerank("hotels without a pool", TEXTS)
+    monkeypatch.setattr("boolbert.search.rank.ALL", 2)
+    assert obey(words, TEXTS).rerank("hotels without a pool", TEXTS) == expected
 
 
 def test_a_model_may_be_named(tmp_path, lively, tiny_config, tokenizer):

@@ -10,10 +10,11 @@ from search_fixtures import write_documents
 from boolbert.boolean.conditions import read_conditions
 from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments, Passages
-from boolbert.retrieval.evidence import ConditionVectors, Evidence, unit_length
+from boolbert.retrieval.evidence import Evidence, unit_length
 from boolbert.retrieval.index import PASSAGES, Index, write_records
 from boolbert.retrieval.passages import exclude_by_document
 from boolbert.retrieval.records import Record
+from boolbert.retrieval.scoring import Question, first_stage, word_scores
 from boolbert.retrieval.stores import FileStore
 from boolbert.retrieval.words import words_of
 from boolbert.search import build_index, load_model
@@ -39,10 +40,10 @@ def test_a_passage_loses_what_its_document_loses_most(tmp_path):
     evidence, vectors = Evidence(tmp_path / "evidence", "", ""), encode(TEXTS)
     rows = np.array([0, 2, 4, 6])  # the passages with a beach
     for query, changed in (("towns with a beach but without a metro", True), ("towns with a beach", False)):
-        question = ConditionVectors.of(read_conditions(query), encode)
-        words = evidence.word_scores(question)
+        question = Question.of(read_conditions(query), encode)
+        words = word_scores(evidence, question)
         asked = {"strength": 1.0, "words": words}
-        scores = evidence.score(question, rows, np.zeros(4), vectors[rows], **asked)
+        scores = first_stage(evidence, question, rows, np.zeros(4), vectors[rows], **asked)
         found = exclude_by_document(evidence, question, rows, scores, WHOLES, lambda some: vectors[some], **asked)
         assert (found[0] < scores[0] - 0.2) == changed  # Alba has a metro, in another passage
         assert found[[1, 3]] == pytest.approx(scores[[1, 3]])  # Brit has none, Dorn's is in the same passage

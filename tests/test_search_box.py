@@ -12,7 +12,6 @@ from boolbert.boolean import notes_on_signs, read_parts, read_search_box, withou
 from boolbert.boolean.search_box import LONGEST
 from boolbert.core.errors import BoolBertError
 from boolbert.search.query_reader import read
-from boolbert.search.weighing import conditions_of
 
 LINES = (Path(__file__).parent / "search_box.tsv").read_text(encoding="utf-8").splitlines()
 CASES = [tuple(line.split("\t")) for line in LINES if not line.startswith("#")]
@@ -99,7 +98,7 @@ def test_a_query_that_would_take_long_is_refused():
         read("islands " * 10_000)
     for query in ("islands " + "-a1 " * 150, "islands without " + "sun, " * 99 + "or sea", "sun OR sea " * 45):
         with pytest.raises(BoolBertError, match="at most 40 and 20 are searched"):
-            conditions_of(read(query), reads=True)
+            read(query)
 
 
 def test_a_sign_that_is_not_read_is_named():

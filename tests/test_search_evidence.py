@@ -6,7 +6,7 @@ import pytest
 
 from boolbert.cli.main import main
 from boolbert.retrieval.index import build_index
-from boolbert.search import BoolSearcher, explain, weighing
+from boolbert.search import BoolSearcher, explain, rank
 from boolbert.search.picture import write_picture
 
 DOCUMENTS = [
@@ -75,13 +75,13 @@ def test_words_that_are_denied_do_not_find_a_document(searcher):
 def test_a_document_that_only_its_words_find_is_found_in_a_large_index(searcher, monkeypatch):
     everything = searcher.search("books", 1)[0].title
     for name, value in (("ALL", 0), ("DEPTH", 1), ("PART_DEPTH", 2)):
-        monkeypatch.setattr(weighing, name, value)
+        monkeypatch.setattr(rank, name, value)
     assert searcher.search("books", 1)[0].title == everything == "books"
 
 
 def test_filters_go_with_it(searcher, monkeypatch):
-    for at_once in (weighing.ALL, 0):
-        monkeypatch.setattr(weighing, "ALL", at_once)
+    for at_once in (rank.ALL, 0):
+        monkeypatch.setattr(rank, "ALL", at_once)
         late = searcher.search(QUERY, where="year > 1992")
         assert {hit.title for hit in late} == {"b", "c"}
         assert all(hit.reasons for hit in late)
