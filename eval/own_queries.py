@@ -28,10 +28,10 @@ from boolbert.data import Corpus, Document, Gold
 from boolbert.data.own.formats import find_rows
 from boolbert.data.rows import Row
 from boolbert.data.tasks import Question, Task
-from boolbert.retrieval.index import RECORDS, Index, write_index
+from boolbert.retrieval.index import RECORDS, STORE, Index, write_index
 from boolbert.retrieval.metrics import means, quest_metrics, search_depth
 from boolbert.retrieval.ranking import hits
-from boolbert.search.opening import open_index
+from boolbert.retrieval.stores import FileStore
 
 if TYPE_CHECKING:
     from boolbert.retrieval.models import SearchModel
@@ -55,14 +55,13 @@ class Outcome(NamedTuple):
 def opened_index(name: str) -> Iterator[Index]:
     """An index; of one to which documents were added, or from which some were removed, a copy of those that are there
     now, deleted in the end."""
-    index = open_index(name)
-    if isinstance(index, Index):
-        yield index
+    if not (Path(name) / STORE).exists():
+        yield Index(name)
         return
-    if not index.count():
-        raise RetrievalError(f"{name}: holds no documents to search")
-    now = index.local().snapshot()
+    now = FileStore(name).snapshot()
     rows = np.flatnonzero(now.live)
+    if not len(rows):
+        raise RetrievalError(f"{name}: holds no documents to search")
     records = [now.full_record(int(row)) for row in rows]
     about = {"document_encoder": now.about.encoder, "model": now.about.model, "source": now.about.source}
     with tempfile.TemporaryDirectory(prefix="boolbert-") as folder:

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 BATCH = 32
 STORED = Path(__file__).parent / "countries_vectors.safetensors"
 WRITE = ("countries_index", "evidence", "index", "records", "shards", "words")  # the modules that write an index
-TEMPORARY = (None, "/dev/shm")  # nosec B108: where a folder for one process is made: on a disk, else in memory
+# Where a folder for one process is made: on a disk, else in memory.
+TEMPORARY = (None, "/dev/shm")  # nosec B108
 
 
 def default_index(model: "SearchModel", *, progress: bool = True) -> Index:
