@@ -184,7 +184,7 @@ def search(options: Namespace) -> None:
     searcher = _open_searcher(options, cached=True)
     if options.unsure and options.violations is None:
         raise BoolBertError("--unsure lists what --violations leaves out; give both")
-    more = {"where": options.where, "evidence": not options.no_evidence}
+    more = {"where": options.where, "evidence": not options.no_evidence, "read": options.read}
     if not (options.no_evidence or searcher.has_evidence):
         _say(NO_EVIDENCE)
     answer = searcher.search(options.query, options.k, operators, **_limits(options), **more)

@@ -20,6 +20,7 @@ SENTENCES = 3  # of a document that are read for a condition
 LONGEST = 48  # tokens of a sentence; of a longer one, those round its clause that is nearest to the condition
 CONDITION = 24  # tokens of a condition
 OUTPUTS = 3  # for each token: how much it affirms, how much it denies; the first one's last: that nothing is said
+REMEMBERED = 50_000  # conditions with sentences that were read; then it begins anew
 SHARED = 0.2  # how much nearer a sentence is that has all words of a condition, in cosines
 
 Array = npt.NDArray[np.float32]
@@ -59,12 +60,12 @@ class DocumentReader:
         self._known: dict[tuple[str, str], Array] = {}  # conditions and sentences that were read before
 
     def read(self, passages: Sequence[Passage]) -> list[Said]:
+        if len(self._known) > REMEMBERED:
+            self._known.clear()
         wanted = [(one.condition, one.text[slice(*span)]) for one in passages for span in one.sentences]
         new = [pair for pair in dict.fromkeys(wanted) if pair not in self._known]
         inputs = [question(self._reader.tokenizer, *pair) for pair in new]
         scores = self._reader.all_scores([ids for ids, _ in inputs])
-        if len(self._known) > 20_000:
-            self._known.clear()
         for pair, (_, inside), own in zip(new, inputs, scores, strict=True):
             self._known[pair] = summed(own, inside)
         found = iter([self._known[pair] for pair in wanted])

@@ -98,6 +98,11 @@ class Question:
         return mean
 
     @property
+    def is_read(self) -> bool:
+        """Whether what documents say of it changes their scores."""
+        return bool(self.weights.read_wanted or (self.weights.read_excluded and self.excluded))
+
+    @property
     def parts(self) -> tuple[Asked, ...]:
         return (*(part for group in self.wanted for part in group), *self.excluded)
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.document_reader import DocumentReader, Said, document_reader, passage
 from boolbert.retrieval.evidence import Array, Evidence
 from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
@@ -114,6 +115,8 @@ def rank(
 ) -> Ranking:
     """The k best documents, without those that a limit leaves out. strength: of NOT. read: how many documents the
     document reader looks at, 0 for none."""
+    if read < 0:
+        raise RetrievalError(f"read must be a number of documents, 0 or more, got {read}")
     words = word_scores(documents.evidence, question)
     rows = _candidates(documents, question, parts, words, k)
     if not len(rows):
@@ -128,7 +131,7 @@ def rank(
     order = np.lexsort((rows, -scores))
     scores, rows = scores[order], rows[order]
     said: dict[int, list[Said]] = {}
-    if read and (reader := document_reader()) is not None:
+    if read and question.is_read and (reader := document_reader()) is not None:
         said = what_they_say(reader, documents, question, rows[:read].tolist())
         scores, rows = reread(question, scores, rows, said, strength)
     if limit is None or not excludes(question):

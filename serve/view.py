@@ -55,7 +55,7 @@ def deciding(hit: Hit) -> Reason | None:
     """The clause that tells most about a result: one that speaks against it, one that denies what is excluded, or else
     the one that is nearest to what is wanted."""
     order = {"against": 0, "denied": 1, "for": 2}
-    return min(hit.reasons, key=lambda reason: (order[reason.says], -reason.cosine), default=None)
+    return min(hit.reasons, key=lambda reason: (order[reason.says], -reason.confidence), default=None)
 
 
 def line_of(hit: Hit) -> str:
