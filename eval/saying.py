@@ -18,8 +18,8 @@ from boolbert.core.progress import shown_progress
 from boolbert.data.trades import Label, trades
 from boolbert.retrieval.document_reader import document_reader, passage
 from boolbert.retrieval.evidence import unit_length
+from boolbert.retrieval.metrics import saying_metrics
 from boolbert.search.searcher import BoolSearcher
-from boolbert.train.document_reader import figures
 
 
 @dataclass
@@ -53,10 +53,9 @@ def main(words: Sequence[str] | None = None) -> None:
             block = [asked(label) for label in labels[start : start + 100]]
             shares += [one[:3] for one in reader.read(block)]  # type: ignore[arg-type]
             advance(len(block))
-    found = figures(np.array(shares), [label.says for label in labels])
-    print(
-        f"{len(own)} trades, {len(labels):,} labels: " + ", ".join(f"{key} {value:.3f}" for key, value in found.items())
-    )
+    found = saying_metrics(shares, [label.says for label in labels])
+    values = ", ".join(f"{name} {value:.3f}" for name, value in found.items())
+    print(f"{len(own)} trades, {len(labels):,} labels: {values}")
 
 
 if __name__ == "__main__":

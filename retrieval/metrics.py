@@ -140,3 +140,21 @@ def calibration_error(probabilities: Any, is_right: Any, bins: int = 10) -> floa
     place = np.minimum((said * bins).astype(int), bins - 1)
     gaps = [abs((said - is_right)[place == one].sum()) for one in set(place.tolist())]
     return round(float(sum(gaps)) / max(1, len(said)), 4)
+
+
+def saying_metrics(shares: Any, says: Sequence[str]) -> dict[str, float]:
+    """How well probabilities (N, 3) of affirmed, denied and silent tell what texts say.
+
+    >>> saying_metrics([[0.9, 0.0, 0.1], [0.0, 0.9, 0.1]], ["affirmed", "denied"])["affirmed against denied"]
+    1.0
+    """
+    shares, classes = np.asarray(shares), ("affirmed", "denied", "silent")
+    is_yes, is_no = (np.array([one == name for one in says]) for name in classes[:2])
+    spoken = is_yes | is_no
+    right = [classes[column] == one for column, one in zip(shares.argmax(1), says, strict=True)]
+    return {
+        "affirmed against the rest": area_under_curve(shares[:, 0], is_yes),
+        "affirmed against denied": area_under_curve((shares[:, 0] - shares[:, 1])[spoken], is_yes[spoken]),
+        "right of three": float(np.mean(right)),
+        "calibration error": calibration_error(shares[:, 0], is_yes),
+    }

@@ -26,6 +26,7 @@ from boolbert.data.trades import AFFIRMED, DENIED, NOT_AFFIRMED, SILENT, Label, 
 from boolbert.retrieval.adapters import DOCUMENT_READER, encoder_mark
 from boolbert.retrieval.document_reader import OUTPUTS, passage, question
 from boolbert.retrieval.encoders import resolve_encoder
+from boolbert.retrieval.metrics import saying_metrics
 from boolbert.train.adapting import Adapting, save_adapters
 
 CLASSES = (AFFIRMED, DENIED, SILENT)
@@ -200,7 +201,7 @@ def learn(args: Arguments) -> tuple[Adapting, float, dict[str, Any]]:
         found = torch.cat([logits(reader, asked[start : start + 256]) for start in range(0, len(asked), 256)]).cpu()
     says = [label.says for label in held_out]
     temperature = float(min(TEMPERATURES, key=lambda t: loss_of(found / t, says).item()))
-    return reader, temperature, {**about, **figures(F.softmax(found / temperature, -1).numpy(), says)}
+    return reader, temperature, {**about, **saying_metrics(F.softmax(found / temperature, -1).numpy(), says)}
 
 
 def read_more(file: Path) -> list[Label]:
@@ -210,21 +211,6 @@ def read_more(file: Path) -> list[Label]:
     content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
     rows = map(json.loads, content.decode().splitlines())
     return [Label(row["text"], tuple(row["phrases"]), row["says"]) for row in rows]
-
-
-def figures(shares: np.ndarray, says: Sequence[str]) -> dict[str, float]:
-    """How well probabilities (N, 3) tell what texts say."""
-    from boolbert.retrieval.metrics import area_under_curve, calibration_error
-
-    is_yes, is_no = np.array([one == AFFIRMED for one in says]), np.array([one == DENIED for one in says])
-    spoken = is_yes | is_no
-    right = [CLASSES[column] == one for column, one in zip(shares.argmax(1), says, strict=True)]
-    return {
-        "affirmed against the rest": area_under_curve(shares[:, 0], is_yes),
-        "affirmed against denied": area_under_curve((shares[:, 0] - shares[:, 1])[spoken], is_yes[spoken]),
-        "right of three": float(np.mean(right)),
-        "calibration error": calibration_error(shares[:, 0], is_yes),
-    }
 
 
 def main(words: Sequence[str] | None = None) -> None:
