@@ -70,7 +70,7 @@ def best_tags(scores: npt.NDArray[np.floating]) -> list[int]:
     ['B-c', 'B-x']
     """
     # What the best sequence so far scores, by which of cues and exclusions it has and by its last tag: (4, T).
-    best = np.where(_HAS == np.arange(len(_SEEN))[:, None], scores[0] + _FIRST, -np.inf)
+    best = np.where(np.arange(len(_SEEN))[:, None] == _HAS, scores[0] + _FIRST, -np.inf)
     back = []
     for row in scores[1:]:
         ways = best[:, :, None] + _FOLLOWS  # has, from, to

@@ -38,7 +38,8 @@ class Reader:
     """An encoder with a reader's adapters: from token ids to the numbers that its head gives each token."""
 
     def __init__(self, folder: Path, adapters: Path):
-        """folder: the encoder's; adapters: a file that `train/query_reader.py` or `train/document_reader.py` has written for it."""
+        """folder: the encoder's; adapters: a file that `train/query_reader.py` or `train/document_reader.py` has
+        written for it."""
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
