@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from boolbert.boolean.tags import CUE, Mark, parse_marked
 from boolbert.core.errors import DataError
+from boolbert.data.lines import text_lines
 
 FOLDER = Path(__file__).parent / "reading"
 
@@ -34,11 +35,12 @@ def marked_queries(split: str, folder: Path = FOLDER) -> list[MarkedQuery]:
 
 def read_marked(file: Path) -> list[MarkedQuery]:
     """The queries of a file."""
-    lines = file.read_text(encoding="utf-8").splitlines()
-    found = [parse_marked(line) for line in lines if line.strip()]
-    for number, (text, _) in enumerate(found, start=1):
+    found = []
+    for number, line in text_lines(file):
+        text, marks = parse_marked(line)
         if "[" in text or "]" in text:
-            raise DataError(f"{file}, line {number}: a bracket has no partner or an unknown letter: {text[:60]!r}")
+            raise DataError(f"{file}:{number}: a bracket has no partner or an unknown letter: {text[:60]!r}")
+        found += [(text, marks)] if text.strip() else []
     has_cues = any(mark.kind == CUE for _, marks in found for mark in marks)
     return [MarkedQuery(text, marks, file.stem, has_cues) for text, marks in found]
 

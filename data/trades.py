@@ -4,7 +4,6 @@ A trade is a collection of one kind of thing: its attributes with the phrases th
 the attributes that each affirms and denies, and queries. Statements are short texts, each with conditions of its own.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,10 +11,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from boolbert.core.errors import DataError
+from boolbert.core.files import read_object
+from boolbert.data.lines import text_lines
 
 FOLDER = Path(__file__).parent
 AFFIRMED, DENIED, SILENT, NOT_AFFIRMED = "affirmed", "denied", "silent", "not affirmed"
 _LETTERS = {"y": AFFIRMED, "n": DENIED, "u": SILENT}
+# What a trade's file has to have, and each of its documents and queries.
+_TRADE = {"author": str, "attributes": dict, "kinds": dict, "documents": list, "queries": list}
+_DOCUMENT = {"title": str, "text": str, "kind": str, "affirms": list, "denies": list}
+_QUERY = {"query": str, "wanted": str, "excluded": str}
 
 
 class Label(NamedTuple):
@@ -73,9 +78,13 @@ class Trade:
         known = [self._gold(document) for document in self.content["documents"]]
         found = []
         for query in self.content["queries"]:
-            wanted, excluded = (
-                {row for row, gold in enumerate(known) if _holds(query[name], gold)} for name in ("wanted", "excluded")
-            )
+            try:
+                wanted, excluded = (
+                    {row for row, gold in enumerate(known) if _holds(query[side], gold)}
+                    for side in ("wanted", "excluded")
+                )
+            except (NameError, SyntaxError, TypeError) as error:
+                raise DataError(f"{self.name}: {query['query']!r}: what it wants or excludes: {error}") from None
             asks_denial = "==no" in query["wanted"].replace(" ", "")
             violating = excluded if asks_denial else wanted & excluded
             found.append(TradeQuery(query["query"], sorted(wanted - excluded), sorted(violating)))
@@ -97,7 +106,30 @@ def trades(folder: Path = FOLDER / "trades") -> list[Trade]:
     files = sorted(folder.glob("*.json"))
     if not files:
         raise DataError(f"{folder}: holds no trades")
-    return [Trade(file.stem, json.loads(file.read_text(encoding="utf-8"))) for file in files]
+    return [Trade(file.stem, _content(file)) for file in files]
+
+
+def _content(file: Path) -> dict[str, Any]:
+    """A trade's file, of which everything is there that is asked for later."""
+    content = read_object(file, DataError)
+    _check(str(file), content, _TRADE)
+    for number, query in enumerate(content["queries"]):
+        _check(f"{file}: queries[{number}]", query, _QUERY)
+    for number, document in enumerate(content["documents"]):
+        where = f"{file}: documents[{number}]"
+        _check(where, document, _DOCUMENT)
+        for name in (*document["affirms"], *document["denies"]):
+            if name not in content["attributes"]:
+                raise DataError(f"{where}: {name!r} is none of the attributes; add it to them")
+        if document["kind"] not in content["kinds"]:
+            raise DataError(f"{where}: {document['kind']!r} is none of the kinds; add it to them")
+    return content
+
+
+def _check(where: str, value: Any, fields: Mapping[str, type]) -> None:
+    for name, kind in fields.items():
+        if not isinstance(value, dict) or not isinstance(value.get(name), kind):
+            raise DataError(f"{where}: must have a field {name!r} that is a {kind.__name__}")
 
 
 def marked_trade_queries(folder: Path = FOLDER / "trades") -> list[str]:
@@ -107,13 +139,17 @@ def marked_trade_queries(folder: Path = FOLDER / "trades") -> list[str]:
 
 def statements(folder: Path = FOLDER / "statements") -> list[Label]:
     """Short texts: "No lift. || a lift = n ; stairs = u"."""
-    found = []
-    for file in sorted(folder.glob("*.txt")):
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-            text, _, rest = line.partition("||")
+    found, files = [], sorted(folder.glob("*.txt"))
+    if not files:
+        raise DataError(f"{folder}: holds no statements")
+    for file in files:
+        for number, line in text_lines(file):
+            text, bars, rest = line.partition("||")
+            if line.strip() and not (text.strip() and bars):
+                raise DataError(f"{file}:{number}: must be TEXT || CONDITION = y, n or u; ...: {line[:60]!r}")
             for part in filter(str.strip, rest.split(";")):
                 condition, _, letter = part.rpartition("=")
                 if letter.strip() not in _LETTERS or not condition.strip():
-                    raise DataError(f"{file}, line {number}: {part.strip()!r} must be CONDITION = y, n or u")
+                    raise DataError(f"{file}:{number}: {part.strip()!r} must be CONDITION = y, n or u")
                 found.append(Label(text.strip(), (condition.strip(),), _LETTERS[letter.strip()]))
     return found

@@ -102,16 +102,14 @@ def names_of(index: Index, titles: Sequence[str]) -> dict[str, list[int]]:
 def compare(model: "SearchModel", index: Index, task: Task) -> list[Outcome]:
     """With evidence, by the model's vectors alone, and with its operators off."""
     from boolbert.eval.searched import Searched
-    from boolbert.eval.systems import Dense, System
-    from boolbert.retrieval.models import bool_bert
     from boolbert.search.searcher import BoolSearcher
 
-    as_it_is = Dense("as the model is", model.encoder, index.vectors)
-    systems: list[System] = [as_it_is]
+    searcher = BoolSearcher(model, index)
+    systems = [Searched("as the model is", searcher, "vectors" if searcher.is_boolean else "plain")]
     if index.evidence is not None:
-        systems.insert(0, Searched("with evidence", BoolSearcher(model, index)))
-    if bool_bert(model.encoder) is not None:
-        systems.append(Dense("operators off", model.encoder, index.vectors, "given"))  # its questions have none
+        systems.insert(0, Searched("with evidence", searcher))
+    if searcher.is_boolean:
+        systems.append(Searched("operators off", searcher, "plain"))
     outcomes = []
     for system in systems:
         _, rows = system.search(task.questions, max(search_depth(task), min(100, len(index))))

@@ -111,9 +111,9 @@ class BoolSearcher:
         """The k best documents.
 
         operators: names such as ["and", "not"]; [] switches every gate off, which makes the query encoder a plain BERT;
-        None leaves it to the model, or to the cue lexicon where it is untrained. not_weight: how strongly what NOT
+        None: as the query is read (search/query_reader.py). not_weight: how strongly what NOT
         excludes is taken away, instead of the strength that the model has learned. excluded: the numbers of the words
-        that NOT excludes, instead of those that the model finds; they count from 0 in `read(query).words`. where: a
+        that NOT excludes, instead of those that are read; they count from 0 in `read(query).words`. where: a
         filter on the documents' fields, such as "year > 1990 and genre = western". evidence: ask what documents say,
         clause by clause, where the index knows it and not every gate is switched off. not_kind: NOT excludes a
         "topic", a "set" or a "property" of the answer, of which texts may speak; if not given, the query's words tell
@@ -187,7 +187,7 @@ class BoolSearcher:
         elif excluded is None and not any(labels or ()):
             found = as_it_is(query)
         else:
-            found = read_for_caller(query, from_multi_hot(labels or []), excluded)
+            found = read_for_caller(query, from_multi_hot(labels) if labels else (), excluded)
         if not_kind is not None or (not_weight is not None and found.excluded):
             kind = not_kind or "set"
             found = replace(found, kind=kind, conditions=found.conditions._replace(kind=kind))

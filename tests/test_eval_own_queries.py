@@ -26,16 +26,16 @@ def write_csv(path, *rows):
 
 
 def test_ranks_are_those_of_the_search(tmp_path, index):
-    """Of queries that have a word for each operator: what a model finds without one, search takes for a mistake."""
     asked = [("films or books but not about war", "Doc 0 é; doc 7 É"), ("books or war but not films", "Doc 9 é")]
     task = read_queries(write_csv(tmp_path / "mine.csv", *asked), index)
     assert [rows.tolist() for rows in task.gold] == [[0, 7], [9]]
     searcher = BoolSearcher(index.model, index)
-    outcomes = compare(searcher.model.encoder, index, task)
+    outcomes = compare(searcher.model, index, task)
     assert [outcome.system for outcome in outcomes] == ["with evidence", "as the model is", "operators off"]
-    for outcome, operators in zip(outcomes[1:], (None, []), strict=True):
+    ways = ({}, {"evidence": False}, {"operators": []})
+    for outcome, how in zip(outcomes, ways, strict=True):
         for (query, _), gold, ranks in zip(asked, task.gold, outcome.ranks, strict=True):
-            found = {hit.row: hit.rank for hit in searcher.search(query, 10, operators, evidence=False)}
+            found = {hit.row: hit.rank for hit in searcher.search(query, 10, **how)}
             assert ranks == sorted(found[row] for row in gold.tolist())
 
 

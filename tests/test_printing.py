@@ -25,9 +25,10 @@ from boolbert.data import Corpus, Document, Gold
 from boolbert.data.tasks import Question, Task, quest_task
 from boolbert.eval.results import document_id, folder_names, write_qrels
 from boolbert.eval.results import write_run as write_trec
-from boolbert.search import BoolSearcher, Query, build_index, explain
+from boolbert.search import BoolSearcher, build_index, explain
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.picture import draw, write_picture
+from boolbert.search.query_reader import as_it_is
 
 ESCAPES = "\x1b[31m\x1b]0;owned\x07\u202e\u2066\x9b2J\x00\b\r\n\u2028"
 
@@ -95,7 +96,7 @@ def test_field_names_and_values_of_data_cannot_either(tmp_path, capsys, name):
 @pytest.mark.parametrize("width", [10, 40, 100])
 def test_titles_of_any_length(titles, width):
     hits = tuple(Hit(rank, 0.5, rank, title, "text " * 50, 0.5) for rank, title in enumerate(titles, start=1))
-    lines = show_answer(Answer(Query("q", (), "nobody"), hits, None), colour=False, width=width).splitlines()
+    lines = show_answer(Answer(as_it_is("q"), hits, None), colour=False, width=width).splitlines()
     assert len(lines) == 3 + len(titles)
     for title, line in zip(titles, lines[3:], strict=True):
         assert title[:2] in line

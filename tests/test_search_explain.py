@@ -8,11 +8,12 @@ import pytest
 import torch
 from search_fixtures import QUERY, write_baseline
 
-from boolbert.search import BoolSearcher, Query, explain, load_model
+from boolbert.search import BoolSearcher, explain, load_model
 from boolbert.search.explanation import KINDS
 from boolbert.search.export import tokenizer_of
 from boolbert.search.picture import draw, write_picture
 from boolbert.search.query_encoder import QueryEncoder
+from boolbert.search.query_reader import as_it_is
 from boolbert.search.reading import Word, with_roles, words_of
 
 BOTH = "films or books but not about war"
@@ -26,6 +27,7 @@ def test_values_are_those_of_the_model(searcher, tokenizer):
         output = bert(
             **tokenizer(QUERY, return_tensors="pt"),
             operators=torch.tensor([[1, 0, 1]]),
+            not_scope=torch.tensor([found.reading.not_scope]),
             output_scopes=True,
             output_biases=True,
         )
@@ -63,8 +65,12 @@ def words_of_roles(query, roles):
     return tuple(word._replace(**kinds[role]) for word, role in zip(words_of(query), roles, strict=True))
 
 
+def read_so(query, operators, words):
+    return replace(as_it_is(query), operators=operators, words=words)
+
+
 def test_spans_are_runs_of_words():
-    reading = Query(BOTH, ("or", "not"), "the model", words_of_roles(BOTH, "1o2ccxx"))
+    reading = read_so(BOTH, ("or", "not"), words_of_roles(BOTH, "1o2ccxx"))
     assert [(span.operator, span.text) for span in reading.cues] == [("or", "or"), ("not", "but not")]
     assert [span.text for span in reading.alternatives] == ["films", "books"]
     (excluded,) = reading.excluded
@@ -163,7 +169,7 @@ def shown(searcher):
     first, *rest = found.after
     first = first._replace(hit=replace(first.hit, violates=True))
     rest = [change._replace(hit=replace(change.hit, violates=False)) for change in rest]
-    return replace(found, reading=Query(BOTH, ("or", "not"), "the model", words), after=[first, *rest])
+    return replace(found, reading=read_so(BOTH, ("or", "not"), words), after=[first, *rest])
 
 
 def test_page_shows_how_the_query_was_read(shown):
@@ -208,7 +214,7 @@ def test_picture_shows_how_the_query_was_read(tmp_path, shown):
 def test_long_queries_stay_within_the_picture(shown):
     query = " ".join(["films"] * 60 + ["x" * 500])
     words = tuple(Word(word.text, word.start, word.end, excluded=True) for word in words_of(query))
-    figure = draw(replace(shown, reading=Query(query, ("not",), "the model", words)))
+    figure = draw(replace(shown, reading=read_so(query, ("not",), words)))
     width = figure.get_size_inches()[0]
     strikes = [line for line in figure.axes[0].lines if line.get_gid() == "excluded"]
     assert len(strikes) > 3

@@ -1,19 +1,24 @@
 """Searching against a slow version of it; operators given, decided by the model, or read off the text."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from search_fixtures import QUERY, TEXTS, write_baseline, write_documents
 from sentence_helpers import embed, plain_bert, write_dual
 
-from boolbert.boolean import WHOLE_WEIGHTS, find_cues
+from boolbert.boolean import WHOLE_WEIGHTS
 from boolbert.retrieval.countries_index import default_index
 from boolbert.retrieval.models import default_model
 from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.search.country_facts import named_rows
 from boolbert.search.query_encoder import QueryVectors
-from boolbert.search.reading import Query, with_cues, words_of
-from boolbert.search.weighing import conditions_of
+from boolbert.search.query_reader import as_it_is, read
+from boolbert.search.reading import words_of
+
+ABOUT_WAR = [0, 0, 0, 0, 1, 1, 0]  # what QUERY excludes: every word is one token of this tokenizer
+NOT = {"operators": ["not"], "not_scope": ABOUT_WAR}
 
 
 @pytest.fixture
@@ -26,7 +31,8 @@ def slow_ranking(encoders, tokenizer, operators):
     """Titles and scores by brute force."""
     query, document = encoders
     vectors = embed(document, tokenizer, TEXTS, "mean", "cosine")
-    scores = vectors @ embed(query, tokenizer, [QUERY], "mean", "cosine", operators=torch.tensor([operators]))[0]
+    told = {"operators": torch.tensor([operators])} | ({"not_scope": torch.tensor([ABOUT_WAR])} if operators[2] else {})
+    scores = vectors @ embed(query, tokenizer, [QUERY], "mean", "cosine", **told)[0]
     order = np.argsort(-scores, kind="stable")
     return order.tolist(), scores[order]
 
@@ -42,15 +48,12 @@ def test_finds_what_a_slow_search_finds(searcher, encoders, tokenizer, names, ro
         assert answer[0].text == TEXTS[rows[0]]
 
 
-def test_without_operators_the_gate_decides(searcher, encoders, tokenizer):
-    with torch.no_grad():
-        gate = encoders[0](**tokenizer(QUERY, return_tensors="pt")).operators[0].tolist()
-    assert gate == [0, 1, 1]
-    gate[1] = 0  # OR has no word in the query
+def test_without_operators_the_reader_decides_what_is_excluded(searcher, encoders, tokenizer):
+    """And the model whether AND is on, which this one finds off."""
     answer = searcher.search(QUERY, 10)
-    assert [int(name in answer.operators) for name in ("and", "or", "not")] == gate
-    assert answer.reading.decided_by == "the model's gate"
-    assert [hit.row for hit in answer] == slow_ranking(encoders, tokenizer, gate)[0]
+    assert (answer.operators, answer.reading.decided_by) == (("not",), "the reader")
+    assert [span.text for span in answer.excluded_words] == ["about war"]
+    assert [hit.row for hit in answer] == slow_ranking(encoders, tokenizer, [0, 0, 1])[0]
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
@@ -60,7 +63,8 @@ def test_what_is_wanted_and_what_is_excluded(tmp_path, lively, tiny_config, toke
     model, docs = load_model(tmp_path / "model"), write_documents(tmp_path / "docs.jsonl")
     searcher = BoolSearcher(model, build_index(docs, tmp_path / "i", model, evidence=False))
     with torch.no_grad():
-        output = query(**tokenizer(QUERY, return_tensors="pt"), operators=torch.tensor([[0, 0, 1]]))
+        told = {"operators": torch.tensor([[0, 0, 1]]), "not_scope": torch.tensor([ABOUT_WAR])}
+        output = query(**tokenizer(QUERY, return_tensors="pt"), **told)
     documents = embed(document, tokenizer, TEXTS, "mean", similarity)
     wanted, excluded = output.wanted_embedding[0], output.excluded_embedding[0]
     assert excluded.any()
@@ -70,9 +74,7 @@ def test_what_is_wanted_and_what_is_excluded(tmp_path, lively, tiny_config, toke
     for name, vector in (("wanted", wanted), ("excluded", excluded)):
         scores = (documents @ vector.numpy())[[hit.row for hit in answer]]
         np.testing.assert_allclose([getattr(hit, name) for hit in answer], scores, rtol=1e-4, atol=1e-5)
-    scope = output.scope[0, 2, 1:-1].tolist()  # every word is one token of this tokenizer
-    words = [word for word, inside in zip(QUERY.split(), scope, strict=True) if inside]
-    assert " ".join(span.text for span in answer.excluded_words).split() == words
+    assert [span.text for span in answer.excluded_words] == ["about war"]
     plain = searcher.search(QUERY, 10, operators=[])
     assert [hit.excluded for hit in plain] == [None] * 10
     np.testing.assert_allclose([hit.wanted for hit in plain], [hit.score for hit in plain], atol=1e-6)
@@ -81,7 +83,7 @@ def test_what_is_wanted_and_what_is_excluded(tmp_path, lively, tiny_config, toke
 def test_the_strength_of_not(searcher):
     free, heavy = (searcher.search(QUERY, 10, ["not"], not_weight=weight) for weight in (0.0, 5.0))
     np.testing.assert_allclose([hit.score for hit in free], [hit.wanted for hit in free], atol=1e-5)
-    parts = searcher.model.encoder.encode_query_parts(QUERY, operators=["not"])
+    parts = searcher.model.encoder.encode_query_parts(QUERY, **NOT)
     common = parts.wanted @ parts.excluded / np.linalg.norm(parts.wanted) / np.linalg.norm(parts.excluded)
     for hit in heavy:  # (A - 5 (B - (A.B) A)) at length 1, times the document
         score = (hit.wanted - 5 * (hit.excluded - common * hit.wanted)) / np.sqrt(1 + 25 * (1 - common**2))
@@ -97,7 +99,7 @@ def test_the_kind_of_not_is_the_callers_or_told_by_the_words(searcher):
     assert [hit.score for hit in found["property"]] == pytest.approx([hit.score for hit in plain], abs=1e-6)
     assert found["property"].excluded_words == found["set"].excluded_words  # it is read, and nothing is taken away
     for kind in ("topic", "set"):
-        one = searcher.model.encoder.encode_query_parts(QUERY, operators=["not"], whole_weight=WHOLE_WEIGHTS[kind])
+        one = searcher.model.encoder.encode_query_parts(QUERY, **NOT, whole_weight=WHOLE_WEIGHTS[kind])
         by_row = {hit.row: hit.score for hit in found[kind]}
         expected = one.scores(searcher.index.vectors[: len(TEXTS)])
         np.testing.assert_allclose([by_row[row] for row in range(len(TEXTS))], expected, atol=1e-5)
@@ -115,7 +117,7 @@ def test_alternatives_are_drawn_where_each_is_asked_for(searcher, monkeypatch):
     """With a vector for each, or with evidence; one vector asks for all of them alike."""
     words = words_of("films or books")
     words = tuple(word._replace(alternative=number) for word, number in zip(words, (1, None, 2), strict=True))
-    found = Query("films or books", ("or",), "the model", words)
+    found = replace(as_it_is("films or books"), operators=("or",), words=words)
     vectors = np.eye(3, searcher.index.vectors.shape[1], dtype=np.float32)
     for count, drawn in ((1, []), (3, ["films", "books"])):
         asked = QueryVectors(vectors[:count], vectors[0], None)
@@ -172,6 +174,7 @@ def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypa
 
     encoder = Encoder(str(random_bert()), "cls", "dot", "random", "WARNING: random")
     monkeypatch.setattr("boolbert.retrieval.encoders.resolve_encoder", lambda name=None: encoder)
+    monkeypatch.setattr("boolbert.search.query_reader.open_reader", lambda adapters: None)  # which needs the encoder
     monkeypatch.chdir(tmp_path)
     model = load_model()
     assert not model.trained
@@ -181,23 +184,22 @@ def test_without_any_run_a_fresh_model_says_loudly_what_it_is(tmp_path, monkeypa
         model, build_index(write_documents(tmp_path / "docs.jsonl"), tmp_path / "i", model, evidence=False)
     )
     answer = searcher.search(QUERY, 3)
-    assert (answer.operators, answer.reading.decided_by) == (("not",), "the cue lexicon")
+    assert (answer.operators, answer.reading.decided_by) == (("not",), "the cue parser")
 
 
 def test_an_operator_without_a_word_for_it_is_a_mistake():
-    """The shipped reading sees OR in the first and NOT in the second, which would strike out most of their words."""
     searcher = BoolSearcher(default_model("cpu"), progress=False)
     for query in ("either side of the river", "Which college did she leave for the war?", "Which mammals hibernate?"):
         reading = searcher.read(query)
         assert {"or", "not"}.isdisjoint(reading.operators), query
         assert not reading.excluded + reading.alternatives, query
-    assert searcher.read("mammals that do not hibernate").excluded_text == "hibernate"
+    assert searcher.read("mammals that are not rodents").excluded_text == "rodents"
     assert searcher.read("either side of the river", excluded=[3]).excluded_text == "the"
 
 
 def test_a_not_that_excludes_nothing_stays_in_what_is_asked():
     query = "Which birds do not fly?"
-    reading = Query(query, ("not",), "", tuple(with_cues(words_of(query), find_cues(query))))
-    assert [span.text for span in reading.cues] == ["not"]
-    ((part,),) = conditions_of(reading, reads=True).wanted
-    assert part.text == "Which birds do not fly"
+    reading = read(query)
+    assert (reading.excluded, reading.wanted) == ((), query)
+    ((part,),) = reading.conditions.wanted
+    assert part.text == query

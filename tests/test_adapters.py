@@ -1,0 +1,108 @@
+"""Readers: an encoder with adapters, as torch learns them and as ONNX Runtime computes them."""
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+from transformers import BertConfig, BertModel
+
+from boolbert.retrieval import adapters as module
+from boolbert.retrieval.adapters import Reader, adapted, encoder_mark, open_reader
+from boolbert.train.adapting import Adapting, save_adapters
+
+OUTPUTS = 5
+TEXTS = ([2, 9, 17, 31, 3], [2, 5, 3], [2, *range(20, 60), 3])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A random BERT with its tokenizer."""
+    from transformers import BertTokenizer
+
+    folder = tmp_path_factory.mktemp("bert")
+    config = BertConfig(
+        vocab_size=1300,
+        hidden_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=256,
+        max_position_embeddings=64,
+    )
+    torch.manual_seed(0)
+    bert = BertModel(config, add_pooling_layer=False)
+    for name, parameter in bert.named_parameters():
+        if "LayerNorm" not in name:
+            torch.nn.init.normal_(parameter, std=0.08)
+    bert.save_pretrained(folder)
+    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{number}" for number in range(1295))]
+    BertTokenizer(vocab={token: number for number, token in enumerate(vocab)}).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def learned(folder):
+    """Adapters that change a lot."""
+    adapting = Adapting(str(folder), rank=4, outputs=OUTPUTS, device="cpu")
+    torch.manual_seed(1)
+    for parameter in adapting.adapters.parameters():
+        torch.nn.init.normal_(parameter, std=0.1)
+    return adapting
+
+
+@pytest.fixture(scope="module")
+def file(folder, learned, tmp_path_factory):
+    path = tmp_path_factory.mktemp("adapters") / "reader.safetensors"
+    save_adapters(learned.adapters, path, encoder=encoder_mark(folder))
+    return path
+
+
+def scores_of(adapting, ids):
+    with torch.no_grad():
+        return adapting.scores([ids])[0].numpy()
+
+
+def test_adapters_are_added_to_the_weights(folder, learned, file):
+    """A plain BERT with the changed weights computes what the encoder computes with its adapters beside it."""
+    own = {name: value.astype(np.float32) for name, value in load_file(file).items()}
+    weights = load_file(folder / "model.safetensors")
+    bert = BertModel.from_pretrained(folder, add_pooling_layer=False).eval()
+    changed = adapted(weights, own)
+    bert.load_state_dict({name: torch.tensor(value) for name, value in changed.items()}, strict=False)
+    for ids in TEXTS:
+        with torch.no_grad():
+            states = bert(torch.tensor([ids])).last_hidden_state[0].numpy()
+        found = states @ own["head.weight"].T + own["head.bias"]
+        np.testing.assert_allclose(found, scores_of(learned, ids), atol=0.02)  # adapters are kept in half precision
+    touched = [name for name in weights if not np.array_equal(weights[name], changed[name])]
+    assert len(touched) == 2 * len(module.MATRICES)
+
+
+def test_a_reader_gives_what_torch_gives(folder, learned, file):
+    """As far as int8 goes; and without its adapters the encoder gives something else."""
+    reader, plain = Reader(folder, file), Adapting(str(folder), rank=4, outputs=OUTPUTS, device="cpu")
+    plain.adapters.head = learned.adapters.head
+    for ids, found in zip(TEXTS, reader.all_scores(TEXTS), strict=True):
+        expected, other = scores_of(learned, ids), scores_of(plain, ids)
+        assert found.shape == (len(ids), OUTPUTS)
+        assert np.abs(found - expected).mean() < 0.1 * np.abs(other - expected).mean()
+        np.testing.assert_array_equal(found, reader.scores(ids))
+
+
+def test_a_reader_is_opened_for_the_encoder_that_it_was_learned_for(folder, learned, tmp_path, monkeypatch):
+    from boolbert.retrieval.encoders import Encoder
+
+    def opened(mark, kind="folder", name="reader.safetensors"):
+        path = tmp_path / mark / name
+        path.parent.mkdir(exist_ok=True)
+        save_adapters(learned.adapters, tmp_path / mark / "reader.safetensors", encoder=mark)
+        monkeypatch.setattr(module, "resolve_encoder", lambda: Encoder(str(folder), "mean", "cosine", kind, ""))
+        open_reader.cache_clear()
+        return open_reader(path)
+
+    try:
+        assert opened(encoder_mark(folder)) is not None
+        assert opened("another") is None
+        assert opened(encoder_mark(folder), kind="random") is None
+        assert opened(encoder_mark(folder), name="gone.safetensors") is None
+    finally:
+        open_reader.cache_clear()

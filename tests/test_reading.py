@@ -1,0 +1,235 @@
+"""How a query is read: tags and the spans they form, the learned reader, and the queries that it learns from."""
+
+import json
+import re
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from boolbert import read
+from boolbert.boolean.tags import TAGS, best_tags, marks_of, word_tags
+from boolbert.core.errors import DataError
+from boolbert.data.reading import marked_queries, read_marked
+from boolbert.data.trades import AFFIRMED, DENIED, NOT_AFFIRMED, SILENT, statements, trades
+from boolbert.eval.reading import Labelled, as_search_reads, measured, words
+from boolbert.search import query_reader
+
+
+def is_right(tags):
+    """Nothing goes on that has not begun, and cues and exclusions come together."""
+    goes_on = (before != "O" and before[2:] == after[2:] for before, after in pairwise(["O", *tags]) if after[0] == "I")
+    return all(goes_on) and any(tag[-1] == "c" for tag in tags) == any(tag[-1] == "x" for tag in tags)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_best_tags_are_the_best_of_all_that_are_right(seed):
+    scores = 2 * np.random.default_rng(seed).normal(size=(1 + seed % 4, len(TAGS)))
+    right = (row for row in product(range(len(TAGS)), repeat=len(scores)) if is_right([TAGS[tag] for tag in row]))
+    slow = max(right, key=lambda row: sum(scores[word, tag] for word, tag in enumerate(row)))
+    assert best_tags(scores) == list(slow)
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "expected"),
+    [
+        ("no pets smoking", "c x x", ["c no", "x pets", "x smoking"]),  # neighbours that both begin
+        ("no loud music", "c x +x", ["c no", "x loud music"]),
+        ("music no", "+x c", ["x music", "c no"]),  # what goes on without a beginning begins
+        ("big loud music", "w +x +x", ["w big", "x loud music"]),
+        ("cats or dogs", "a O a", ["a0 cats", "a0 dogs"]),
+        ("tea, milk in cork or kerry", "a a O a O a", ["a0 tea", "a0 milk", "a1 cork", "a1 kerry"]),
+        ("tea in cork or kerry", "a O a O a", ["w tea", "a1 cork", "a1 kerry"]),  # a lone alternative is wanted
+    ],
+)
+def test_tags_become_marks(text, tags, expected):
+    numbers = [0 if tag == "O" else TAGS.index(f"{'I' if tag[0] == '+' else 'B'}-{tag[-1]}") for tag in tags.split()]
+    found = marks_of(text, [match.span() for match in re.finditer(r"\w+", text)], numbers)
+    group = {"a": "{0.group}"}
+    assert [f"{m.kind}{group.get(m.kind, '').format(m)} {text[m.start : m.end]}" for m in found] == expected
+
+
+def test_marks_that_people_have_made_are_the_same_after_they_were_tags():
+    count = 0
+    for query in marked_queries("test"):
+        places = [match.span() for match in re.finditer(r"\S+", query.text)]
+        edges = {edge for place in places for edge in place}
+        if not {edge for mark in query.marks for edge in mark[1:3]} <= edges:
+            continue  # a word and a sign at its end
+        count += 1
+        kinds = [(mark.kind.replace("a", "w"), mark.start, mark.end) for mark in query.marks]
+        found = marks_of(query.text, places, word_tags(places, query.marks))
+        assert [(mark.kind.replace("a", "w"), mark.start, mark.end) for mark in found] == kinds
+    assert count > 100
+
+
+QUERIES = {
+    "hotel with no pool": ("hotel", ["pool"]),
+    "hotels without a pool": ("hotels", ["pool"]),
+    "black raincoat without a hood": ("black raincoat", ["hood"]),
+    "picture books for 3 year olds without monsters, witches or scary wolves": (
+        "picture books for 3 year olds",
+        ["monsters", "witches", "scary wolves"],
+    ),
+    "face cream or gel without fragrance or parabens for dry skin": (
+        "face cream or gel for dry skin",
+        ["fragrance", "parabens"],
+    ),
+    "birds that cannot fly": ("birds that cannot fly", []),
+    "not only cheap but also quiet hotels": ("not only cheap but also quiet hotels", []),
+    "which bank has a current account with no monthly fee?": ("which bank has a current account", ["monthly fee"]),
+    "Which birds do not fly?": ("Which birds do not fly?", []),
+    "Who was awarded the Nobel Prize in Physiology or Medicine in 1912?": (
+        "Who was awarded the Nobel Prize in Physiology or Medicine in 1912?",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_is_read_as_people_read_it(query):
+    wanted, excluded = QUERIES[query]
+    found = read(query)
+    assert found.decided_by == "the reader"
+    assert (found.wanted.rstrip("?"), [span.text for span in found.excluded]) == (wanted.rstrip("?"), excluded)
+    assert [part.text for part in found.conditions.excluded] == excluded
+    assert ("not" in found.operators) == bool(excluded)
+    for part in (*found.excluded, *found.conditions.excluded, *found.alternatives):
+        assert query[part.start : part.end] == part.text
+
+
+def test_alternatives_are_one_condition_and_other_words_are_others():
+    found = read("face cream or gel without fragrance or parabens for dry skin")
+    assert [[part.text for part in group] for group in found.conditions.wanted] == [
+        ["face cream", "gel"],
+        ["for dry skin"],
+    ]
+    assert [span.text for span in found.alternatives] == ["face cream", "gel"]
+    question = read("which face cream or gel is without fragrance?")  # one passage answers it: it stays whole
+    assert (len(question.conditions.wanted), question.alternatives) == (1, ())
+
+
+@pytest.mark.parametrize("query", ["hotel without a pool", "hotel or hostel without a pool -bar"])
+def test_the_caller_comes_first_and_the_search_box_before_the_reader(query):
+    assert read(query).decided_by == ("the search-box syntax" if "-" in query else "the reader")
+    found = query_reader.read_for_caller(query, (), excluded=[0])
+    assert (found.decided_by, [span.text for span in found.excluded]) == ("the caller", ["hotel"])
+    assert [part.text for part in found.conditions.excluded] == ["hotel"]
+    assert not any("hotel" in part.text.split() for group in found.conditions.wanted for part in group)
+    off = query_reader.read_for_caller(query, ("or",), None)
+    assert (off.excluded, off.conditions.excluded) == ((), ())
+
+
+def test_a_long_query_is_read_as_far_as_the_reader_sees():
+    found = read("hotel without a pool, " + "where a very old family of fishermen lives " * 40)
+    assert found.truncated
+    assert found.excluded[0].text == "pool"
+    assert not read("hotel without a pool").truncated
+
+
+def test_a_query_without_the_encoder_is_read_by_rules(monkeypatch):
+    monkeypatch.setattr(query_reader, "open_reader", lambda adapters: None)
+    found = read("hotels without a pool")
+    assert (found.decided_by, [span.text for span in found.conditions.excluded]) == ("the cue parser", ["a pool"])
+
+
+def test_reading_is_measured_by_words():
+    labelled = [
+        Labelled("hotels without a pool", words(["pool"]), words(["hotels"])),
+        Labelled("quiet bars", words([])),
+    ]
+    right = measured(labelled, as_search_reads)
+    assert (right["F1"], right["exactly"], right["silent"], right["wanted"]) == (1.0, "1 of 1", "1 of 1", 1.0)
+    wrong = measured(labelled, lambda text: (["bars"], []))
+    assert (wrong["F1"], wrong["exactly"], wrong["silent"], len(wrong["wrong"])) == (0.0, "0 of 1", "0 of 1", 2)
+    assert as_search_reads("bars -site:example.com") == ([], [])  # search refuses it
+
+
+def test_most_queries_of_people_whom_the_reader_has_not_learned_from_are_read_exactly():
+    learned = {query.text.lower() for query in marked_queries("train")}
+    chosen = [query for query in marked_queries("dev") if query.text.lower() not in learned][::6]
+    labelled = [Labelled(q.text, words(q.text[m.start : m.end] for m in q.marks if m.kind == "x")) for q in chosen]
+    assert measured(labelled, as_search_reads)["F1"] > 0.9
+
+
+def test_every_split_and_every_trade_loads():
+    for split in ("train", "dev", "test"):
+        for query in marked_queries(split):
+            assert all(query.text[mark.start : mark.end].strip() for mark in query.marks)
+    assert {label.says for label in statements()} == {AFFIRMED, DENIED, SILENT}
+    for trade in trades():
+        assert len(trade.labels()) == len(trade.texts) * len(trade.content["attributes"])
+        assert {label.says for label in trade.kinds()} <= {AFFIRMED, NOT_AFFIRMED}
+        for query in trade.queries():
+            assert not set(query.good) & set(query.violating)
+            assert {*query.good, *query.violating} <= set(range(len(trade.texts)))
+
+
+def test_queries_of_a_trade_are_good_where_what_is_wanted_holds(tmp_path):
+    (tmp_path / "inns.json").write_text(json.dumps(INNS))
+    ((inns,), (asked, denied)) = (trades(tmp_path), trades(tmp_path)[0].queries())
+    assert (asked.good, asked.violating) == ([1, 2], [0])  # silence is no pool
+    assert (denied.good, denied.violating) == ([1], [0])
+    assert [label.says for label in inns.labels()] == [AFFIRMED, DENIED, SILENT]
+    assert [label.says for label in inns.kinds()] == [AFFIRMED] * 3
+
+
+INN = {"title": "Inn", "text": "An inn.", "kind": "inn", "affirms": [], "denies": []}
+INNS = {
+    "author": "a",
+    "attributes": {"pool": ["a pool"]},
+    "kinds": {"inn": ["an inn"]},
+    "documents": [INN | {"affirms": ["pool"]}, INN | {"denies": ["pool"]}, INN],
+    "queries": [
+        {"query": "an inn without a pool", "wanted": "kind == 'inn'", "excluded": "pool == yes"},
+        {"query": "an inn that says it has no pool", "wanted": "pool == no", "excluded": "pool == yes"},
+    ],
+}
+
+
+@pytest.mark.parametrize("line", ["[x pool", "hotel] x", "[q pool]", "a [x [w b]]"])
+def test_a_damaged_line_of_queries_is_one_line(tmp_path, line):
+    (tmp_path / "dev.txt").write_text(f"[w hotels]\n\n{line}\n")
+    with pytest.raises(DataError, match=r"dev\.txt:3: a bracket has no partner or an unknown letter") as error:
+        read_marked(tmp_path / "dev.txt")
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_split_and_no_text_is_one_line(tmp_path):
+    with pytest.raises(DataError, match="holds no evening"):
+        marked_queries("evening")
+    (tmp_path / "dev.txt").write_bytes(b"[w caf\xe9]\n")
+    with pytest.raises(DataError, match=r"dev\.txt:1: invalid UTF-8"):
+        marked_queries("dev", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line", ["No lift. || a lift", "No lift. || a lift = x", "No lift. || = n", "No lift.", "|| a lift = n"]
+)
+def test_a_damaged_statement_is_one_line(tmp_path, line):
+    (tmp_path / "a.txt").write_text(f"No lift. || a lift = n ; stairs = u\n{line}\n")
+    with pytest.raises(DataError, match=r"a\.txt:2: .*CONDITION = y, n or u") as error:
+        statements(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+DAMAGE = {
+    "no JSON": ('{"author": ', r"inns\.json"),
+    "a list": ("[]", r"inns\.json: expected a JSON object"),
+    "a field is missing": ({"author": None}, r"inns\.json: must have a field 'author' that is a str"),
+    "a document is a text": ({"documents": ["inn"]}, r"documents\[0\]: must have a field 'title'"),
+    "an unknown attribute": ({"documents": [INN | {"denies": ["bar"]}]}, r"documents\[0\]: 'bar' is none of the attr"),
+    "an unknown kind": ({"documents": [INN | {"kind": "bar"}]}, r"documents\[0\]: 'bar' is none of the kinds"),
+    "a query without what it wants": ({"queries": [{"query": "inn"}]}, r"queries\[0\]: must have a field 'wanted'"),
+    "a name": ({"queries": [{"query": "inn", "wanted": "bar == yes", "excluded": "False"}]}, "'inn': what it wants or"),
+    "a formula": ({"queries": [{"query": "inn", "wanted": "pool ==", "excluded": "False"}]}, "'inn': what it wants or"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_trade_is_one_line(tmp_path, name):
+    content, line = DAMAGE[name]
+    (tmp_path / "inns.json").write_text(content if isinstance(content, str) else json.dumps(INNS | content))
+    with pytest.raises(DataError, match=line) as error:
+        [trade.queries() for trade in trades(tmp_path)]
+    assert "\n" not in str(error.value)
