@@ -137,7 +137,7 @@ class WordIndex:
         self._starts, self._rows, self._weights, self._counts, self.lengths, self._checks = (
             arrays[name] for name in ARRAYS
         )
-        self.small_files = (content, self._starts, self.lengths)
+        self.small_files = (content, self._starts, self.lengths, self._checks)
         words = max(1, len(self._starts) - 1)  # no word at all is an empty file, which holds one empty line
         if len(self._numbers) != words:
             raise ValueError("its files do not belong together")
