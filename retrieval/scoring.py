@@ -51,6 +51,15 @@ ABOUT_PROPERTY = 4.0  # `about` where a question negates a property
 AFFIRMED = 0.7  # what an affirming clause counts for a condition that asks for a denial: "do not allow pets"
 
 
+# Words that ask, and stand in no text because of what it answers.
+ASKING = frozenset(
+    [
+        *("who", "whom", "whose", "what", "which", "when", "where", "why", "how", "any", "there"),
+        *("do", "does", "did", "can", "could", "is", "are", "was", "were"),
+    ]
+)
+
+
 class Asked(NamedTuple):
     """A condition, ready to be compared: its vector, its words, and whether it asks for a denial itself."""
 
@@ -62,7 +71,8 @@ class Asked(NamedTuple):
     @classmethod
     def of(cls, part: Part, vector: Array) -> "Asked":
         clauses = split_clauses(part.text)
-        words = tuple(words_of(part.text, clauses))
+        found = words_of(part.text, clauses)
+        words = tuple(word for word in found if word not in ASKING) or tuple(found)
         return cls(part, vector, words, any(clause.denies for clause in clauses))
 
     @property
