@@ -16,6 +16,7 @@ SIZES = ("operator_embedding_size", "bias_hidden_size", "cue_context_size", "sco
 # The paper's own form: scopes without a reader, tiny biases to begin with, and a vector that is only pooled.
 PAPER: dict[str, Any] = {
     "scope_reader_size": 0,
+    "reader_rank": 0,
     "initial_scope_logit": 0.0,
     "initial_not_bias": 0.05,
     "not_reach": "all",
@@ -27,6 +28,7 @@ UPPER_HALF = "upper half"
 # them stays as it is until training has something better. The lower layers see the whole query, so that the words that
 # are wanted keep their meaning; docs/results.md has what this is worth.
 UPGRADED: dict[str, Any] = {
+    "reader_rank": 16,
     "gate": "cue",
     "boolean_layers": UPPER_HALF,
     "attention_operators": ["not"],
@@ -64,6 +66,8 @@ class BoolBertConfig(BertConfig):
         conv_kernel: how many tokens the scope predictor's convolution sees; odd.
         bias_hidden_size: hidden size of the bias predictor; half of `hidden_size` if not given.
         scope_reader_size: width of the reader that finds the scopes on the embeddings, once for all layers; 0 for none.
+        reader_rank: rank of the adapters with which the encoder's own layers read cues and scopes, in place of that
+            reader; 0 for none. A model reads well with them, and takes twice as long for a query.
         scope_reader_layers: how many convolutions it has; each doubles how far it sees. Five see 31 tokens either way.
         initial_scope_logit: what a fresh scope predictor says of every token; below 0, nothing is in scope, so a fresh
             Bool-BERT is the BERT that it was made from.
@@ -80,7 +84,7 @@ class BoolBertConfig(BertConfig):
         penalty_above: that threshold to begin with; learned.
         branches: up to how many alternatives of OR get a vector of their own; 0 for none.
         gate: what switches the operators on when the caller does not: "learned" (a classifier) or "cue" (on where a
-            cue is found).
+            cue is found; with adapters, NOT and OR are on where they reach a word).
         gate_temperature: divides the learned gate's logits.
         cue_activation: the non-linearity of the cue predictor; "linear" gives the paper's formula.
         cue_kernel: how many tokens the cue predictor sees, so that "other than" is told from "other"; odd, 1 for none.
@@ -103,6 +107,7 @@ class BoolBertConfig(BertConfig):
     bias_hidden_size: int = None  # type: ignore[assignment]  # derived below
     scope_reader_size: int = 128
     scope_reader_layers: int = 5
+    reader_rank: int = 0
     initial_scope_logit: float = -3.0
     initial_bias: float = 0.05
     initial_not_bias: float = 8.0
@@ -138,6 +143,11 @@ class BoolBertConfig(BertConfig):
         self.check()
         self.boolean_layers = sorted(self.boolean_layers)
 
+    @property
+    def reads_scopes(self) -> bool:
+        """Whether scopes are read before any layer runs, by adapters or by the scope reader."""
+        return bool(self.reader_rank or self.scope_reader_size)
+
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs):
         """As in transformers, but a value given by the caller is there before the defaults are derived and checked."""
@@ -159,7 +169,7 @@ class BoolBertConfig(BertConfig):
             _require(self, name, _is_integer(getattr(self, name)) and getattr(self, name) >= 1, "a whole number >= 1")
         for name in ("conv_kernel", "cue_kernel"):
             _require(self, name, getattr(self, name) % 2 == 1, "odd, so that it is centred on its token")
-        for name in ("scope_reader_size", "branches"):
+        for name in ("scope_reader_size", "reader_rank", "branches"):
             _require(self, name, _is_integer(getattr(self, name)) and getattr(self, name) >= 0, "a whole number >= 0")
         temperatures = ("gate_temperature", "gumbel_temperature")
         for name in ("sigma", "initial_bias", "initial_not_bias", "exclusion_weight", *temperatures):
@@ -175,9 +185,10 @@ class BoolBertConfig(BertConfig):
         operators = self.attention_operators
         listed = isinstance(operators, (list, tuple)) and all(name in OPERATORS for name in operators)
         _require(self, "attention_operators", listed, f"a list of names out of {OPERATORS}")
-        if self.scope_reader_size == 0 and (self.exclusion != "none" or self.branches):
+        if not self.reads_scopes and (self.exclusion != "none" or self.branches):
             raise ValueError(
-                "exclusion and branches need a scope reader: set scope_reader_size, or exclusion='none' and branches=0"
+                "exclusion and branches need scopes to be read: set reader_rank or scope_reader_size, or "
+                "exclusion='none' and branches=0"
             )
         known = isinstance(self.cue_activation, str) and self.cue_activation in ACT2FN
         _require(self, "cue_activation", known, f"one of {sorted(ACT2FN)}")

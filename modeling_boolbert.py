@@ -51,10 +51,16 @@ HEAD_MULTIPLE = 8
 IGNORED_LABEL = -100
 # The modules and parameters that Boolean-aware attention adds to a BERT.
 BOOLEAN_PARTS = frozenset(
-    {"operator_embeddings", "cue_predictor", "scope_reader", "gate", "scope_predictor", "bias_predictor", "composer"}
+    {"operator_embeddings", "cue_predictor", "scope_reader", "reader", "gate"}
+    | {"scope_predictor", "bias_predictor", "composer"}
 )
-# Those that read cues, scopes and operators off the embeddings; the others act on what they read.
-READING_PARTS = ("operator_embeddings", "cue_predictor", "scope_reader", "gate")
+# Those that read cues, scopes and operators; the others act on what they read.
+READING_PARTS = ("operator_embeddings", "cue_predictor", "scope_reader", "reader", "gate")
+# What the reader calls a token: outside of everything, or the begin (B) or inside (I) of what is wanted (w), excluded
+# (x), an alternative (a), or a cue of NOT (c). And the tags that are in the scope of each operator.
+READER_TAGS = ("O", "B-w", "I-w", "B-x", "I-x", "B-a", "I-a", "B-c", "I-c")
+SCOPE_TAGS = {"and": "w", "or": "a", "not": "x"}
+CUE_TAGS = "c"
 # In `operators` and `not_scope`: the model decides.
 MODEL_DECIDES = -1
 # The scope logit of a token whose scope the caller says; no layer's own predictor outweighs it.
@@ -66,8 +72,8 @@ class BooleanReading(ModelOutput):
     """What is read off a sentence before any layer runs; see [`BoolBertModel.read`].
 
     cue_logits (B, E, L); gate_logits (B, E), already divided by the gate's temperature; operators (B, E), the 0/1 gate;
-    scope_logits (B, E, L) and scope, 0/1, which tokens each operator that is on reaches by the scope reader (None
-    without one); each layer's attention has its own.
+    scope_logits (B, E, L) and scope, 0/1, which tokens each operator that is on reaches by the reader (None without
+    one); each layer's attention has its own.
     """
 
     cue_logits: Tensor | None = None
@@ -140,7 +146,7 @@ class BooleanContext:
     cue_probs: Tensor  # (B, E, L), 0 on padding
     distance: Tensor  # (B, E, L), -r^2 / 2 for the distance r to the cue that reaches a token, UNREACHED without one
     token_mask: Tensor  # (B, L), 0 on padding
-    scope_logits: Tensor | None  # (B, E, L), what the scope reader says; None without a reader
+    scope_logits: Tensor | None  # (B, E, L), what the reader says; None without a reader
 
     def tensors(self) -> tuple[Tensor | None, ...]:
         """Its fields in order: checkpointed layers see gradients in positional arguments only."""
@@ -292,7 +298,7 @@ class FiLM(nn.Module):
 class ScopePredictor(nn.Module):
     """2.2, which tokens an operator reaches in one layer: a local convolution, shaped by FiLM, made binary by theta.
 
-    s_e = 1[sigmoid(FiLM(Conv1D_e([H; p_e]))) > theta_e]. With a `ScopeReader`, which is not in the paper, the
+    s_e = 1[sigmoid(FiLM(Conv1D_e([H; p_e]))) > theta_e]. With a reader, which is not in the paper, the
     convolution starts at zero, and adds this layer's and head's correction to the reader's logits. The operators'
     convolutions are computed side by side: one matrix product gives every token's contribution to each of its
     neighbours, moved into place and added.
@@ -304,7 +310,7 @@ class ScopePredictor(nn.Module):
         self.heads = config.num_attention_heads
         self.temperature = config.gumbel_temperature
         self.initial_threshold = config.threshold
-        self.initial_logit = 0.0 if config.scope_reader_size else config.initial_scope_logit
+        self.initial_logit = 0.0 if config.reads_scopes else config.initial_scope_logit
         self.context = nn.Linear(config.hidden_size, self.kernel * NUM_OPERATORS * self.heads, bias=False)
         self.cue_weight = nn.Parameter(torch.empty(self.kernel, NUM_OPERATORS, self.heads))
         self.bias = nn.Parameter(torch.empty(NUM_OPERATORS, self.heads))
@@ -519,6 +525,19 @@ class ReadingAdapters(nn.Module):
         return self.head(embeddings)
 
 
+def tag_logits(tags: Tensor, kind: str) -> Tensor:
+    """How likely each token is of a kind, from the scores of `READER_TAGS`: (B, L, tags) -> (B, L)."""
+    own = [number for number, tag in enumerate(READER_TAGS) if tag.endswith(f"-{kind}")]
+    others = [number for number in range(len(READER_TAGS)) if number not in own]
+    return tags[..., own].logsumexp(-1) - tags[..., others].logsumexp(-1)
+
+
+def between_specials(token_mask: Tensor) -> Tensor:
+    """Which tokens are words: neither padding nor the first or the last of a sentence, [CLS] and [SEP]. (B, L) bool."""
+    before, after = token_mask.cumsum(1), token_mask.flip(1).cumsum(1).flip(1)
+    return (token_mask != 0) & (before > 1) & (after > 1)
+
+
 class BoolBertEncoder(nn.Module):
     """The stack of layers, Boolean-aware where the configuration says so."""
 
@@ -569,7 +588,7 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
                     init.normal_(part.weight, std=part.weight[0].numel() ** -0.5)
         elif isinstance(module, ScopePredictor):
             # Beside a reader, a layer starts without an opinion of its own.
-            own = 0.0 if self.config.scope_reader_size else std
+            own = 0.0 if self.config.reads_scopes else std
             for weight in (module.context.weight, module.cue_weight, module.film.modulation.weight):
                 init.normal_(weight, std=own)
             init.zeros_(module.film.modulation.bias)
@@ -602,6 +621,8 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
                 init.zeros_(module.head_scale)
         elif isinstance(module, BoolBertModel):
             init.normal_(module.operator_embeddings)
+            if module.reader is not None:  # all tags are alike, so a fresh reader finds nothing
+                init.zeros_(module.reader.head.weight)
 
 
 class BoolBertModel(BoolBertPreTrainedModel):
@@ -619,7 +640,9 @@ class BoolBertModel(BoolBertPreTrainedModel):
         self.embeddings = BertEmbeddings(config)
         self.operator_embeddings = nn.Parameter(torch.empty(NUM_OPERATORS, config.operator_embedding_size))
         self.cue_predictor = CuePredictor(config)
-        self.scope_reader = ScopeReader(config) if config.scope_reader_size else None
+        has_adapters = config.reader_rank > 0
+        self.scope_reader = ScopeReader(config) if config.scope_reader_size and not has_adapters else None
+        self.reader = ReadingAdapters(config, config.reader_rank, len(READER_TAGS)) if has_adapters else None
         self.gate = OperatorGate(config)
         self.encoder = BoolBertEncoder(config)
         self.composer = QueryComposer(config)
@@ -633,7 +656,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         self.embeddings.word_embeddings = value  # type: ignore[assignment]
 
     def reading_parameters(self) -> dict[str, nn.Parameter]:
-        """The parameters that find cues, scopes and operators, before any layer runs, by name."""
+        """The parameters that find cues, scopes and operators, by name."""
         return {name: value for name, value in self.named_parameters() if name.startswith(READING_PARTS)}
 
     @capture_outputs
@@ -690,7 +713,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         not_scope: Tensor | None = None,
         **kwargs: Any,
     ) -> BooleanReading:
-        """Cues, gates and scopes of sentences, without running the layers."""
+        """Cues, gates and scopes of sentences; layers run for a reader with adapters alone."""
         embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         return self._read(embeddings, token_mask, operators, not_scope)[0]
 
@@ -713,22 +736,25 @@ class BoolBertModel(BoolBertPreTrainedModel):
         self, embeddings: Tensor, token_mask: Tensor, operators: Tensor | None, not_scope: Tensor | None = None
     ) -> tuple[BooleanReading, BooleanContext]:
         """What the sentences say, and what the layers need to know of it."""
-        cue_logits = self.cue_predictor(embeddings, self.operator_embeddings, token_mask)
+        cue_logits, scope_logits = self._cues_and_scopes(embeddings, token_mask)
         cue_probs = torch.sigmoid(cue_logits.float()) * token_mask.unsqueeze(1)
         gate_logits = self.gate(embeddings, token_mask)
-        gate = self._predicted_gate(gate_logits, cue_probs)
+        if scope_logits is None and self.scope_reader is not None:
+            scope_logits = self.scope_reader(embeddings, cue_probs, token_mask)
+        reached = None
+        if scope_logits is not None:
+            reached = (torch.sigmoid(scope_logits) > DECISION) & (token_mask != 0).unsqueeze(1)  # (B, E, L)
+        gate = self._predicted_gate(gate_logits, cue_probs, reached)
         if operators is not None:
             operators = self._check_operators(operators, gate.shape[0], gate.device)
             gate = torch.where(operators == MODEL_DECIDES, gate.detach(), operators)
 
-        scope_logits = scope = None
-        if self.scope_reader is not None:
-            scope_logits = self.scope_reader(embeddings, cue_probs, token_mask)
-            scope = (torch.sigmoid(scope_logits) > DECISION) & (token_mask != 0).unsqueeze(1)
-            scope = scope.long() * gate.detach().long().unsqueeze(-1)  # (B, E, L)
+        scope = None if reached is None else reached.long() * gate.detach().long().unsqueeze(-1)  # (B, E, L)
         if not_scope is not None:
             if scope is None or scope_logits is None:
-                raise ValueError("not_scope needs a model with a scope reader: this one has scope_reader_size=0")
+                raise ValueError(
+                    "not_scope needs a model that reads scopes: this one has reader_rank=0 and scope_reader_size=0"
+                )
             gate, scope_logits, scope = self._with_not_scope(not_scope, token_mask, gate, scope_logits, scope)
         reading = BooleanReading(
             cue_logits=cue_logits,
@@ -750,6 +776,22 @@ class BoolBertModel(BoolBertPreTrainedModel):
             scope_logits=scope_logits,
         )
         return reading, context
+
+    def _cues_and_scopes(self, embeddings: Tensor, token_mask: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The logits of cues, and those of scopes where a reader with adapters finds them: both (B, E, L).
+
+        The reader finds NOT's cues too. It learns by itself (train/query_reader.py): no other loss reaches it.
+        """
+        cue_logits = self.cue_predictor(embeddings, self.operator_embeddings, token_mask)
+        if self.reader is None:
+            return cue_logits, None
+        with torch.no_grad():
+            tags = self.reader(self.encoder.layer, embeddings, token_mask).float()  # (B, L, tags)
+            kinds = (*(SCOPE_TAGS[name] for name in OPERATORS), CUE_TAGS)
+            logits = torch.stack([tag_logits(tags, kind) for kind in kinds], 1)
+            *scopes, cues = torch.where(between_specials(token_mask).unsqueeze(1), logits, -CERTAIN).unbind(1)
+        is_not = torch.arange(NUM_OPERATORS, device=token_mask.device)[:, None] == NOT  # (E, 1)
+        return torch.where(is_not, cues.unsqueeze(1).to(cue_logits.dtype), cue_logits), torch.stack(scopes, 1)
 
     def _with_not_scope(
         self, not_scope: Tensor, token_mask: Tensor, gate: Tensor, scope_logits: Tensor, scope: Tensor
@@ -780,10 +822,17 @@ class BoolBertModel(BoolBertPreTrainedModel):
         names = ("output_scopes", "output_biases", "output_layer_scope_logits")
         return any(kwargs.get(name, getattr(self.config, name, False)) for name in names)
 
-    def _predicted_gate(self, gate_logits: Tensor, cue_probs: Tensor) -> Tensor:
-        """The 0/1 gate (B, E) that the model finds by itself, with the gradient of its probability."""
+    def _predicted_gate(self, gate_logits: Tensor, cue_probs: Tensor, reached: Tensor | None) -> Tensor:
+        """The 0/1 gate (B, E) that the model finds by itself, with the gradient of its probability.
+
+        `reached` (B, E, L), the tokens that the reader finds in each scope: adapters switch NOT and OR on with them.
+        """
         gate_probs = torch.sigmoid(gate_logits.float()) if self.config.gate == "learned" else cue_probs.amax(-1)
-        return straight_through((gate_probs > DECISION).to(gate_probs.dtype), gate_probs)
+        gate = straight_through((gate_probs > DECISION).to(gate_probs.dtype), gate_probs)
+        if self.reader is None or reached is None or self.config.gate == "learned":
+            return gate
+        by_cue = torch.tensor([name == "and" for name in OPERATORS], device=gate.device)
+        return torch.where(by_cue, gate, reached.any(-1).to(gate.dtype))
 
     def _check_operators(self, operators: Tensor, batch: int, device: torch.device) -> Tensor:
         names = ", ".join(OPERATORS)

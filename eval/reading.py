@@ -13,21 +13,14 @@ so. "Wanted": F1 of the words that are wanted.
 import gzip
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from boolbert.boolean.tags import ALTERNATIVE, EXCLUDED, WANTED
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import BoolBertError, run_script
-from boolbert.data.reading import marked_queries
+from boolbert.data.reading_scores import Labelled, measured, own_queries, words
 from boolbert.search.query_reader import read
-
-_WORD = re.compile(r"\w+")
-# Where a condition begins and ends may be argued about: these words do not count.
-_EDGES = "a an the any of in on at with and or no not that is are to for by from s"
-EDGES = frozenset(_EDGES.split())
 
 
 @dataclass
@@ -36,33 +29,6 @@ class Arguments:
     rewrites: list[str] = flag([], "a file of queries, and one of what others have read in them")
     quest: str | None = flag(None, "QUEST's queries, of which those with NOT are read")
     show: int = flag(0, "print this many queries that are read wrong")
-
-
-class Labelled(NamedTuple):
-    """A query, and the words that it excludes and wants; None where that is not known."""
-
-    text: str
-    excluded: frozenset[str]
-    wanted: frozenset[str] | None = None
-
-
-def words(texts: Iterable[str]) -> frozenset[str]:
-    """
-    >>> sorted(words(["in a Pool", "lifts"]))
-    ['lifts', 'pool']
-    """
-    return frozenset(word for text in texts for word in _WORD.findall(text.lower()) if word not in EDGES)
-
-
-def own_queries(split: str) -> list[Labelled]:
-    found = []
-    for query in marked_queries(split):
-        spans = {kind: [query.text[m.start : m.end] for m in query.marks if m.kind in kind] for kind in _KINDS}
-        found.append(Labelled(query.text, *(words(spans[kind]) for kind in _KINDS)))
-    return found
-
-
-_KINDS = (EXCLUDED, WANTED + ALTERNATIVE)
 
 
 def rewritten_queries(queries: str, rewrites: str) -> list[Labelled]:
@@ -92,53 +58,6 @@ def _rows(file: str) -> list[dict]:
         return [json.loads(line) for line in lines]
 
 
-def measured(queries: Sequence[Labelled], reads: Callable[[str], tuple[list[str], list[str]]]) -> dict[str, object]:
-    """The figures, and under "wrong" the queries with what was found. reads: a query to what it excludes and wants."""
-    excluded, wanted, exactly, silent, wrong = _Counts(), _Counts(), [], [], []
-    for query in queries:
-        out, wants = map(words, reads(query.text))
-        own = out if query.wanted is None else out - (query.wanted - query.excluded)
-        excluded.add(own, query.excluded)
-        if query.wanted is not None:
-            wanted.add(wants, query.wanted)
-        (exactly if query.excluded else silent).append(own == query.excluded)
-        if own != query.excluded:
-            wrong.append(f"{query.text}\n    right: {sorted(query.excluded)}, read: {sorted(own)}")
-    return {
-        "F1": round(excluded.f1, 3),
-        "precision": round(excluded.precision, 3),
-        "recall": round(excluded.recall, 3),
-        "exactly": f"{sum(exactly)} of {len(exactly)}",
-        "silent": f"{sum(silent)} of {len(silent)}",
-        "wanted": round(wanted.f1, 3),
-        "wrong": wrong,
-    }
-
-
-class _Counts:
-    """Words that were found and are right, found and wrong, and missed."""
-
-    def __init__(self) -> None:
-        self.right = self.found = self.expected = 0
-
-    def add(self, found: frozenset[str], expected: frozenset[str]) -> None:
-        self.right += len(found & expected)
-        self.found += len(found)
-        self.expected += len(expected)
-
-    @property
-    def precision(self) -> float:
-        return self.right / max(1, self.found)
-
-    @property
-    def recall(self) -> float:
-        return self.right / max(1, self.expected)
-
-    @property
-    def f1(self) -> float:
-        return 2 * self.right / max(1, self.found + self.expected)
-
-
 def as_search_reads(text: str) -> tuple[list[str], list[str]]:
     """What a query excludes and wants; nothing where search refuses it."""
     try:
@@ -159,7 +78,7 @@ def main(given: Sequence[str] | None = None) -> None:
         found = measured(queries, as_search_reads)
         wrong = found.pop("wrong")
         print(f"{name}: " + ", ".join(f"{key} {value}" for key, value in found.items()))
-        for text in wrong[: args.show]:  # type: ignore[index]
+        for text in wrong[: args.show]:
             print(text)
 
 

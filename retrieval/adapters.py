@@ -113,12 +113,16 @@ def open_reader(adapters: Path) -> Reader | None:
 
 
 def encoder_mark(folder: Path) -> str:
+    """That of the encoder in a folder."""
+    from safetensors import safe_open
+
+    with safe_open(folder / "model.safetensors", framework="np") as file:
+        return embeddings_mark(file.get_slice("embeddings.word_embeddings.weight"))
+
+
+def embeddings_mark(embeddings: Any) -> str:
     """A hash of some rows of an encoder's word embeddings, by which adapters know it; in half precision, as Hubs
     store."""
     import hashlib
 
-    from safetensors import safe_open
-
-    with safe_open(folder / "model.safetensors", framework="np") as file:
-        rows = file.get_slice("embeddings.word_embeddings.weight")[1000:1256]
-    return hashlib.sha256(np.asarray(rows, np.float16).tobytes()).hexdigest()[:16]
+    return hashlib.sha256(np.asarray(embeddings[1000:1256], np.float16).tobytes()).hexdigest()[:16]

@@ -119,20 +119,26 @@ def note_on(name: str, *, is_boolean: bool) -> str:
 
 
 def default_model(device: str | None = None) -> SearchModel:
-    """The default encoder, upgraded: it reads queries with the weights that come with the package.
+    """The default encoder, upgraded, with the reading weights that come with the package.
 
-    `boolbert upgrade --output_dir DIR --reading_file retrieval/default_reading.safetensors` writes that file. Its
-    weights fit one encoder; with any other nothing is learned.
+    They fit one encoder; with any other nothing is learned.
     """
-    from boolbert.configuration_boolbert import UPGRADED
     from boolbert.retrieval.encoders import resolve_encoder
 
     default = resolve_encoder()
     source = load_encoder(default.path, device=device, quiet=True)
-    encoder = with_fresh_attention(source, share=True, query_length=None, **UPGRADED)
+    encoder = with_fresh_attention(source, share=True, query_length=None, **default_settings())
     if not load_reading(bool_bert(encoder)):
         return SearchModel(None, encoder, f"{default.note}\n{UNTRAINED}", trained=False, path=default.path)
     return SearchModel(None, encoder, upgraded_note(default), path=default.path)
+
+
+def default_settings() -> dict[str, Any]:
+    """Those of an upgraded model, without adapters: search reads its queries (search/query_reader.py) and says what NOT
+    excludes."""
+    from boolbert.configuration_boolbert import UPGRADED
+
+    return {**UPGRADED, "reader_rank": 0}
 
 
 def upgraded_note(default: "Encoder") -> str:
@@ -145,14 +151,14 @@ def default_bert(**settings: Any) -> "tuple[BoolBertModel, bool]":
     whether it has the reading parts that come with the package: they fit one encoder alone."""
     import torch
 
-    from boolbert.configuration_boolbert import UPGRADED
     from boolbert.modeling_boolbert import BoolBertModel
     from boolbert.retrieval.encoders import resolve_encoder
 
     default = resolve_encoder()
     with no_warnings(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # as `with_fresh_attention`
-        bert = BoolBertModel.from_pretrained(default.path, pooling=default.pooling, **UPGRADED, **settings).eval()
+        settings = {"pooling": default.pooling, **default_settings(), **settings}
+        bert = BoolBertModel.from_pretrained(default.path, **settings).eval()
     return bert, load_reading(bert)
 
 
@@ -176,15 +182,20 @@ def default_reader() -> "tuple[BoolBertModel, Tokenizer] | None":
 
 
 def load_reading(bert: Any) -> bool:
-    """Give a Bool-BERT the reading weights that come with the package; False where they belong to another encoder."""
+    """Give a Bool-BERT those reading weights that come with the package; False where they belong to another encoder or
+    to parts of another size."""
     import torch
     from safetensors import safe_open
 
     with safe_open(READING_FILE, framework="pt") as stored, torch.no_grad():
         if stored.metadata()["encoder"] != embeddings_hash(bert):
             return False
-        for name, parameter in bert.reading_parameters().items():
-            parameter.copy_(stored.get_tensor(name))
+        weights = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118, safetensors has no other
+        parts = {name: own for name, own in bert.reading_parameters().items() if not name.startswith("reader.")}
+        if any(weights[name].shape != own.shape for name, own in parts.items()):
+            return False
+        for name, parameter in parts.items():
+            parameter.copy_(weights[name])
     return True
 
 

@@ -4,7 +4,7 @@
     boolbert export RUN_DIR --output query.onnx --int8   # and query.int8.onnx, with its loss of quality
 
 Inputs: input_ids and attention_mask (batch, length); operators (batch, 3) of 0/1 for and, or, not; not_scope (batch,
-length) of 0/1, the tokens that NOT excludes, if the model has a scope reader; not_weight (batch,), the strength of
+length) of 0/1, the tokens that NOT excludes, if the model reads scopes; not_weight (batch,), the strength of
 exclusion; whole_weight (batch,), the share of the whole query in what is wanted: 0 for none, 1 where NOT shall take
 nothing away. -1 in operators and not_scope, and NaN in not_weight, leave the decision to the model.
 
@@ -69,12 +69,12 @@ class QuerySide(nn.Module):
         bert: Any = bool_bert(encoder)
         if bert is None:
             raise BoolBertError("the query encoder of this model is not a Bool-BERT: there are no operators to export")
-        self.has_reader, self.is_cosine = bert.scope_reader is not None, is_cosine(encoder)
+        self.reads_scopes, self.is_cosine = bert.config.reads_scopes, is_cosine(encoder)
 
     def forward(self, *inputs: Tensor) -> dict[str, Tensor]:
         features: dict[str, Any] = dict(zip(INPUTS, inputs, strict=True))
         features |= {"token_type_ids": torch.zeros_like(features["input_ids"]), "task": "query"}
-        if not self.has_reader:
+        if not self.reads_scopes:
             del features["not_scope"]
         found = self.encoder(features, task="query")
         outputs = {name: found[name] for name in OUTPUTS if name in found}

@@ -10,7 +10,11 @@ import torch
 
 import boolbert
 from boolbert import BoolBertModel
+from boolbert.configuration_boolbert import UPGRADED
 from boolbert.hub import load_published
+from boolbert.hub.assemble import assemble
+from boolbert.retrieval.models import load_encoder, with_fresh_attention
+from boolbert.train.upgrade import give_reader
 
 # A process in which `import boolbert` fails, as on a machine that never installed it.
 WITHOUT_PACKAGE = f"""
@@ -39,6 +43,31 @@ print(json.dumps({
     "module": type(model).__module__, "installed": "boolbert" in sys.modules,
     "states": out.last_hidden_state.tolist(), "given": given.last_hidden_state.tolist(), "features": features[0],
 }))
+"""
+
+
+# What a published model excludes, by either door; and that its vector of a query that excludes nothing is whole.
+READS = """
+import json, sys, torch
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel, AutoTokenizer
+
+folder, queries = sys.argv[1], json.loads(sys.argv[2])
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+model = AutoModel.from_pretrained(folder, trust_remote_code=True).eval()
+sentences = SentenceTransformer(folder, trust_remote_code=True, device="cpu")
+ids = tokenizer(queries)["input_ids"]
+with torch.no_grad():
+    scopes = {
+        "AutoModel": [model(torch.tensor([row])).scope[0, 2] for row in ids],
+        "SentenceTransformer": [
+            row["scope"][2] for row in sentences.encode(queries, task="query", output_value=None)
+        ],
+    }
+print(json.dumps({
+    door: [tokenizer.decode([id for id, inside in zip(row, scope.tolist()) if inside]) for row, scope in zip(ids, rows)]
+    for door, rows in scopes.items()
+} | {"installed": "boolbert" in sys.modules}))
 """
 
 
@@ -103,6 +132,21 @@ def test_auto_classes(tmp_path, folder, tokenizer):
         single = model(**tokenizer(["films about war"], return_tensors="pt")).last_hidden_state[0]
     for numbers, tensor in (("states", expected), ("given", given), ("features", single)):
         torch.testing.assert_close(torch.tensor(told["imported"][numbers]), tensor)
+
+
+@pytest.mark.long
+def test_a_published_model_reads_by_itself(tmp_path):
+    """An upgraded all-MiniLM-L6-v2, with nothing of the package but the files of its folder."""
+    plain = load_encoder(device="cpu", quiet=True)
+    model = with_fresh_attention(plain, share=True, query_length=None, **UPGRADED)
+    give_reader(model, progress=False)
+    run_dir, published = tmp_path / "run", tmp_path / "published"
+    model.save(str(run_dir), create_model_card=False)
+    published.mkdir()
+    assemble(run_dir, published)
+    queries = {"hotel with no pool": "pool", "black raincoat without a hood": "hood", "island monarchies": ""}
+    found = json.loads(run(WITHOUT_PACKAGE + READS, published, json.dumps(list(queries)), cwd=tmp_path))
+    assert found == {"AutoModel": [*queries.values()], "SentenceTransformer": [*queries.values()], "installed": False}
 
 
 def test_the_plain_python_parts_do_not_load_torch(tmp_path):

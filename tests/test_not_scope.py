@@ -58,7 +58,7 @@ def test_wrong_shapes_and_models_without_scopes_are_refused(lively, batch):
     with pytest.raises(ValueError, match=r"not_scope must be of shape \(3, 7\), got \(3, 6\)"):
         lively()(**batch, not_scope=torch.zeros(3, 6))
     paper = lively(scope_reader_size=0, exclusion="none")
-    with pytest.raises(ValueError, match="scope reader"):
+    with pytest.raises(ValueError, match="not_scope needs a model that reads scopes"):
         paper(**batch, not_scope=torch.zeros(3, 7))
 
 

@@ -22,13 +22,14 @@ from boolbert.search.cached_model import CACHED_MODELS, GRAPH, SETTINGS, CachedM
 from boolbert.search.reading import words_of
 from boolbert.search.searcher import cached_searcher
 
-# With every part, and with as few as there can be.
+# With every part, with as few as there can be, and with a reader of its own.
 KINDS = {
+    "reader": {"penalty": 0.5, "branches": 2, "reader_rank": 4, "gate": "cue"},
     "whole": {"penalty": 0.5, "branches": 2, "scope_reader_layers": 2},
     "bare": {"exclusion": "none", "branches": 0, "scope_reader_size": 0},
 }
 MADE = {}
-of_both_kinds = pytest.mark.parametrize("kind", KINDS)
+of_all_kinds = pytest.mark.parametrize("kind", KINDS)
 
 
 @pytest.fixture
@@ -87,12 +88,12 @@ def compare(found, expected):
         assert ours == theirs if None in ours else ours == pytest.approx(theirs, abs=1e-5)
 
 
-@of_both_kinds
+@of_all_kinds
 def test_the_same_answers(work, searchers, kind, monkeypatch):
     """Of several threads too; and it is asked, not the model."""
     plain, *others = *searchers, from_cache(work)
     assert (others[1].model.name, others[1].model.note) == (plain.model.name, plain.model.note)
-    options = [given for given in (*OPTIONS, {"evidence": False}) if kind == "whole" or "excluded" not in given]
+    options = [given for given in (*OPTIONS, {"evidence": False}) if kind != "bare" or "excluded" not in given]
     asked = list(product(QUERIES, options))
     expected = [plain.search(query, k=3, **given) for query, given in asked]
     assert kind == "bare" or any(answer.excluded_words for answer in expected)
@@ -116,7 +117,7 @@ def test_over_a_store_too(work, searchers):
         assert [hit.score for hit in answer] == pytest.approx([hit.score for hit in expected], abs=1e-4)
 
 
-@of_both_kinds
+@of_all_kinds
 def test_queries_of_several_lengths_at_once(searchers):
     plain, exported = searchers
     tokens = [plain.queries.tokens(query).ids for query in QUERIES]

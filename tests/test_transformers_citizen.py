@@ -6,7 +6,7 @@ from torch.testing import assert_close
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, flash_attention_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from boolbert import BoolBertForPreTraining, BoolBertModel
+from boolbert import BoolBertConfig, BoolBertForPreTraining, BoolBertModel
 from boolbert.modeling_boolbert import BoolBertLayer
 
 ALWAYS = [
@@ -117,9 +117,12 @@ def test_gradient_checkpointing_gives_the_same_gradients(lively, batch, reentran
 SMALL_GRAPH = {"num_hidden_layers": 1, "boolean_layers": [0], "scope_reader_layers": 2}
 
 
-@pytest.mark.parametrize("gate", ["learned", "cue", "given"])
-def test_torch_compile_in_one_graph(lively, batch, gate):
-    model = lively(**SMALL_GRAPH, **({} if gate == "given" else {"gate": gate}))
+of_both_readers = pytest.mark.parametrize("reader_rank", [0, 4])
+
+
+@pytest.mark.parametrize(("gate", "reader_rank"), [("learned", 0), ("cue", 0), ("given", 0), ("cue", 4)])
+def test_torch_compile_in_one_graph(lively, batch, gate, reader_rank):
+    model = lively(**SMALL_GRAPH, reader_rank=reader_rank, **({} if gate == "given" else {"gate": gate}))
     inputs = {**batch, **({"operators": OPERATORS} if gate == "given" else {})}
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
     with torch.no_grad():
@@ -128,9 +131,10 @@ def test_torch_compile_in_one_graph(lively, batch, gate):
     assert_close(got.scopes[0], expected.scopes[0])
 
 
-def test_meta_device(tiny_config):
+@of_both_readers
+def test_meta_device(tiny_config, reader_rank):
     with torch.device("meta"):
-        model = BoolBertModel(tiny_config)
+        model = BoolBertModel(BoolBertConfig(**{**tiny_config.to_dict(), "reader_rank": reader_rank}))
     assert all(parameter.is_meta for parameter in model.parameters())
     out = model(torch.ones(2, 5, dtype=torch.long, device="meta"), operators=torch.ones(2, 3, device="meta"))
     assert out.last_hidden_state.shape == (2, 5, 16)
@@ -168,9 +172,10 @@ def test_resizing_the_vocabulary(lively, batch):
     assert_close(states(model, batch), expected)
 
 
-def test_export(lively, batch):
+@of_both_readers
+def test_export(lively, batch, reader_rank):
     """One graph for any batch and length, the operators an input of it."""
-    model = lively(**SMALL_GRAPH)
+    model = lively(**SMALL_GRAPH, reader_rank=reader_rank)
     batch_size, length = torch.export.Dim("batch", max=64), torch.export.Dim("length", max=32)
     program = torch.export.export(
         model,

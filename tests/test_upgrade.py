@@ -12,6 +12,8 @@ import boolbert
 from boolbert.boolean import kind_of_exclusion
 from boolbert.configuration_boolbert import LITE, UPGRADED
 from boolbert.core.errors import BoolBertError
+from boolbert.data.reading import marked_queries
+from boolbert.data.reading_scores import Labelled, own_queries, words
 from boolbert.data.sentences import labelled_sentences
 from boolbert.data.tasks import quest_task
 from boolbert.eval import exclusion
@@ -20,19 +22,13 @@ from boolbert.retrieval.encoders import random_bert
 from boolbert.retrieval.metrics import means
 from boolbert.retrieval.models import READING_FILE, bool_bert, default_model, load_encoder, with_fresh_attention
 from boolbert.retrieval.neighbours import top_k
+from boolbert.train import query_reader
 from boolbert.train import upgrade as upgrading
-from boolbert.train.reading import (
-    ReadingSettings,
-    content_words,
-    label_sentences,
-    learn_to_read,
-    measure_reading,
-    replace_words,
-)
+from boolbert.train.reading import label_sentences, measure_reading
 from boolbert.train.retrieval import RetrievalArguments
 from boolbert.train.retrieval_run import build_model
 from boolbert.train.start import find_start
-from boolbert.train.upgrade import table, training_sentences, upgrade
+from boolbert.train.upgrade import table, upgrade
 
 # Queries of each kind of NOT whose answers are known.
 LINES = Path(__file__).with_name("kinds_examples.tsv").read_text(encoding="utf-8").splitlines()
@@ -47,6 +43,11 @@ EXCLUDING = {
     "Apart from Iceland, which islands are republics?": "iceland",
     "Tell me about lamps, but leave out desk lamps with a clamp.": "desk lamps with a clamp",
 }
+NATURAL = {
+    "hotel with no pool": "pool",
+    "black raincoat without a hood": "hood",
+    "gluten free cake": "gluten",
+}
 
 
 @pytest.fixture(scope="module")
@@ -54,16 +55,21 @@ def default():
     return default_model("cpu")
 
 
-@pytest.fixture(scope="module")
-def few_sentences():
-    return training_sentences(100, 0)[::40]
-
-
 @pytest.fixture
-def short(monkeypatch, few_sentences):
-    """An upgrade learns from few sentences and is measured on few queries: what it learns is another test's."""
-    monkeypatch.setattr(upgrading, "training_sentences", lambda *given: few_sentences)
+def short(monkeypatch):
+    """An upgrade learns from few queries and is measured on few: what it learns is another test's."""
+    few = marked_queries("train")[::60]
+    monkeypatch.setattr(query_reader, "marked_queries", lambda split: few)
+    monkeypatch.setattr(query_reader, "own_queries", lambda split: own_queries(split)[::10])
     monkeypatch.setattr(upgrading, "quest_task", lambda *given, **options: quest_task(*given, 20, **options))
+
+
+@pytest.fixture(scope="module")
+def upgraded():
+    """The default encoder with the reader that comes with the package."""
+    plain = load_encoder(device="cpu", quiet=True)
+    model = with_fresh_attention(plain, share=True, query_length=None, **UPGRADED)
+    return model, upgrading.give_reader(model, progress=False)
 
 
 def excluded_words(model, text):
@@ -88,12 +94,21 @@ def test_the_default_model_reads_held_out_sentences(default):
     assert READING_FILE.stat().st_size < 5_000_000
 
 
-def test_queries_that_exclude_nothing_and_documents_are_the_plain_encoders_to_the_bit(default):
-    plain = load_encoder(device="cpu", quiet=True)
-    np.testing.assert_array_equal(default.encoder.encode_query(PLAIN), plain.encode(PLAIN))
+def test_an_upgraded_encoder_reads_natural_queries(upgraded):
+    """With the package's reader, token by token, and no worse than search reads them."""
+    model, found = upgraded
+    assert found["F1"] > 0.9
+    assert {text: excluded_words(model, text) for text in NATURAL} == NATURAL
+    assert [excluded_words(model, text) for text in PLAIN] == [""] * len(PLAIN)
+
+
+@pytest.mark.parametrize("of", ["package", "upgrade"])
+def test_queries_that_exclude_nothing_and_documents_are_the_plain_encoders_to_the_bit(default, upgraded, of):
+    plain, model = load_encoder(device="cpu", quiet=True), default.encoder if of == "package" else upgraded[0]
+    np.testing.assert_array_equal(model.encode_query(PLAIN), plain.encode(PLAIN))
     texts = [*PLAIN, *EXCLUDING]
-    np.testing.assert_array_equal(default.encoder.encode_document(texts), plain.encode(texts))
-    changed = default.encoder.encode_query(list(EXCLUDING)) - plain.encode(list(EXCLUDING))
+    np.testing.assert_array_equal(model.encode_document(texts), plain.encode(texts))
+    changed = model.encode_query(list(EXCLUDING)) - plain.encode(list(EXCLUDING))
     assert (np.abs(changed).max(axis=1) > 0.01).all()
 
 
@@ -110,24 +125,12 @@ def test_questions_that_negate_a_predicate_lose_nothing(default):
 
 
 @pytest.mark.usefixtures("short")
-def test_the_default_encoder_takes_the_reading_of_the_package(monkeypatch, default):
-    monkeypatch.setattr(upgrading, "SENTENCES", 2000)
-    plain = load_encoder(device="cpu", quiet=True)
-    taken, learned = (with_fresh_attention(plain, share=True, query_length=None, **UPGRADED) for _ in range(2))
-    assert upgrading.train_reading(taken, progress=False)["scope"]["not"] > 0.95
-    np.testing.assert_array_equal(taken.encode_query(list(EXCLUDING)), default.encoder.encode_query(list(EXCLUDING)))
-    # Of these it sees a few.
-    assert upgrading.train_reading(learned, sentences=2000, progress=False)["scope"]["not"] < 0.9
-    with pytest.raises(BoolBertError, match="--sentences must be at least 1, got 0"):
-        upgrading.main(["--output_dir", "x", "--sentences", "0"])
-
-
-@pytest.mark.usefixtures("short")
 def test_an_upgrade_of_a_tiny_encoder(tmp_path):
     source = str(random_bert())
     folder = tmp_path / "upgraded"
-    made = upgrade(source, folder, sentences=100, device="cpu", progress=False)
-    assert "scope" in table(made.metrics)
+    made = upgrade(source, folder, epochs=1, device="cpu", progress=False)
+    assert "excluded words, F1" in table(made.metrics)
+    assert bool_bert(made.model).reader.head.weight.any()
     again = load_encoder(str(folder), device="cpu", quiet=True)
     np.testing.assert_array_equal(again.encode_query(list(EXCLUDING)), made.model.encode_query(list(EXCLUDING)))
     plain = load_encoder(source, device="cpu", quiet=True)
@@ -146,15 +149,15 @@ def test_an_upgrade_of_a_tiny_encoder(tmp_path):
 @pytest.mark.usefixtures("short")
 def test_a_lite_upgrade_is_smaller_and_leaves_the_rest_alone(tmp_path):
     source, folder = str(random_bert()), tmp_path / "lite"
-    upgrading.main([source, "--output_dir", str(folder), "--lite", "--sentences", "60", "--device", "cpu"])
+    upgrading.main([source, "--output_dir", str(folder), "--lite", "--epochs", "1", "--device", "cpu"])
     lite, plain = (load_encoder(name, device="cpu", quiet=True) for name in (str(folder), source))
     bert = bool_bert(lite)
     assert {name: getattr(bert.config, name) for name in LITE} == {**LITE, "boolean_layers": bert.config.boolean_layers}
     assert bert.config.attention_operators == ["not"]
     np.testing.assert_array_equal(lite.encode_document(PLAIN), plain.encode(PLAIN))
     assert np.isfinite(lite.encode_query(list(EXCLUDING))).all()
-    with pytest.raises(BoolBertError, match="--reading_file is for what the package ships"):
-        upgrading.main(["--output_dir", str(tmp_path / "x"), "--lite", "--reading_file", str(tmp_path / "y")])
+    with pytest.raises(BoolBertError, match="--epochs must be at least 1, got 0"):
+        upgrading.main(["--output_dir", str(tmp_path / "x"), "--epochs", "0"])
 
 
 SIZES = {"vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24}
@@ -200,33 +203,31 @@ def test_another_pooling_is_one_line(tmp_path):
         upgrade(largest, tmp_path / "out")
 
 
-def test_learning_to_read_changes_the_reading_parts_only(lively, tokenizer):
-    model = lively()
-    before = {name: value.detach().clone() for name, value in model.named_parameters()}
-    data = label_sentences(tokenizer, labelled_sentences(64), 32)
-    losses = []
-    settings = ReadingSettings(epochs=8, batch_size=16)
-    learn_to_read(model, data, settings, on_step=lambda step: losses.append(sum(step.values())))
-    assert np.mean(losses[-4:]) < np.mean(losses[:4])
-    changed = {name for name, value in model.named_parameters() if not torch.equal(value, before[name])}
-    assert changed == set(model.reading_parameters())
-    assert all(parameter.grad is None for parameter in model.parameters())
+@pytest.mark.parametrize("prompt", ["", "query: "])
+def test_a_reader_learns_from_marked_queries_and_all_else_stays(tmp_path, monkeypatch, prompt):
+    """Of a tiny random BERT: it learns what it has seen often."""
+    few = [query for query in marked_queries("train") if len(query.text) < 40][:8]
+    monkeypatch.setattr(query_reader, "marked_queries", lambda split: few)
+    monkeypatch.setattr(query_reader, "own_queries", lambda split: [labelled(query) for query in few])
+    plain = load_encoder(str(random_bert()), device="cpu", quiet=True)
+    model = with_fresh_attention(plain, share=True, query_length=None, **UPGRADED).train()
+    bert = bool_bert(model)
+    before = {name: value.clone() for name, value in bert.state_dict().items()}
+    steps = []
+    args = query_reader.Arguments(epochs=150, batch_size=4, typos=0.0, learning_rate=1e-2)
+    query_reader.teach(bert, model.tokenizer, args, prompt=prompt, on_step=steps.append)
+    changed = {name for name, value in bert.state_dict().items() if not torch.equal(value, before[name])}
+    assert changed
+    assert all(name.startswith("reader.") for name in changed)
+    assert bert.training
+    assert all(own.requires_grad and own.grad is None for own in bert.parameters())
+    assert len(steps) == query_reader.steps_of(args, few) == 300
+    assert query_reader.measure(bert.eval(), model.tokenizer, prompt)["F1"] > 0.9
 
 
-def test_replaced_words_are_never_cues_and_keep_their_labels(pretrained_bert):
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(pretrained_bert)
-    batch = label_sentences(tokenizer, labelled_sentences(40), 64).batch(range(40))
-    words = content_words(tokenizer)
-    settings = ReadingSettings(replaced_sentences=1.0, replaced_words=1.0)
-    replaced = replace_words(batch, words, settings, np.random.default_rng(0))
-    changed = replaced != batch["input_ids"]
-    assert changed.sum() > 100
-    assert not changed[batch["cue_labels"].amax(1) == 1].any()
-    assert not changed[batch["attention_mask"] == 0].any()
-    assert not changed[:, 0].any()
-    assert np.isin(replaced[changed].numpy(), words).all()
+def labelled(query):
+    spans = [[query.text[m.start : m.end] for m in query.marks if m.kind in kinds] for kinds in ("x", "wa")]
+    return Labelled(query.text, *map(words, spans))
 
 
 def test_sentences_know_what_they_exclude():

@@ -1,6 +1,7 @@
 """Learn adapters for an encoder that stays as it is: what both readers' training has in common."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,20 +17,11 @@ Rows = TypeVar("Rows")
 
 
 class Adapting:
-    """A BERT and its adapters. dropout: of the embeddings, while it learns."""
+    """A BERT, whose weights should be `frozen`, and its adapters. dropout: of the embeddings, while it learns."""
 
-    def __init__(
-        self, folder: str, rank: int, outputs: int, *, seed: int = 0, device: str | None = None, dropout: float = 0.1
-    ):
-        from transformers import BertModel
-
-        from boolbert.retrieval.models import no_warnings
-
+    def __init__(self, bert: Any, rank: int, outputs: int, *, seed: int = 0, dropout: float = 0.1):
         torch.manual_seed(seed)
-        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        with no_warnings():
-            self.bert = BertModel.from_pretrained(folder, add_pooling_layer=False).eval().to(self.device)
-        self.bert.requires_grad_(False)
+        self.bert, self.device = bert, str(bert.device)
         self.adapters = fresh_adapters(self.bert.config, rank, outputs).to(self.device)
         self.dropout, self.is_learning = dropout, False
 
@@ -60,6 +52,31 @@ class Adapting:
         loss.backward()
         nn.utils.clip_grad_norm_(self.adapters.parameters(), 1.0)
         self._optimizer.step()
+
+
+def load_bert(folder: str, device: str | None = None) -> Any:
+    """The BERT of a folder, to be read with and not to be trained."""
+    from transformers import BertModel
+
+    from boolbert.retrieval.models import no_warnings
+
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    with no_warnings():
+        bert: Any = BertModel.from_pretrained(folder, add_pooling_layer=False)
+    return bert.eval().to(device).requires_grad_(False)
+
+
+@contextmanager
+def frozen(model: nn.Module) -> Iterator[None]:
+    """A model that neither learns nor drops anything out in this block."""
+    learning, was_training = [own for own in model.parameters() if own.requires_grad], model.training
+    model.eval().requires_grad_(False)
+    try:
+        yield
+    finally:
+        model.train(was_training)
+        for parameter in learning:
+            parameter.requires_grad_(True)
 
 
 def fresh_adapters(config: Any, rank: int, outputs: int) -> ReadingAdapters:

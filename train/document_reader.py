@@ -27,7 +27,7 @@ from boolbert.retrieval.adapters import DOCUMENT_READER, encoder_mark
 from boolbert.retrieval.document_reader import OUTPUTS, passage, question
 from boolbert.retrieval.encoders import resolve_encoder
 from boolbert.retrieval.metrics import saying_metrics
-from boolbert.train.adapting import Adapting, save_adapters
+from boolbert.train.adapting import Adapting, load_bert, save_adapters
 
 CLASSES = (AFFIRMED, DENIED, SILENT)
 TEMPERATURES = np.arange(0.6, 3.01, 0.1)
@@ -188,7 +188,7 @@ def learn(args: Arguments) -> tuple[Adapting, float, dict[str, Any]]:
     more = [Example(label, False) for file in args.more for label in read_more(Path(file))]
     dev = [trade for trade in every if trade.author == left_out[0]]
     held_out = [label for trade in dev for label in trade.labels()]
-    reader = Adapting(folder, args.rank, OUTPUTS, seed=args.seed, device=args.device)
+    reader = Adapting(load_bert(folder, args.device), args.rank, OUTPUTS, seed=args.seed)
     passages = Passages(reader, tokenizer, [example.label for example in (*examples, *more)] + held_out)
     steps = args.epochs * -(-(len(examples) + int(args.share * len(more))) // args.batch_size)
     for rows, says in reader.steps(batches(examples, more, args, passages), steps, args.learning_rate):

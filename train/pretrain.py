@@ -268,7 +268,8 @@ def read_data(args: PretrainArguments) -> tuple[list[Triplet], list[Triplet], st
 
 
 def build_model(start: Start, args: PretrainArguments) -> BoolBertForPreTraining:
-    bert: Any = start.query_encoder(baseline=False, seed=args.seed)
+    # What stage 1 teaches, a reader with adapters would know already.
+    bert: Any = start.query_encoder(baseline=False, seed=args.seed, reader_rank=0)
     model = BoolBertForPreTraining(bert.config)
     model.bert = bert
     if args.gradient_checkpointing:

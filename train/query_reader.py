@@ -7,7 +7,7 @@ marked what people want and exclude. `python eval/reading.py` measures the resul
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,17 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from boolbert.boolean.tags import CUE, EXCLUDED, TAGS, Mark, best_tags, marks_of, word_tags
+from boolbert.configuration_boolbert import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import run_script
 from boolbert.data.reading import MarkedQuery, marked_queries
-from boolbert.retrieval.adapters import QUERY_READER, encoder_mark
+from boolbert.data.reading_scores import measured, own_queries
+from boolbert.retrieval.adapters import QUERY_READER, embeddings_mark, encoder_mark
 from boolbert.retrieval.encoders import resolve_encoder
-from boolbert.train.adapting import Adapting, save_adapters
+from boolbert.train.adapting import Adapting, frozen, load_bert, save_adapters
 
 LONGEST = 128  # tokens
+SORTED_TOGETHER = 16  # batches whose queries are sorted by length
 OPEN = "?"  # a mark of words that are not excluded; whether they are wanted is not known
 
 
@@ -125,23 +128,130 @@ def batches(queries: Sequence[MarkedQuery], tokenizer: Any, args: Arguments) -> 
             for query, row in zip(queries, known, strict=True)
         ]
         draw.shuffle(rows)
-        yield from (rows[start : start + args.batch_size] for start in range(0, len(rows), args.batch_size))
+        yield from of_like_lengths(rows, args.batch_size, draw)
 
 
-def learn(args: Arguments, queries: Sequence[MarkedQuery]) -> "tuple[Adapting, Any]":
-    """The adapters for an encoder, learned from queries."""
+def of_like_lengths(rows: Sequence[TaggedWords], size: int, draw: random.Random) -> list[list[TaggedWords]]:
+    """Batches that need little padding, in any order: without this, more than half of the tokens would be padding."""
+    found = []
+    for start in range(0, len(rows), size * SORTED_TOGETHER):
+        window = sorted(rows[start : start + size * SORTED_TOGETHER], key=lambda row: len(row.ids))
+        found += [window[first : first + size] for first in range(0, len(window), size)]
+    draw.shuffle(found)
+    return found
+
+
+def learn(
+    args: Arguments,
+    queries: Sequence[MarkedQuery],
+    bert: Any = None,
+    tokenizer: Any = None,
+    on_step: Callable[[int], object] | None = None,
+) -> tuple[Adapting, Any]:
+    """The adapters for an encoder, learned from queries, and its tokenizer. bert, tokenizer: the encoder, where it is
+    loaded already; on_step: called with 1 after each of `steps_of` steps."""
+    if bert is None:
+        folder = resolve_encoder(args.encoder).path
+        bert, tokenizer = load_bert(folder, args.device), whole_texts(folder)
+    reader = Adapting(bert, args.rank, len(TAGS), seed=args.seed)
+    loss = TagLoss()
+    for rows in reader.steps(batches(queries, tokenizer, args), steps_of(args, queries), args.learning_rate):
+        reader.learn(loss(reader.scores([row.ids for row in rows]), rows))
+        if on_step is not None:
+            on_step(1)
+    return reader, tokenizer
+
+
+def steps_of(args: Arguments, queries: Sequence[MarkedQuery]) -> int:
+    return args.epochs * -(-len(queries) // args.batch_size)
+
+
+def whole_texts(tokenizer: Any) -> Any:
+    """The `tokenizers.Tokenizer` of a folder or of a loaded tokenizer, which neither pads nor cuts texts."""
+    from tokenizers import Tokenizer
     from transformers import AutoTokenizer
 
-    folder = resolve_encoder(args.encoder).path
-    tokenizer = AutoTokenizer.from_pretrained(folder).backend_tokenizer
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    steps = args.epochs * -(-len(queries) // args.batch_size)
-    reader = Adapting(folder, args.rank, len(TAGS), seed=args.seed, device=args.device)
-    loss = TagLoss()
-    for rows in reader.steps(batches(queries, tokenizer, args), steps, args.learning_rate):
-        reader.learn(loss(reader.scores([row.ids for row in rows]), rows))
-    return reader, tokenizer
+    if isinstance(tokenizer, str):
+        tokenizer = AutoTokenizer.from_pretrained(tokenizer)
+    found = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    found.no_padding()
+    found.no_truncation()
+    return found
+
+
+def take_shipped(bert: Any) -> bool:
+    """Give a Bool-BERT the adapters that come with the package; False where they belong to another encoder."""
+    from safetensors import safe_open
+
+    own = bert.reader.state_dict()
+    with safe_open(QUERY_READER, framework="pt") as stored:
+        if stored.metadata()["encoder"] != embeddings_mark(bert.get_input_embeddings().weight.detach().cpu().numpy()):
+            return False
+        weights = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118, safetensors has no other
+    if {name: value.shape for name, value in weights.items()} != {name: value.shape for name, value in own.items()}:
+        return False
+    bert.reader.load_state_dict(weights)
+    return True
+
+
+def teach(bert: Any, tokenizer: Any, args: Arguments, *, prompt: str = "", on_step: Callable[[int], object]) -> None:
+    """Teach a Bool-BERT's reader with the queries of `data/reading`; all else stays as it is. prompt: what its queries
+    begin with."""
+    with frozen(bert):
+        reader, _ = learn(args, training_queries(prompt), bert, whole_texts(tokenizer), on_step)
+    bert.reader.load_state_dict(reader.adapters.state_dict())
+
+
+def training_queries(prompt: str = "") -> list[MarkedQuery]:
+    """The training queries of `data/reading`, each behind the prompt.
+
+    >>> query = training_queries("query: ")[0]
+    >>> query.text.startswith("query: "), query.marks[0].start >= len("query: ")
+    (True, True)
+    """
+    shift = len(prompt)
+    return [
+        query._replace(
+            text=prompt + query.text,
+            marks=[mark._replace(start=mark.start + shift, end=mark.end + shift) for mark in query.marks],
+        )
+        for query in marked_queries("train")
+    ]
+
+
+@torch.no_grad()
+def measure(bert: Any, tokenizer: Any, prompt: str = "", batch_size: int = 64) -> dict[str, Any]:
+    """How well a Bool-BERT reads queries of authors whom it has not learned from: `data/reading_scores.py`."""
+    queries = own_queries("dev")
+    excluded: dict[str, list[str]] = {}
+    wanted: dict[str, list[str]] = {}
+    order = sorted((query.text for query in queries), key=len)
+    for start in range(0, len(order), batch_size):
+        texts = [prompt + text for text in order[start : start + batch_size]]
+        batch = tokenizer(texts, padding=True, truncation=True, return_offsets_mapping=True, return_tensors="pt")
+        places = batch.pop("offset_mapping").tolist()
+        reading = bert.read(**batch.to(bert.device))
+        is_not, is_wanted = reading.scope[:, OPERATORS.index("not")] > 0, (reading.scope_logits[:, :2] > 0).any(1)
+        for row, text in enumerate(order[start : start + batch_size]):
+            excluded[text] = runs(texts[row], places[row], is_not[row].tolist())
+            wanted[text] = runs(texts[row], places[row], is_wanted[row].tolist())
+    found = measured(queries, lambda text: (excluded[text], wanted[text]))
+    return {name: value for name, value in found.items() if name != "wrong"}
+
+
+def runs(text: str, places: Sequence[Sequence[int]], chosen: Sequence[bool]) -> list[str]:
+    """The stretches of a text whose tokens are chosen.
+
+    >>> runs("a big pool", [(0, 1), (2, 5), (6, 10)], [False, True, True])
+    ['big pool']
+    """
+    found: list[list[int]] = []
+    for number, (start, end) in enumerate(places):
+        if chosen[number] and number and chosen[number - 1]:
+            found[-1][1] = end
+        elif chosen[number]:
+            found.append([start, end])
+    return [text[start:end] for start, end in found]
 
 
 def read_all(reader: "Adapting", tokenizer: Any, texts: Sequence[str]) -> list[list[Mark]]:

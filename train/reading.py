@@ -1,9 +1,6 @@
-"""Learn to read: cues, scopes and gates on the embeddings of a frozen BERT, from sentences whose labels are known.
+"""Sentences with labels of their cues, scopes and operators, which stage 1 learns from, and how well they are read."""
 
-No layer runs, so thousands of sentences take seconds on a CPU. `upgrade.py` turns this into a model.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -17,28 +14,8 @@ from boolbert.boolean import OPERATORS, augment, multi_hot, read_parts, scope_la
 from boolbert.boolean.labels import cue_labels
 from boolbert.data import DataError, Triplet
 from boolbert.data.sentences import Sentence
-from boolbert.modeling_boolbert import IGNORED_LABEL, READING_PARTS, BoolBertModel, reading_losses
+from boolbert.modeling_boolbert import IGNORED_LABEL, READING_PARTS, BoolBertModel
 from boolbert.retrieval.tokens import Rows
-
-# Batches are drawn from this many sorted by length, so that they need little padding.
-SORTED_TOGETHER = 16
-MAX_LENGTH = 96  # tokens of a sentence
-
-
-@dataclass
-class ReadingSettings:
-    """How long and how fast to learn, found on held-out sentences."""
-
-    epochs: int = 4
-    batch_size: int = 64
-    learning_rate: float = 2e-3
-    weight_decay: float = 0.01
-    warmup: float = 0.1
-    # In this share of the sentences, this share of the words that are no cues is replaced by any words: scopes follow
-    # from how a sentence is built, and names that training has never seen must not matter.
-    replaced_sentences: float = 0.5
-    replaced_words: float = 0.3
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -162,64 +139,6 @@ def freeze_reading(model: BoolBertModel) -> None:
             parameter.requires_grad_(False)
 
 
-def learn_to_read(
-    model: BoolBertModel,
-    data: LabelledTokens,
-    settings: ReadingSettings,
-    *,
-    word_ids: np.ndarray | None = None,
-    on_step: Callable[[dict[str, float]], object] | None = None,
-) -> None:
-    """Train the reading parts; everything else stays as it is. `word_ids`: what replaced words are drawn from."""
-    learning = list(model.reading_parameters().values())
-    optimizer = torch.optim.AdamW(learning, lr=settings.learning_rate, weight_decay=settings.weight_decay)
-    random = np.random.default_rng(settings.seed)
-    steps = settings.epochs * -(-len(data) // settings.batch_size)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, settings.learning_rate, total_steps=steps, pct_start=settings.warmup
-    )
-    was_training = model.training
-    model.eval()  # no dropout in the frozen embeddings
-    for _ in range(settings.epochs):
-        for rows in _shuffled_batches(data, settings.batch_size, random):
-            batch = data.batch(rows)
-            if word_ids is not None:
-                batch["input_ids"] = replace_words(batch, word_ids, settings, random)
-            batch = {name: tensor.to(model.device) for name, tensor in batch.items()}
-            inputs = {name: batch.pop(name) for name in ("input_ids", "attention_mask")}
-            losses = reading_losses(model.read(**inputs), inputs["attention_mask"], **batch)
-            optimizer.zero_grad()
-            torch.stack(list(losses.values())).sum().backward(inputs=learning)
-            torch.nn.utils.clip_grad_norm_(learning, 1.0)
-            optimizer.step()
-            schedule.step()
-            if on_step is not None:
-                on_step({name: float(loss.detach()) for name, loss in losses.items()})
-    optimizer.zero_grad()
-    model.train(was_training)
-
-
-def replace_words(
-    batch: dict[str, Tensor], word_ids: np.ndarray, settings: ReadingSettings, random: np.random.Generator
-) -> Tensor:
-    """The token ids with some words replaced, never a cue, the first or the last token."""
-    ids = batch["input_ids"].numpy().copy()
-    mask = batch["attention_mask"].numpy().astype(bool)
-    allowed = mask & (batch["cue_labels"].numpy().max(1) == 0)
-    allowed[:, 0] = False
-    allowed[np.arange(len(ids)), mask.sum(1) - 1] = False
-    chosen = random.random((len(ids), 1)) < settings.replaced_sentences
-    chosen = chosen & allowed & np.isin(ids, word_ids) & (random.random(ids.shape) < settings.replaced_words)
-    ids[chosen] = random.choice(word_ids, int(chosen.sum()))
-    return torch.from_numpy(ids)
-
-
-def content_words(tokenizer: Any) -> np.ndarray:
-    """The ids of the tokenizer's whole words of at least four letters: names and nouns, hardly any grammar."""
-    found = [id_ for token, id_ in tokenizer.get_vocab().items() if len(token) >= 4 and token.isalpha()]
-    return np.array(sorted(found))
-
-
 @torch.no_grad()
 def measure_reading(model: BoolBertModel, data: LabelledTokens, batch_size: int = 256) -> dict[str, Any]:
     """F1 of cues, scopes and gates for each operator, over tokens and over sentences; how often all gates are right.
@@ -227,7 +146,7 @@ def measure_reading(model: BoolBertModel, data: LabelledTokens, batch_size: int 
     Scopes count where the model would act on them: its own gate has to be on. A model without a scope reader has none.
     """
     outputs = {"cue": "cue_logits", "scope": "scope", "gate": "operators"}
-    if model.scope_reader is None:
+    if not model.config.reads_scopes:
         del outputs["scope"]
     counts = {kind: np.zeros((3, len(OPERATORS))) for kind in outputs}
     all_right = 0
@@ -259,14 +178,3 @@ def f1(hits: float, wrong: float, missed: float) -> float:
     (0.75, 0.0, 1.0)
     """
     return float(2 * hits / (2 * hits + wrong + missed)) if hits + wrong + missed else 1.0
-
-
-def _shuffled_batches(data: LabelledTokens, size: int, random: np.random.Generator) -> Iterator[np.ndarray]:
-    order = random.permutation(len(data))
-    batches = []
-    for start in range(0, len(order), size * SORTED_TOGETHER):
-        window = order[start : start + size * SORTED_TOGETHER]
-        window = window[np.argsort(data.lengths[window], kind="stable")]
-        batches += [window[first : first + size] for first in range(0, len(window), size)]
-    for number in random.permutation(len(batches)):
-        yield batches[number]

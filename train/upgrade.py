@@ -2,8 +2,8 @@
 
     boolbert upgrade MODEL --output_dir DIR
 
-Only Boolean-aware attention learns, from made sentences whose cues and scopes are known; it needs no labels of yours.
-For all-MiniLM-L6-v2 it was learned before, and comes with the package; --sentences 24000 learns it again.
+Only a reader is added and learns, from 4,000 queries of `data/reading` in which people have marked what they want and
+exclude; it needs no labels of yours. That of all-MiniLM-L6-v2 comes with the package; --epochs 8 learns it again.
 Document vectors, and the vectors of queries that exclude nothing, stay the same to the bit: an index stays valid.
 """
 
@@ -19,42 +19,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from boolbert.boolean import OPERATORS
 from boolbert.configuration_boolbert import LITE, POOLINGS, UPGRADED
 from boolbert.core.errors import TrainingError, run_script
-from boolbert.core.files import named_if_full, whole_file, whole_folder
+from boolbert.core.files import named_if_full, whole_folder
 from boolbert.core.progress import shown_progress
 from boolbert.core.tables import aligned, number
-from boolbert.data import Quest
-from boolbert.data.sentences import Sentence, labelled_sentences
+from boolbert.data.reading import marked_queries
 from boolbert.data.tasks import Task, quest_task
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.calibration import near_cosine, unrelated_texts
 from boolbert.retrieval.metrics import means, quest_metrics, search_depth
-from boolbert.retrieval.models import bool_bert, embeddings_hash, load_encoder, load_reading, no_warnings
+from boolbert.retrieval.models import bool_bert, load_encoder, load_reading, no_warnings, prompt_of
 from boolbert.retrieval.neighbours import top_k
 from boolbert.train.outputs import ARGUMENTS, METRICS, git_commit, versions, write_json
-from boolbert.train.reading import (
-    MAX_LENGTH,
-    ReadingSettings,
-    content_words,
-    label_sentences,
-    learn_to_read,
-    measure_reading,
-    parsed_sentence,
-)
+from boolbert.train.query_reader import Arguments, steps_of, take_shipped, teach
+from boolbert.train.query_reader import measure as measure_reading
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-SENTENCES = 24_000
+EPOCHS = 3  # docs/training.md has what more give
 SHOWN = {"r_precision": "R-precision", "mrr@10": "MRR@10", "negated": "excluded in the top R"}  # of NOT queries
 NEAR = 0.392  # where the penalty's threshold lies between unrelated texts, 0, and equal ones, 1
 
 
 @dataclass(frozen=True)
 class Upgrade:
-    """An upgraded model, and what it reached: F1 of cues, scopes and gates, and the countries before and after."""
+    """An upgraded model, and what it reached: how well it reads, and the countries before and after."""
 
     model: "SentenceTransformer"
     metrics: dict[str, Any]
@@ -65,7 +56,7 @@ def upgrade(
     model: "str | Path | SentenceTransformer | None" = None,
     output_dir: str | Path | None = None,
     *,
-    sentences: int | None = None,
+    epochs: int | None = None,
     seed: int = 0,
     lite: bool = False,
     device: str | None = None,
@@ -73,8 +64,8 @@ def upgrade(
 ) -> Upgrade:
     """Upgrade a model: a folder, a Hub id, a loaded SentenceTransformer, or all-MiniLM-L6-v2 if none is given.
 
-    sentences: how many made ones to learn from; without them, the reading of the package where it fits the encoder.
-    lite: add a fourth of the parameters only.
+    epochs: times that each query is learned from; if not given, the package's reader where it fits the encoder, else 3.
+    lite: add half of the parameters only.
     """
     from boolbert.sentence_boolbert import BoolBertSentenceTransformer
 
@@ -93,7 +84,7 @@ def upgrade(
         upgraded = BoolBertSentenceTransformer.from_sentence_transformer(
             source, share=True, query_length=None, device=str(source.device), **form
         )
-    metrics = train_reading(upgraded, sentences, seed, lite, progress=progress)
+    metrics: dict[str, Any] = {"reading": give_reader(upgraded, epochs, seed, progress=progress)}
     set_threshold(upgraded)
     task = quest_task(None, "dev", progress=False)
     # An upgrade leaves these vectors as they are.
@@ -106,7 +97,7 @@ def upgrade(
     metrics["seconds"] = round(time.perf_counter() - began, 1)
     if folder is not None:
         arguments = {"encoder": named, "data": None, "output_dir": str(folder)}
-        save(upgraded, folder, {**arguments, "sentences": sentences, "seed": seed, "lite": lite}, metrics)
+        save(upgraded, folder, {**arguments, "epochs": epochs, "seed": seed, "lite": lite}, metrics)
     return Upgrade(upgraded, metrics)
 
 
@@ -136,26 +127,24 @@ def check_can_be_upgraded(model: "SentenceTransformer", name: str) -> None:
         )
 
 
-def train_reading(
-    model: "SentenceTransformer", sentences: int | None = None, seed: int = 0, lite: bool = False, *, progress: bool
+def give_reader(
+    model: "SentenceTransformer", epochs: int | None = None, seed: int = 0, *, progress: bool
 ) -> dict[str, Any]:
-    """Teach the model's Bool-BERT to read; what it reaches on held-out sentences of other words."""
+    """Give the model's Bool-BERT a reader, the package's or one that learns; how well it reads queries."""
     bert: Any = bool_bert(model)
-    count = sentences or SENTENCES
-    if (sentences, seed, lite) == (None, 0, False) and load_reading(bert):
+    prompt = prompt_of(model, "query") or ""
+    load_reading(bert)  # where the package has them: the cues of AND and OR
+    if epochs is None and not prompt and take_shipped(bert):
         if progress:
-            print("The reading of this encoder comes with the package", file=sys.stderr, flush=True)
+            print("The reader of this encoder comes with the package", file=sys.stderr, flush=True)
     else:
-        data = label_sentences(model.tokenizer, training_sentences(count, seed), MAX_LENGTH)
-        reading = ReadingSettings(seed=seed)
-        steps = reading.epochs * -(-len(data) // reading.batch_size)
+        args = Arguments(epochs=epochs or EPOCHS, rank=bert.config.reader_rank, seed=seed)
+        steps = steps_of(args, marked_queries("train"))
         if progress:
             print(f"Learning to read: {steps:,} steps, some minutes on a CPU", file=sys.stderr, flush=True)
         with shown_progress("Learning to read", steps, "step", shown=progress) as advance:
-            words = content_words(model.tokenizer)
-            learn_to_read(bert, data, reading, word_ids=words, on_step=lambda losses: advance(1))
-    held_out = labelled_sentences(max(200, count // 10), seed=seed, split="dev")
-    return measure_reading(bert, label_sentences(model.tokenizer, held_out, MAX_LENGTH))
+            teach(bert, model.tokenizer, args, prompt=prompt, on_step=advance)
+    return measure_reading(bert, model.tokenizer, prompt)
 
 
 def set_threshold(model: "SentenceTransformer") -> None:
@@ -164,14 +153,6 @@ def set_threshold(model: "SentenceTransformer") -> None:
     bert: Any = bool_bert(model)
     bert.config.penalty_above = round(near_cosine(vectors, NEAR), 2)
     bert.composer.penalty_above.data.fill_(bert.config.penalty_above)
-
-
-def training_sentences(count: int, seed: int) -> list[Sentence]:
-    """Made sentences, and the embedded countries' training queries and descriptions as the cue parser reads them."""
-    quest = Quest(progress=False)
-    texts = [query.query for query in quest.queries("train")]
-    texts += [sentence for text in quest.corpus.texts() for sentence in text.split(". ")[:2]]
-    return [*labelled_sentences(count, seed=seed, split="train"), *map(parsed_sentence, texts)]
 
 
 def measure(model: Any, task: Task, documents: Any, chosen: Any = slice(None)) -> dict[str, float]:
@@ -197,51 +178,36 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("model", metavar="MODEL", nargs="?", help="folder or Hub id; all-MiniLM-L6-v2 if not given")
     parser.add_argument("--output_dir", "--output-dir", metavar="DIR", help="a new folder for the upgraded model")
     parser.add_argument(
-        "--sentences",
+        "--epochs",
         type=int,
-        help=f"made sentences to learn from; {SENTENCES:,} if not given and the package has no reading of the encoder",
+        help=f"times that each query is learned from; {EPOCHS} if not given, where the package has no reader",
     )
     parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same model")
     parser.add_argument(
-        "--lite", action="store_true", help="a fourth of the added parameters, nearly as good (docs/results.md)"
+        "--lite", action="store_true", help="half of the added parameters, nearly as good (docs/results.md)"
     )
     parser.add_argument("--device", help="cpu, cuda, ...; the best there is if not given")
-    parser.add_argument(
-        "--reading_file", metavar="FILE", help="also write what was learned to this file, as the package ships it"
-    )
     args = parser.parse_args(words)
     if args.output_dir is None:
         raise TrainingError("--output_dir must be given: a new folder for the upgraded model")
-    if args.lite and args.reading_file is not None:
-        raise TrainingError("--reading_file is for what the package ships, which is not the lite form: leave one out")
-    if args.sentences is not None and args.sentences < 1:
-        raise TrainingError(f"--sentences must be at least 1, got {args.sentences}")
-    sentences = args.sentences or (SENTENCES if args.reading_file is not None else None)
-    options = {"sentences": sentences, "seed": args.seed, "lite": args.lite, "device": args.device}
+    if args.epochs is not None and args.epochs < 1:
+        raise TrainingError(f"--epochs must be at least 1, got {args.epochs}")
+    options = {"epochs": args.epochs, "seed": args.seed, "lite": args.lite, "device": args.device}
     upgraded = upgrade(args.model, args.output_dir, **options)
-    if args.reading_file is not None:
-        write_reading(bool_bert(upgraded.model), args.reading_file)
     print(
         f"{table(upgraded.metrics)}\n\n{args.output_dir}: ready for boolbert search, index and publish "
         f"({upgraded.metrics['seconds']:.0f} s)"
     )
 
 
-def write_reading(bert: Any, file: str | Path) -> None:
-    """The reading parts in half precision, with a hash of the encoder that they belong to."""
-    from safetensors.torch import save_file
-
-    tensors = {name: value.detach().cpu().half().contiguous() for name, value in bert.reading_parameters().items()}
-    with whole_file(file) as aside:
-        save_file(tensors, aside, metadata={"encoder": embeddings_hash(bert)})
-
-
 def table(metrics: dict[str, Any]) -> str:
     """What an upgrade reached, for a terminal."""
-    reading = [[kind, *(number(metrics[kind][name]) for name in OPERATORS)] for kind in ("cue", "scope", "gate")]
+    found = metrics["reading"]
+    reading = [["excluded words, F1", number(found["F1"])], ["found exactly", found["exactly"]]]
+    reading += [["nothing is excluded, and read so", found["silent"]]]
     moments = ("before", "after")
     countries = [[SHOWN[name], *(number(metrics["countries"][when][name]) for when in moments)] for name in SHOWN]
-    tables = (["Held-out sentences, F1", *OPERATORS], reading), (["Countries, NOT queries", *moments], countries)
+    tables = (["Queries of other authors", "read"], reading), (["Countries, NOT queries", *moments], countries)
     return "\n\n".join(aligned(header, rows) for header, rows in tables)
 
 

@@ -64,9 +64,12 @@ def make_models(size: str, what: str, options: argparse.Namespace) -> dict[str, 
 
 def with_scopes(model: BoolBertModel) -> None:
     """Let about half of the words be in scope, as in queries that exclude something: fresh ones have none."""
-    reader: Any = model.scope_reader
-    torch.nn.init.normal_(reader.output.weight)
-    torch.nn.init.zeros_(reader.output_bias)
+    if model.reader is not None:
+        torch.nn.init.normal_(model.reader.head.weight)
+    else:
+        reader: Any = model.scope_reader
+        torch.nn.init.normal_(reader.output.weight)
+        torch.nn.init.zeros_(reader.output_bias)
 
 
 def make_step(

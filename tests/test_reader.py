@@ -1,0 +1,140 @@
+"""A Bool-BERT with a reader of its own: the encoder's layers, changed by adapters, say what each token is."""
+
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close
+from transformers import BertModel
+
+from boolbert import BoolBertConfig, BoolBertModel
+from boolbert.boolean.tags import TAGS
+from boolbert.modeling_boolbert import READER_TAGS, is_boolean
+from boolbert.train.reading import freeze_reading
+
+AND, OR, NOT = range(3)
+
+
+@pytest.fixture
+def batch():
+    """Twelve sentences of 2 to 13 tokens."""
+    lengths = torch.arange(2, 14)
+    mask = (torch.arange(13) < lengths[:, None]).long()
+    return {"input_ids": torch.randint(1, 64, mask.shape, generator=torch.Generator().manual_seed(1)) * mask} | {
+        "attention_mask": mask
+    }
+
+
+@pytest.fixture
+def model(lively):
+    """Its reader is sure of what each token is."""
+    model = lively(reader_rank=4, gate="cue")
+    with torch.no_grad():
+        model.reader.head.weight *= 4
+    return model
+
+
+def probability(model, batch, kind):
+    """Of each token being of a kind, 0 for the first and last of a sentence and for padding: written out."""
+    mask = batch["attention_mask"]
+    embeddings = model.embeddings(batch["input_ids"])
+    tags = model.reader(model.encoder.layer, embeddings, mask).softmax(-1)
+    found = torch.zeros(mask.shape)
+    for row, length in enumerate(mask.sum(1).tolist()):
+        for token in range(1, length - 1):
+            found[row, token] = sum(tags[row, token, n] for n, tag in enumerate(READER_TAGS) if tag[1:] == f"-{kind}")
+    return found
+
+
+def test_the_tags_are_those_of_the_training_data():
+    assert READER_TAGS == TAGS
+
+
+@torch.no_grad()
+def test_scopes_cues_and_gates_are_the_tags(model, batch):
+    reading = model.read(**batch)
+    inside = {kind: probability(model, batch, kind) > 0.5 for kind in "wax"}
+    assert (reading.scope_logits > 0).equal(torch.stack([inside[kind] for kind in "wax"], 1))
+    assert 0 < inside["x"].any(1).sum() < len(inside["x"]) - 1  # some sentences exclude something, and some do not
+    for operator, kind in ((OR, "a"), (NOT, "x")):
+        assert reading.operators[:, operator].bool().equal(inside[kind].any(1))
+        assert reading.scope[:, operator].bool().equal(inside[kind])
+    words = torch.zeros_like(batch["attention_mask"], dtype=torch.bool)
+    for row, length in enumerate(batch["attention_mask"].sum(1).tolist()):
+        words[row, 1 : length - 1] = True
+    assert_close(torch.sigmoid(reading.cue_logits[:, NOT])[words], probability(model, batch, "c")[words])
+    others = model.cue_predictor(
+        model.embeddings(batch["input_ids"]), model.operator_embeddings, batch["attention_mask"]
+    )
+    assert_close(reading.cue_logits[:, :NOT], others[:, :NOT])
+    assert reading.operators[:, AND].bool().equal((others[:, AND] * batch["attention_mask"] > 0).any(1))
+
+
+@torch.no_grad()
+def test_what_the_caller_or_a_learned_gate_says_goes_before(model, lively, batch):
+    said = torch.tensor([[-1, 0, 1], [1, 1, 0], [0, 0, -1]] * 4)
+    found, own = model.read(**batch, operators=said).operators, model.read(**batch).operators
+    assert found.equal(torch.where(said < 0, own, said))
+    not_scope = torch.zeros_like(batch["input_ids"])
+    not_scope[7, 2], not_scope[8:10, 0] = 1, -1
+    reading = model.read(**batch, not_scope=not_scope)
+    assert reading.scope[7, NOT].nonzero().flatten().tolist() == [2]
+    assert reading.scope[8:10, NOT].equal(model.read(**batch).scope[8:10, NOT])
+    assert not reading.scope[10:, NOT].any()
+    learned = lively(reader_rank=4, gate="learned").read(**batch)
+    assert learned.operators.bool().equal(learned.gate_logits > 0)
+
+
+@torch.no_grad()
+def test_padding_changes_nothing(model, batch):
+    for row, length in enumerate(batch["attention_mask"].sum(1).tolist()):
+        alone = model(batch["input_ids"][row : row + 1, :length])
+        together = model(**batch)
+        assert_close(together.scope_logits[row, :, :length], alone.scope_logits[0], atol=1e-5, rtol=1e-4)
+        assert_close(together.sentence_embedding[row], alone.sentence_embedding[0], atol=1e-5, rtol=1e-4)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_a_fresh_reader_finds_nothing_and_the_model_is_the_bert_that_it_was(tmp_path, tiny_config, batch, pooling):
+    BertModel(tiny_config).eval().save_pretrained(tmp_path)
+    settings = {"reader_rank": 4, "gate": "cue", "pooling": pooling}
+    model = BoolBertModel.from_pretrained(tmp_path, **settings).eval()
+    assert not model.read(**batch).operators.any()
+    plain = BertModel.from_pretrained(tmp_path).eval()(**batch)
+    out = model(**batch)
+    assert out.last_hidden_state.equal(plain.last_hidden_state)
+    assert not out.excluded_embedding.any()
+
+
+def test_training_leaves_the_reader_alone(model, batch):
+    model.train()(**batch).last_hidden_state.square().mean().backward()
+    of_reader = {name: own for name, own in model.named_parameters() if name.startswith("reader.")}
+    assert of_reader
+    assert all(own.grad is None for own in of_reader.values())
+    assert not model.read(**batch).scope_logits.requires_grad  # so that no layer learns by way of it
+    assert all(map(is_boolean, of_reader))
+    assert of_reader.keys() <= model.reading_parameters().keys()
+    freeze_reading(model)
+    assert not any(own.requires_grad for own in of_reader.values())
+
+
+def test_it_takes_the_place_of_the_scope_reader(tiny_config):
+    settings = tiny_config.to_dict()
+    model = BoolBertModel(BoolBertConfig(**{**settings, "reader_rank": 4, "scope_reader_size": 0}))
+    assert model.scope_reader is None
+    assert model.config.reads_scopes
+    with pytest.raises(ValueError, match="exclusion and branches need scopes to be read: set reader_rank"):
+        BoolBertConfig(**{**settings, "scope_reader_size": 0})
+    with pytest.raises(ValueError, match="reader_rank must be a whole number >= 0, got -1"):
+        BoolBertConfig(**{**settings, "reader_rank": -1})
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_reads_alike(lively, batch, dtype):
+    model = lively(reader_rank=4, gate="cue", std=0.1)
+    expected = model.read(**batch).scope_logits
+    found = model.to(dtype).read(**batch).scope_logits
+    assert math.isfinite(found.abs().max())
+    assert_close(found, expected, atol=0.1, rtol=0.1)
