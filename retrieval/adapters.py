@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
 from boolbert.core.files import read_object
-from boolbert.retrieval.encoders import resolve_encoder
+from boolbert.retrieval.encoders import NoEncoder, resolve_encoder
 from boolbert.retrieval.int8_encoder import open_program, threads, token_program
 
 QUERY_READER = Path(__file__).parent / "query_reader.safetensors"
@@ -103,7 +103,10 @@ def open_reader(adapters: Path) -> Reader | None:
     """A reader that comes with the package; None where the encoder that it was learned for is not to be had."""
     from safetensors import safe_open
 
-    encoder = resolve_encoder()
+    try:
+        encoder = resolve_encoder()
+    except NoEncoder:
+        return None
     if encoder.kind == "random" or not adapters.exists():
         return None
     with safe_open(adapters, framework="np") as file:

@@ -225,7 +225,10 @@ class Evidence:
 
     def _sample(self) -> Array:
         """The vectors of clauses of different documents, from all over."""
-        rows = spread_rows(len(self._starts) - 1)
+        return self.middle_clauses(spread_rows(len(self._starts) - 1))
+
+    def middle_clauses(self, rows: npt.NDArray[np.int64]) -> Array:
+        """The vector of the middle clause of each of these documents that has any; their lengths mean nothing."""
         has = rows[self._starts[rows] < self._starts[rows + 1]]
         first = self._starts[has] + (self._starts[has + 1] - self._starts[has]) // 2
         return self._vectors[first].astype(np.float32)

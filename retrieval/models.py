@@ -23,7 +23,6 @@ from boolbert.core.runs import MODULES, is_bool_bert
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
-    from tokenizers import Tokenizer
 
     from boolbert.modeling_boolbert import BoolBertModel
     from boolbert.retrieval.encoders import Encoder
@@ -146,9 +145,8 @@ def upgraded_note(default: "Encoder") -> str:
     return f"{default.note}, upgraded to obey NOT"
 
 
-def default_bert(**settings: Any) -> "tuple[BoolBertModel, bool]":
-    """The Bool-BERT of `default_model` without sentence-transformers, which takes as long to import as to use, and
-    whether it has the reading parts that come with the package: they fit one encoder alone."""
+def default_bert() -> "BoolBertModel":
+    """The Bool-BERT of `default_model` without sentence-transformers, which takes as long to import as to use."""
     import torch
 
     from boolbert.modeling_boolbert import BoolBertModel
@@ -157,28 +155,9 @@ def default_bert(**settings: Any) -> "tuple[BoolBertModel, bool]":
     default = resolve_encoder()
     with no_warnings(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # as `with_fresh_attention`
-        settings = {"pooling": default.pooling, **default_settings(), **settings}
-        bert = BoolBertModel.from_pretrained(default.path, **settings).eval()
-    return bert, load_reading(bert)
-
-
-def default_reader() -> "tuple[BoolBertModel, Tokenizer] | None":
-    """What reads queries in the default model, and its tokenizer: embeddings and reading parts without the layers. None
-    where there is no default encoder, or another one."""
-    from tokenizers import Tokenizer
-
-    from boolbert.retrieval.encoders import NoEncoder
-
-    try:
-        bert, reads = default_bert(num_hidden_layers=0)
-    except NoEncoder:
-        return None
-    if not reads:
-        return None
-    tokenizer = Tokenizer.from_file(str(Path(str(bert.name_or_path), "tokenizer.json")))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(bert.config.max_position_embeddings)
-    return bert, tokenizer
+        bert = BoolBertModel.from_pretrained(default.path, pooling=default.pooling, **default_settings()).eval()
+    load_reading(bert)
+    return bert
 
 
 def load_reading(bert: Any) -> bool:

@@ -55,7 +55,7 @@ class CachedModel:
 
     @cached_property
     def bert(self) -> Any | None:
-        return default_bert()[0] if self.name is None else bool_bert(self.encoder)
+        return default_bert() if self.name is None else bool_bert(self.encoder)
 
 
 def cached_model(name: str | None) -> CachedModel | None:

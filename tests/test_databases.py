@@ -109,7 +109,7 @@ def test_elasticsearch_filters_and_leaves_out_words(encoder):
     assert body["size"] == 3
     assert body["query"]["script_score"]["query"]["bool"] == {
         "filter": [year, {"exists": {"field": "v"}}],
-        "must_not": [{"match_phrase": {"text": "a pool"}}],
+        "must_not": [{"match_phrase": {"text": "pool"}}],
     }
 
 

