@@ -9,8 +9,8 @@ from typing import TextIO
 from boolbert.core.terminal import fitted, printable
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation, listed
+from boolbert.search.rank import Reason
 from boolbert.search.reading import COLOURS, Query, Run
-from boolbert.search.weighing import Reason
 
 LABEL = 11  # columns of the row labels
 TITLE = 34  # what is longer is cut

@@ -12,7 +12,7 @@ from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.stores import copy_documents, index_documents, open_store
-from boolbert.search import BoolSearcher, build_index, weighing
+from boolbert.search import BoolSearcher, build_index, rank
 
 QUERIES = ("films about war", "films but not about war", "films or books in c", "books with a but without war or b")
 FILTERS = (None, "year > 1975")
@@ -43,7 +43,7 @@ def answers(searcher, monkeypatch):
         with monkeypatch.context() as patch:
             if is_large:  # the depth is more than the documents with equal words, whose order is the store's own
                 for name, value in (("ALL", 0), ("DEPTH", 35), ("PART_DEPTH", 6)):
-                    patch.setattr(weighing, name, value)
+                    patch.setattr(rank, name, value)
             for query, where in itertools.product(QUERIES, FILTERS):
                 hits = searcher.search(query, 10, where=where)
                 found.append([(hit.title, hit.score, [vars(reason) for reason in hit.reasons]) for hit in hits])
@@ -56,7 +56,7 @@ def assert_same(found, expected):
     for hit, other in zip(itertools.chain(*found), itertools.chain(*expected), strict=True):
         assert hit[1] == pytest.approx(other[1], abs=2e-3)  # clauses are in int8
         for reason, same in zip(hit[2], other[2], strict=True):
-            assert {**reason, "cosine": pytest.approx(reason["cosine"], abs=2e-3)} == same
+            assert {**reason, "confidence": pytest.approx(reason["confidence"], abs=2e-3)} == same
 
 
 @pytest.fixture
