@@ -10,6 +10,7 @@ from importlib.util import find_spec
 import pytest
 
 KINDS = {"folder": "films", "faiss": "films.faiss", "milvus": "films.db", "postgres": "", "qdrant": ""}
+FILES = ("folder", "faiss", "milvus")  # those that are files of this machine
 PACKAGES = {
     "faiss": ["faiss"],
     "milvus": ["pymilvus", "milvus_lite"],

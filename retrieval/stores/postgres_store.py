@@ -27,7 +27,16 @@ from boolbert.retrieval.store_names import shown_name
 from boolbert.retrieval.words import K1, B
 
 from .base import WAIT, Array, StoreHit
-from .remote import AskedWord, FoundDocument, RemoteStore, Statistics, clauses_in_bytes, evidence_from_bytes, in_batches
+from .remote import (
+    AskedWord,
+    FoundDocument,
+    RemoteStore,
+    Statistics,
+    clauses_in_bytes,
+    evidence_from_bytes,
+    in_batches,
+    storable,
+)
 from .where import Filter, as_json, fitted_filter, sql_condition
 
 KNOWN = "boolbert_collections"
@@ -136,30 +145,31 @@ class PostgresStore(RemoteStore):
         )
 
     def about(self) -> About:
-        if self._about is None:
-            with self._transaction() as cursor:
-                line = self._line(cursor)
-                size = self._size(cursor)
-            if line is None:
-                if size is not None:
-                    raise self._not_ours()
-                raise self._missing()
-            try:
-                about = About(**line[0])
-            except TypeError:
-                raise RetrievalError(f"{self.name}: its line in {KNOWN} is damaged; index into a new one") from None
-            if size is None:
-                raise RetrievalError(
-                    f"{self.name}: its table is gone; delete what is left of it: DELETE FROM {KNOWN} WHERE name = "
-                    f"'{self.collection}'"
-                )
-            if size != about.size:
-                raise RetrievalError(
-                    f"{self.name}: the table holds vectors of {size} numbers, not of {about.size} as when it was made; "
-                    "index into another --collection"
-                )
-            self._about = about
-        return self._about
+        known = self._about  # another thread may forget it meanwhile
+        if known is None:
+            known = self._about = self._read_about()
+        return known
+
+    def _read_about(self) -> About:
+        with self._transaction() as cursor:
+            line, size = self._line(cursor), self._size(cursor)
+        if line is None:
+            raise self._missing() if size is None else self._not_ours()
+        try:
+            about = About(**line[0])
+        except TypeError:
+            raise RetrievalError(f"{self.name}: its line in {KNOWN} is damaged; index into a new one") from None
+        if size is None:
+            raise RetrievalError(
+                f"{self.name}: its table is gone; delete what is left of it: DELETE FROM {KNOWN} WHERE name = "
+                f"'{self.collection}'"
+            )
+        if size != about.size:
+            raise RetrievalError(
+                f"{self.name}: the table holds vectors of {size} numbers, not of {about.size} as when it was made; "
+                "index into another --collection"
+            )
+        return about
 
     def _size(self, cursor: Any) -> int | None:
         """How many numbers the vectors of the collection's table have; -1 where it has none, None without a table."""
@@ -262,9 +272,9 @@ class PostgresStore(RemoteStore):
                 self._count_words(cursor, replaced, held, len(rows), length)
 
     def _row(self, record: Record, vector: Array, evidence: DocumentEvidence | None) -> list[Any]:
-        fields = {_storable(name): as_json(value) for name, value in record.fields.items()}
-        fields = {name: list(map(_storable, own)) if isinstance(own, list) else own for name, own in fields.items()}
-        texts = [record.id, record.document, record.digest, _storable(record.title), _storable(record.text)]
+        fields = {storable(name): as_json(value) for name, value in record.fields.items()}
+        fields = {name: list(map(storable, own)) if isinstance(own, list) else own for name, own in fields.items()}
+        texts = [record.id, record.document, record.digest, storable(record.title), storable(record.text)]
         said: list[Any] = [None, None, None]
         if evidence is not None:
             words = dict(evidence.words)
@@ -276,7 +286,7 @@ class PostgresStore(RemoteStore):
     ) -> None:
         """Write down how the collection has changed: rows that are gone, and what was added."""
         for (words,) in gone:
-            held.subtract(words or {})
+            held.subtract(list(words or {}))  # each counts once
             length -= sum((words or {}).values())
         changed = {_key(word): count for word, count in held.items() if count}
         if changed:
@@ -443,15 +453,6 @@ def _vector(content: bytes) -> Array:
 
 def _as_text(vector: Array) -> str:
     return json.dumps(vector.tolist())
-
-
-def _storable(text: str) -> str:
-    r"""A text as Postgres can keep it, of the same length: it has no place for a zero byte.
-
-    >>> _storable("a\0b\ud800c")
-    'a\ufffdb?c'
-    """
-    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 def _key(word: str) -> str:
