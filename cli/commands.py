@@ -9,6 +9,7 @@ from typing import Any
 
 from boolbert.core.errors import BoolBertError, optional
 from boolbert.core.terminal import print_json, printable
+from boolbert.retrieval.store_names import QDRANT, shown_name
 
 NO_EVIDENCE = (
     "note: ranked by the documents' vectors alone; for what they say, clause by clause, index them again into a new "
@@ -39,7 +40,7 @@ def index(options: Namespace) -> None:
         )
     store = _store(options, exists=bool(options.add or options.delete))
     if options.add and not store.exists():
-        raise BoolBertError(f"--add: {options.store} holds no index yet; leave --add out")
+        raise BoolBertError(f"--add: {shown_name(options.store)} holds no index yet; leave --add out")
     if store is not None and options.delete:
         count = store.delete(options.delete)
         if options.calibrate:
@@ -118,7 +119,7 @@ def _index_into(store: Any, documents: Any, model: Any, options: Namespace) -> N
     if options.calibrate:
         _calibrate(options, store)
     count = store.count()
-    flags = f"--store {options.store}{f' --collection {options.collection}' if options.collection else ''}"
+    flags = f"--store {shown_name(options.store)}{f' --collection {options.collection}' if options.collection else ''}"
     evidence = {"clauses": written.clauses, "bytes": written.evidence_bytes} if store.about().evidence else None
     encoded = f"{count:,} documents ({written.encoded:,} encoded now){_size_line(evidence)}"
     ready = f"{encoded}, ready for: boolbert search QUERY {flags}"
@@ -161,14 +162,15 @@ def _store(options: Namespace, *, exists: bool) -> Any:
     """The store that is named, if one is. exists: whether it has to be there."""
     if not options.store:
         if options.collection:
-            raise BoolBertError("--collection needs --store http://host:19530, or --store NAME.db")
+            raise BoolBertError("--collection needs --store http://host:19530, or another database")
         return None
     from boolbert.retrieval.stores import existing_store, open_store
 
-    token = os.environ.get("MILVUS_TOKEN")
+    variable = "QDRANT_API_KEY" if options.store.startswith(QDRANT) else "MILVUS_TOKEN"
+    token = os.environ.get(variable)
     if exists:
         return existing_store(options.store, options.collection, token=token)
-    return open_store(options.store, options.collection, token=token, faiss=options.faiss)
+    return open_store(options.store, options.collection, token=token, faiss=getattr(options, "faiss", None))
 
 
 def search(options: Namespace) -> None:
@@ -311,7 +313,7 @@ def _open_searcher(options: Namespace, *, cached: bool = False) -> Any:
         searcher = BoolSearcher(options.model, documents, device=options.device)
     _say(searcher.model.note)
     if store is not None and not store.about().complete:
-        _say(f"note: indexing into {options.store} has not finished; run it again, it goes on where it was")
+        _say(f"note: indexing into {shown_name(options.store)} has not finished; run it again, it goes on where it was")
     return searcher
 
 

@@ -74,6 +74,7 @@ def _add_index(add) -> None:
   boolbert index quest --output quest_index --model runs/quest
   boolbert index films.csv --store films.db                 # Milvus Lite; pip install 'boolbert[milvus]'
   boolbert index films.csv --store http://host:19530 --collection films
+  boolbert index films.csv --store postgresql://host/db --collection films   # pip install 'boolbert[postgres]'
   accelerate launch -m boolbert.cli index films.csv --output my_index   # several GPUs, each its own shards
   boolbert index my_index --store http://host:19530         # copy what is encoded already
   boolbert index more_recipes.csv --add --output my_index   # a document whose id is there already is replaced
@@ -208,8 +209,11 @@ def _add_index_name(command: argparse.ArgumentParser) -> None:
 
 
 def _add_store(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--store", metavar="NAME", help="NAME.db, http://host:19530, NAME.faiss, or a folder")
-    command.add_argument("--collection", metavar="NAME", help="of Milvus; documents if not given")
+    store = (
+        "postgresql://host/db, NAME.db or http://host:19530 (Milvus), qdrant:http://host:6333, NAME.faiss, or a folder"
+    )
+    command.add_argument("--store", metavar="NAME", help=store)
+    command.add_argument("--collection", metavar="NAME", help="in a database; documents if not given")
 
 
 def _add_model(command: argparse.ArgumentParser, *, json: bool = True) -> None:

@@ -103,9 +103,15 @@ class Evidence:
     @classmethod
     def in_memory(cls, texts: Iterable[str], encode: Encode, unrelated: float = 0.0) -> "Evidence":
         """The evidence of a few texts, without files. unrelated: the cosine of texts that have nothing in common."""
-        documents, counts, evidence = list(evidence_of(texts, encode)), WordCounts(), cls.__new__(cls)
+        documents, counts = list(evidence_of(texts, encode)), WordCounts()
         for document in documents:
             counts.add(document.words)
+        return cls.of_documents(documents, WordIndex.in_memory(counts), unrelated)
+
+    @classmethod
+    def of_documents(cls, documents: Sequence[DocumentEvidence], words: WordIndex, unrelated: float) -> "Evidence":
+        """The evidence of a few documents, without files. words: BM25 over the same documents."""
+        evidence = cls.__new__(cls)
         said = [document for document in documents if len(document.clauses)]
         no_vectors = np.empty((0, said[0].vectors.shape[1] if said else 1), np.int8)
         evidence.folder, evidence.manifest = Path("memory"), {"documents": len(documents)}
@@ -114,7 +120,7 @@ class Evidence:
         evidence._clauses = np.concatenate([NO_CLAUSES, *(document.clauses for document in said)])
         evidence._is_checked = np.ones(len(documents), np.bool_)  # no file can have been changed
         evidence._starts = np.cumsum([0, *(len(document.clauses) for document in documents)])
-        evidence.words, evidence.unrelated = WordIndex.in_memory(counts), unrelated
+        evidence.words, evidence.unrelated = words, unrelated
         return evidence
 
     @classmethod

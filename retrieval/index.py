@@ -57,7 +57,6 @@ CHECKS = "checks.npy"
 RECORDS, PASSAGES = "records.jsonl", "passages.npy"
 COUNTRIES = "countries"
 STORE = "store.json"  # where documents were added or deleted since: `retrieval/stores/file_store.py`
-SERVERS = ("http://", "https://", "tcp://", "unix:")  # how the name of a Milvus server begins
 FIELDS = {"document_encoder": str, "corpus": str, "documents": int, "bytes": int}
 
 

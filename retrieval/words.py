@@ -151,13 +151,17 @@ class WordIndex:
         for word in dict.fromkeys(words):
             rows, weights = self.weights(word)
             scores[rows] += weights
-            most += float(rarity(len(rows), self.documents))
+            most += float(rarity(self.held_by(word, len(rows)), self.documents))
         return np.minimum(scores / max(FULL * most, 1e-9), 1.0, dtype=np.float32)
 
     @property
     def documents(self) -> int:
         """How many documents there are, without those that were deleted."""
         return self._documents
+
+    def held_by(self, word: str, found: int) -> int:
+        """How many documents of the collection hold a word; found: how many of those that are here."""
+        return found
 
     def weights(self, word: str) -> tuple[Integers, npt.NDArray[np.float16]]:
         """The documents that hold a word, and what it adds to the score of each."""

@@ -77,7 +77,7 @@ def asked(searcher: BoolSearcher, exclusion: Exclusion) -> tuple[KnownExclusion 
         rows = np.array(found_rows.rows, np.int64)
         return KnownExclusion(features_of(documents.evidence, question.excluded, rows), has), keys
 
-    return searcher.documents.ranked(None, look)
+    return searcher.documents.ranked(None, look, question, parts, DEEPEST)
 
 
 def made_exclusions(searcher: BoolSearcher) -> list[Exclusion]:
@@ -97,9 +97,7 @@ def _documents(searcher: BoolSearcher) -> Iterator[tuple[int | str, dict[str, An
     if isinstance(index, Index):
         rows = ((row, document.title, document.text, {}) for row, document in enumerate(index.documents()))
     else:
-        now = index.local().snapshot()
-        records = (now.full_record(int(row)) for row in np.flatnonzero(now.live))
-        rows = ((record.id, record.title, record.text, record.fields) for record in records)
+        rows = ((record.id, record.title, record.text, record.fields) for record in index.records())
     for key, title, text, fields in rows:
         if any(map(str.isalnum, title + text)):
             yield key, {**fields, "title": title, "text": text}

@@ -7,17 +7,21 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.calibration import UNRELATED
 from boolbert.retrieval.exclusion_line import ExclusionLine
 from boolbert.retrieval.index import STORE, Index
+from boolbert.retrieval.shards import Vectors
 
 from .query_encoder import QueryVectors
-from .rank import RankedDocuments
+from .rank import DEPTH, PART_DEPTH, RankedDocuments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from boolbert.retrieval.scoring import Question
     from boolbert.retrieval.stores import FileStore, StoreHit, VectorStore
     from boolbert.retrieval.stores.file_store import Snapshot
+    from boolbert.retrieval.stores.remote import RemoteStore
 
 DEEPEST = 16_384  # documents of a store that are looked through; Milvus gives no more
 LEAST_DEPTH = 64  # documents that a store is asked for at first where something is excluded
@@ -86,19 +90,36 @@ class DocumentSearch:
 
     @property
     def vectors(self) -> tuple[Any, npt.NDArray[np.int64]]:
-        """The documents' vectors, and the rows that count; none where they are not on this machine."""
+        """The documents' vectors, and the rows that count; some of them where they are in a database."""
         if isinstance(self.index, Index):
             return self.index.vectors, np.arange(len(self.index))
         if not self.index.about().evidence:
             return None, np.empty(0, np.int64)
+        if remote := _as_remote(self.index):
+            sample = np.array([found.vector for found in remote.sample(UNRELATED)], np.float32)
+            return Vectors([sample.reshape(len(sample), remote.about().size)], remote.about().size), np.arange(
+                len(sample)
+            )
         now = self.index.local().snapshot()
         return now, np.flatnonzero(now.live)
 
-    def ranked(self, where: str | None, rank: "Callable[[RankedDocuments], Found]") -> "Found":
-        """What `rank` makes of the documents that pass the filter, where there is evidence."""
+    def ranked(
+        self,
+        where: str | None,
+        rank: "Callable[[RankedDocuments], Found]",
+        question: "Question",
+        parts: QueryVectors,
+        k: int,
+    ) -> "Found":
+        """What `rank` makes of the documents that pass the filter, where there is evidence.
+
+        question, parts, k: what `rank` asks, by which a database finds its candidates.
+        """
         index = self.index
         if not isinstance(index, Index) or where is not None:
             store = self._store
+            if remote := _as_remote(store):
+                return rank(_ranked_in_database(remote, question, parts, k, where))
             return store.local().read(lambda now: rank(_ranked_in_store(store, now, where)))
         assert index.evidence is not None
 
@@ -131,6 +152,34 @@ def _candidates_in_store(now: "Snapshot", scores: list[float], rows: list[int]) 
         Candidate(score, None, record.id, record.title, record.text, _vector(now, row))
         for score, row, record in zip(scores, rows, map(now.full_record, rows), strict=True)
     ]
+
+
+def _as_remote(store: "VectorStore") -> "RemoteStore | None":
+    """A store whose documents stay in a database; None for one that is searched on this machine."""
+    from boolbert.retrieval.stores.remote import RemoteStore
+
+    return store if isinstance(store, RemoteStore) else None
+
+
+def _ranked_in_database(
+    store: "RemoteStore", question: "Question", parts: QueryVectors, k: int, where: str | None
+) -> RankedDocuments:
+    """The candidates that a database finds, on this machine."""
+    from boolbert.retrieval.stores.remote import candidates_of
+
+    found = candidates_of(store, question, parts.fetched_by, max(DEPTH, 2 * k), max(PART_DEPTH, k), where)
+
+    def best(parts: QueryVectors, k: int) -> "Sequence[int]":
+        return np.argsort(-parts.scores(found.vectors[:]), kind="stable")[:k].tolist()
+
+    def candidates(scores: list[float], rows: list[int]) -> list[Candidate]:
+        records = (found.records[row] for row in rows)
+        return [
+            Candidate(score, None, record.id, record.title, record.text, _vector(found.vectors, row))
+            for score, row, record in zip(scores, rows, records, strict=True)
+        ]
+
+    return RankedDocuments(found.evidence, found.vectors, None, best, candidates, found.wholes)
 
 
 def _ranked_in_store(store: "VectorStore", now: "Snapshot", where: str | None) -> RankedDocuments:

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boolbert.retrieval.index import SERVERS, STORE, Index
+from boolbert.retrieval.index import STORE, Index
 from boolbert.retrieval.models import SearchModel, load_model
+from boolbert.retrieval.store_names import is_database
 
 if TYPE_CHECKING:
     from boolbert.retrieval.stores import VectorStore
@@ -22,7 +23,7 @@ def open_index(name: str | Path) -> "Index | VectorStore":
 def is_store(name: str | Path) -> bool:
     """Whether a name is a store's, or that of an index which has become one."""
     text = str(name)
-    return text.endswith((".db", ".faiss")) or text.startswith(SERVERS) or (Path(name) / STORE).exists()
+    return text.endswith(".faiss") or is_database(text) or (Path(name) / STORE).exists()
 
 
 def model_of(index: "Index | VectorStore", device: str | None) -> SearchModel:

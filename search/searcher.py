@@ -6,7 +6,7 @@ torch is imported where it is used: a cached model (search/cached_model.py) answ
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -157,7 +157,8 @@ class BoolSearcher:
         if not evidence or operators == [] or not self.has_evidence:
             return self.documents.rank(self.index, parts, k)[1]
         question = self._question(reading, parts)
-        return self.documents.ranked(None, lambda documents: rank(documents, question, parts, k, read=read)).rows
+        look = partial(rank, question=question, parts=parts, k=k, read=read)
+        return self.documents.ranked(None, look, question, parts, k).rows
 
     def read(
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
@@ -289,7 +290,7 @@ class BoolSearcher:
                 for n, (row, one) in enumerate(zip(ranking.rows, found, strict=True))
             ]
 
-        return self.documents.ranked(where, look)
+        return self.documents.ranked(where, look, question, parts, k)
 
     def _limit(self, violations: float, has_evidence: bool) -> Limit:
         """The line for a promise, as the index was calibrated."""

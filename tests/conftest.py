@@ -26,7 +26,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import export_once
 import pytest
-from store_fixtures import KINDS, skip_without
+from store_fixtures import KINDS, place_of, skip_without
 
 WORDS = [
     *("films", "books", "set", "in", "about", "war", "a", "b", "c", "and", "or", "not", "but", "other", "than"),
@@ -204,7 +204,7 @@ def start():
 def place(request, tmp_path):
     """Where a store of each kind is made."""
     skip_without(request.param)
-    return str(tmp_path / KINDS[request.param])
+    return place_of(request.param, tmp_path)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from framework_fixtures import HOTELS, bag_of_words
-from store_fixtures import KINDS, skip_without
+from store_fixtures import KINDS, place_of, skip_without
 
 from boolbert.cli.main import main
 from boolbert.core.errors import BoolBertError, RetrievalError
@@ -226,7 +226,7 @@ def test_the_page_draws_the_line(index, model):
 @pytest.mark.parametrize("kind", KINDS)
 def test_stores_keep_the_line_and_say_when_documents_were_added(tmp_path, model, kind):
     skip_without(kind)
-    store = open_store(tmp_path / KINDS[kind])
+    store = open_store(place_of(kind, tmp_path))
     own = OwnDocuments([{"id": f"h{row}", "text": text} for row, text in enumerate(HOTELS)], id="id", progress=False)
     index_documents(own, store, model, progress=False)
     searcher = BoolSearcher(model, store)

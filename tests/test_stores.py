@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from store_fixtures import KINDS, skip_without
+from store_fixtures import KINDS, place_of, skip_without
 
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.stores import About, Record, open_store
@@ -55,7 +55,7 @@ def unchanged_stores(tmp_path_factory, films):
 
     def of_kind(kind):
         if kind not in stores:
-            stores[kind] = filled(open_store(str(folder / KINDS[kind])), films)
+            stores[kind] = filled(open_store(place_of(kind, folder)), films)
         return stores[kind]
 
     yield of_kind

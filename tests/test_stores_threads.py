@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from store_fixtures import KINDS, skip_without, write_films
+from store_fixtures import KINDS, place_of, skip_without, write_films
 
 from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.stores import index_documents, open_store
@@ -26,7 +26,7 @@ def test_sixteen_threads_get_the_answers_of_one(kind, tmp_path, run_once, load_o
     if kind == "index":
         build_index(films, tmp_path / "index", model, progress=False)
     else:
-        store = open_store(tmp_path / KINDS[kind])
+        store = open_store(place_of(kind, tmp_path))
         index_documents(films, store, model, batch=64, progress=False)
     source = (lambda: tmp_path / "index") if kind == "index" else (lambda: store)
     asked = [(query, where) for query in QUERIES for where in WHERE]

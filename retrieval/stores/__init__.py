@@ -1,7 +1,9 @@
-"""Vector stores: a folder, FAISS or Milvus, all with the same calls.
+"""Vector stores: a folder, FAISS, Milvus, Postgres or Qdrant, all with the same calls.
 
 store = open_store("films.db")                          # Milvus Lite; pip install 'boolbert[milvus]'
 store = open_store("http://host:19530", "films")        # a Milvus server or cluster
+store = open_store("postgresql://host/db", "films")     # Postgres with pgvector; pip install 'boolbert[postgres]'
+store = open_store("qdrant:http://host:6333", "films")  # Qdrant; pip install 'boolbert[qdrant]'
 store = open_store("films.faiss")                       # a folder, searched through FAISS
 store = open_store("films")                             # a folder, exact, without a server
 """
@@ -10,8 +12,8 @@ from pathlib import Path
 
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.encoded_documents import About
-from boolbert.retrieval.index import SERVERS
 from boolbert.retrieval.records import Record
+from boolbert.retrieval.store_names import POSTGRES, QDRANT, is_database
 
 from .base import StoreHit, VectorStore
 from .file_store import FileStore
@@ -33,18 +35,28 @@ __all__ = [
 def open_store(
     name: str | Path, collection: str | None = None, *, token: str | None = None, faiss: str | None = None
 ) -> VectorStore:
-    """The store of this name, whether it exists yet or not. `faiss`: the kind of index of a new FAISS store."""
+    """The store of this name, whether it exists yet or not.
+
+    token: of a server of Milvus or Qdrant. faiss: the kind of index of a new FAISS store.
+    """
     text = str(name)
-    is_server = text.startswith(SERVERS)
     is_faiss = text.endswith(".faiss")
     if faiss and not is_faiss:
         raise RetrievalError(f"--faiss is for a store whose name ends with .faiss, got {text!r}")
-    if is_server or text.endswith(".db"):
+    if text.startswith(POSTGRES):
+        from .postgres_store import PostgresStore
+
+        return PostgresStore(text, collection)
+    if text.startswith(QDRANT):
+        from .qdrant_store import QdrantStore
+
+        return QdrantStore(text, collection, token=token)
+    if is_database(text):
         from .milvus_store import MilvusStore
 
         return MilvusStore(text, collection, token=token)
     if collection is not None:
-        raise RetrievalError(f"--collection is for Milvus; {text!r} is a folder of one collection")
+        raise RetrievalError(f"--collection is for a database; {text!r} is a folder of one collection")
     if is_faiss:
         from .faiss_store import FaissStore
 

@@ -5,7 +5,7 @@ that finds nearest neighbours serves Bool-BERT.
 """
 
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -38,6 +38,8 @@ class StoreHit(NamedTuple):
 
 class VectorStore(EncodedDocuments):
     """Documents, their vectors and fields."""
+
+    several_writers = False  # whether other processes may add documents at the same time
 
     @abstractmethod
     def exists(self) -> bool: ...
@@ -77,6 +79,10 @@ class VectorStore(EncodedDocuments):
     @abstractmethod
     def local(self) -> "FileStore":
         """The documents, their vectors and their evidence on this machine, as they are now."""
+
+    @abstractmethod
+    def records(self) -> Iterator[Record]:
+        """All documents."""
 
     def close(self) -> None:
         """Let go of files and connections."""

@@ -252,6 +252,10 @@ class FileStore(VectorStore):
     def local(self) -> "FileStore":
         return self
 
+    def records(self) -> Iterator[Record]:
+        now = self.snapshot()
+        return (now.full_record(int(row)) for row in np.flatnonzero(now.live))
+
     def _search(self, now: Snapshot, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
         if not len(now):
             return [[] for _ in vectors]

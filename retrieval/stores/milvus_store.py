@@ -272,6 +272,9 @@ class MilvusStore(VectorStore):
                 self._copied = (change, self._fetched(_whole_or_new(folder), about))
             return self._copied[1]
 
+    def records(self) -> Iterator[Record]:
+        return self.local().records()
+
     def _fetched(self, copy: FileStore, about: About) -> FileStore:
         """The copy, with what has changed since it was last looked at."""
         with copy.writing(_COPY_WAIT):

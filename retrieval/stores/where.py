@@ -156,6 +156,31 @@ def milvus_expression(wanted: Filter, columns: Mapping[str, str] | None = None) 
     return " and ".join([f"{field} is not null", *each] if wanted.field in columns else each)
 
 
+def sql_condition(wanted: Filter) -> tuple[str, list[Any]]:
+    """The filter as a condition of Postgres on a column `fields` of jsonb, and the values of its parameters.
+
+    >>> condition, values = sql_condition(fitted_filter("year >= 1990", {"year": "number"}))
+    >>> print(condition)
+    CASE jsonb_typeof(fields -> %s) WHEN 'number' THEN (fields ->> %s)::float8 END >= %s::float8
+    >>> values
+    ['year', 'year', 1990.0]
+    """
+    if not isinstance(wanted, Comparison):
+        parts = [sql_condition(part) for part in wanted.parts]
+        joined = f" {wanted.word} ".join(f"({condition})" for condition, _ in parts)
+        return joined, [value for _, values in parts for value in values]
+    if isinstance(wanted.values[0], str):
+        fits, texts = "fields -> %s ?| %s::text[]", [wanted.field, list(wanted.values)]
+        if wanted.sign == "=":
+            return fits, texts
+        return f"fields -> %s <> '[]' and not ({fits})", [wanted.field, *texts]
+    number = "CASE jsonb_typeof(fields -> %s) WHEN 'number' THEN (fields ->> %s)::float8 END"
+    if wanted.sign in ("=", "!="):
+        sign = "= ANY" if wanted.sign == "=" else "<> ALL"
+        return f"{number} {sign} (%s::float8[])", [wanted.field, wanted.field, list(wanted.values)]
+    return f"{number} {wanted.sign} %s::float8", [wanted.field, wanted.field, wanted.values[0]]
+
+
 def _literal(value: float | str) -> str:
     return json.dumps(as_json(value), ensure_ascii=False)
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from faults.sweep import killed_anywhere
-from store_fixtures import KINDS, skip_without
+from store_fixtures import FILES, KINDS, skip_without
 
 MANY = [pytest.param(3, marks=pytest.mark.long), pytest.param(None, marks=pytest.mark.nightly)]
 TEXTS = ("films about war. It has books", "It has no films and no war", "Made of c. There is war", "a film, but no b")
@@ -18,7 +18,7 @@ def write(path, texts):
 
 
 @pytest.mark.parametrize("many", MANY)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FILES)
 def test_killed(commands, model, record, kind, many):
     skip_without(kind)
     commands.exports = False  # an export takes a second, and is not what is tested here

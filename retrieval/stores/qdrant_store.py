@@ -1,0 +1,446 @@
+"""Qdrant as a store: a server (`qdrant:http://host:6333`) or a folder (`qdrant:films`), the same calls.
+
+A document is one point: its vector, its words as a sparse vector by which Qdrant searches them, and as payload its
+texts, fields, words with their counts, and clauses. So it is there whole or not there. What is known of each collection
+stands in a collection of its own, `boolbert`.
+"""
+
+import base64
+import hashlib
+import re
+import threading
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boolbert.core.errors import BoolBertError, RetrievalError, in_brief, optional
+from boolbert.data.own.columns import TEXT
+from boolbert.retrieval.encoded_documents import About
+from boolbert.retrieval.evidence import DocumentEvidence
+from boolbert.retrieval.records import Record, is_id
+from boolbert.retrieval.store_names import QDRANT, SERVERS, shown_name
+from boolbert.retrieval.words import K1
+
+from .base import WAIT, Array, StoreHit
+from .remote import (
+    AskedWord,
+    FoundDocument,
+    RemoteStore,
+    Statistics,
+    clauses_in_bytes,
+    evidence_from_bytes,
+    in_batches,
+    storable,
+)
+from .where import Comparison, Filter, as_json, fitted_filter
+
+KNOWN = "boolbert"
+COLLECTION = "documents"
+LENGTHS = 2000  # documents that tell how many words one has on average
+_ROWS = 200  # of one request
+_PAGE = 10_000
+_TEXTS = ("id", "document", "digest", "title", "text", "fields")
+_PLAIN = re.compile(r"(?!x[0-9a-f]+\Z)[A-Za-z_]\w{0,100}", re.ASCII)
+_OPEN: dict[str, list[Any]] = {}  # folders that this process has open: the client, and how many stores use it
+_OPENING = threading.Lock()
+
+
+class QdrantStore(RemoteStore):
+    """A collection of Qdrant."""
+
+    def __init__(self, name: str, collection: str | None = None, *, token: str | None = None, wait: float = WAIT):
+        self.collection = collection or COLLECTION
+        if self.collection == KNOWN or not re.fullmatch(r"[^\x00-\x1f<>:\"/\\|?*]{1,255}", self.collection):
+            raise RetrievalError(
+                f'--collection {self.collection!r}: Qdrant takes no control characters and none of <>:"/\\|?*, and '
+                f"{KNOWN!r} is taken"
+            )
+        qdrant = optional("qdrant_client", "qdrant-client", "qdrant")
+        self._models, self._errors = qdrant.models, qdrant.http.exceptions
+        self._place, address = shown_name(name), name.removeprefix(QDRANT)
+        self.name = self._place if collection is None else f"{self._place} {collection}"
+        self.is_local = not address.startswith(SERVERS)
+        self._about: About | None = None
+        self._change: str = ""
+        self._of_change: dict[Any, Any] = {}  # what was counted since the last change
+        self._busy = threading.RLock()  # a folder answers one thread at a time
+        self._folder = str(Path(address).absolute()) if self.is_local and address != ":memory:" else None
+        if self._folder is not None:
+            self._client = _opened_folder(qdrant, self._folder, self._place)
+        elif self.is_local:
+            self._client = qdrant.QdrantClient(":memory:", force_disable_check_same_thread=True)
+        else:
+            self._client = qdrant.QdrantClient(
+                url=address, api_key=token, timeout=max(1, round(wait)), check_compatibility=False
+            )
+
+    def exists(self) -> bool:
+        with self._calling():
+            return self._line() is not None
+
+    def _line(self) -> Any:
+        """What is known of the collection; None where there is none."""
+        if not self._client.collection_exists(KNOWN):
+            return None
+        found = self._client.retrieve(KNOWN, ids=[_point(self.collection)], with_payload=True)
+        is_there = found and self._client.collection_exists(self.collection)
+        return found[0].payload if is_there else None
+
+    def about(self) -> About:
+        known = self._about  # another thread may forget it meanwhile
+        if known is None:
+            known = self._about = self._read_about()
+        return known
+
+    def _read_about(self) -> About:
+        with self._calling():
+            line, is_there = self._line(), self._client.collection_exists(self.collection)
+        if line is None:
+            raise self._not_ours() if is_there else self._missing()
+        try:
+            about = About(**line["about"])
+            change = str(line["change"])
+        except (KeyError, TypeError):
+            raise RetrievalError(
+                f"{self.name}: what {KNOWN!r} knows of it is damaged; index into a new collection"
+            ) from None
+        with self._calling():
+            vectors = self._client.get_collection(self.collection).config.params.vectors
+        size = vectors["vector"].size if isinstance(vectors, dict) and "vector" in vectors else None
+        if size != about.size:
+            raise RetrievalError(
+                f"{self.name}: the collection holds vectors of {size} numbers, not of {about.size} as when it was "
+                "made; index into another --collection"
+            )
+        if change != self._change:
+            self._change, self._of_change = change, {}
+        return about
+
+    def _not_ours(self) -> RetrievalError:
+        return RetrievalError(
+            f"{self._place}: the collection {self.collection!r} was not made by boolbert; give another name with "
+            "--collection"
+        )
+
+    def _missing(self) -> RetrievalError:
+        flags = "" if self.collection == COLLECTION else f" --collection {self.collection}"
+        return RetrievalError(
+            f"{self._place}: has no collection {self.collection!r}; make one with: boolbert index DOCS.jsonl "
+            f"--store {self._place}{flags}"
+        )
+
+    def refresh(self) -> None:
+        self._about = None
+
+    def _create(self, about: About) -> None:
+        models = self._models
+        with self._calling():
+            if self._client.collection_exists(self.collection):
+                raise self._not_ours()
+            if not self._client.collection_exists(KNOWN):
+                self._client.create_collection(KNOWN, vectors_config={})
+            self._client.create_collection(
+                self.collection,
+                vectors_config={"vector": models.VectorParams(size=about.size, distance=models.Distance.DOT)},
+                sparse_vectors_config={"words": models.SparseVectorParams()},
+            )
+        for key in ("id", "document", "words"):
+            self._index_payload(key, models.PayloadSchemaType.KEYWORD)
+        self._write_line(about)
+
+    def note(self, about: About) -> None:
+        with self._calling():
+            known = dict((self._line() or {"about": {"fields": {}}})["about"]["fields"])
+        self._write_line(replace(about, fields={**known, **about.fields}))
+
+    def _write_line(self, about: About) -> None:
+        schema = self._models.PayloadSchemaType
+        for name, kind in about.fields.items():
+            self._index_payload(f"fields.{_key(name)}", schema.KEYWORD if kind == TEXT else schema.FLOAT)
+        payload = {"name": self.collection, "about": asdict(about), "change": uuid.uuid4().hex}
+        with self._calling():
+            point = self._models.PointStruct(id=_point(self.collection), vector={}, payload=payload)
+            self._client.upsert(KNOWN, [point])
+        self._about = None
+
+    def _index_payload(self, key: str, schema: Any) -> None:
+        """Let a server find this part of the payload fast; a folder has no such index."""
+        if not self.is_local:
+            with self._calling():
+                self._client.create_payload_index(self.collection, key, field_schema=schema)
+
+    def _changed(self) -> None:
+        with self._calling():
+            self._client.set_payload(KNOWN, {"change": uuid.uuid4().hex}, points=[_point(self.collection)])
+        self._about = None
+
+    def _add(
+        self, records: Sequence[Record], vectors: Array, evidence: Sequence[DocumentEvidence] | None = None
+    ) -> None:
+        self.check_finite(vectors)
+        said: Sequence[Any] = [None] * len(records) if evidence is None else evidence
+        for start in range(0, len(records), _ROWS):
+            part = slice(start, start + _ROWS)
+            points = [self._as_point(*each) for each in zip(records[part], vectors[part], said[part], strict=True)]
+            with self._calling():
+                self._client.upsert(self.collection, points, wait=True)
+        self._changed()
+
+    def _as_point(self, record: Record, vector: Array, evidence: DocumentEvidence | None) -> Any:
+        fields = {_key(name): as_json(value) for name, value in record.fields.items()}
+        payload: dict[str, Any] = {
+            **record.beside_text(),
+            "title": storable(record.title),
+            "text": storable(record.text),
+            "fields": {
+                key: list(map(storable, value)) if isinstance(value, list) else value for key, value in fields.items()
+            },
+        }
+        vectors: dict[str, Any] = {"vector": vector.tolist()}
+        if evidence is not None:
+            payload["words"], payload["counts"] = list(evidence.words), list(evidence.words.values())
+            payload["length"] = sum(evidence.words.values())
+            payload["clauses"] = base64.b64encode(clauses_in_bytes(evidence)).decode()
+            vectors["words"] = self._sparse({word: n / (n + K1) for word, n in evidence.words.items()})
+        return self._models.PointStruct(id=_point(record.id), vector=vectors, payload=payload)
+
+    def _sparse(self, weights: Mapping[str, float]) -> Any:
+        """Words as a sparse vector; each has a number of 32 bits, in which two of a million may be equal."""
+        total: dict[int, float] = {}
+        for word, weight in weights.items():
+            number = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest(), "big")
+            total[number] = total.get(number, 0.0) + weight
+        return self._models.SparseVector(indices=list(total), values=list(total.values()))
+
+    def delete(self, ids: Collection[str]) -> int:
+        found = list(self.digests(ids))
+        for part in in_batches(found, _PAGE):
+            selected = self._models.PointIdsList(points=[_point(id) for id in part])
+            with self._calling():
+                self._client.delete(self.collection, points_selector=selected, wait=True)
+        if found:
+            self._changed()
+        return len(found)
+
+    def digests(self, documents: Collection[str]) -> dict[str, str]:
+        self.about()
+        names = [name for name in documents if is_id(name)]
+        found: dict[str, str] = {}
+        for part in in_batches(names, _ROWS):
+            either = self._models.Filter(should=[self._is_one("id", part), self._is_one("document", part)])
+            found |= {point.payload["id"]: point.payload["digest"] for point in self._pages(either, ["id", "digest"])}
+        return found
+
+    def _is_one(self, key: str, values: Sequence[Any]) -> Any:
+        return self._models.FieldCondition(key=key, match=self._models.MatchAny(any=list(values)))
+
+    def _pages(self, passing: Any = None, payload: Any = True, *, vectors: Any = False, most: int | None = None) -> Any:
+        """The points that pass, in the order of their numbers, which are as good as random."""
+        offset, count = None, 0
+        while True:
+            limit = min(_PAGE, most - count if most is not None else _PAGE)
+            with self._calling():
+                points, offset = self._client.scroll(
+                    self.collection, passing, limit=limit, offset=offset, with_payload=payload, with_vectors=vectors
+                )
+            yield from points
+            count += len(points)
+            if offset is None or count == most:
+                return
+
+    def count(self, where: str | Filter | None = None) -> int:
+        return self._count(self._filter(fitted_filter(where, self.about().fields)))
+
+    def _count(self, passing: Any) -> int:
+        with self._calling():
+            return int(self._client.count(self.collection, count_filter=passing, exact=True).count)
+
+    def records(self) -> Iterator[Record]:
+        self.about()
+        return (_record(point.payload) for point in self._pages(payload=list(_TEXTS)))
+
+    def _filter(self, wanted: Filter | None) -> Any:
+        """The filter as Qdrant takes it."""
+        if wanted is None:
+            return None
+        models = self._models
+        if not isinstance(wanted, Comparison):
+            parts = [self._filter(part) for part in wanted.parts]
+            return models.Filter(must=parts) if wanted.word == "and" else models.Filter(should=parts)
+        key = f"fields.{_key(wanted.field)}"
+        if isinstance(wanted.values[0], str):
+            fits = [self._is_one(key, wanted.values)]
+        elif wanted.sign in ("=", "!="):
+            ranges = [models.Range(gte=value, lte=value) for value in wanted.values]
+            fits = [models.FieldCondition(key=key, range=one) for one in ranges]
+        else:
+            name = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}[wanted.sign]
+            fits = [models.FieldCondition(key=key, range=models.Range(**{name: wanted.values[0]}))]
+        if wanted.sign != "!=":
+            return models.Filter(should=fits)
+        is_empty = models.IsEmptyCondition(is_empty=models.PayloadField(key=key))
+        return models.Filter(must_not=[is_empty, *fits])
+
+    def _search(self, vectors: Array, k: int, where: Filter | None, payload: Any, with_vectors: Any) -> list[Any]:
+        models = self._models
+        requests = [
+            models.QueryRequest(
+                query=vector.tolist(),
+                using="vector",
+                limit=k,
+                filter=self._filter(where),
+                params=models.SearchParams(hnsw_ef=max(128, k)),
+                with_payload=payload,
+                with_vector=with_vectors,
+            )
+            for vector in vectors
+        ]
+        with self._calling():
+            return [answer.points for answer in self._client.query_batch_points(self.collection, requests)]
+
+    def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
+        return [
+            [StoreHit(float(hit.score), _record(hit.payload), _vector(hit)) for hit in hits]
+            for hits in self._search(vectors, k, where, list(_TEXTS), ["vector"])
+        ]
+
+    def nearest_ids(self, vectors: Array, k: int, where: Filter | None) -> list[list[str]]:
+        return [[hit.payload["id"] for hit in hits] for hits in self._search(vectors, k, where, ["id"], False)]
+
+    def ids_by_words(self, words: Sequence[AskedWord], k: int, where: Filter | None) -> list[str]:
+        if not any(asked.weight > 0 for asked in words):
+            return []
+        with self._calling():
+            found = self._client.query_points(
+                self.collection,
+                query=self._sparse({asked.word: asked.weight for asked in words}),
+                using="words",
+                limit=k,
+                query_filter=self._filter(where),
+                with_payload=["id"],
+            )
+        return [hit.payload["id"] for hit in found.points if hit.score > 0]
+
+    def statistics(self) -> Statistics:
+        self.about()
+        known = self._of_change
+        if "documents" not in known:
+            lengths = [point.payload.get("length", 0) for point in self._pages(payload=["length"], most=LENGTHS)]
+            known["length"] = sum(lengths) / max(len(lengths), 1)
+            known["documents"] = self._count(None)
+        return Statistics(known["documents"], known["length"], self._change)
+
+    def held_by(self, words: Iterable[str]) -> Mapping[str, int]:
+        self.about()
+        known, words = self._of_change, list(words)
+        for word in words:
+            if ("word", word) not in known:
+                known["word", word] = self._count(self._models.Filter(must=[self._is_one("words", [word])]))
+        return {word: known["word", word] for word in words}
+
+    def fetch(self, ids: Sequence[str]) -> list[FoundDocument]:
+        found: list[FoundDocument] = []
+        for part in in_batches(ids, _ROWS):
+            points = [_point(id) for id in part]
+            with self._calling():
+                found += map(
+                    _found, self._client.retrieve(self.collection, points, with_payload=True, with_vectors=["vector"])
+                )
+        return sorted(found, key=lambda one: one.record.id)
+
+    def passages(self, documents: Sequence[str]) -> list[str]:
+        of_these = self._models.Filter(must=[self._is_one("document", documents)])
+        return sorted(point.payload["id"] for point in self._pages(of_these, ["id"]))
+
+    def sample(self, count: int) -> list[FoundDocument]:
+        self.about()
+        return [_found(point) for point in self._pages(vectors=["vector"], most=count)]
+
+    def close(self) -> None:
+        if self._folder is None:
+            self._client.close()
+            return
+        with _OPENING:
+            if (known := _OPEN.get(self._folder)) and known[0] is self._client:
+                known[1] -= 1
+                if known[1] <= 0:
+                    _OPEN.pop(self._folder)
+                    self._client.close()
+
+    @contextmanager
+    def _calling(self) -> Iterator[None]:
+        """Around a call of Qdrant: an error is one line."""
+        if self.is_local:
+            self._busy.acquire()
+        try:
+            yield
+        except BoolBertError:
+            raise
+        except self._errors.ResponseHandlingException as error:
+            raise RetrievalError(f"{self._place}: cannot be reached: {in_brief(error)}") from None
+        except self._errors.UnexpectedResponse as error:
+            if error.status_code in (401, 403):
+                raise RetrievalError(f"{self._place}: the server refuses the key; QDRANT_API_KEY holds it") from None
+            said = re.sub(r"\s+", " ", (error.content or b"").decode(errors="replace"))[:300]
+            raise RetrievalError(f"{self.name}: Qdrant says: {error.reason_phrase} {said}") from None
+        except (RuntimeError, ValueError) as error:  # of a folder
+            raise RetrievalError(f"{self.name}: Qdrant says: {in_brief(error)}") from None
+        finally:
+            if self.is_local:
+                self._busy.release()
+
+
+def _opened_folder(qdrant: Any, folder: str, name: str) -> Any:
+    """The client of a folder. A process opens it once, whatever the number of its stores."""
+    with _OPENING:
+        if folder not in _OPEN:
+            if not Path(folder).parent.is_dir():
+                raise RetrievalError(f"{name}: its folder does not exist; make it first")
+            try:
+                client = qdrant.QdrantClient(path=folder, force_disable_check_same_thread=True)
+            except RuntimeError:
+                raise RetrievalError(f"{name}: another process has it open; try again when it has finished") from None
+            except (OSError, ValueError, KeyError) as error:
+                raise RetrievalError(f"{name}: cannot be opened: {in_brief(error)}") from None
+            _OPEN[folder] = [client, 0]
+        _OPEN[folder][1] += 1
+        return _OPEN[folder][0]
+
+
+def _point(id: str) -> str:
+    """The number of a document's point: Qdrant takes no texts for that."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, id))
+
+
+def _key(name: str) -> str:
+    """A field's name as a key of the payload, in which dots and brackets have a meaning.
+
+    >>> _key("year"), _key("a.b[]"), _name(_key("a.b[]")), _name(_key("x61"))
+    ('year', 'x612e625b5d', 'a.b[]', 'x61')
+    """
+    return name if _PLAIN.fullmatch(name) else "x" + storable(name).encode().hex()
+
+
+def _name(key: str) -> str:
+    return key if _PLAIN.fullmatch(key) else bytes.fromhex(key[1:]).decode()
+
+
+def _record(payload: Mapping[str, Any]) -> Record:
+    fields = {_name(key): value for key, value in payload["fields"].items()}
+    return Record.stored({**payload, "fields": fields}, payload["title"], payload["text"])
+
+
+def _vector(point: Any) -> Array:
+    return np.asarray(point.vector["vector"], np.float32)
+
+
+def _found(point: Any) -> FoundDocument:
+    payload = point.payload
+    words = dict(zip(payload.get("words", ()), payload.get("counts", ()), strict=True))
+    said = evidence_from_bytes(base64.b64decode(payload["clauses"]), words)
+    return FoundDocument(_record(payload), _vector(point), said)

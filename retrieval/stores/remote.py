@@ -1,0 +1,251 @@
+"""Documents that stay in a user's database: it finds candidates, and only these travel to the machine that ranks them.
+
+The database finds candidates by its nearest neighbours and by its own search for words. Their texts, vectors and
+clauses become evidence in memory. BM25's weights are those of the whole collection: the database tells how many
+documents hold a word.
+"""
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.calibration import UNRELATED, unrelated_cosine
+from boolbert.retrieval.evidence import RULES, DocumentEvidence, Evidence, other_rules
+from boolbert.retrieval.passages import whole_documents
+from boolbert.retrieval.records import Record
+from boolbert.retrieval.scoring import Question
+from boolbert.retrieval.shards import Vectors
+from boolbert.retrieval.words import WordIndex, rarity, word_weights
+
+from .base import WAIT, Array, VectorStore
+from .where import Filter, fitted_filter
+
+if TYPE_CHECKING:
+    from .file_store import FileStore
+
+FEWER = 2  # where something is excluded, this many times more candidates: some of them have it
+
+Rows = npt.NDArray[np.int64]
+
+
+class AskedWord(NamedTuple):
+    """A word that documents are searched by.
+
+    weight: what it adds to the score of a document that is full of it; below 0 where it is excluded. held_by: how many
+    documents hold it.
+    """
+
+    word: str
+    weight: float
+    held_by: int
+
+
+class FoundDocument(NamedTuple):
+    """A document as the database keeps it."""
+
+    record: Record
+    vector: Array
+    evidence: DocumentEvidence
+
+
+class Statistics(NamedTuple):
+    """What BM25 has to know of a collection. change: another text after each change."""
+
+    documents: int
+    mean_length: float
+    change: str
+
+
+class RemoteStore(VectorStore):
+    """A store in a database, which finds candidates by itself."""
+
+    several_writers = True
+    _unrelated: tuple[str, float] | None = None  # at which change, and the cosine
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Forget what was known of the collection: another process may have changed it."""
+
+    @abstractmethod
+    def statistics(self) -> Statistics: ...
+
+    @abstractmethod
+    def held_by(self, words: Iterable[str]) -> Mapping[str, int]:
+        """How many documents hold each word."""
+
+    @abstractmethod
+    def nearest_ids(self, vectors: Array, k: int, where: Filter | None) -> list[list[str]]:
+        """For each vector the ids of the k documents of the highest dot product, best first."""
+
+    @abstractmethod
+    def ids_by_words(self, words: Sequence[AskedWord], k: int, where: Filter | None) -> list[str]:
+        """The ids of the k documents that have most of these words, best first."""
+
+    @abstractmethod
+    def fetch(self, ids: Sequence[str]) -> list[FoundDocument]:
+        """The documents of these ids; one that is not there any more is left out."""
+
+    @abstractmethod
+    def passages(self, documents: Sequence[str]) -> list[str]:
+        """The ids of all passages of these documents."""
+
+    @abstractmethod
+    def sample(self, count: int) -> list[FoundDocument]:
+        """Some documents from all over the collection, always the same ones while it does not change."""
+
+    def local(self) -> "FileStore":
+        raise RetrievalError(f"{self.name}: its documents stay in the database")
+
+    def writing(self, wait: float = WAIT) -> AbstractContextManager[None]:
+        """The database takes writers one after another by itself."""
+        return nullcontext()
+
+    def unrelated(self) -> float:
+        """The cosine of clauses that have little in common, as those of different documents tell."""
+        change = self.statistics().change
+        if self._unrelated is None or self._unrelated[0] != change:
+            said = (found.evidence for found in self.sample(UNRELATED) if len(found.evidence.clauses))
+            middle = [one.vectors[len(one.clauses) // 2] for one in said]
+            cosine = unrelated_cosine(np.stack(middle).astype(np.float32)) if middle else 0.0
+            self._unrelated = (change, cosine)
+        return self._unrelated[1]
+
+    def check_finite(self, vectors: Array) -> None:
+        if not np.isfinite(vectors).all():
+            raise RetrievalError(f"{self.name}: a document's vector holds NaN or infinity: the model is broken")
+
+
+class CandidateWords(WordIndex):
+    """BM25 of a few documents with the weights of the collection that they are from."""
+
+    def __init__(
+        self, documents: Sequence[DocumentEvidence], statistics: Statistics, held_by: Mapping[str, int]
+    ) -> None:
+        self._words, self._documents = [document.words for document in documents], len(documents)
+        self._count, self._held_by = max(statistics.documents, len(documents)), held_by
+        self.lengths = np.array([sum(words.values()) for words in self._words], np.int32)
+        self._relative = self.lengths / max(statistics.mean_length, 1e-9)
+
+    @property
+    def documents(self) -> int:
+        return self._count
+
+    def held_by(self, word: str, found: int) -> int:
+        return max(self._held_by.get(word, 0), found)
+
+    def weights(self, word: str) -> tuple[Rows, npt.NDArray[np.float16]]:
+        counts = np.array([words.get(word, 0) for words in self._words], np.int64)
+        rows = np.flatnonzero(counts)
+        return rows, word_weights(counts[rows], self._relative[rows], self.held_by(word, len(rows)), self._count)
+
+
+class Candidates(NamedTuple):
+    """Documents that are worth a look, on this machine; rows count through them.
+
+    wholes: for each row the number of its document, where documents were cut into passages.
+    """
+
+    records: Sequence[Record]
+    vectors: Vectors
+    evidence: Evidence
+    wholes: Rows | None
+
+
+def candidates_of(
+    store: RemoteStore, question: Question, vectors: Array, depth: int, part_depth: int, where: str | None
+) -> Candidates:
+    """The candidates of a query. vectors: of the whole query (K, D). depth: how many it finds by its vectors, and how
+    many by its words; part_depth: how many each of several conditions finds by either."""
+    store.refresh()
+    about = store.about()
+    if about.rules != RULES:
+        raise other_rules(store.name)
+    passing, statistics = fitted_filter(where, about.fields), store.statistics()
+    excluded = [word for part in question.excluded for word in (*part.words, *part.denied_words)]
+    held_by = store.held_by(dict.fromkeys([word for part in question.parts for word in part.words] + excluded))
+    depth *= FEWER if question.excluded else 1
+    groups = store.nearest_ids(vectors, depth, passing)
+    groups.append(store.ids_by_words(_asked_words(question, held_by, statistics.documents), depth, passing))
+    wanted = [asked for group in question.wanted for asked in group]
+    if len(wanted) > 1:
+        groups += store.nearest_ids(np.stack([asked.vector for asked in wanted]), part_depth, passing)
+        for asked in wanted:
+            words = _weighted(asked.words, 1.0, held_by, statistics.documents)
+            groups.append(store.ids_by_words(_listed(words, held_by), part_depth, passing))
+    found = store.fetch(sorted({id for group in groups for id in group}))
+    cut = {one.record.document for one in found if one.record.document != one.record.id}
+    if cut and question.excluded:  # what a document's other passages say of it counts against all of them
+        known = {one.record.id for one in found}
+        found += store.fetch([id for id in store.passages(sorted(cut)) if id not in known])
+    said = [one.evidence for one in found]
+    evidence = Evidence.of_documents(said, CandidateWords(said, statistics, held_by), store.unrelated())
+    array = np.array([one.vector for one in found], np.float32).reshape(len(found), about.size)
+    wholes = whole_documents([one.record.document for one in found])
+    return Candidates([one.record for one in found], Vectors([array], about.size), evidence, wholes)
+
+
+def _asked_words(question: Question, held_by: Mapping[str, int], documents: int) -> list[AskedWord]:
+    """The words of all conditions. Each condition counts as in `score_by_words`, excluded ones against a document."""
+    weights, share = question.weights, len(question.wanted) or 1
+    total: dict[str, float] = {}
+    parts = [
+        *((asked, weights.words / share) for group in question.wanted for asked in group),
+        *((asked, -weights.words_penalty) for asked in question.excluded),
+    ]
+    for asked, weight in parts:
+        for word, own in _weighted(asked.words, weight, held_by, documents).items():
+            total[word] = total.get(word, 0.0) + own
+    return _listed(total, held_by)
+
+
+def _weighted(words: Iterable[str], weight: float, held_by: Mapping[str, int], documents: int) -> dict[str, float]:
+    """What each word of a condition adds to a score; together they add `weight`."""
+    rare = {word: float(rarity(min(held_by.get(word, 0), documents), documents)) for word in dict.fromkeys(words)}
+    most = max(sum(rare.values()), 1e-9)
+    return {word: weight * own / most for word, own in rare.items()}
+
+
+def _listed(weights: Mapping[str, float], held_by: Mapping[str, int]) -> list[AskedWord]:
+    """The words that some document holds, none of no weight."""
+    return [AskedWord(word, own, held_by[word]) for word, own in weights.items() if own and held_by.get(word)]
+
+
+def clauses_in_bytes(evidence: DocumentEvidence) -> bytes:
+    """A document's clauses with their vectors: one line of JSON, then the bytes of its arrays. Without its words."""
+    line = json.dumps(evidence.vectors.shape).encode()
+    arrays = (evidence.clauses, evidence.scales, evidence.vectors)
+    return b"".join([line, b"\n", *(np.ascontiguousarray(array).tobytes() for array in arrays)])
+
+
+def evidence_from_bytes(content: bytes, words: Mapping[str, int]) -> DocumentEvidence:
+    """
+    >>> made = DocumentEvidence({"nut": 2}, np.ones((2, 3), np.int32), np.ones((2, 4), np.int8), np.ones(2, np.float16))
+    >>> [np.array_equal(*pair) for pair in zip(made, evidence_from_bytes(clauses_in_bytes(made), {"nut": 2}))]
+    [True, True, True, True]
+    """
+    line, _, rest = content.partition(b"\n")
+    count, size = json.loads(line)
+    clauses = np.frombuffer(rest, np.int32, 3 * count).reshape(-1, 3)
+    scales = np.frombuffer(rest, np.float16, count, clauses.nbytes)
+    vectors = np.frombuffer(rest, np.int8, count * size, clauses.nbytes + scales.nbytes)
+    return DocumentEvidence(words, clauses, vectors.reshape(count, size), scales)
+
+
+def storable(text: str) -> str:
+    r"""A text as every database can keep it, of the same length: Postgres has no place for a zero byte.
+
+    >>> storable("a\0b\ud800c") == "a\ufffdb?c"
+    True
+    """
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
+def in_batches(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
