@@ -13,7 +13,7 @@ from pathlib import Path
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.records import Record
-from boolbert.retrieval.store_names import POSTGRES, QDRANT, is_database
+from boolbert.retrieval.store_names import POSTGRES, QDRANT, SERVERS, is_database
 
 from .base import StoreHit, VectorStore
 from .file_store import FileStore
@@ -66,6 +66,10 @@ def open_store(
 
 def existing_store(name: str | Path, collection: str | None = None, *, token: str | None = None) -> VectorStore:
     """The same, to read from it: Milvus Lite would make a file of a name that was mistyped."""
-    if str(name).endswith(".db") and not str(name).startswith(SERVERS) and not Path(name).exists():
+    if (
+        str(name).endswith(".db")
+        and not str(name).startswith((*SERVERS, *POSTGRES, QDRANT))
+        and not Path(name).exists()
+    ):
         raise RetrievalError(f"{name}: no store there; make one with: boolbert index DOCS.jsonl --store {name}")
     return open_store(name, collection, token=token)
