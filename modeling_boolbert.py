@@ -51,7 +51,7 @@ HEAD_MULTIPLE = 8
 IGNORED_LABEL = -100
 # The modules and parameters that Boolean-aware attention adds to a BERT.
 BOOLEAN_PARTS = frozenset(
-    {"operator_embeddings", "cue_predictor", "scope_reader", "reader", "gate"}
+    {"operator_embeddings", "cue_predictor", "scope_reader", "reader", "word_pieces", "gate"}
     | {"scope_predictor", "bias_predictor", "composer"}
 )
 # Those that read cues, scopes and operators; the others act on what they read.
@@ -623,6 +623,7 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
             init.normal_(module.operator_embeddings)
             if module.reader is not None:  # all tags are alike, so a fresh reader finds nothing
                 init.zeros_(module.reader.head.weight)
+                init.zeros_(module.word_pieces)
 
 
 class BoolBertModel(BoolBertPreTrainedModel):
@@ -643,6 +644,8 @@ class BoolBertModel(BoolBertPreTrainedModel):
         has_adapters = config.reader_rank > 0
         self.scope_reader = ScopeReader(config) if config.scope_reader_size and not has_adapters else None
         self.reader = ReadingAdapters(config, config.reader_rank, len(READER_TAGS)) if has_adapters else None
+        if has_adapters:  # which ids of the vocabulary go on with a word; set with the reader's weights
+            self.register_buffer("word_pieces", torch.zeros(config.vocab_size, dtype=torch.bool))
         self.gate = OperatorGate(config)
         self.encoder = BoolBertEncoder(config)
         self.composer = QueryComposer(config)
@@ -683,7 +686,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         reading, context, scope = BooleanReading(), None, None
         if boolean:
-            reading, context = self._read(embeddings, token_mask, operators, not_scope)
+            reading, context = self._read(embeddings, token_mask, operators, not_scope, self._starts(input_ids))
             scope = reading.scope
             if whole_weight is not None:  # where all of the query is wanted, NOT is read and changes nothing
                 whole_weight = whole_weight.to(token_mask.device)
@@ -715,7 +718,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
     ) -> BooleanReading:
         """Cues, gates and scopes of sentences; layers run for a reader with adapters alone."""
         embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        return self._read(embeddings, token_mask, operators, not_scope)[0]
+        return self._read(embeddings, token_mask, operators, not_scope, self._starts(input_ids))[0]
 
     def _embed(
         self,
@@ -732,11 +735,24 @@ class BoolBertModel(BoolBertPreTrainedModel):
         )
         return embeddings, self._token_mask(attention_mask, shape, embeddings.device)
 
+    def _starts(self, input_ids: Tensor | None) -> Tensor | None:
+        """For each token the index of the first piece of its word, (B, L), for a reader; None where it is not known."""
+        if self.reader is None or input_ids is None:
+            return None
+        known = torch.where(input_ids < len(self.word_pieces), input_ids, 0)  # a vocabulary may have grown
+        is_first = torch.arange(input_ids.shape[1], device=input_ids.device) == 0
+        return last_cue(~self.word_pieces[known] | is_first)[0]
+
     def _read(
-        self, embeddings: Tensor, token_mask: Tensor, operators: Tensor | None, not_scope: Tensor | None = None
+        self,
+        embeddings: Tensor,
+        token_mask: Tensor,
+        operators: Tensor | None,
+        not_scope: Tensor | None,
+        starts: Tensor | None,
     ) -> tuple[BooleanReading, BooleanContext]:
         """What the sentences say, and what the layers need to know of it."""
-        cue_logits, scope_logits = self._cues_and_scopes(embeddings, token_mask)
+        cue_logits, scope_logits = self._cues_and_scopes(embeddings, token_mask, starts)
         cue_probs = torch.sigmoid(cue_logits.float()) * token_mask.unsqueeze(1)
         gate_logits = self.gate(embeddings, token_mask)
         if scope_logits is None and self.scope_reader is not None:
@@ -777,16 +793,21 @@ class BoolBertModel(BoolBertPreTrainedModel):
         )
         return reading, context
 
-    def _cues_and_scopes(self, embeddings: Tensor, token_mask: Tensor) -> tuple[Tensor, Tensor | None]:
+    def _cues_and_scopes(
+        self, embeddings: Tensor, token_mask: Tensor, starts: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
         """The logits of cues, and those of scopes where a reader with adapters finds them: both (B, E, L).
 
-        The reader finds NOT's cues too. It learns by itself (train/query_reader.py): no other loss reaches it.
+        The reader finds NOT's cues too; all pieces of a word are what its first piece is. It learns by itself
+        (train/query_reader.py): no other loss reaches it.
         """
         cue_logits = self.cue_predictor(embeddings, self.operator_embeddings, token_mask)
         if self.reader is None:
             return cue_logits, None
         with torch.no_grad():
             tags = self.reader(self.encoder.layer, embeddings, token_mask).float()  # (B, L, tags)
+            if starts is not None:
+                tags = tags.gather(1, starts.unsqueeze(-1).expand_as(tags))
             kinds = (*(SCOPE_TAGS[name] for name in OPERATORS), CUE_TAGS)
             logits = torch.stack([tag_logits(tags, kind) for kind in kinds], 1)
             *scopes, cues = torch.where(between_specials(token_mask).unsqueeze(1), logits, -CERTAIN).unbind(1)

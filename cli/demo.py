@@ -85,7 +85,6 @@ def prepare_encoders(output: Path, *, random: bool) -> None:
         upgraded = with_fresh_attention(plain, share=True, query_length=None, **SETTINGS)
     else:
         upgraded = default_model().encoder
-    print("To have it learned again: boolbert upgrade --sentences 24000 --output_dir runs/upgraded")
     for name, model in ((ENCODER, plain), (READER, upgraded)):
         if not (output / name).exists():
             side_modules(model, "query")[0].model.config.attention_probs_dropout_prob = 0.0

@@ -9,7 +9,7 @@ from transformers import BertModel
 
 from boolbert import BoolBertConfig, BoolBertModel
 from boolbert.boolean.tags import TAGS
-from boolbert.modeling_boolbert import READER_TAGS, is_boolean
+from boolbert.modeling_boolbert import READER_TAGS, is_boolean, tag_logits
 from boolbert.train.reading import freeze_reading
 
 AND, OR, NOT = range(3)
@@ -68,6 +68,26 @@ def test_scopes_cues_and_gates_are_the_tags(model, batch):
     )
     assert_close(reading.cue_logits[:, :NOT], others[:, :NOT])
     assert reading.operators[:, AND].bool().equal((others[:, AND] * batch["attention_mask"] > 0).any(1))
+
+
+@torch.no_grad()
+def test_a_word_is_what_its_first_piece_is(model, batch):
+    ids, mask = batch["input_ids"], batch["attention_mask"]
+    model.word_pieces[40:] = True
+    found = model.read(**batch).scope_logits[:, NOT]
+    excluded = tag_logits(model.reader(model.encoder.layer, model.embeddings(ids), mask), "x")
+    moved = 0
+    for row, length in enumerate(mask.sum(1).tolist()):
+        for token in range(1, length - 1):
+            start = token
+            while ids[row, start] >= 40 and start:
+                start -= 1
+            moved += start < token
+            assert found[row, token] == pytest.approx(float(excluded[row, start]), abs=1e-4)
+    assert moved > 5
+    model.resize_token_embeddings(70)
+    assert model.read(**batch).scope_logits[:, NOT].equal(found)
+    assert model.read(torch.full((1, 5), 69)).scope_logits.isfinite().all()
 
 
 @torch.no_grad()

@@ -179,6 +179,12 @@ def whole_texts(tokenizer: Any) -> Any:
     return found
 
 
+def mark_pieces(bert: Any, tokenizer: Any) -> None:
+    """Tell a Bool-BERT's reader which tokens of its vocabulary go on with a word."""
+    pieces = [number for token, number in tokenizer.get_vocab().items() if token.startswith("##")]
+    bert.word_pieces[[number for number in pieces if number < len(bert.word_pieces)]] = True
+
+
 def take_shipped(bert: Any) -> bool:
     """Give a Bool-BERT the adapters that come with the package; False where they belong to another encoder."""
     from safetensors import safe_open
