@@ -31,7 +31,7 @@ help:
 	@echo "make test-long  the rest of the suite: the demo, ONNX, fresh processes, made-up inputs"
 	@echo "make test-floors  the doors, the Hub folder and upgrade with the lowest versions that setup.cfg allows"
 	@echo "make test-newest  the same with the newest Python that torch has a build for"
-	@echo "make test-frameworks  LangChain, LlamaIndex, Haystack, LanceDB, and the page in a browser"
+	@echo "make test-frameworks  LangChain, LlamaIndex, Haystack, LanceDB, Postgres, Qdrant, and the page in a browser"
 	@echo "make check      ruff, ruff format, mypy and bandit"
 	@echo "make format     apply ruff's fixes and format"
 	@echo "make bench      measure every speed: model, encoding, training, search"
@@ -100,11 +100,12 @@ $(NEWEST)/.installed: setup.cfg constraints.txt
 	@touch $@
 
 # Packages that a contributor seldom needs, and gradio, which wants an older pillow than constraints.txt has: an environment
-# of their own on top of .venv, so that nothing is installed twice. The page is opened if chromium is there, and a real
-# Postgres asked if pgserver (x86-64) and psycopg are.
+# of their own on top of .venv, so that nothing is installed twice. The page is opened if chromium is there.
 test-frameworks: $(FRAMEWORKS)/.installed
 	OMP_NUM_THREADS=1 $(FRAMEWORKS)/bin/python -m pytest -n auto --dist worksteal -m "not nightly" tests/test_frameworks.py \
-		tests/test_databases.py tests/test_engines_docs.py tests/test_readme.py tests/test_serve_page.py
+		tests/test_databases.py tests/test_engines_docs.py tests/test_readme.py tests/test_serve_page.py \
+		tests/test_postgres_store.py tests/test_qdrant_store.py tests/test_remote_stores.py tests/test_stores.py \
+		tests/test_stores_evidence.py tests/test_stores_index.py tests/test_stores_threads.py
 
 PACKAGES := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 $(FRAMEWORKS)/.installed: $(DEV)

@@ -1,7 +1,6 @@
 """A query as the request of a database gives the scores of `encode_query_parts`, computed by the database."""
 
 import json
-import platform
 import re
 import sqlite3
 from types import SimpleNamespace
@@ -9,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from framework_fixtures import HOTELS, QUERIES, bag_of_words
+from store_fixtures import new_database, skip_without
 
 from boolbert import obey
 from boolbert.core.errors import RetrievalError
@@ -130,10 +130,10 @@ def in_sqlite(rows, sql, params, folder):
 
 
 def in_postgres(rows, sql, params, folder):
-    reason = f"NOT TESTED: pgvector on a real Postgres; pgserver is for x86-64 alone, this is {platform.machine()}"
-    pgserver, psycopg = (pytest.importorskip(name, reason=reason) for name in ("pgserver", "psycopg"))
-    server = pgserver.get_server(folder / "data", cleanup_mode="delete")
-    with server, psycopg.connect(server.get_uri()) as connection:
+    skip_without("postgres")
+    import psycopg
+
+    with psycopg.connect(new_database()) as connection:
         connection.execute("CREATE EXTENSION vector")
         connection.execute("CREATE TABLE hotels (id int, embedding vector, sea bool)")
         connection.cursor().executemany("INSERT INTO hotels VALUES (%s, %s::vector, %s)", rows)

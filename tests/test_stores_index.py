@@ -15,6 +15,7 @@ from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
 from boolbert.data import Corpus, Document
 from boolbert.data.own import OwnDocuments, Passages
+from boolbert.retrieval.store_names import is_database
 from boolbert.retrieval.stores import Record, index_documents, open_store, writing
 from boolbert.search import BoolSearcher, Index, build_index
 
@@ -213,7 +214,7 @@ def test_an_index_takes_more_documents_as_a_store(tmp_path, model, films):
 
 def test_the_command_line(tmp_path, place, model, films, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    flags = ["--store", place, *(["--collection", "films"] if place.endswith(".db") else [])]
+    flags = ["--store", place, *(["--collection", "films"] if is_database(place) else [])]
     assert main(["index", "films.jsonl", *flags, "--model", "model", "--json"]) == 0
     described = json.loads(capsys.readouterr().out)
     assert (described["documents"], described["encoded"], described["complete"]) == (60, 60, True)
@@ -232,7 +233,7 @@ def test_the_command_line(tmp_path, place, model, films, capsys, monkeypatch):
         ("index", *flags): "give the documents to index, or --remove with ids",
         ("search", "films", *flags, "--index", "index"): "give --index or --store, not both",
         ("search", "films", "--collection", "films"): "--collection needs --store",
-        ("search", "films", "--store", "films", "--collection", "a"): "--collection is for Milvus",
+        ("search", "films", "--store", "films", "--collection", "a"): "--collection is for a database",
         ("search", "films", "--store", "nowhere"): "no store there; make one with: boolbert index",
     }.items():
         assert main(list(words)) == 2

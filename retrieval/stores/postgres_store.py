@@ -45,7 +45,7 @@ LONGEST_NAME = 50  # bytes; Postgres allows 63, and the table of words has a lon
 LONGEST_WORD = 200  # characters of a word in the table of words; a longer one has its digest
 MOST_INDEXED = 2000  # numbers of a vector that pgvector's HNSW takes
 MOST_HELD = 50_000  # documents that are looked through for the words of a condition; the rarest words come first
-_LOCK = 0x626F6F6C  # of who makes a table
+_LOCK = 0x626F6F6C  # held while tables are made
 _ROWS = 500  # of one transaction
 _COLUMNS = "id, document, digest, title, text, fields"
 _INSERT = """
@@ -116,7 +116,8 @@ class PostgresStore(RemoteStore):
 
     def _named(self, text: str) -> Any:
         """SQL with the names of the collection's tables."""
-        names = {"table": self.collection, "table_of_words": f"{self.collection}_words", "known": KNOWN}
+        own = self.collection.replace("%", "%%")  # psycopg looks for parameters in names too
+        names = {"table": own, "table_of_words": f"{own}_words", "neighbours": f"{own}_nearest", "known": KNOWN}
         return self._sql.SQL(text).format(**{key: self._sql.Identifier(name) for key, name in names.items()})
 
     def exists(self) -> bool:
@@ -190,11 +191,18 @@ class PostgresStore(RemoteStore):
         self._about = None
 
     def _create(self, about: About) -> None:
-        with self._transaction() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])  # two who begin at once: one waits
-            is_there = self._line(cursor) is not None
-            if not is_there:
-                self._make_tables(cursor, about)
+        with self._busy:
+            # Two who begin at once: one waits, and only then begins the transaction that sees what the other has made.
+            with self._transaction() as cursor:
+                cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+            try:
+                with self._transaction() as cursor:
+                    is_there = self._line(cursor) is not None
+                    if not is_there:
+                        self._make_tables(cursor, about)
+            finally:
+                with self._transaction() as cursor:
+                    cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
         if is_there:
             self.create(about)
 
@@ -214,12 +222,16 @@ class PostgresStore(RemoteStore):
                 'CREATE TABLE {table} (id text COLLATE "C" PRIMARY KEY, document text NOT NULL, digest text NOT NULL, '
                 "title text NOT NULL, text text NOT NULL, fields jsonb NOT NULL, words jsonb, length int, clauses "
                 f"bytea, vector vector({int(about.size)}) NOT NULL)"
-            )
+            ),
+            [],
         )
-        cursor.execute(self._named('CREATE TABLE {table_of_words} (word text COLLATE "C" PRIMARY KEY, held bigint)'))
+        cursor.execute(
+            self._named('CREATE TABLE {table_of_words} (word text COLLATE "C" PRIMARY KEY, held bigint)'), []
+        )
         for index in ("(document)", "(md5(id))", "USING gin (words)"):
-            cursor.execute(self._named(f"CREATE INDEX ON {{table}} {index}"))
-        line = [self.collection, self._json(asdict(about))]
+            cursor.execute(self._named(f"CREATE INDEX ON {{table}} {index}"), [])
+        told = replace(about, fields={storable(name): kind for name, kind in about.fields.items()})
+        line = [self.collection, self._json(asdict(told))]
         cursor.execute(self._named("INSERT INTO {known} (name, about) VALUES (%s, %s)"), line)
 
     def _make_extension(self, cursor: Any) -> None:
@@ -238,16 +250,15 @@ class PostgresStore(RemoteStore):
     def note(self, about: About) -> None:
         with self._transaction() as cursor:
             known = dict(self._locked(cursor)[0]["fields"])  # another writer may have added some
-            told = replace(about, fields={**known, **about.fields})
+            own = {storable(name): kind for name, kind in about.fields.items()}
+            told = replace(about, fields={**known, **own})
             cursor.execute(
                 self._named("UPDATE {known} SET about = %s, change = change + 1 WHERE name = %s"),
                 [self._json(asdict(told)), self.collection],
             )
             if about.complete and about.size <= MOST_INDEXED:  # made of all documents, which takes less time
-                name = self._sql.Identifier(f"{self.collection}_nearest")
-                text = "CREATE INDEX IF NOT EXISTS {name} ON {table} USING hnsw (vector vector_ip_ops)"
-                table = self._sql.Identifier(self.collection)
-                cursor.execute(self._sql.SQL(text).format(name=name, table=table))
+                text = "CREATE INDEX IF NOT EXISTS {neighbours} ON {table} USING hnsw (vector vector_ip_ops)"
+                cursor.execute(self._named(text), [])
         self._about = None
 
     def _json(self, value: Any) -> Any:

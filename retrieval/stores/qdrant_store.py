@@ -5,6 +5,7 @@ texts, fields, words with their counts, and clauses. So it is there whole or not
 stands in a collection of its own, `boolbert`.
 """
 
+import atexit
 import base64
 import hashlib
 import re
@@ -294,7 +295,7 @@ class QdrantStore(RemoteStore):
                 using="vector",
                 limit=k,
                 filter=self._filter(where),
-                params=models.SearchParams(hnsw_ef=max(128, k)),
+                params=None if self.is_local else models.SearchParams(hnsw_ef=max(128, k)),
                 with_payload=payload,
                 with_vector=with_vectors,
             )
@@ -408,6 +409,7 @@ def _opened_folder(qdrant: Any, folder: str, name: str) -> Any:
             except (OSError, ValueError, KeyError) as error:
                 raise RetrievalError(f"{name}: cannot be opened: {in_brief(error)}") from None
             _OPEN[folder] = [client, 0]
+            atexit.register(client.close)  # before Python takes away what it needs for that
         _OPEN[folder][1] += 1
         return _OPEN[folder][0]
 

@@ -1,0 +1,277 @@
+"""Postgres as a store: whole documents or none, several writers, odd names, and errors of one line."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from store_fixtures import new_database, postgres_server, skip_without, write_films
+
+from boolbert.cli.main import main
+from boolbert.core.errors import RetrievalError
+from boolbert.retrieval.evidence import RULES, DocumentEvidence
+from boolbert.retrieval.stores import About, Record, open_store
+
+skip_without("postgres")
+import psycopg  # noqa: E402
+
+ABOUT = About("0123456789abcdef", 4, "some/model", {"tag": "text"}, "made", evidence=True, rules=RULES)
+HOSTILE = ('a"; DROP TABLE films; --', "x'y", "%s", "{table}", "select", "ünï ⚡", "two words", "a.b")
+
+
+def evidence(*words):
+    spans, vectors = np.array([[0, 4, 0]], np.int32), np.ones((1, 4), np.int8)
+    return DocumentEvidence(dict.fromkeys(words, 2), spans, vectors, np.ones(1, np.float16))
+
+
+def added(store, ids, text="text", words=("word",)):
+    records = [Record(id, f"Title {id}", text, {"tag": ("a",)}) for id in ids]
+    store.add(records, np.ones((len(ids), 4), np.float32), [evidence(*words) for _ in ids])
+
+
+@pytest.fixture
+def place():
+    return new_database()
+
+
+@pytest.fixture
+def store(place):
+    store = open_store(place)
+    store.create(ABOUT)
+    yield store
+    store.close()
+
+
+WRITER = """
+import sys
+sys.path.insert(0, {tests!r})
+from test_postgres_store import *
+store = open_store({place!r})
+number = 0
+while True:
+    added(store, [f"{{number}}-{{n}}" for n in range(40)], words=("word", f"only{{number}}"))
+    number += 1
+    print(number, flush=True)
+"""
+
+
+def test_killed_between_and_in_writes_each_document_is_whole(place, store):
+    """A writer is killed at five moments. What is left are whole batches, and the counts are those of the rows."""
+    code = WRITER.format(tests=os.path.dirname(__file__), place=place)
+    for moment in range(5):
+        writer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        try:
+            assert writer.stdout.readline() == "1\n"
+            time.sleep(0.05 * moment)
+        finally:
+            os.kill(writer.pid, signal.SIGKILL)
+            writer.wait()
+        with psycopg.connect(place) as connection:
+            connection.execute("LOCK TABLE documents")  # waits until the server has seen that the writer is gone
+            count, odd = connection.execute(
+                "SELECT count(*), count(*) FILTER (WHERE words IS NULL OR clauses IS NULL) FROM documents"
+            ).fetchone()
+            held = dict(connection.execute("SELECT word, held FROM documents_words").fetchall())
+        assert count % 40 == odd == 0
+        assert store.count() == count == held["word"]
+        assert store.statistics().mean_length == 4
+        assert {held[f"only{number}"] for number in range(count // 40)} == {40}
+        assert len(store.search(np.ones((1, 4)), 10_000)[0]) == count
+
+
+def test_several_writers_at_once(place):
+    """They also make the collection at once, and write the same documents."""
+    problems = []
+
+    def write(number):
+        try:
+            store = open_store(place)
+            store.create(replace(ABOUT, fields={"tag": "text", f"field {number}": "number"}))
+            for _ in range(3):
+                added(store, [f"d{n}" for n in range(30)], text=f"text {number}", words=(f"w{number}", "word"))
+            store.close()
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    store = open_store(place)
+    assert store.count() == 30
+    assert len(store.about().fields) == 7
+    words = store.held_by(["word", *(f"w{number}" for number in range(6))])
+    assert words["word"] == 30
+    assert sum(words.values()) == 60  # each document is one writer's
+    store.close()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_collection_of_any_name(place, name):
+    other = open_store(place, "films")
+    other.create(ABOUT)
+    store = open_store(place, name)
+    store.create(ABOUT)
+    added(store, ["a", "b"])
+    store.note(replace(store.about(), complete=True))
+    assert [hit.record.id for hit in store.search(np.ones((1, 4)), 5, where="tag = a")[0]] != []
+    assert store.delete(["a"]) == 1
+    assert (store.count(), other.count(), other.exists()) == (1, 0, True)
+    store.close()
+    other.close()
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_fields_values_and_texts_of_any_kind(store, text):
+    store.create(replace(ABOUT, fields={text: "text", f"{text} 2": "number"}))
+    fields = {text: (text, "b"), f"{text} 2": 7.5}
+    store.add([Record(text, text, text, fields)], np.ones((1, 4), np.float32), [evidence(text)])
+    quoted = json.dumps(text, ensure_ascii=False)
+    number = json.dumps(f"{text} 2", ensure_ascii=False)
+    assert store.count(f"{quoted} = {quoted} and {number} > 7") == 1
+    assert store.count(f"{quoted} != {quoted} or {number} != 7.5") == 0
+    (found,) = store.fetch([text])
+    assert (found.record.text, found.record.fields, found.evidence.words) == (text, fields, {text: 2})
+
+
+def test_bytes_that_postgres_has_no_place_for(store):
+    store.create(replace(ABOUT, fields={"a\0b": "text"}))
+    record = Record("odd", "ti\0tle", "te\0xt \ud800 end", {"a\0b": ("c\0d",)})
+    long = "w" * 5000
+    store.add([record], np.ones((1, 4), np.float32), [evidence(long)])
+    (found,) = store.fetch(["odd"])
+    assert len(found.record.text) == len(record.text)
+    assert store.digests(["odd"]) == {"odd": record.digest}
+    assert store.held_by([long]) == {long: 1}
+    assert store.delete(["odd"]) == 1
+    assert store.held_by([long]) == {}
+
+
+def test_the_index_of_neighbours_finds_what_passes_a_narrow_filter(store):
+    random = np.random.default_rng(0)
+    records = [Record(f"d{n}", "t", "t", {"tag": ("rare",) if n % 500 == 7 else ("many",)}) for n in range(3000)]
+    vectors = random.normal(size=(3000, 4)).astype(np.float32)
+    store.add(records, vectors, [evidence("word")] * 3000)
+    store.note(replace(store.about(), complete=True))
+    assert len(store.search(vectors[:1], 20, where="tag = rare")[0]) == 6
+    found = store.search(vectors[:20], 10)
+    slow = np.argsort(-(vectors[:20] @ vectors.T), axis=1)[:, :10]
+    shares = [
+        len({hit.record.id for hit in hits} & {f"d{n}" for n in rows}) for hits, rows in zip(found, slow, strict=True)
+    ]
+    assert np.mean(shares) >= 9
+
+
+def one_line(capsys, *words):
+    assert main(list(words)) == 2
+    shown = capsys.readouterr().err
+    assert shown.count("\n") == 1
+    assert "secret" not in shown
+    return shown
+
+
+def test_errors_are_one_line_without_the_password(place, capsys, tmp_path):
+    nowhere = "postgresql://me:secret@127.0.0.1:9/db"
+    assert "postgresql://me@127.0.0.1:9/db: cannot be reached: " in one_line(
+        capsys, "search", "films", "--store", nowhere
+    )
+    broken = "postgresql://me:secret%zz@host/db"
+    assert "expected postgresql://user@host/database" in one_line(capsys, "search", "films", "--store", broken)
+    missing = place.replace("films_", "no_such_")
+    assert 'database "no_such' in one_line(capsys, "search", "films", "--store", missing)
+    shown = one_line(capsys, "search", "films", "--store", place, "--collection", "films")
+    assert "has no collection 'films'; make one with: boolbert index DOCS.jsonl --store" in shown
+    long = one_line(capsys, "search", "films", "--store", place, "--collection", "x" * 51)
+    assert "a name has 1 to 50 bytes" in long
+
+
+def test_a_wrong_password(place, capsys):
+    with psycopg.connect(place, autocommit=True) as connection:
+        (data,) = connection.execute("SHOW data_directory").fetchone()
+        (port,) = connection.execute("SHOW port").fetchone()
+        connection.execute("DROP ROLE IF EXISTS guest")
+        connection.execute("CREATE ROLE guest LOGIN PASSWORD 'right'")
+        path = os.path.join(data, "pg_hba.conf")
+        with open(path, encoding="utf-8") as file:
+            before = file.read()
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"local all guest scram-sha-256\n{before}")
+            connection.execute("SELECT pg_reload_conf()")
+            time.sleep(0.3)
+            name = place.rpartition("/films_")[2].partition("?")[0]
+            wrong = f"postgresql://guest:secret@/films_{name}?host={data}&port={port}"
+            shown = one_line(capsys, "search", "films", "--store", wrong)
+            assert 'password authentication failed for user "guest"' in shown
+            right = open_store(wrong.replace("secret", "right"))
+            with pytest.raises(RetrievalError, match=r"has no pgvector, .* CREATE EXTENSION vector") as error:
+                right.create(ABOUT)  # who may not make it
+            assert "right" not in str(error.value).replace("copyright", "")
+            right.close()
+        finally:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(before)
+            connection.execute("SELECT pg_reload_conf()")
+
+
+def test_tables_that_are_not_ours_are_left_alone(place):
+    with psycopg.connect(place, autocommit=True) as connection:
+        connection.execute("CREATE TABLE mine (id int, vector int)")
+        connection.execute("CREATE TABLE films_words (id int)")
+        for name in ("mine", "films"):
+            store = open_store(place, name)
+            with pytest.raises(RetrievalError, match="was not made by boolbert; give another name with --collection"):
+                store.create(ABOUT)
+            assert not store.exists()
+            store.close()
+        mine = open_store(place, "mine")
+        with pytest.raises(RetrievalError, match="'mine' was not made by boolbert"):
+            mine.count()
+        mine.close()
+        assert connection.execute("SELECT count(*) FROM mine").fetchone() == (0,)
+
+
+def test_a_table_that_was_changed_by_hand(place, store):
+    with psycopg.connect(place, autocommit=True) as connection:
+        connection.execute("ALTER TABLE documents ALTER COLUMN vector TYPE vector(3)")
+    with pytest.raises(RetrievalError, match="holds vectors of 3 numbers, not of 4 as when it was made"):
+        open_store(place).about()
+    with psycopg.connect(place, autocommit=True) as connection:
+        connection.execute("DROP TABLE documents")
+    with pytest.raises(RetrievalError, match="its table is gone"):
+        open_store(place).about()
+
+
+def test_the_command_line_never_prints_the_password(place, run_once, load_once, tmp_path, capsys):
+    model = run_once()
+    films = str(write_films(tmp_path / "films.jsonl", 20))
+    secret = place.replace("postgres:@", "postgres:secret@")
+    assert "secret" in secret
+    flags = ["--store", secret, "--collection", "films"]
+    assert main(["index", films, *flags, "--model", str(model)]) == 0
+    shown = capsys.readouterr()
+    assert "20 documents (20 encoded now) with evidence" in shown.out
+    assert main(["search", "films but not about war", *flags, "--where", "year < 1960"]) == 0
+    assert main(["index", "--remove", "tt3", *flags]) == 0
+    shown = shown.out + shown.err + "".join(capsys.readouterr())
+    assert "1 records deleted" in shown
+    assert "secret" not in shown
+
+
+def test_a_server_that_comes_back(place, store):
+    """A connection that was cut is opened again."""
+    added(store, ["a"])
+    with psycopg.connect(postgres_server(), autocommit=True) as connection:
+        name = place.partition("?")[0].rpartition("/")[2]
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+    with pytest.raises(RetrievalError, match="Postgres says: "):
+        store.count()
+    assert store.count() == 1
