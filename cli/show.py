@@ -98,9 +98,11 @@ def _show_reason(reason: Reason, indent: str, width: int, colour: bool) -> str:
 def show_reading(reading: Query, colour: bool) -> str:
     """The query with what is excluded struck through, alternatives underlined and cues in their operator's colour.
 
+    >>> from dataclasses import replace
+    >>> from boolbert.search.query_reader import as_it_is
     >>> from boolbert.search.reading import Word
     >>> words = (Word("films", 0, 5), Word("not", 6, 9, cue="not"), Word("westerns", 10, 18, excluded=True))
-    >>> show_reading(Query("films not westerns", ("not",), "the model", words), colour=False)
+    >>> show_reading(replace(as_it_is("films not westerns"), words=words), colour=False)
     'films not [-westerns-]'
     >>> show_reading(Query("films\\nnot", ("not",), "the model", (words[0], words[1])), colour=False)
     'films not'

@@ -41,6 +41,7 @@ RULES = 2
 
 AT_ONCE = 8192  # clauses that are encoded, or compared, at once
 NO_CLAUSES = np.empty((0, 3), np.int32)
+MOST_UNRELATED = 0.95  # documents that all say the same do not tell what unrelated ones are like
 
 Array = npt.NDArray[np.float32]
 Encode = Callable[[Sequence[str]], Array]  # texts -> vectors of length 1
@@ -222,7 +223,8 @@ class Evidence:
 
     def from_unrelated(self, cosines: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Cosines on the encoder's own scale: 0 for texts that have nothing in common, 1 for equal ones."""
-        return (cosines - self.unrelated) / (1 - self.unrelated)
+        unrelated = min(self.unrelated, MOST_UNRELATED)
+        return (cosines - unrelated) / (1 - unrelated)
 
     @cached_property
     def unrelated(self) -> float:

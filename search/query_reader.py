@@ -187,7 +187,8 @@ def _marked(query: str, marks: Sequence[Mark]) -> Query:
 
 
 def _conditions(query: str, marks: Sequence[Mark]) -> Conditions:
-    """What the marks ask for. A question is answered by one passage, so what it wants stays whole."""
+    """What the marks ask for. A question is answered by one passage, so what it wants stays whole; so does a pasted
+    text, of which more words are marked than anybody asks for."""
     excluded = tuple(_part(query, mark.start, mark.end, "not") for mark in marks if mark.kind == EXCLUDED)
     asks = is_question(query)
     groups: dict[object, list[Part]] = {}
@@ -195,7 +196,8 @@ def _conditions(query: str, marks: Sequence[Mark]) -> Conditions:
         if mark.kind in (WANTED, ALTERNATIVE):
             key = number if mark.kind == WANTED else ("or", mark.group)
             groups.setdefault(key, []).append(_part(query, mark.start, mark.end))
-    if asks or not groups:
+    is_pasted = not excluded and sum(map(len, groups.values())) > MOST_WANTED
+    if asks or not groups or is_pasted:
         holes = [mark[1:3] for mark in marks if mark.kind == EXCLUDED or (mark.kind == CUE and excluded)]
         return Conditions(((Part("", 0, len(query), without(query, holes)),),), excluded, asks)
     return Conditions(tuple(map(tuple, groups.values())), excluded, asks)

@@ -127,6 +127,12 @@ def test_a_long_query_is_read_as_far_as_the_reader_sees():
     assert not read("hotel without a pool").truncated
 
 
+def test_a_pasted_text_is_asked_for_as_a_whole():
+    text = "films, " + "books, maps, " * 30
+    ((whole,),) = read(text).conditions.wanted
+    assert whole.text == text.strip(" ,")
+
+
 def test_a_query_without_the_encoder_is_read_by_rules(monkeypatch):
     monkeypatch.setattr(query_reader, "open_reader", lambda adapters: None)
     found = read("hotels without a pool")

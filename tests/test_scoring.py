@@ -161,6 +161,16 @@ def test_documents_without_a_word_are_scored_by_their_vectors():
     assert first_stage(evidence, question, np.arange(2), whole, encode(["", " "])).argmax() == 1
 
 
+@pytest.mark.filterwarnings("error")
+def test_documents_that_all_say_the_same_have_scores(tmp_path):
+    texts = ["A hotel with a pool."] * 3
+    Evidence.build(tmp_path / "evidence", texts, encode, corpus="c", model="m", progress=False)
+    evidence = Evidence(tmp_path / "evidence", "c", "m")
+    assert evidence.unrelated == 1.0
+    question = Question.of(conditions([["hotel"]], ["pool"]), encode)
+    assert np.isfinite(first_stage(evidence, question, np.arange(3), np.zeros(3, np.float32), encode(texts))).all()
+
+
 def slow_second_stage(asked, probabilities):
     """One document. probabilities: by a condition's text that it holds."""
     weights = scoring.QUESTION if asked.asks else scoring.COLLECTION
