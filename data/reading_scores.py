@@ -46,7 +46,8 @@ def own_queries(split: str) -> list[Labelled]:
 
 def measured(queries: Sequence[Labelled], reads: Callable[[str], tuple[list[str], list[str]]]) -> dict[str, Any]:
     """The figures, and under "wrong" the queries with what was found. reads: a query to what it excludes and wants."""
-    excluded, wanted, exactly, silent, wrong = _Counts(), _Counts(), [], [], []
+    excluded, wanted, wrong = _Counts(), _Counts(), list[str]()
+    exactly, silent = list[bool](), list[bool]()
     for query in queries:
         out, wants = map(words, reads(query.text))
         own = out if query.wanted is None else out - (query.wanted - query.excluded)

@@ -98,7 +98,7 @@ class Trade:
 
 def _holds(expression: str, gold: Mapping[str, str]) -> bool:
     names = {**gold, "yes": "yes", "no": "no", "unmentioned": "unmentioned", "False": False}
-    return bool(eval(expression, {"__builtins__": {}}, names))  # nosec B307: of files that come with the package
+    return bool(eval(expression, {"__builtins__": {}}, names))  # nosec B307
 
 
 def trades(folder: Path = FOLDER / "trades") -> list[Trade]:

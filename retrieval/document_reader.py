@@ -96,7 +96,8 @@ def said(found: Sequence[Array], sentences: Sequence[Span], temperature: float =
     logits = np.append(np.logaddexp.reduce(each[:, :2], axis=0), each[:, 2].mean()) / temperature
     shares = np.exp(logits - np.logaddexp.reduce(logits))
     strongest = int(each[:, int(shares[1] > shares[0])].argmax())
-    return Said(*shares.tolist(), *sentences[strongest])
+    affirms, denies, silent = shares.tolist()
+    return Said(affirms, denies, silent, *sentences[strongest])
 
 
 def sentences_of(text: str) -> list[Span]:

@@ -196,7 +196,7 @@ def _conditions(query: str, marks: Sequence[Mark]) -> Conditions:
         if mark.kind in (WANTED, ALTERNATIVE):
             key = number if mark.kind == WANTED else ("or", mark.group)
             groups.setdefault(key, []).append(_part(query, mark.start, mark.end))
-    is_pasted = not excluded and sum(map(len, groups.values())) > MOST_WANTED
+    is_pasted = sum(map(len, groups.values())) > MOST_WANTED
     if asks or not groups or is_pasted:
         holes = [mark[1:3] for mark in marks if mark.kind == EXCLUDED or (mark.kind == CUE and excluded)]
         return Conditions(((Part("", 0, len(query), without(query, holes)),),), excluded, asks)

@@ -125,9 +125,10 @@ def rank(
     whole = parts.scores(vectors)
     scores = first_stage(documents.evidence, question, rows, whole, vectors, strength=strength, words=words)
     if documents.wholes is not None:
-        of_rows = documents.vectors.rows
-        told = {"strength": strength, "words": words}
-        scores = exclude_by_document(documents.evidence, question, rows, scores, documents.wholes, of_rows, **told)
+        of_rows, wholes = documents.vectors.rows, documents.wholes
+        scores = exclude_by_document(
+            documents.evidence, question, rows, scores, wholes, of_rows, strength=strength, words=words
+        )
     order = np.lexsort((rows, -scores))
     scores, rows = scores[order], rows[order]
     said: dict[int, list[Said]] = {}

@@ -38,7 +38,7 @@ ENGINE = {"retrieval", *ALLOWED["retrieval"]}
 ALLOWED |= {
     "search": ENGINE,
     "eval": {*ENGINE, "search"},
-    "train": {*ENGINE, "search"},
+    "train": {*ENGINE, "search", "eval"},
     "hub": ENGINE,
     "serve": {*ENGINE, "search"},
     "integrations": {*ENGINE, "search"},

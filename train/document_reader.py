@@ -198,10 +198,10 @@ def learn(args: Arguments) -> tuple[Adapting, float, dict[str, Any]]:
         return reader, 1.0, about
     with torch.no_grad():
         asked = [passages.of(label.text, label.phrases[0]) for label in held_out]
-        found = torch.cat([logits(reader, asked[start : start + 256]) for start in range(0, len(asked), 256)]).cpu()
+        given = torch.cat([logits(reader, asked[start : start + 256]) for start in range(0, len(asked), 256)]).cpu()
     says = [label.says for label in held_out]
-    temperature = float(min(TEMPERATURES, key=lambda t: loss_of(found / t, says).item()))
-    return reader, temperature, {**about, **saying_metrics(F.softmax(found / temperature, -1).numpy(), says)}
+    temperature = float(min(TEMPERATURES, key=lambda t: loss_of(given / t, says).item()))
+    return reader, temperature, {**about, **saying_metrics(F.softmax(given / temperature, -1).numpy(), says)}
 
 
 def read_more(file: Path) -> list[Label]:

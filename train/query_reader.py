@@ -77,7 +77,7 @@ def tagged(query: MarkedQuery, tokenizer: Any) -> TaggedWords:
         right[np.ix_(tags == 0, _of_kind(CUE))] = True
     for mark in query.marks:
         if mark.kind == OPEN:
-            inside = [number for number, (start, end) in enumerate(words) if start < mark.end and mark.start < end]
+            inside = np.array([start < mark.end and mark.start < end for start, end in words], bool)
             right[np.ix_(inside, ~_of_kind(EXCLUDED))] = True
     of_token = np.zeros((len(encoding.ids), len(TAGS)), bool)
     for number, token in enumerate(first):

@@ -75,7 +75,7 @@ def scored(trade: Trade, searcher: BoolSearcher, read: int) -> list[Scored]:
             said = what_they_say(reader, documents, question, rows[order][:read].tolist())
             return Scored(query, question, scores[order], rows[order], said)
 
-        found.append(searcher.documents.ranked(None, look))
+        found.append(searcher.documents.ranked(None, look, question, parts, len(trade.texts)))
     return found
 
 

