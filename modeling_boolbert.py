@@ -499,7 +499,8 @@ class ReadingLayer(nn.ModuleDict):
         own, attention = layer.attention.self, layer.attention.output
         linears = {"query": own.query, "key": own.key, "value": own.value}
         parts = (self[name](linear, states).unflatten(-1, (self.heads, -1)) for name, linear in linears.items())
-        attended = F.scaled_dot_product_attention(*(part.transpose(1, 2) for part in parts), attn_mask=mask)
+        query, key, value = (part.transpose(1, 2) for part in parts)
+        attended = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
         attended = self["attended"](attention.dense, attended.transpose(1, 2).flatten(2))
         states = attention.LayerNorm(attended + states)
         inside = self.activation(self["inside"](layer.intermediate.dense, states))
@@ -633,6 +634,8 @@ class BoolBertModel(BoolBertPreTrainedModel):
     the model. Without it the model's gate decides, so that plain text is enough. With every gate off, and with
     `boolean=False`, this is exactly the BERT that it was made from, to the bit where no gradients are asked for.
     """
+
+    word_pieces: Tensor
 
     def __init__(self, config: BoolBertConfig, add_pooling_layer: bool = True):
         super().__init__(config)

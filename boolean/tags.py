@@ -8,9 +8,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 WANTED, EXCLUDED, ALTERNATIVE, CUE = "w", "x", "a", "c"
 OUTSIDE = "O"
 TAGS = (OUTSIDE, *(f"{place}-{kind}" for kind in (WANTED, EXCLUDED, ALTERNATIVE, CUE) for place in "BI"))
@@ -59,31 +56,42 @@ def word_tags(words: Sequence[tuple[int, int]], marks: Sequence[Mark]) -> list[i
     return tags
 
 
-def best_tags(scores: npt.NDArray[np.floating]) -> list[int]:
+def best_tags(scores: Sequence[Sequence[float]]) -> list[int]:
     """The best sequence of tags for words of these scores (W, T), in which nothing goes on that has not begun, and a
     cue stands beside something excluded: one is not there without the other.
 
-    >>> scores = np.full((2, len(TAGS)), -9.0)
-    >>> scores[0, TAGS.index("B-c")], scores[1, TAGS.index("B-w")], scores[1, TAGS.index("I-x")] = 0, -1, -2
-    >>> scores[1, TAGS.index("B-x")] = -3
+    >>> scores = [[-9.0] * len(TAGS) for _ in range(2)]
+    >>> scores[0][TAGS.index("B-c")], scores[1][TAGS.index("B-w")], scores[1][TAGS.index("I-x")] = 0, -1, -2
+    >>> scores[1][TAGS.index("B-x")] = -3
     >>> [TAGS[tag] for tag in best_tags(scores)]
     ['B-c', 'B-x']
     """
-    # What the best sequence so far scores, by which of cues and exclusions it has and by its last tag: (4, T).
-    best = np.where(np.arange(len(_SEEN))[:, None] == _HAS, scores[0] + _FIRST, -np.inf)
-    back = []
+    # What the best sequence so far scores, by which of cues and exclusions it has (_HAS) and by its last tag.
+    best = {(_HAS[tag], tag): float(scores[0][tag]) for tag in range(len(TAGS)) if not _IS_INSIDE[tag]}
+    back: list[dict[tuple[int, int], tuple[int, int]]] = []
     for row in scores[1:]:
-        ways = best[:, :, None] + _FOLLOWS  # has, from, to
-        found = np.full((len(_SEEN), *best.shape), -np.inf)  # has now, had before, to
-        for had in range(len(_SEEN)):
-            found[had | _HAS, had, np.arange(len(TAGS))] = ways[had].max(0)
-        back.append((found.argmax(1), ways.argmax(1)))
-        best = found.max(1) + row
-    has, tag = max(((has, int(best[has].argmax())) for has in _SEEN_TOGETHER), key=lambda end: best[end])
-    tags = [tag]
-    for befores, froms in reversed(back):
-        has, tag = (before := int(befores[has, tag])), int(froms[before, tag])
-        tags.append(tag)
+        highest = {had: max((end for end in best if end[0] == had), key=lambda end: best[end]) for had, _ in best}
+        new: dict[tuple[int, int], float] = {}
+        came: dict[tuple[int, int], tuple[int, int]] = {}
+        for had, top in highest.items():
+            for tag, score in enumerate(row):
+                if _IS_INSIDE[tag]:
+                    befores = [(had, one) for one in _BEFORE[tag] if (had, one) in best]
+                    if not befores:
+                        continue
+                    before = max(befores, key=lambda end: best[end])
+                else:
+                    before = top
+                end, value = (had | _HAS[tag], tag), best[before] + float(score)
+                if end not in new or value > new[end]:
+                    new[end], came[end] = value, before
+        back.append(came)
+        best = new
+    end = max((end for end in best if end[0] in _SEEN_TOGETHER), key=lambda end: best[end])
+    tags = [end[1]]
+    for came in reversed(back):
+        end = came[end]
+        tags.append(end[1])
     return tags[::-1]
 
 
@@ -122,9 +130,8 @@ def _grouped(text: str, marks: list[Mark]) -> list[Mark]:
     ]
 
 
-_GOES_ON = np.array([[before[2:] == after[2:] and before != OUTSIDE for after in TAGS] for before in TAGS])
-_IS_INSIDE = np.array([tag.startswith("I-") for tag in TAGS])
-_FOLLOWS = np.where(_IS_INSIDE[None, :] & ~_GOES_ON, -1e4, 0.0)
-_FIRST = np.where(_IS_INSIDE, -1e4, 0.0)
-_HAS = np.array([1 if tag.endswith(f"-{CUE}") else 2 if tag.endswith(f"-{EXCLUDED}") else 0 for tag in TAGS])
-_SEEN, _SEEN_TOGETHER = range(4), (0, 3)  # nothing, a cue, an exclusion, both; neither or both
+_IS_INSIDE = [tag.startswith("I-") for tag in TAGS]
+# The tags that may stand before each one that goes on.
+_BEFORE = [[place for place, before in enumerate(TAGS) if before[2:] == tag[2:] and before != OUTSIDE] for tag in TAGS]
+_HAS = [1 if tag.endswith(f"-{CUE}") else 2 if tag.endswith(f"-{EXCLUDED}") else 0 for tag in TAGS]
+_SEEN_TOGETHER = (0, 3)  # of a sequence that has neither cues nor exclusions, or both

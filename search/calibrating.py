@@ -26,6 +26,7 @@ from boolbert.retrieval.exclusion_line import (
 )
 from boolbert.retrieval.index import MANIFEST, STORE, Index
 from boolbert.retrieval.stores import FileStore
+from boolbert.retrieval.stores.remote import RemoteStore
 
 from .rank import RankedDocuments, rank
 from .searcher import BoolSearcher
@@ -42,7 +43,8 @@ def calibrate(
         exclusions = made_exclusions(searcher)
     index, known = searcher.index, []
     store = FileStore(index.folder) if isinstance(index, Index) else index
-    content = store.local().read(lambda now: now.content)  # before anything is asked: it may change meanwhile
+    # Before anything is asked: it may change meanwhile. A database's documents are counted and not read through.
+    content = 0 if isinstance(store, RemoteStore) else store.local().read(lambda now: now.content)
     asking = BoolSearcher(searcher.model, index)
     asking.documents.follows = False  # the exclusions know the documents by the rows that they have in the index
     with suppress(BoolBertError):  # a GPU, or it is not installed: torch computes the queries then

@@ -151,9 +151,10 @@ def by_reader(query: str, reader: Reader) -> Query:
     scores = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
     marks = [
         mark._replace(start=after_filler(query, mark.start, mark.end)) if mark.kind == EXCLUDED else mark
-        for mark in marks_of(query, words, best_tags(scores))
+        for mark in marks_of(query, words, best_tags(scores.tolist()))
     ]
-    return replace(_marked(query, marks), truncated=len(tokens.ids) > LONGEST)
+    is_cut = len(tokens.ids) > LONGEST or sum(mark.kind == EXCLUDED for mark in marks) > MOST_EXCLUDED
+    return replace(_marked(query, marks), truncated=is_cut)
 
 
 def _marked(query: str, marks: Sequence[Mark]) -> Query:
@@ -189,8 +190,8 @@ def _marked(query: str, marks: Sequence[Mark]) -> Query:
 def _conditions(query: str, marks: Sequence[Mark]) -> Conditions:
     """What the marks ask for. A question is answered by one passage, so what it wants stays whole; so does a pasted
     text, of which more words are marked than anybody asks for."""
-    excluded = tuple(_part(query, mark.start, mark.end, "not") for mark in marks if mark.kind == EXCLUDED)
-    asks = is_question(query)
+    found = [_part(query, mark.start, mark.end, "not") for mark in marks if mark.kind == EXCLUDED]
+    excluded, asks = tuple(found[:MOST_EXCLUDED]), is_question(query)
     groups: dict[object, list[Part]] = {}
     for number, mark in enumerate(marks):
         if mark.kind in (WANTED, ALTERNATIVE):

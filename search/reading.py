@@ -17,6 +17,8 @@ from boolbert.boolean.tags import JOINS
 # A word is a run of letters with its apostrophes; every other sign stands alone, so that "non-" can be a cue.
 _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 IS_CUE = 0.5
+# What is left of "with no pool" behind what is wanted.
+_JOINING = re.compile(r"(?:\s+(?:with|that|which|who|has|have|and|but))+\Z", re.IGNORECASE)
 CUT = "The query is longer than the model reads; the rest of it was cut off."
 # Blue, green and vermilion, which people who are colour-blind can tell apart too.
 COLOURS = {"and": (0, 114, 178), "or": (0, 158, 115), "not": (213, 94, 0)}
@@ -260,5 +262,6 @@ def without(text: str, holes: Sequence[tuple[int, int]]) -> str:
             continue
         inner = trim(text, start, end) if start < end else (start, start)
         piece = text[inner[0] if start else 0 : inner[1] if end < len(text) else end].strip(" ,")
+        piece = _JOINING.sub("", piece) if end < len(text) else piece
         left += [piece] if re.search(r"\w", piece) else []
     return " ".join(left) or text

@@ -24,7 +24,8 @@ WORDS = ["films", "books", "set", "in", "about", "war", "a", "b", "c"]
 def skip_without(kind):
     missing = [name for name in PACKAGES.get(kind, []) if find_spec(name) is None]
     if missing:
-        pytest.skip(f"NOT TESTED: the {kind} store, because {', '.join(missing)} is not installed")
+        reason = f"NOT TESTED: the {kind} store, because {', '.join(missing)} is not installed"
+        pytest.skip(reason, allow_module_level=True)
 
 
 def place_of(kind, folder):

@@ -8,7 +8,7 @@ from transformers import BertConfig, BertModel
 
 from boolbert.retrieval import adapters as module
 from boolbert.retrieval.adapters import Reader, adapted, encoder_mark, open_reader
-from boolbert.train.adapting import Adapting, save_adapters
+from boolbert.train.adapting import Adapting, load_bert, save_adapters
 
 OUTPUTS = 5
 TEXTS = ([2, 9, 17, 31, 3], [2, 5, 3], [2, *range(20, 60), 3])
@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def learned(folder):
     """Adapters that change a lot."""
-    adapting = Adapting(str(folder), rank=4, outputs=OUTPUTS, device="cpu")
+    adapting = Adapting(load_bert(str(folder), "cpu"), rank=4, outputs=OUTPUTS)
     torch.manual_seed(1)
     for parameter in adapting.adapters.parameters():
         torch.nn.init.normal_(parameter, std=0.1)
@@ -79,7 +79,7 @@ def test_adapters_are_added_to_the_weights(folder, learned, file):
 
 def test_a_reader_gives_what_torch_gives(folder, learned, file):
     """As far as int8 goes; and without its adapters the encoder gives something else."""
-    reader, plain = Reader(folder, file), Adapting(str(folder), rank=4, outputs=OUTPUTS, device="cpu")
+    reader, plain = Reader(folder, file), Adapting(load_bert(str(folder), "cpu"), rank=4, outputs=OUTPUTS)
     plain.adapters.head = learned.adapters.head
     for ids, found in zip(TEXTS, reader.all_scores(TEXTS), strict=True):
         expected, other = scores_of(learned, ids), scores_of(plain, ids)

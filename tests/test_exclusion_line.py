@@ -239,6 +239,8 @@ def test_stores_keep_the_line_and_say_when_documents_were_added(tmp_path, model,
     assert note == OTHERS
     store.delete(["new"])
     assert not BoolSearcher(model, store).search(QUERY, 40, violations=0.05).promise.notes
+    if kind in ("postgres", "qdrant"):
+        return  # that some were replaced is not noticed there: documents are counted, not read through
     other = [{"id": f"h{row}", "text": f"{HOTELS[row]} And more."} for row in range(0, len(HOTELS), 2)]
     index_documents(OwnDocuments(other, id="id", progress=False), store, model, progress=False)
     assert BoolSearcher(model, store).search(QUERY, 40, violations=0.05).promise.notes == (OTHERS,)

@@ -82,7 +82,8 @@ def slow_first_stage(evidence, asked, text):
         return scale(max([0.0, *(cosine(part, clause) for clause in clauses)]))
 
     def bm25(part):
-        return float(evidence.words.scores(words_of(part, split_clauses(part)))[TEXTS.index(text)])
+        words = [word for word in words_of(part, split_clauses(part)) if word != "which"]  # which only asks
+        return float(evidence.words.scores(words)[TEXTS.index(text)])
 
     def is_denial(part):
         return any(clause.denies for clause in split_clauses(part))
@@ -176,7 +177,7 @@ def slow_second_stage(asked, probabilities):
     weights = scoring.QUESTION if asked.asks else scoring.COLLECTION
 
     def log(probability):
-        return math.log(max(0.05, probability))
+        return math.log(max(weights.floor, probability))
 
     logs = []
     for group in asked.wanted:

@@ -267,7 +267,7 @@ def read_all(reader: "Adapting", tokenizer: Any, texts: Sequence[str]) -> list[l
         row = tagged(MarkedQuery(text, [], "", True), tokenizer)
         with torch.no_grad():
             scores = F.log_softmax(reader.scores([row.ids])[0].float(), -1).cpu().numpy()
-        found.append(marks_of(text, row.words, best_tags(scores[row.first])) if row.first else [])
+        found.append(marks_of(text, row.words, best_tags(scores[row.first].tolist())) if row.first else [])
     return found
 
 
