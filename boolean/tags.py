@@ -56,9 +56,10 @@ def word_tags(words: Sequence[tuple[int, int]], marks: Sequence[Mark]) -> list[i
     return tags
 
 
-def best_tags(scores: Sequence[Sequence[float]]) -> list[int]:
+def best_tags(scores: Sequence[Sequence[float]], margin: float = 0.0) -> list[int]:
     """The best sequence of tags for words of these scores (W, T), in which nothing goes on that has not begun, and a
-    cue stands beside something excluded: one is not there without the other.
+    cue stands beside something excluded: one is not there without the other. Something is excluded only where that
+    scores more than the best sequence without, by this margin.
 
     >>> scores = [[-9.0] * len(TAGS) for _ in range(2)]
     >>> scores[0][TAGS.index("B-c")], scores[1][TAGS.index("B-w")], scores[1][TAGS.index("I-x")] = 0, -1, -2
@@ -87,7 +88,8 @@ def best_tags(scores: Sequence[Sequence[float]]) -> list[int]:
                     new[end], came[end] = value, before
         back.append(came)
         best = new
-    end = max((end for end in best if end[0] in _SEEN_TOGETHER), key=lambda end: best[end])
+    ends = (end for end in best if end[0] in _SEEN_TOGETHER)
+    end = max(ends, key=lambda end: best[end] - margin * bool(end[0]))
     tags = [end[1]]
     for came in reversed(back):
         end = came[end]

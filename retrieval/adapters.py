@@ -31,8 +31,6 @@ MATRICES = {
     "output": "output.dense",
 }
 
-AT_ONCE = 16  # texts in one batch
-
 Array = npt.NDArray[np.float32]
 
 
@@ -62,17 +60,11 @@ class Reader:
         return self._run([ids])[0]
 
     def all_scores(self, texts: Sequence[Sequence[int]]) -> list[Array]:
-        """The same for many texts: those of similar length together, on all cores."""
-        order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
-        size = max(1, min(AT_ONCE, -(-len(texts) // threads())))
-        groups = [order[start : start + size] for start in range(0, len(order), size)]
-        found: dict[int, Array] = {}
+        """The same for many texts, on all cores; one at a time, so that the same bits come out whatever is beside it."""
+        if len(texts) < 2:
+            return list(map(self.scores, texts))
         with ThreadPoolExecutor(threads()) as pool:
-            for numbers, scores in zip(
-                groups, pool.map(lambda own: self._run([texts[one] for one in own]), groups), strict=True
-            ):
-                found.update(zip(numbers, scores, strict=True))
-        return [found[number] for number in range(len(texts))]
+            return list(pool.map(self.scores, texts))
 
     def _run(self, texts: Sequence[Sequence[int]]) -> list[Array]:
         """Texts in one batch, padded to the longest."""
