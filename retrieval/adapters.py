@@ -60,7 +60,7 @@ class Reader:
         return self._run([ids])[0]
 
     def all_scores(self, texts: Sequence[Sequence[int]]) -> list[Array]:
-        """The same for many texts, on all cores; one at a time, so that the same bits come out whatever is beside it."""
+        """The same for many texts, on all cores; each alone, so that its bits do not depend on the others."""
         if len(texts) < 2:
             return list(map(self.scores, texts))
         with ThreadPoolExecutor(threads()) as pool:

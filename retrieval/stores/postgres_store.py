@@ -348,8 +348,8 @@ class PostgresStore(RemoteStore):
     def records(self) -> Iterator[Record]:
         self.about()
         after = ""
-        while rows := self._rows(
-            f"SELECT {_COLUMNS} FROM {{table}} WHERE id > %s ORDER BY id LIMIT %s",
+        while rows := self._rows(  # nosec B608
+            f"SELECT {_COLUMNS} FROM {{table}} WHERE id > %s ORDER BY id LIMIT %s",  # nosec B608
             [after, _ROWS],  # nosec B608
         ):
             yield from map(_record, rows)
