@@ -194,7 +194,7 @@ class BoolSearcher:
             found = replace(found, kind=kind, conditions=found.conditions._replace(kind=kind))
         if self.queries is not None:
             return encoded_query(self.queries, found, labels, not_weight)
-        found = replace(found, truncated=self._is_cut(query))
+        found = replace(found, truncated=found.truncated or self._is_cut(query))
         vectors = QueryVectors.of(self._obeying.encode_reading(found))
         given, size = vectors.wanted.shape[-1], self.index.about().size
         if given != size:  # of a function, which has its name alone to be known by

@@ -36,7 +36,7 @@ OPEN = "?"  # a mark of words that are not excluded; whether they are wanted is 
 class Arguments:
     output: str = flag(str(QUERY_READER), "the file to write")
     encoder: str | None = flag(None, "folder or Hub id of a BERT; the default encoder if not given")
-    quest: str | None = flag(None, "QUEST's train split (JSON lines), whose marked atoms are learned from as well")
+    quest: str | None = flag(None, "QUEST's queries (JSON lines), whose marked atoms are learned from as well")
     left_out: list[str] = flag([], "authors of data/reading whose queries are not learned from")
     epochs: int = flag(8, "times that each query is seen")
     learning_rate: float = flag(1e-3, "the highest")
@@ -272,15 +272,13 @@ def read_all(reader: "Adapting", tokenizer: Any, texts: Sequence[str]) -> list[l
 
 
 def quest_queries(file: str) -> list[MarkedQuery]:
-    """QUEST's queries of the templates with NOT, as their template words them: the last atom is excluded."""
+    """QUEST's queries as their templates word them. Where one has a NOT, its last atom is excluded; else nothing is."""
     import json
     import re
 
     found = []
     for line in Path(file).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        if "not" not in row["metadata"]["template"].split():
-            continue
         text, marks = "", []
         for piece in re.split(r"(<mark>.*?</mark>)", row["original_query"]):
             is_atom = piece.startswith("<mark>")
@@ -288,8 +286,10 @@ def quest_queries(file: str) -> list[MarkedQuery]:
             if is_atom:
                 marks.append(Mark(OPEN, len(text), len(text) + len(plain)))
             text += plain
-        marks[-1] = marks[-1]._replace(kind=EXCLUDED)
-        found.append(MarkedQuery(text, marks, "quest", False))
+        excludes = "not" in row["metadata"]["template"].split()
+        if excludes:
+            marks[-1] = marks[-1]._replace(kind=EXCLUDED)
+        found.append(MarkedQuery(text, marks, "quest", has_cues=not excludes))
     return found
 
 

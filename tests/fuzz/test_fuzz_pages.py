@@ -1,6 +1,7 @@
 """Pages made from any texts, parsed back by a real HTML parser: no text makes an element or an attribute."""
 
 import re
+from dataclasses import replace
 
 import html5lib
 import numpy as np
@@ -20,7 +21,8 @@ from boolbert.hub.card import literal
 from boolbert.hub.refuse import text_refusals
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation, OperatorAttention
-from boolbert.search.reading import Query, words_of
+from boolbert.search.query_reader import as_it_is
+from boolbert.search.reading import words_of
 
 pytestmark = pytest.mark.long
 
@@ -49,7 +51,7 @@ def explanation(query, found, plain_name, numbers):
         OperatorAttention(operator, number != 1, 0.5, values, values, values, values)
         for number, operator in enumerate(OPERATORS)
     ]
-    reading = Query(query, ("and", "not"), "the caller", words)
+    reading = replace(as_it_is(query), operators=("and", "not"), words=words)
     changes = [
         Change(Hit(rank, 0.5, rank, title, title, 0.5, 0.1, rank == 1), rank, None)
         for rank, title in enumerate(found, start=1)
