@@ -184,12 +184,12 @@ def search(options: Namespace) -> None:
     from boolbert.search.reading import CUT
 
     searcher = _open_searcher(options, cached=True)
-    if options.unsure and options.violations is None:
-        raise BoolBertError("--unsure lists what --violations leaves out; give both")
     more = {"where": options.where, "evidence": not options.no_evidence, "read": options.read}
     if not (options.no_evidence or searcher.has_evidence):
         _say(NO_EVIDENCE)
     answer = searcher.search(options.query, options.k, operators, **_limits(options), **more)
+    if options.unsure and options.violations is None and not answer.reading.conditions.typed:
+        raise BoolBertError("--unsure lists what --violations or a typed -word leaves out; give one of them")
     if answer.reading.truncated:
         _say(f"note: {CUT}")
     for note in notes_on_signs(options.query) if operators is None else ():

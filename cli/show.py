@@ -8,9 +8,9 @@ from typing import TextIO
 
 from boolbert.core.terminal import fitted, printable
 from boolbert.search.answer import Answer, Hit
-from boolbert.search.explanation import Change, Explanation, listed
+from boolbert.search.explanation import Change, Explanation
 from boolbert.search.rank import Reason
-from boolbert.search.reading import COLOURS, Query, Run
+from boolbert.search.reading import COLOURS, Query, Run, listed
 
 LABEL = 11  # columns of the row labels
 TITLE = 34  # what is longer is cut
@@ -46,14 +46,14 @@ ROLES = {"excluded": ("9", foreground("not")), "alternative": ("4", foreground("
 def show_answer(answer: Answer, *, colour: bool | None = None, width: int | None = None, unsure: bool = False) -> str:
     """How the query was read, then a line for each hit: rank, scores, title and the beginning of its text.
 
-    unsure: also list the documents that were left out for a promise.
+    unsure: also list the documents that were left out.
     """
     colour = has_colour() if colour is None else colour
     width = width or shutil.get_terminal_size((100, 24)).columns
     says = f"operators: {show_operators(answer.operators, colour)} (said by {answer.reading.decided_by})"
     lines = [show_reading(answer.reading, colour), says, "", *_show_hits(answer.hits, answer, colour, width)]
-    if answer.promise is not None:
-        lines += ["", printable(answer.promise.line(listed(answer.excluded_words, "or")))]
+    if answer.left_out_line:
+        lines += ["", printable(answer.left_out_line)]
     if unsure and answer.unsure:
         lines += ["", "left out:", *_show_hits(answer.unsure, answer, colour, width)]
     return "\n".join(lines)

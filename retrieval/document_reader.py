@@ -17,6 +17,7 @@ import numpy.typing as npt
 from boolbert.retrieval.adapters import DOCUMENT_READER, Reader, open_reader
 
 SENTENCES = 3  # of a document that are read for a condition
+DECIDED = 0.9  # a probability from which the nearest sentence decides, and the others are not read
 LONGEST = 48  # tokens of a sentence; of a longer one, those round its clause that is nearest to the condition
 CONDITION = 24  # tokens of a condition
 OUTPUTS = 3  # for each token: how much it affirms, how much it denies; the first one's last: that nothing is said
@@ -45,7 +46,7 @@ NOTHING = Said(0.0, 0.0, 1.0)
 
 
 class Passage(NamedTuple):
-    """A condition, and the sentences of a text that are read for it."""
+    """A condition, and the sentences of a text that are read for it, the nearest first."""
 
     condition: str
     text: str
@@ -59,17 +60,25 @@ class DocumentReader:
         self._reader, self._temperature = reader, temperature
         self._known: dict[tuple[str, str], Array] = {}  # conditions and sentences that were read before
 
-    def read(self, passages: Sequence[Passage]) -> list[Said]:
+    def read(self, passages: Sequence[Passage], decided: float = DECIDED) -> list[Said]:
+        """What each text says. Where its first sentence says it with this probability, the others are not read."""
         if len(self._known) > REMEMBERED:
             self._known.clear()
+        found = self._read([one._replace(sentences=one.sentences[:1]) for one in passages])
+        open_ = [row for row, own in enumerate(found) if max(own.affirms, own.denies) < decided]
+        for row, own in zip(open_, self._read([passages[row] for row in open_]), strict=True):
+            found[row] = own
+        return found
+
+    def _read(self, passages: Sequence[Passage]) -> list[Said]:
         wanted = [(one.condition, one.text[slice(*span)]) for one in passages for span in one.sentences]
         new = [pair for pair in dict.fromkeys(wanted) if pair not in self._known]
         inputs = [question(self._reader.tokenizer, *pair) for pair in new]
         scores = self._reader.all_scores([ids for ids, _ in inputs])
         for pair, (_, inside), own in zip(new, inputs, scores, strict=True):
             self._known[pair] = summed(own, inside)
-        found = iter([self._known[pair] for pair in wanted])
-        return [said([next(found) for _ in one.sentences], one.sentences, self._temperature) for one in passages]
+        each = iter([self._known[pair] for pair in wanted])
+        return [said([next(each) for _ in one.sentences], one.sentences, self._temperature) for one in passages]
 
 
 def question(tokenizer: Any, condition: str, sentence: str) -> tuple[list[int], slice]:
@@ -112,7 +121,7 @@ def sentences_of(text: str) -> list[Span]:
 
 
 def passage(condition: str, text: str, clauses: Sequence[Span], near: Array) -> Passage:
-    """The sentences of a text that are nearest to a condition, in their order. near: the cosine of each clause."""
+    """The sentences of a text that are nearest to a condition, the nearest first. near: the cosine of each clause."""
     words = {word for word in _WORD.findall(condition.lower()) if word not in _SMALL}
     starts, cosines = np.array([start for start, _ in clauses] or [0]), np.asarray(near)
     scored: list[tuple[float, Span]] = []
@@ -126,7 +135,7 @@ def passage(condition: str, text: str, clauses: Sequence[Span], near: Array) -> 
             span = (max(start, first - 2 * LONGEST), end)
         scored.append((best + SHARED * has, span))
     chosen = sorted(range(len(scored)), key=lambda row: -scored[row][0])[:SENTENCES]
-    return Passage(condition, text, [scored[row][1] for row in sorted(chosen)])
+    return Passage(condition, text, [scored[row][1] for row in chosen])
 
 
 @cache

@@ -87,6 +87,7 @@ class Question:
     wanted: tuple[tuple[Asked, ...], ...]
     excluded: tuple[Asked, ...]
     weights: Weights = COLLECTION
+    typed: bool = False  # `Conditions.typed`
 
     @classmethod
     def of(cls, conditions: Conditions, encode: Encode) -> "Question":
@@ -97,7 +98,7 @@ class Question:
         if conditions.kind == "property":
             about = ABOUT_PROPERTY if conditions.asks else 0.0
             weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0, about=about, read_excluded=0.0)
-        return cls(wanted, tuple(asked), weights)
+        return cls(wanted, tuple(asked), weights, conditions.typed)
 
     def combined(self, leaves: Array) -> Array:
         """The scores of what is wanted from those of its conditions (P, N): the best of each group, then mean and

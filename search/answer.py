@@ -7,7 +7,7 @@ from typing import Any
 from .document_search import Candidate
 from .query_encoder import QueryVectors
 from .rank import Limit, Ranking, Reason
-from .reading import Query, Span
+from .reading import Query, Span, listed
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Promise:
 class Answer:
     """The hits of a query, best first, and how it was read.
 
-    vectors: those that were searched with. promise: where the caller asked for one; unsure: the documents that were
-    left out for it, at most k.
+    vectors: those that were searched with. promise: where the caller asked for one. left_out: how many documents were,
+    for the promise or because they have what search-box syntax excludes; unsure: the first k of them.
     """
 
     reading: Query
@@ -83,6 +83,14 @@ class Answer:
     vectors: QueryVectors = field(repr=False, compare=False)
     promise: Promise | None = None
     unsure: tuple[Hit, ...] = ()
+    left_out: int = 0
+
+    @property
+    def left_out_line(self) -> str:
+        """What was left out and why, for people; "" where nothing was."""
+        if self.promise is not None:
+            return self.promise.line(listed(self.excluded_words, "or"))
+        return left_out_line(self.left_out, self.excluded_words) if self.left_out else ""
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -112,8 +120,19 @@ class Answer:
     def as_json(self) -> dict[str, Any]:
         content = {**self.reading.as_json(), "hits": [asdict(hit) for hit in self.hits]}
         if self.promise is not None:
-            content |= {"promise": asdict(self.promise), "unsure": [asdict(hit) for hit in self.unsure]}
+            content["promise"] = asdict(self.promise)
+        if self.promise is not None or self.left_out:
+            content |= {"left_out": self.left_out, "unsure": [asdict(hit) for hit in self.unsure]}
         return content
+
+
+def left_out_line(count: int, excluded: Sequence[Span]) -> str:
+    """
+    >>> left_out_line(2, [Span("not", "nuts", 6, 10)])
+    '2 documents that have “nuts” were left out'
+    """
+    some = "1 document that has {} was" if count == 1 else f"{count:,} documents that have {{}} were"
+    return f"{some.format(listed(excluded, 'or'))} left out"
 
 
 def hits_of(found: Sequence[Candidate], parts: QueryVectors, violating: frozenset[int] | None) -> tuple[Hit, ...]:

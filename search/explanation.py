@@ -12,9 +12,9 @@ from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.ranking import check_k
 
-from .answer import Answer, Hit, Promise
+from .answer import Answer, Hit, Promise, left_out_line
 from .query_encoder import QueryVectors
-from .reading import COLOURS, CUT, Query, Span, per_word
+from .reading import COLOURS, CUT, Query, listed, per_word, quoted
 from .searcher import BoolSearcher
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ class Explanation:
     after: list[Change]
     plain_name: str
     promise: Promise | None = None
+    left_out: int = 0
     notes_on_signs: tuple[str, ...] = ()
 
     @property
@@ -120,6 +121,8 @@ class Explanation:
             notes.append(f"OR offers {listed(self.reading.alternatives, 'or')}; {how}.")
         if self.promise is not None:
             notes.append(f"{self.promise.line(listed(self.reading.excluded, 'or'))}.")
+        elif self.left_out:
+            notes.append(f"{left_out_line(self.left_out, self.reading.excluded)}.")
         return notes
 
     def violations(self, changes: Sequence[Change]) -> str:
@@ -171,18 +174,6 @@ def _row(change: Change) -> dict[str, Any]:
     return {"rank": change.rank, "other_rank": change.other, **kept}
 
 
-def quoted(text: str) -> str:
-    return f"“{text}”"
-
-
-def listed(spans: Sequence[Span], word: str = "and") -> str:
-    """
-    >>> listed([Span("not", "wars", 0, 4), Span("not", "seas", 8, 12)])
-    '“wars” and “seas”'
-    """
-    return f" {word} ".join(quoted(span.text) for span in spans)
-
-
 def explain(
     searcher: BoolSearcher, query: str, k: int = 10, operators: Sequence[Any] | None = None, **asked: Any
 ) -> Explanation:
@@ -224,15 +215,19 @@ def compare(
         after=_compared(answer, plain, k),
         plain_name=plain_name,
         promise=_promise(answer, k),
+        left_out=_left_out(answer, k),
         notes_on_signs=tuple(notes_on_signs(query)) if asked.get("operators") is None else (),
     )
 
 
 def _promise(answer: Answer, k: int) -> Promise | None:
     """The promise for the first k hits of an answer."""
-    if answer.promise is None or len(answer) <= k:
-        return answer.promise
-    return replace(answer.promise, left_out=sum(hit.score >= answer[k - 1].score for hit in answer.unsure))
+    return None if answer.promise is None else replace(answer.promise, left_out=_left_out(answer, k))
+
+
+def _left_out(answer: Answer, k: int) -> int:
+    """How many documents that would be among the first k were left out."""
+    return answer.left_out if len(answer) <= k else sum(hit.score >= answer[k - 1].score for hit in answer.unsure)
 
 
 def _compared(answer: Answer, other: Answer, k: int) -> list[Change]:

@@ -73,7 +73,8 @@ def read(query: str, not_kind: str | None = None) -> Query:
     _check_conditions(found.conditions)
     if not found.excluded:
         return found
-    kind = not_kind or kind_of_exclusion(query, [span.place for span in found.excluded])
+    told = "set" if found.conditions.typed else kind_of_exclusion(query, [span.place for span in found.excluded])
+    kind = not_kind or told
     return replace(found, kind=kind, conditions=found.conditions._replace(kind=kind))
 
 
@@ -237,7 +238,7 @@ def _conditions_typed(typed: RuleReading) -> Conditions:
         else:
             groups.append([part])
     whole = [[_part(typed.text, 0, len(typed.text))]]
-    return Conditions(tuple(map(tuple, groups or whole)), typed.excluded)
+    return Conditions(tuple(map(tuple, groups or whole)), typed.excluded, typed=bool(typed.excluded))
 
 
 def _part(text: str, start: int, end: int, operator: str = "") -> Part:

@@ -27,7 +27,7 @@ ALL = 4096  # documents of an index that is looked through as a whole
 # Of more: what the whole query finds by its vector and its parts by their words, or twice what is asked for,
 DEPTH = 300
 PART_DEPTH = 100  # and what each of several parts finds by its vector
-READ = 30  # documents that the document reader looks at
+READ = 20  # documents that the document reader looks at
 LIKELY = 0.5  # a probability from which something is said to hold
 CLEAR = 0.44  # without a reader, a clause is shown against a document above this, or where it has an excluded word
 
@@ -63,9 +63,10 @@ class Limit(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The scores and rows of the best documents; behind the first `kept` stand some that a limit has left out.
+    """The scores and rows of the best documents; behind the first `kept` stand some that were left out, by a limit or
+    because they have what search-box syntax excludes.
 
-    said: what those that were read say of each condition. left_out: how many documents the limit has. evidence: for
+    said: what those that were read say of each condition. left_out: how many were left out. evidence: for
     what is excluded, the cosine of the best clause; None where there is no limit, or nothing is excluded.
     """
 
@@ -113,8 +114,10 @@ def rank(
     limit: Limit | None = None,
     read: int = READ,
 ) -> Ranking:
-    """The k best documents, without those that a limit leaves out. strength: of NOT. read: how many documents the
-    document reader looks at, 0 for none."""
+    """The k best documents, without those that a limit or search-box syntax leaves out.
+
+    strength: of NOT. read: how many documents the document reader looks at, 0 for none.
+    """
     if read < 0:
         raise RetrievalError(f"read must be a number of documents, 0 or more, got {read}")
     words = word_scores(documents.evidence, question)
@@ -135,15 +138,28 @@ def rank(
     if read and question.is_read and (reader := document_reader()) is not None:
         said = what_they_say(reader, documents, question, rows[:read].tolist())
         scores, rows = reread(question, scores, rows, said, strength)
-    if limit is None or not excludes(question):
-        return Ranking(scores[:k].tolist(), rows[:k].tolist(), min(k, len(rows)), said)
-    features = features_of(documents.evidence, question.excluded, rows)
-    is_out = limit.line.probabilities(features) > limit.probability
+    is_out, best_clause = np.zeros(len(rows), bool), None
+    if question.typed:
+        is_out = has_typed(documents.evidence, question, rows, said)
+    if limit is not None and excludes(question):
+        features = features_of(documents.evidence, question.excluded, rows)
+        is_out = is_out | (limit.line.probabilities(features) > limit.probability)
+        best_clause = float(features[:, 0].max())
     kept = np.flatnonzero(~is_out)[:k]
     out = np.flatnonzero(is_out[: kept[-1]] if len(kept) == k else is_out)
     shown = np.concatenate([kept, out[:k]])
-    best_clause = float(features[:, 0].max())
     return Ranking(scores[shown].tolist(), rows[shown].tolist(), len(kept), said, len(out), best_clause)
+
+
+def has_typed(evidence: Evidence, question: Question, rows: Rows, said: dict[int, list[Said]]) -> npt.NDArray[np.bool_]:
+    """Which documents hold all words of something that is excluded by search-box syntax. Words that are denied are
+    others, and where the reader finds that a document denies them, it does not have them."""
+    found, first = np.zeros(len(rows), bool), len(question.parts) - len(question.excluded)
+    for number, asked in enumerate(question.excluded, first):
+        holds = [np.isin(rows, evidence.words.weights(word)[0]) for word in dict.fromkeys(asked.words)]
+        denied = [row in said and said[row][number].denies >= LIKELY for row in rows.tolist()]
+        found |= np.all(holds, axis=0) & ~np.array(denied) if holds else False
+    return found
 
 
 def reread(

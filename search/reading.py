@@ -53,6 +53,18 @@ class Span(NamedTuple):
         return self.start, self.end
 
 
+def quoted(text: str) -> str:
+    return f"“{text}”"
+
+
+def listed(spans: Sequence[Span], word: str = "and") -> str:
+    """
+    >>> listed([Span("not", "wars", 0, 4), Span("not", "seas", 8, 12)])
+    '“wars” and “seas”'
+    """
+    return f" {word} ".join(quoted(span.text) for span in spans)
+
+
 class Run(NamedTuple):
     """Neighbouring words of one role. gap: what stands between them and the run before."""
 

@@ -127,19 +127,19 @@ class BoolSearcher:
         has_evidence = evidence and operators != [] and self.has_evidence
         reading = _as_asked(reading, vectors, has_evidence)
         limit = None if violations is None else self._limit(violations, has_evidence)
-        promise, kept = None, k
+        promise, kept, left_out = None, k, 0
         if has_evidence:
             question = self._question(reading, parts)
             strength = 1.0 if not_weight is None else not_weight / (question.weights.penalty or 1.0)
             ranking, found = self._ranked(question, parts, k, where, strength=strength, limit=limit, read=read)
-            kept = ranking.kept
+            kept, left_out = ranking.kept, ranking.left_out
             if limit is not None:
                 promise = promise_of(limit, ranking, reading, self.documents.was_calibrated(limit.line))
         else:
             found = self.documents.find(parts, k, where)
         violating = self.violating(reading)
         hits, unsure = (hits_of(part, parts, violating) for part in (found[:kept], found[kept:]))
-        return Answer(reading, hits, parts, promise, unsure)
+        return Answer(reading, hits, parts, promise, unsure, left_out)
 
     def rows(
         self,
@@ -158,7 +158,8 @@ class BoolSearcher:
             return self.documents.rank(self.index, parts, k)[1]
         question = self._question(reading, parts)
         look = partial(rank, question=question, parts=parts, k=k, read=read)
-        return self.documents.ranked(None, look, question, parts, k).rows
+        found = self.documents.ranked(None, look, question, parts, k)
+        return found.rows[: found.kept]
 
     def read(
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None

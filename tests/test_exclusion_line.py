@@ -207,7 +207,7 @@ def test_the_commands(tmp_path, monkeypatch, capsys, run_once):
         assert "documents were left out; at most 20% of the results should have" in capsys.readouterr().out
         assert main(["index", str(documents), "--output", folder, "--model", model]) == 0
     assert main([*ask[:-2], "--unsure"]) == 2
-    assert "--unsure lists what --violations leaves out" in capsys.readouterr().err
+    assert "--unsure lists what --violations or a typed -word leaves out" in capsys.readouterr().err
 
 
 def test_the_page_draws_the_line(index, model):

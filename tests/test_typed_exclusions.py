@@ -1,0 +1,79 @@
+"""`-word`, `NOT word` and `-"a phrase"` are typed by people who mean it: what affirms the word is left out."""
+
+import json
+
+import pytest
+
+from boolbert.cli.main import main
+from boolbert.retrieval.index import build_index
+from boolbert.retrieval.models import default_model
+from boolbert.search import BoolSearcher, explain
+
+CURRIES = {
+    "Thai green curry": "A green curry with chicken and aubergines.",
+    "Chickpea curry": "A mild curry of chickpeas, tomatoes and spinach.",
+    "Butter curry": "Chicken thighs in a rich curry sauce with butter.",
+    "Massaman": "A curry with potatoes and peanuts. It contains no chicken.",
+    "Goan curry": "A sour curry with prawns and coconut.",
+    "Katsu curry": "Breaded pork with a thick curry sauce.",
+    "Dal": "A curry of red lentils, with rice.",
+    "Rendang": "A dry curry of beef and coconut milk.",
+    "Coronation": "Cold chicken in a curry mayonnaise.",
+    "Apple pie": "A pie with apples and cinnamon.",
+}
+CHICKEN = {"Thai green curry", "Butter curry", "Coronation"}
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory):
+    folder, model = tmp_path_factory.mktemp("curries"), default_model("cpu")
+    rows = [{"title": title, "text": text} for title, text in CURRIES.items()]
+    (folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return BoolSearcher(model, build_index(folder / "docs.jsonl", folder / "index", model, progress=False))
+
+
+@pytest.mark.parametrize("query", ["curry -chicken", "curry NOT chicken", 'curry -"chicken"'])
+@pytest.mark.parametrize("read", [0, 20])
+def test_what_affirms_the_word_is_left_out_and_counted(searcher, query, read):
+    answer = searcher.search(query, 10, read=read)
+    assert {hit.title for hit in answer} == CURRIES.keys() - CHICKEN
+    assert answer.left_out == 3
+    assert {hit.title for hit in answer.unsure} == CHICKEN
+    assert answer.left_out_line == "3 documents that have “chicken” were left out"
+    assert answer.as_json()["left_out"] == 3
+
+
+def test_a_document_that_denies_it_stays(searcher):
+    assert "Massaman" in [hit.title for hit in searcher.search("curry -chicken", 5)]
+
+
+def test_a_phrase_is_left_out_where_all_its_words_stand(searcher):
+    titles = {hit.title for hit in searcher.search('curry -"coconut milk"', 10)}
+    assert "Rendang" not in titles
+    assert "Goan curry" in titles
+
+
+def test_a_sentence_only_ranks_lower(searcher):
+    answer = searcher.search("curry without chicken", 10)
+    assert len(answer) == 10
+    assert answer.left_out == 0
+    assert not CHICKEN & {hit.title for hit in answer.hits[:5]}
+
+
+def test_evaluation_leaves_out_the_same(searcher):
+    assert searcher.rows("curry -chicken", 10) == [hit.row for hit in searcher.search("curry -chicken", 10)]
+
+
+def test_the_explanation_says_so(searcher):
+    notes = explain(searcher, "curry -chicken", 10).notes
+    assert any(note == "3 documents that have “chicken” were left out." for note in notes)
+
+
+def test_the_command_line_lists_them(searcher, capsys):
+    folder = str(searcher.index.folder)
+    assert main(["search", "curry -chicken", "--index", folder, "--unsure"]) == 0
+    shown = capsys.readouterr().out
+    assert "3 documents that have “chicken” were left out" in shown
+    assert all(title in shown.split("left out:")[1] for title in CHICKEN)
+    assert main(["search", "curry without chicken", "--index", folder, "--unsure"]) == 2
+    assert "--unsure lists what --violations or a typed -word leaves out" in capsys.readouterr().err
