@@ -184,7 +184,9 @@ def search(options: Namespace) -> None:
     from boolbert.search.reading import CUT
 
     searcher = _open_searcher(options, cached=True)
-    more = {"where": options.where, "evidence": not options.no_evidence, "read": options.read}
+    more = {"where": options.where, "evidence": not options.no_evidence, "numbers": not options.no_numbers}
+    if options.read is not None:
+        more["read"] = options.read
     if not (options.no_evidence or searcher.has_evidence):
         _say(NO_EVIDENCE)
     answer = searcher.search(options.query, options.k, operators, **_limits(options), **more)
@@ -194,6 +196,8 @@ def search(options: Namespace) -> None:
         _say(f"note: {CUT}")
     for note in notes_on_signs(options.query) if operators is None else ():
         _say(f"note: {note}")
+    for line in answer.numbers.lines:
+        _say(f"note: {line}")
     is_unread = operators is None and searcher.is_boolean and not answer.excluded_words
     if is_unread and (why := why_nothing_excluded(options.query)):
         _say(f"note: {why}")

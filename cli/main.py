@@ -115,10 +115,11 @@ def _add_search(add) -> None:
     _add_query(command)
     flag = command.add_argument
     flag("--no-evidence", action="store_true", help="rank by the documents' vectors alone, not by what they say")
-    read = "how many of the best documents are read, sentence by sentence; 0 is faster and less exact (default 30)"
-    flag("--read", type=int, default=30, metavar="N", help=read)
+    read = "how many of the best documents are read, sentence by sentence; 0 is faster and less exact (default 20)"
+    flag("--read", type=int, metavar="N", help=read)
     flag("--unsure", action="store_true", help="list what --violations or a typed -word has left out as well")
     flag("--where", metavar="FILTER", help='a filter on the documents\' fields: "year > 1990"')
+    flag("--no-numbers", action="store_true", help='"under 20 minutes" is searched as words, and filters no field')
     _add_model(command)
 
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .document_search import Candidate
+from .number_filters import NO_NUMBERS, ReadNumbers
 from .query_encoder import QueryVectors
 from .rank import Limit, Ranking, Reason
 from .reading import Query, Span, listed
@@ -75,7 +76,8 @@ class Answer:
     """The hits of a query, best first, and how it was read.
 
     vectors: those that were searched with. promise: where the caller asked for one. left_out: how many documents were,
-    for the promise or because they have what search-box syntax excludes; unsure: the first k of them.
+    for the promise or because they have what search-box syntax excludes; unsure: the first k of them. numbers: what
+    became of bounds such as "under 20 minutes".
     """
 
     reading: Query
@@ -84,6 +86,7 @@ class Answer:
     promise: Promise | None = None
     unsure: tuple[Hit, ...] = ()
     left_out: int = 0
+    numbers: ReadNumbers = NO_NUMBERS
 
     @property
     def left_out_line(self) -> str:
@@ -119,6 +122,8 @@ class Answer:
 
     def as_json(self) -> dict[str, Any]:
         content = {**self.reading.as_json(), "hits": [asdict(hit) for hit in self.hits]}
+        if self.numbers.filters:
+            content["filters"] = [one._asdict() for one in self.numbers.filters]
         if self.promise is not None:
             content["promise"] = asdict(self.promise)
         if self.promise is not None or self.left_out:

@@ -13,6 +13,7 @@ from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.ranking import check_k
 
 from .answer import Answer, Hit, Promise, left_out_line
+from .number_filters import NO_NUMBERS, ReadNumbers
 from .query_encoder import QueryVectors
 from .reading import COLOURS, CUT, Query, listed, per_word, quoted
 from .searcher import BoolSearcher
@@ -86,6 +87,7 @@ class Explanation:
     plain_name: str
     promise: Promise | None = None
     left_out: int = 0
+    numbers: ReadNumbers = NO_NUMBERS
     notes_on_signs: tuple[str, ...] = ()
 
     @property
@@ -99,7 +101,7 @@ class Explanation:
     @property
     def notes(self) -> list[str]:
         """Notes for the reader."""
-        notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes_on_signs]
+        notes = [f"{note[0].upper()}{note[1:]}." for note in (*self.notes_on_signs, *self.numbers.lines)]
         if not self.trained:
             notes.append("The Boolean parts of this model are untrained: it reads nothing yet, and is plain BERT.")
         if self.reading.truncated:
@@ -197,10 +199,14 @@ def compare(
     if not reading.words:
         problem = "begins with a word that is too long for the model" if reading.truncated else "holds no word"
         raise RetrievalError(f"the query {query[:60]!r} {problem}")
+    where = answer.numbers.where(where)
     if baseline is None:
         plain, plain_name = searcher.search(query, depth, operators=[], where=where), "plain encoder"
     else:
-        plain, plain_name = baseline.search(query, depth, evidence=False, where=where), str(baseline.model.name)
+        plain, plain_name = (
+            baseline.search(query, depth, evidence=False, where=where, numbers=False),
+            str(baseline.model.name),
+        )
     marked = searcher.violating(reading)  # the plain ranking's own reading excludes nothing
     hits = (replace(hit, violates=None if marked is None else hit.row in marked) for hit in plain)
     plain = replace(plain, hits=tuple(hits))
@@ -216,6 +222,7 @@ def compare(
         plain_name=plain_name,
         promise=_promise(answer, k),
         left_out=_left_out(answer, k),
+        numbers=answer.numbers,
         notes_on_signs=tuple(notes_on_signs(query)) if asked.get("operators") is None else (),
     )
 

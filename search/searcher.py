@@ -4,7 +4,7 @@ torch is imported where it is used: a cached model (search/cached_model.py) answ
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from .answer import Answer, hits_of, promise_of
 from .cached_model import CachedModel, cached_model
 from .country_facts import named_rows
 from .document_search import Candidate, DocumentSearch
+from .number_filters import NO_NUMBERS, read_numbers
 from .opening import model_of, open_index
 from .query_encoder import QueryEncoder, QueryVectors, encoded_query
 from .query_reader import as_it_is, check_query, read, read_for_caller
@@ -107,6 +108,7 @@ class BoolSearcher:
         not_kind: str | None = None,
         violations: float | None = None,
         read: int = READ,
+        numbers: bool = True,
     ) -> Answer:
         """The k best documents.
 
@@ -119,12 +121,15 @@ class BoolSearcher:
         "topic", a "set" or a "property" of the answer, of which texts may speak; if not given, the query's words tell
         (boolean/kinds.py), and with a `not_weight` it is a set. violations: 0.05 leaves out documents until at most 5%
         of the others are expected to have what is excluded, in a calibrated index (search/calibrating.py). read: how
-        many of the best documents the document reader looks at; 0 for none, which takes less time.
+        many of the best documents the document reader looks at; 0 for none, which takes less time. numbers: bounds such
+        as "under 20 minutes" filter where a field of numbers fits (search/number_filters.py).
         """
         check_k(k)
         reading, vectors = self._read(query, operators, excluded, not_weight, not_kind)
         parts = self._scaled_parts(vectors)
         has_evidence = evidence and operators != [] and self.has_evidence
+        reading, bounds = read_numbers(reading, self._fields) if numbers and operators != [] else (reading, NO_NUMBERS)
+        where = bounds.where(where)
         reading = _as_asked(reading, vectors, has_evidence)
         limit = None if violations is None else self._limit(violations, has_evidence)
         promise, kept, left_out = None, k, 0
@@ -139,7 +144,7 @@ class BoolSearcher:
             found = self.documents.find(parts, k, where)
         violating = self.violating(reading)
         hits, unsure = (hits_of(part, parts, violating) for part in (found[:kept], found[kept:]))
-        return Answer(reading, hits, parts, promise, unsure, left_out)
+        return Answer(reading, hits, parts, promise, unsure, left_out, bounds)
 
     def rows(
         self,
@@ -156,9 +161,10 @@ class BoolSearcher:
         parts = self._scaled_parts(vectors)
         if not evidence or operators == [] or not self.has_evidence:
             return self.documents.rank(self.index, parts, k)[1]
+        reading, bounds = read_numbers(reading, self._fields)
         question = self._question(reading, parts)
         look = partial(rank, question=question, parts=parts, k=k, read=read)
-        found = self.documents.ranked(None, look, question, parts, k)
+        found = self.documents.ranked(bounds.where(None), look, question, parts, k)
         return found.rows[: found.kept]
 
     def read(
@@ -201,6 +207,11 @@ class BoolSearcher:
         if given != size:  # of a function, which has its name alone to be known by
             raise RetrievalError(f"{self.model.name}: gives vectors of {given} numbers; those of the index have {size}")
         return found, vectors
+
+    @property
+    def _fields(self) -> Mapping[str, str]:
+        """The documents' fields and their kinds."""
+        return self.index.about().fields
 
     @cached_property
     def _obeying(self) -> "ObeyingEncoder":

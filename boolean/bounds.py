@@ -1,0 +1,84 @@
+"""Numbers that a query bounds: "under 20 minutes", "cheaper than 5 euros", "after 2010".
+
+`search/number_filters.py` makes filters of them, where the documents have a field that fits.
+"""
+
+import re
+from typing import NamedTuple
+
+_BELOW = "under|below|less than|fewer than|cheaper than|shorter than|lighter than|smaller than"
+_AT_MOST = (
+    "at most|up to|(?:no|not) (?:more|longer|heavier|larger|bigger) than|max(?:imum|\\.)?|within|not (?:over|above)"
+)
+_ABOVE = "over|above|more than|longer than|heavier than|larger than|bigger than"
+_AT_LEAST = "at least|(?:no|not) (?:less|fewer|shorter|smaller) than|min(?:imum|\\.)|not (?:under|below)"
+_SIGNS = {"<": _BELOW, "<=": _AT_MOST, ">": _ABOVE, ">=": _AT_LEAST}
+_OF_YEARS = {
+    "<": "before|older than|earlier than",
+    "<=": "until|(?:no|not) (?:later|newer) than",
+    ">": "after|newer than|later than",
+    ">=": "since|(?:no|not) (?:earlier|older) than",
+}
+OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+CURRENCIES = {"€": "euro", "$": "dollar", "£": "pound"}
+_NUMBER = r"(?P<coin>[€$£]\s?)?(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s?-?(?P<unit>[€$£]|[^\W\d_]+)?"
+_BOUND, _YEAR = (
+    re.compile(rf"\b(?:{'|'.join(f'(?P<s{n}>{words})' for n, words in enumerate(signs.values()))}) {number}", re.I)
+    for signs, number in ((_SIGNS, _NUMBER), (_OF_YEARS, r"(?:the year )?(?P<number>1\d{3}|20\d\d)\b(?!\s?[€$£%])"))
+)
+_BETWEEN = re.compile(rf"\bbetween (?P<least>\d+(?:\.\d+)?) and {_NUMBER}", re.I)
+YEAR = "year"  # the unit of a bare year
+# Words behind a number that are no unit.
+_NO_UNITS = frozenset(
+    ["and", "or", "but", "with", "without", "in", "near", "for", "not", "no", "that", "from", "to", "per"]
+)
+
+
+class Bound(NamedTuple):
+    """A stretch `query[start:end]` that bounds a number. unit: the word behind it, or what the words say, or ""."""
+
+    start: int
+    end: int
+    sign: str
+    number: float
+    unit: str
+
+
+def read_bounds(query: str) -> list[Bound]:
+    """
+    >>> [(one.sign, one.number, one.unit) for one in read_bounds("quick dinners under 20 minutes after 2010")]
+    [('<', 20.0, 'minutes'), ('>', 2010.0, 'year')]
+    >>> [(one.sign, one.number, one.unit) for one in read_bounds("flats between 500 and 900 euros, at least 3 rooms")]
+    [('>=', 500.0, 'euros'), ('<=', 900.0, 'euros'), ('>=', 3.0, 'rooms')]
+    """
+    found: list[Bound] = []
+    for match in _BETWEEN.finditer(query):
+        unit, end = _unit(match)
+        found += [
+            Bound(match.start(), end, ">=", float(match["least"]), unit),
+            Bound(match.start(), end, "<=", _number(match), unit),
+        ]
+    for pattern, signs in ((_YEAR, _OF_YEARS), (_BOUND, _SIGNS)):
+        for match in pattern.finditer(query):
+            if any(one.start < match.end() and match.start() < one.end for one in found):
+                continue
+            sign = next(sign for number, sign in enumerate(signs) if match[f"s{number}"])
+            unit, end = (YEAR, match.end()) if pattern is _YEAR else _unit(match)
+            if not unit and match.group().lower().startswith("cheaper"):
+                unit = "price"
+            found.append(Bound(match.start(), end, sign, _number(match), unit))
+    return sorted(found, key=lambda bound: bound.start)
+
+
+def _number(match: re.Match[str]) -> float:
+    return float(match["number"].replace(",", ""))
+
+
+def _unit(match: re.Match[str]) -> tuple[str, int]:
+    """What a number counts, and where the bound ends."""
+    if match["coin"]:
+        return CURRENCIES[match["coin"].strip()], match.end("number")
+    unit = match["unit"] or ""
+    if not unit or unit.lower() in _NO_UNITS:
+        return "", match.end("number")
+    return CURRENCIES.get(unit, unit.lower()), match.end()

@@ -1,0 +1,131 @@
+"""Bounds on numbers in a query as filters on the documents' fields: "under 20 minutes" asks for `minutes < 20`.
+
+A field fits where its name has the number's unit, or one of the words that the unit stands for; if several do, none is
+taken. What was taken for a filter is shown with the answer, and `--no-numbers` searches for it as words instead.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from boolbert.boolean.bounds import OPPOSITE, YEAR, Bound, read_bounds
+from boolbert.boolean.conditions import Conditions
+from boolbert.retrieval.words import singular
+
+from .reading import Query, quoted
+
+_PRICE = ("price", "cost", "fee", "rent", "fare")
+_MEANS = {
+    **{coin: (coin, short, *_PRICE) for coin, short in (("euro", "eur"), ("dollar", "usd"), ("pound", "gbp"))},
+    **{short: (coin, short, *_PRICE) for coin, short in (("euro", "eur"), ("dollar", "usd"), ("pound", "gbp"))},
+    "price": _PRICE,
+    "minute": ("minute", "min"),
+    "min": ("minute", "min"),
+    "hour": ("hour", "hr"),
+    "km": ("km", "kilometre", "kilometer"),
+    "kg": ("kg", "kilo", "kilogram"),
+    "star": ("star", "rating"),
+    YEAR: ("year", "released", "published", "founded", "built"),
+}
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+
+
+class NumberFilter(NamedTuple):
+    """A filter, and the words of the query that it was read from."""
+
+    where: str
+    words: str
+
+
+class ReadNumbers(NamedTuple):
+    """What became of a query's bounds. unfitted: the words of those that no field fits. fields: those with numbers."""
+
+    filters: tuple[NumberFilter, ...] = ()
+    unfitted: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+
+    def where(self, given: str | None) -> str | None:
+        """The caller's filter and these."""
+        parts = [
+            *([f"({given})"] if given and self.filters else [given] if given else []),
+            *(f.where for f in self.filters),
+        ]
+        return " and ".join(parts) or None
+
+    @property
+    def lines(self) -> list[str]:
+        """What to tell the user."""
+        names = ", ".join(self.fields) or "none"
+        return [
+            *(f"filter: {one.where}, from {quoted(one.words)}; --no-numbers takes it off" for one in self.filters),
+            *(
+                f"{quoted(words)} is searched as words: no one field fits; --where compares fields (numbers: {names})"
+                for words in self.unfitted
+            ),
+        ]
+
+
+NO_NUMBERS = ReadNumbers()
+
+
+def fitting_field(bound: Bound, fields: Mapping[str, str]) -> str | None:
+    """The one field of numbers that a bound is about.
+
+    >>> fields = {"prepMinutes": "number", "price_eur": "number", "genre": "text"}
+    >>> [fitting_field(bound, fields) for bound in read_bounds("under 20 minutes, at most 5 euros, over 3 stars")]
+    ['prepMinutes', 'price_eur', None]
+    """
+    unit = singular(bound.unit) if bound.unit else ""
+    names = _MEANS.get(unit, (unit,)) if unit else ()
+    found = [
+        field
+        for field, kind in fields.items()
+        if (kind == "number" or (kind == "date" and unit == YEAR))
+        and not {singular(word.lower()) for word in _WORD.findall(field)}.isdisjoint(names)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def read_numbers(query: Query, fields: Mapping[str, str]) -> tuple[Query, ReadNumbers]:
+    """The query without the conditions that became filters, and what was made of its bounds."""
+    filters: list[NumberFilter] = []
+    unfitted: list[str] = []
+    taken: list[Bound] = []
+    for bound in read_bounds(query.query):
+        words, field = query.query[bound.start : bound.end], fitting_field(bound, fields)
+        if field is None:
+            unfitted.append(words)
+            continue
+        is_out = any(part.start <= bound.start and bound.end <= part.end for part in query.conditions.excluded)
+        sign = OPPOSITE[bound.sign] if is_out else bound.sign
+        filters.append(NumberFilter(f"{_name(field)} {sign} {_value(bound, fields[field], sign)}", words))
+        taken.append(bound)
+    found = ReadNumbers(
+        tuple(filters), tuple(dict.fromkeys(unfitted)), tuple(n for n, k in fields.items() if k != "text")
+    )
+    return (replace(query, conditions=_without(query.conditions, taken)) if taken else query), found
+
+
+def _name(field: str) -> str:
+    return field if re.fullmatch(r"[^\W\d]\w*", field) else json.dumps(field, ensure_ascii=False)
+
+
+def _value(bound: Bound, kind: str, sign: str) -> str:
+    if kind == "date":  # "after 2010" begins with 2011
+        return f"{bound.number:.0f}-12-31" if sign in (">", "<=") else f"{bound.number:.0f}-01-01"
+    return f"{bound.number:g}"
+
+
+def _without(conditions: Conditions, bounds: Sequence[Bound]) -> Conditions:
+    """Conditions without those that only bound a number; as they are where nothing else is wanted."""
+
+    def stays(start: int, end: int) -> bool:
+        return not any(
+            start < bound.end and bound.start < end and end - start <= bound.end - bound.start + 4 for bound in bounds
+        )
+
+    wanted = tuple(group for group in conditions.wanted if any(stays(part.start, part.end) for part in group))
+    excluded = tuple(part for part in conditions.excluded if stays(part.start, part.end))
+    return conditions._replace(wanted=wanted or conditions.wanted, excluded=excluded)

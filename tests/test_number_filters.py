@@ -1,0 +1,92 @@
+"""Numbers that a query bounds filter the documents where a field of numbers fits; else one line says so."""
+
+import json
+
+import pytest
+
+from boolbert.boolean.bounds import read_bounds
+from boolbert.cli.main import main
+from boolbert.retrieval.index import build_index
+from boolbert.retrieval.models import default_model
+from boolbert.search import BoolSearcher, explain
+from boolbert.search.number_filters import fitting_field
+
+DISHES = [
+    ("Tomato soup", "A soup of tomatoes and basil.", 25, 3.5, 2008),
+    ("Pea soup", "A thick soup of peas.", 15, 2.0, 2012),
+    ("Beef stew", "A stew of beef and carrots.", 180, 9.0, 2015),
+    ("Fried rice", "Rice with vegetables and egg.", 20, 4.0, 2019),
+    ("Miso soup", "A clear soup with tofu.", 10, 5.0, 2010),
+    ("Onion soup", "A soup of onions and cheese.", 60, 6.0, 2001),
+    ("Noodle soup", "A soup with noodles and ginger.", 18, 4.5, 2011),
+    ("Cabbage salad", "A salad of cabbage.", 12, 2.5, 2020),
+    ("Bean soup", "A soup of white beans.", 90, 3.0, 2018),
+    ("Fish soup", "A soup of cod and fennel.", 40, 8.0, 2014),
+]
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory):
+    folder, model = tmp_path_factory.mktemp("dishes"), default_model("cpu")
+    names = ("title", "text", "minutes", "price_eur", "year")
+    rows = [dict(zip(names, dish, strict=True)) for dish in DISHES]
+    (folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return BoolSearcher(model, build_index(folder / "docs.jsonl", folder / "index", model, progress=False))
+
+
+@pytest.mark.parametrize(
+    ("query", "where", "passes"),
+    [
+        ("soup under 20 minutes", "minutes < 20", lambda minutes, price, year: minutes < 20),
+        ("soup in at most 18 minutes", "minutes <= 18", lambda minutes, price, year: minutes <= 18),
+        ("soups cheaper than 5 euros", "price_eur < 5", lambda minutes, price, year: price < 5),
+        ("soup for no more than €4.50", "price_eur <= 4.5", lambda minutes, price, year: price <= 4.5),
+        ("soup recipes after 2010", "year > 2010", lambda minutes, price, year: year > 2010),
+        ("soup recipes since 2010", "year >= 2010", lambda minutes, price, year: year >= 2010),
+    ],
+)
+def test_a_field_that_fits_filters(searcher, query, where, passes):
+    answer = searcher.search(query, 10)
+    assert [one.where for one in answer.numbers.filters] == [where]
+    assert {hit.title for hit in answer} == {title for title, _, *numbers in DISHES if passes(*numbers)}
+    assert "soup" in answer[0].title.lower()
+    assert len(searcher.search(query, 10, numbers=False)) == 10
+    assert searcher.rows(query, 10) == [[dish[0] for dish in DISHES].index(hit.title) for hit in answer]
+
+
+def test_a_filter_stands_beside_the_callers(searcher):
+    answer = searcher.search("soup under 20 minutes", 10, where="price_eur < 3 or year = 2011")
+    assert {hit.title for hit in answer} == {"Pea soup", "Noodle soup", "Cabbage salad"}
+
+
+def test_what_no_field_fits_is_told(searcher, capsys):
+    answer = searcher.search("soup under 300 calories", 10)
+    assert (answer.numbers.filters, answer.numbers.unfitted) == ((), ("under 300 calories",))
+    assert len(answer) == 10
+    folder = str(searcher.index.folder)
+    assert main(["search", "soup under 300 calories", "--index", folder]) == 0
+    assert "“under 300 calories” is searched as words" in (told := capsys.readouterr().err)
+    assert "numbers: minutes, price_eur, year" in told
+    assert main(["search", "soup under 20 minutes", "--index", folder, "--json"]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["filters"] == [{"where": "minutes < 20", "words": "under 20 minutes"}]
+    assert "filter: minutes < 20, from “under 20 minutes”; --no-numbers takes it off" in shown.err
+
+
+def test_an_explanation_compares_what_passes(searcher):
+    made = explain(searcher, "soup without tofu under 20 minutes", 5)
+    assert any("minutes < 20" in note for note in made.notes)
+    assert {change.hit.title for change in made.before} == {change.hit.title for change in made.after}
+
+
+@pytest.mark.parametrize(
+    "query", ["Ocean's 11", "under the bridge", "the 39 steps", "over the rainbow", "route 66 before sunrise", "top 10"]
+)
+def test_no_bound(query):
+    assert read_bounds(query) == []
+
+
+def test_of_two_fields_that_fit_none_is_taken():
+    (bound,) = read_bounds("under 20 minutes")
+    assert fitting_field(bound, {"prep_minutes": "number", "cooking_minutes": "number"}) is None
+    assert fitting_field(bound, {"prep_minutes": "number", "minutes_note": "text"}) == "prep_minutes"
