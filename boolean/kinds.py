@@ -38,7 +38,11 @@ WHOLE_WEIGHTS = {kind: treatment.whole for kind, treatment in TREATMENTS.items()
 
 _WH = r"(?:what|which|who|whom|whose|when|where|why|how)"
 _ASKS = re.compile(
-    rf"[\s\"“]*(?:{_WH}|is|are|was|were|do|does|did|can|could|should|has|have)\b|.*\?\s*\Z", re.IGNORECASE | re.DOTALL
+    rf"[\s\"“]*(?:{_WH}|is|are|was|were|do|does|did|can|could|should|has|have)\b|.*[?？]\s*\Z"
+    r"|\s*(?:aside from|besides|apart from|in addition to|other than|except for|without|ignoring|excluding)\b.*,\s*"
+    rf"{_WH}\b"
+    r"|(?:.*,)?\s*(?:please\s+)?(?:briefly\s+)?(?:tell\s+(?:me|us)\s+about|describe|explain)\b",
+    re.IGNORECASE | re.DOTALL,
 )
 # A question in whose answer the negated words stand: "Which actors ...", "What are the languages that ..."
 _WHICH = re.compile(rf"[\s\"“]*(?:(?:in|at|on|for|to|of|from|by)\s+)?{_WH}\b", re.IGNORECASE)
@@ -108,6 +112,8 @@ def is_question(text: str) -> bool:
     """
     >>> is_question("Which birds fly?"), is_question("who wrote Emma"), is_question("birds that fly")
     (True, True, False)
+    >>> is_question("Besides Emma, what did she write"), is_question("please tell us about Jane Austen, without Emma")
+    (True, True)
     """
     return _ASKS.match(text) is not None
 
