@@ -1,8 +1,8 @@
 """A text in clauses, each with what it denies: the pieces of a document that are compared with the parts of a query.
 
 A clause says one thing: it ends at . ; : and at commas, "but", "and" and "while" that join more than the items of a
-list. What is denied stands in a clause of its own where there is enough round it to stand alone, so that "Almond bars
-without sugar" affirms almonds and denies sugar.
+short list; the items of a long one are clauses each. What is denied stands in a clause of its own where there is enough
+round it to stand alone, so that "Almond bars without sugar" affirms almonds and denies sugar.
 """
 
 import re
@@ -13,6 +13,7 @@ from .denials import Denial, Span, find_denials, may_deny, small_letters
 from .word_lists import WORDS, pattern
 
 SHORTEST = 3  # words of a clause; a shorter piece joins its neighbour, unless only one of the two denies
+LIST = 6  # shorter pieces in one sentence are a list, whose items are clauses each
 LONGEST = 1000  # characters of a sentence; a longer one is cut, since reading it takes time that grows with its square
 FARTHEST = 1000  # characters between the parenthesis that opens a row's fields and the name of a field
 CONTENT = 2  # content words that the text beside a denial must have to become a clause of its own
@@ -52,6 +53,9 @@ def split_clauses(text: str) -> list[Clause]:
     >>> text = "Oat bars with honey, dates and figs, but no nuts or milk. Not only for hikers."
     >>> [(text[clause.start : clause.end], clause.denies) for clause in split_clauses(text)]
     [('Oat bars with honey, dates and figs', False), ('no nuts or milk', True), ('Not only for hikers', False)]
+    >>> text = "Likes plum jam, fig cake, lemon tea, paper kites, river walks, wool hats and old maps."
+    >>> [text[clause.start : clause.end] for clause in split_clauses(text)][:3]
+    ['Likes plum jam', 'fig cake', 'lemon tea']
     """
     clauses: list[Clause] = []
     small = small_letters(text)
@@ -155,12 +159,13 @@ def _joined(small: str, pieces: list[Span], denials: list[Denial]) -> list[Span]
     """The pieces with those that are too short to stand alone put to their neighbour."""
     joined: list[Span] = []
     denying: list[bool] = []
+    shortest = 1 if sum(_words(small, *piece) < SHORTEST for piece in pieces) >= LIST else SHORTEST
     for start, end in pieces:
         denies = any(start <= denial.start < end for denial in denials)
         if joined:
             before = joined[-1]
             if denies == denying[-1]:
-                apart = _words(small, *before) >= SHORTEST and _words(small, start, end) >= SHORTEST
+                apart = _words(small, *before) >= shortest and _words(small, start, end) >= shortest
             else:  # whoever does not deny must have something to say
                 other = (start, end) if denying[-1] else before
                 is_list = bool(small[before[1] : start].strip())

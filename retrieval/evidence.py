@@ -36,7 +36,7 @@ FIELDS = {"documents": int, "corpus": str, "model": str}
 # The version of the rules by which texts are taken apart, and of these files. Raise it with every change of what
 # boolean/clauses.py, boolean/denials.py or retrieval/words.py make of a text: what was made by others has to be made
 # again, since a query's words and clauses would not be those of the documents.
-RULES = 2
+RULES = 3
 
 
 AT_ONCE = 8192  # clauses that are encoded, or compared, at once

@@ -44,15 +44,6 @@ CALLER, SEARCH_BOX, READER, PARSER = "the caller", "the search-box syntax", "the
 LONGEST = 256  # tokens that the reader sees
 LONGEST_QUERY = 5000  # characters; the time to read a text grows with its length
 MOST_WANTED, MOST_EXCLUDED = 40, 20  # conditions of a query; each is compared with every clause
-# Words that exclude nothing by themselves, whatever the reader takes them for.
-NO_CUES = frozenset(
-    [
-        *("also", "and", "are", "as", "at", "both", "by", "considering", "during", "for", "from", "in", "including"),
-        *("is", "of", "on", "or", "that", "the", "their", "they", "to", "was", "well", "were", "which", "while"),
-        *("who", "with"),
-    ]
-)
-_WORDS = re.compile(r"\w+")
 _OR = re.compile(r"\b(?:or|either|alternatively)\b|\||/", re.IGNORECASE)
 
 
@@ -163,11 +154,6 @@ def by_reader(query: str, reader: Reader) -> Query:
         mark._replace(start=after_filler(query, mark.start, mark.end)) if mark.kind == EXCLUDED else mark
         for mark in marks_of(query, words, best_tags(scores.tolist()))
     ]
-    is_asked = is_question(query) and not any(cue.operator == "not" for cue in find_cues(query))
-    cues = [query[mark.start : mark.end].lower() for mark in marks if mark.kind == CUE]
-    if is_asked or all(NO_CUES.issuperset(_WORDS.findall(cue)) for cue in cues):
-        # Of a question without a word for NOT, and where nothing but such words shall be the cue, it is a mistake.
-        marks = [mark._replace(kind=WANTED) if mark.kind == EXCLUDED else mark for mark in marks if mark.kind != CUE]
     is_cut = len(tokens.ids) > LONGEST or sum(mark.kind == EXCLUDED for mark in marks) > MOST_EXCLUDED
     return replace(_marked(query, marks), truncated=is_cut)
 

@@ -103,7 +103,6 @@ def test_an_upgraded_encoder_reads_natural_queries(upgraded):
     assert not any(excluded_words(model, text) for text in PLAIN if text != ALSO)
 
 
-@pytest.mark.xfail(strict=True, reason="the reader that ships takes 'that are also' for a cue")
 def test_what_also_holds_is_not_excluded(upgraded):
     assert excluded_words(upgraded[0], ALSO) == ""
 
