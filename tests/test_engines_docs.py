@@ -1,13 +1,17 @@
 """The recipes of docs/engines.md run, and each obeys NOT; those whose package is missing are skipped, loudly. So does
 the example of docs/search.md."""
 
+import json
 import re
+import shlex
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from store_fixtures import new_database, skip_without
 
 import boolbert
+from boolbert.cli.main import main
 
 
 def blocks(page):
@@ -15,7 +19,19 @@ def blocks(page):
     return re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
 
 
+def commands(title):
+    """The commands of a section of engines.md."""
+    text = (Path(boolbert.__file__).parent / "docs" / "engines.md").read_text(encoding="utf-8")
+    section = text.split(f"### {title}\n")[1].split("\n#")[0]
+    return [line.partition("  #")[0].strip() for line in section.splitlines() if line.startswith("    boolbert ")]
+
+
 BLOCKS = blocks("engines.md")
+CSV = """id,text,year
+tt0044706,A western about a marshal.,1952
+tt0105695,A western about an outlaw.,1992
+tt0080684,A horror film about a monster in space.,1995
+"""
 FILMS = "['A horror film about a monster in space.', 'A western about an old outlaw.']"
 TWO = "['A monster in space.', 'A western about an outlaw.']"
 # What tells each block, the packages it needs, and what its last line prints.
@@ -63,3 +79,32 @@ def test_the_example_of_search_md_runs(tmp_path, monkeypatch, capsys):
     assert len(found["answer"]) == 5
     assert capsys.readouterr().out.startswith("('not',) [")
     assert len(list((tmp_path / "cache" / "indexes").iterdir())) == 1  # kept for the next call
+
+
+def run_commands(title, address, place, monkeypatch, tmp_path, capsys, model):
+    """Run the commands of a section, with another address; for each search the texts that it finds."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "films.csv").write_text(CSV)
+    found = []
+    for line in commands(title):
+        words = [place if word == address else word for word in shlex.split(line)[1:]]
+        is_new = words[0] == "index" and "--remove" not in words
+        assert main([*words, *(["--model", str(model)] if is_new else []), "--json"]) == 0, line
+        said = json.loads(capsys.readouterr().out)
+        found += [[hit["text"] for hit in said["hits"]]] if words[0] == "search" else []
+    return found
+
+
+def test_the_commands_for_postgres(tmp_path, monkeypatch, capsys, run_once):
+    skip_without("postgres")
+    import psycopg
+
+    place = new_database()
+    with psycopg.connect(place, autocommit=True) as connection:
+        connection.execute("CREATE TABLE movies (movie_id int PRIMARY KEY, name text, plot text, year int)")
+        connection.execute(
+            "INSERT INTO movies VALUES (1, 'Alone', 'A marshal.', 1952), (2, 'Space', 'A monster.', 1995)"
+        )
+    found = run_commands("I have Postgres", "postgresql://me@host/db", place, monkeypatch, tmp_path, capsys, run_once())
+    assert sorted(found[0]) == ["A horror film about a monster in space.", "A western about an outlaw."]
+    assert found[1:] == [["Space. A monster."]]
