@@ -9,12 +9,19 @@ from typing import Any
 
 from boolbert.core.errors import BoolBertError, optional
 from boolbert.core.terminal import print_json, printable
-from boolbert.retrieval.store_names import POSTGRES, QDRANT, shown_name
+from boolbert.retrieval.store_names import ELASTICSEARCH, OPENSEARCH, POSTGRES, QDRANT, shown_name
 
 NO_EVIDENCE = (
     "note: ranked by the documents' vectors alone; for what they say, clause by clause, index them again into a new "
     "folder or store"
 )
+# The variable that holds the key, the token or the password of a store's server, by how its address begins.
+SECRETS = {
+    QDRANT: "QDRANT_API_KEY",
+    ELASTICSEARCH: "ELASTICSEARCH_API_KEY",
+    OPENSEARCH: "OPENSEARCH_PASSWORD",
+    ("",): "MILVUS_TOKEN",
+}
 
 
 def index(options: Namespace) -> None:
@@ -184,8 +191,7 @@ def _store(options: Namespace, *, exists: bool) -> Any:
         return None
     from boolbert.retrieval.stores import existing_store, open_store
 
-    variable = "QDRANT_API_KEY" if options.store.startswith(QDRANT) else "MILVUS_TOKEN"
-    token = os.environ.get(variable)
+    token = next((os.environ.get(name) for start, name in SECRETS.items() if options.store.startswith(start)), None)
     if exists:
         return existing_store(options.store, options.collection, token=token)
     return open_store(options.store, options.collection, token=token, faiss=getattr(options, "faiss", None))

@@ -213,7 +213,8 @@ def _add_index_name(command: argparse.ArgumentParser) -> None:
 
 def _add_store(command: argparse.ArgumentParser) -> None:
     store = (
-        "postgresql://host/db, NAME.db or http://host:19530 (Milvus), qdrant:http://host:6333, NAME.faiss, or a folder"
+        "postgresql://host/db, NAME.db or http://host:19530 (Milvus), qdrant:http://host:6333, "
+        "elasticsearch+https://host:9200, opensearch+https://host:9200, NAME.faiss, or a folder"
     )
     command.add_argument("--store", metavar="NAME", help=store)
     command.add_argument("--collection", metavar="NAME", help="in a database; documents if not given")

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from fake_elasticsearch import fake_server
 from store_fixtures import new_database, skip_without
 
 import boolbert
@@ -81,21 +82,29 @@ def test_the_example_of_search_md_runs(tmp_path, monkeypatch, capsys):
     assert len(list((tmp_path / "cache" / "indexes").iterdir())) == 1  # kept for the next call
 
 
-def run_commands(title, address, place, monkeypatch, tmp_path, capsys, model):
-    """Run the commands of a section, with another address; for each search the texts that it finds."""
+@pytest.fixture
+def run_commands(tmp_path, monkeypatch, capsys, run_once):
+    """A function that runs the commands of a section, with other addresses; for each search the texts that it finds."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "films.csv").write_text(CSV)
-    found = []
-    for line in commands(title):
-        words = [place if word == address else word for word in shlex.split(line)[1:]]
-        is_new = words[0] == "index" and "--remove" not in words
-        assert main([*words, *(["--model", str(model)] if is_new else []), "--json"]) == 0, line
-        said = json.loads(capsys.readouterr().out)
-        found += [[hit["text"] for hit in said["hits"]]] if words[0] == "search" else []
-    return found
+
+    def run(title, places):
+        found = []
+        for line in commands(title):
+            words = [places.get(word, word) for word in shlex.split(line)[1:]]
+            is_new = words[0] == "index" and "--remove" not in words
+            assert main([*words, *(["--model", str(run_once())] if is_new else []), "--json"]) == 0, line
+            said = json.loads(capsys.readouterr().out)
+            found += [sorted(hit["text"] for hit in said["hits"])] if words[0] == "search" else []
+        return found
+
+    return run
 
 
-def test_the_commands_for_postgres(tmp_path, monkeypatch, capsys, run_once):
+LATE = ["A horror film about a monster in space.", "A western about an outlaw."]
+
+
+def test_the_commands_for_postgres(run_commands):
     skip_without("postgres")
     import psycopg
 
@@ -105,6 +114,12 @@ def test_the_commands_for_postgres(tmp_path, monkeypatch, capsys, run_once):
         connection.execute(
             "INSERT INTO movies VALUES (1, 'Alone', 'A marshal.', 1952), (2, 'Space', 'A monster.', 1995)"
         )
-    found = run_commands("I have Postgres", "postgresql://me@host/db", place, monkeypatch, tmp_path, capsys, run_once())
-    assert sorted(found[0]) == ["A horror film about a monster in space.", "A western about an outlaw."]
-    assert found[1:] == [["Space. A monster."]]
+    found = run_commands("I have Postgres", {"postgresql://me@host/db": place})
+    assert found == [LATE, ["Space. A monster."]]
+
+
+def test_the_commands_for_elasticsearch_and_opensearch(run_commands):
+    with fake_server("elasticsearch") as (one, _), fake_server("opensearch") as (other, _):
+        places = {"elasticsearch+https://host:9200": one, "opensearch+https://me@host:9200": other}
+        found = run_commands("I have Elasticsearch or OpenSearch", places)
+    assert found == [LATE, sorted([*LATE, "A western about a marshal."])]
