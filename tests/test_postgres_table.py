@@ -155,6 +155,18 @@ def test_a_table_of_more_than_a_page(place, movies, monkeypatch):
     }
 
 
+def test_a_text_that_only_later_rows_have(place, database):
+    """The layout is decided by the first rows; a column that is empty there is a column nevertheless."""
+    database.execute(
+        "CREATE TABLE late AS SELECT n AS id, 'Film ' || n AS name, NULL AS plot FROM generate_series(1, 1500) n"
+    )
+    database.execute("UPDATE late SET plot = 'films about war' WHERE id > 1200")
+    table = PostgresTable(place, "late", {"id": "id", "text": "plot", "title": "name"})
+    documents = {one.id: one.content for one in OwnDocuments(table, id="id", text="plot", title="name", progress=False)}
+    assert len(documents) == 1500
+    assert (documents["1"], documents["1500"]) == ("Film 1", "Film 1500. films about war")
+
+
 @pytest.mark.parametrize(
     ("type", "values"),
     [
