@@ -65,9 +65,9 @@ ORDER BY (
 """
 
 
-def connected(uri: str, wait: float = WAIT) -> Any:
-    """A connection with a database."""
-    psycopg, place = optional("psycopg", "psycopg", "postgres"), shown_name(uri)
+def connected(uri: str, place: str, wait: float = WAIT) -> Any:
+    """A connection with a database. place: its address as it is shown."""
+    psycopg = optional("psycopg", "psycopg", "postgres")
     try:
         return psycopg.connect(uri, autocommit=True, connect_timeout=max(1, round(wait)))
     except psycopg.OperationalError as error:
@@ -108,14 +108,14 @@ class PostgresStore(RemoteStore):
         self._uri, self._wait = uri, wait
         self._about: About | None = None
         self._busy = threading.RLock()  # a connection does one thing at a time
-        self._connection = connected(uri, wait)
+        self._connection = connected(uri, self._place, wait)
 
     @contextmanager
     def _transaction(self) -> Iterator[Any]:
         """A cursor; what it has done is there when this ends, or nothing of it."""
         with self._busy, one_line_errors(self.name):
             if self._connection.closed:
-                self._connection = connected(self._uri, self._wait)
+                self._connection = connected(self._uri, self._place, self._wait)
             with self._connection.transaction(), self._connection.cursor(binary=True) as cursor:
                 yield cursor
 

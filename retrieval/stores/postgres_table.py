@@ -72,7 +72,7 @@ class PostgresTable:
     @contextmanager
     def _reading(self, name: str) -> Iterator[Any]:
         """A connection whose transactions cannot write, and that writes dates as files do."""
-        with connected(self._uri) as connection, one_line_errors(name):
+        with connected(self._uri, self._place) as connection, one_line_errors(name):
             connection.execute("SET datestyle = ISO")
             connection.execute("SET TIME ZONE 'UTC'")
             connection.read_only = True
