@@ -9,12 +9,19 @@ from typing import Any
 
 from boolbert.core.errors import BoolBertError, optional
 from boolbert.core.terminal import print_json, printable
-from boolbert.retrieval.store_names import QDRANT, shown_name
+from boolbert.retrieval.store_names import ELASTICSEARCH, OPENSEARCH, POSTGRES, QDRANT, shown_name
 
 NO_EVIDENCE = (
     "note: ranked by the documents' vectors alone; for what they say, clause by clause, index them again into a new "
     "folder or store"
 )
+# The variable that holds the key, the token or the password of a store's server, by how its address begins.
+SECRETS = {
+    QDRANT: "QDRANT_API_KEY",
+    ELASTICSEARCH: "ELASTICSEARCH_API_KEY",
+    OPENSEARCH: "OPENSEARCH_PASSWORD",
+    ("",): "MILVUS_TOKEN",
+}
 
 
 def index(options: Namespace) -> None:
@@ -47,10 +54,11 @@ def index(options: Namespace) -> None:
             _calibrate(options, store)
         _done(options, {"deleted": count, **store.describe()}, f"{store.name}: {count:,} records deleted")
         return
-    if store is not None and _is_index(options.documents):
+    if store is not None and options.documents and _is_index(options.documents):
         _copy_into(store, options)
         return
-    documents = documents_of(options)  # before a model is loaded, so that a wrong name is reported at once
+    table = _table(options)
+    documents = documents_of(options, table)  # before a model is loaded, so that a wrong name is reported at once
     _say(documents.preview())
     model = _without_torch(options) if store is None and state.num_processes == 1 else None
     if model is None:
@@ -58,7 +66,7 @@ def index(options: Namespace) -> None:
         model = model_of(store, options.device) if has_model else load_model(options.model, device=options.device)
     _say(model.note)
     if store is not None:
-        _index_into(store, documents, model, options)
+        _index_into(store, documents, model, options, "" if table is None else table.table)
         return
     built = build_index(documents, options.output, model, evidence=not options.no_evidence, float32=options.float32)
     if not state.is_main_process:
@@ -103,15 +111,32 @@ def _check_index(options: Namespace) -> None:
         raise BoolBertError("give --output DIR for an index, or --store NAME for a vector store")
     if options.add and options.delete:
         raise BoolBertError("give --add with documents, or --remove with ids")
-    if bool(options.delete) == bool(options.documents):
+    if options.table and not (options.store or "").startswith(POSTGRES):
+        raise BoolBertError("--table is a table of a Postgres database: give --store postgresql://host/db")
+    if options.table and (options.documents or options.delete):
+        raise BoolBertError("give --table, or the documents to index, or --remove with ids")
+    if bool(options.delete) == bool(options.documents or options.table):
         raise BoolBertError("give the documents to index, or --remove with ids")
 
 
-def _index_into(store: Any, documents: Any, model: Any, options: Namespace) -> None:
+def _table(options: Namespace) -> Any:
+    """The user's table whose rows are the documents, if one is named."""
+    if not options.table:
+        return None
+    from boolbert.retrieval.stores.postgres_table import PostgresTable
+
+    columns = {name: getattr(options, name) for name in ("id", "text", "title", "atoms")}
+    return PostgresTable(options.store, options.table, columns)
+
+
+def _index_into(store: Any, documents: Any, model: Any, options: Namespace, table: str) -> None:
     from boolbert.retrieval.stores import index_documents
 
-    written = index_documents(documents, store, model, evidence=not options.no_evidence, float32=options.float32)
+    settings = {"evidence": not options.no_evidence, "float32": options.float32}
+    written = index_documents(documents, store, model, table=table, **settings)
     _say_notes(documents)
+    if table and written.deleted:
+        _say(f"note: {written.deleted:,} records removed that {table} no longer has")
     if not (options.no_evidence or store.about().evidence):
         _say(f"note: {store.name} was made without evidence; index all its documents into a new store to have it")
     if written.repeated:
@@ -166,8 +191,7 @@ def _store(options: Namespace, *, exists: bool) -> Any:
         return None
     from boolbert.retrieval.stores import existing_store, open_store
 
-    variable = "QDRANT_API_KEY" if options.store.startswith(QDRANT) else "MILVUS_TOKEN"
-    token = os.environ.get(variable)
+    token = next((os.environ.get(name) for start, name in SECRETS.items() if options.store.startswith(start)), None)
     if exists:
         return existing_store(options.store, options.collection, token=token)
     return open_store(options.store, options.collection, token=token, faiss=getattr(options, "faiss", None))

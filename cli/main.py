@@ -75,6 +75,7 @@ def _add_index(add) -> None:
   boolbert index films.csv --store films.db                 # Milvus Lite; pip install 'boolbert[milvus]'
   boolbert index films.csv --store http://host:19530 --collection films
   boolbert index films.csv --store postgresql://host/db --collection films   # pip install 'boolbert[postgres]'
+  boolbert index --store postgresql://host/db --collection films --table public.movies --id movie_id --text plot
   accelerate launch -m boolbert.cli index films.csv --output my_index   # several GPUs, each its own shards
   boolbert index my_index --store http://host:19530         # copy what is encoded already
   boolbert index more_recipes.csv --add --output my_index   # a document whose id is there already is replaced
@@ -86,6 +87,8 @@ A store takes more documents at any time; those whose id it has are replaced. MI
     command = _command(add, "index", text, examples, commands.index)
     flag = command.add_argument
     flag("documents", metavar="DOCS", nargs="?", help="a .jsonl, .csv, .tsv or .parquet file, a folder, or a Hub id")
+    table = "instead of DOCS, your own table in the database of --store; it is read and never changed"
+    flag("--table", metavar="NAME", help=table)
     flag("--output", metavar="DIR", help="the folder to write")
     _add_store(command)
     flag("--faiss", metavar="KIND", help="FAISS's index of a new NAME.faiss: HNSW32,Flat; exact without")
@@ -211,7 +214,8 @@ def _add_index_name(command: argparse.ArgumentParser) -> None:
 
 def _add_store(command: argparse.ArgumentParser) -> None:
     store = (
-        "postgresql://host/db, NAME.db or http://host:19530 (Milvus), qdrant:http://host:6333, NAME.faiss, or a folder"
+        "postgresql://host/db, NAME.db or http://host:19530 (Milvus), qdrant:http://host:6333, "
+        "elasticsearch+https://host:9200, opensearch+https://host:9200, NAME.faiss, or a folder"
     )
     command.add_argument("--store", metavar="NAME", help=store)
     command.add_argument("--collection", metavar="NAME", help="in a database; documents if not given")

@@ -40,6 +40,8 @@ class Row:
 
     def get(self, field: str) -> Any:
         """The field's value, or None where it is absent."""
+        if field in self.values:  # a column's name may hold a dot
+            return self.values[field]
         value: Any = self.values
         for depth, name in enumerate(names := field.split(".")):
             if value is None:

@@ -4,7 +4,9 @@ import re
 
 SERVERS = ("http://", "https://", "tcp://", "unix:")  # how the name of a Milvus server begins,
 POSTGRES = ("postgresql://", "postgres://")  # that of a Postgres database,
-QDRANT = "qdrant:"  # and that of Qdrant: qdrant:http://host:6333, or qdrant:FOLDER
+QDRANT = "qdrant:"  # that of Qdrant: qdrant:http://host:6333, or qdrant:FOLDER
+ELASTICSEARCH = ("elasticsearch+", "elasticsearch:")  # that of Elasticsearch: elasticsearch+https://host:9200,
+OPENSEARCH = ("opensearch+", "opensearch:")  # and that of OpenSearch; one without + is told what would be right
 _USER = re.compile(r"^([\w+]+:(?:\w+:)?//)([^:/?]*):.*@", re.DOTALL)
 _SECRET = re.compile(r"([?&])[^&=]*(?:password|key|token)=[^&]*", re.IGNORECASE)
 
@@ -15,7 +17,16 @@ def is_database(name: str) -> bool:
     >>> is_database("postgresql://host/db"), is_database("films.db"), is_database("films")
     (True, True, False)
     """
-    return name.endswith(".db") or name.startswith((*SERVERS, *POSTGRES, QDRANT))
+    return name.endswith(".db") or is_server(name)
+
+
+def is_server(name: str) -> bool:
+    """Whether a name begins as an address does; the file of a mistyped name must not be made.
+
+    >>> is_server("opensearch+https://host:9200"), is_server("films.db")
+    (True, False)
+    """
+    return name.startswith((*SERVERS, *POSTGRES, QDRANT, *ELASTICSEARCH, *OPENSEARCH))
 
 
 def shown_name(name: str) -> str:

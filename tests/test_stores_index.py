@@ -104,6 +104,15 @@ def test_passages_that_a_document_no_longer_has_are_deleted(tmp_path, place, ope
     assert store.count() == both
 
 
+def test_a_document_that_grows_into_passages_and_back(place, opened, model):
+    store = opened(place)
+    for count, records in ((2, 2), (20, 5), (2, 2)):
+        rows = [{"id": "a", "text": "films about war " * count}, {"id": "b", "text": "books"}]
+        documents = OwnDocuments(rows, id="id", passages=Passages(words=20, overlap=5), progress=False)
+        index_documents(documents, store, model, progress=False)
+        assert store.count() == len(store.digests(["a", "b"])) == records
+
+
 def test_a_run_that_was_cut_off_goes_on_and_ends_equal(place, opened, model, films, monkeypatch, tmp_path):
     whole = opened(str(tmp_path / "whole"))
     index_documents(films, whole, model, batch=20, progress=False)

@@ -15,7 +15,7 @@ from ..rows import Row
 from ..schema import Document, kind_of
 from .columns import Value, column_values, find_columns
 from .fields import SAMPLE, Layout, find_layout
-from .formats import find_rows
+from .formats import RowSource, find_rows
 from .markup import without_html
 from .passages import WORDS, Passages, is_long
 
@@ -112,13 +112,13 @@ class Report:
 class OwnDocuments:
     """A user's documents, one at a time, as often as needed.
 
-    `source` is a path, a Hub data set, or documents in memory (`Document`s, dictionaries or texts). `follow_links`:
-    read links in a folder that lead out of it too.
+    `source` is a path, a Hub data set, a `RowSource`, or documents in memory (`Document`s, dictionaries or texts).
+    `follow_links`: read links in a folder that lead out of it too.
     """
 
     def __init__(
         self,
-        source: str | Path | Iterable[Document | Mapping[str, object] | str],
+        source: str | Path | RowSource | Iterable[Document | Mapping[str, object] | str],
         *,
         text: str | None = None,
         title: str | None = None,
@@ -133,6 +133,8 @@ class OwnDocuments:
             names = [name for given in (text, title, id, atoms) if given for name in given.split(",")]
             file = find_rows(source, names, follow_links=follow_links)
             self.name, self._rows = file.name, file.rows
+        elif isinstance(source, RowSource):
+            self.name, self._rows = source.name, source.rows
         else:
             memory = [_row(number, item) for number, item in enumerate(source, start=1)]
             self.name, self._rows = "documents", lambda progress: memory
@@ -217,11 +219,11 @@ class OwnDocuments:
             yield replace(document, name=name, text=piece, id=id, whole=whole)
 
 
-def documents_of(options: Namespace) -> OwnDocuments:
-    """The documents that a command's flags name. A name that is not there is an error at once."""
+def documents_of(options: Namespace, source: RowSource | None = None) -> OwnDocuments:
+    """The documents that a command's flags name, or those of a source. A name that is not there is an error at once."""
     passages = Passages() if options.passages else None
     fields = {name: getattr(options, name) for name in ("text", "title", "id", "atoms")}
-    return OwnDocuments(options.documents, passages=passages, follow_links=options.follow_links, **fields)
+    return OwnDocuments(source or options.documents, passages=passages, follow_links=options.follow_links, **fields)
 
 
 def _text(row: Row, name: str) -> str:

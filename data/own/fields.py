@@ -62,7 +62,7 @@ def find_layout(
     names = list(dict.fromkeys(row.encodable(name, name) for row in rows for name in row.values))
     for flag, given in (("text", text), ("title", title), ("id", id), ("atoms", atoms)):
         for name in _listed(given):
-            if not any(row.get(name) is not None for row in rows):
+            if name not in names and not any(row.get(name) is not None for row in rows):  # the latter: of an object
                 present = shorten_list(names)
                 raise DataError(f"{first.where}: there is no field {name!r} for --{flag} (fields here: {present})")
     lengths = {name: _mean_length(rows, name) for name in names}

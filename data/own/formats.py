@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from ...core.errors import DataError
 from ...core.files import user_path
@@ -22,6 +23,16 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _HEADING = re.compile(r"#{1,6}\s+(.+)")
 # A first line of two columns is a header only if it names something known.
 _KNOWN_COLUMNS = {"text", "query", "category", *TEXT, *TITLE, *ID}
+
+
+@runtime_checkable
+class RowSource(Protocol):
+    """Rows that can be read as often as needed: a file's, or those of a user's table in a database."""
+
+    @property
+    def name(self) -> str: ...
+
+    def rows(self, *, progress: bool = True) -> Iterator[Row]: ...
 
 
 @dataclass(frozen=True)

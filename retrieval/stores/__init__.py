@@ -1,9 +1,10 @@
-"""Vector stores: a folder, FAISS, Milvus, Postgres or Qdrant, all with the same calls.
+"""Vector stores: a folder, FAISS, Milvus, Postgres, Qdrant, Elasticsearch or OpenSearch, all with the same calls.
 
 store = open_store("films.db")                          # Milvus Lite; pip install 'boolbert[milvus]'
 store = open_store("http://host:19530", "films")        # a Milvus server or cluster
 store = open_store("postgresql://host/db", "films")     # Postgres with pgvector; pip install 'boolbert[postgres]'
 store = open_store("qdrant:http://host:6333", "films")  # Qdrant; pip install 'boolbert[qdrant]'
+store = open_store("elasticsearch+https://host:9200", "films")  # or opensearch+https://host:9200
 store = open_store("films.faiss")                       # a folder, searched through FAISS
 store = open_store("films")                             # a folder, exact, without a server
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.records import Record
-from boolbert.retrieval.store_names import POSTGRES, QDRANT, SERVERS, is_database
+from boolbert.retrieval.store_names import ELASTICSEARCH, OPENSEARCH, POSTGRES, QDRANT, is_database, is_server
 
 from .base import StoreHit, VectorStore
 from .file_store import FileStore
@@ -37,7 +38,8 @@ def open_store(
 ) -> VectorStore:
     """The store of this name, whether it exists yet or not.
 
-    token: of a server of Milvus or Qdrant. faiss: the kind of index of a new FAISS store.
+    token: of a server of Milvus or Qdrant, the API key of Elasticsearch, or the password of OpenSearch. faiss: the kind
+    of index of a new FAISS store.
     """
     text = str(name)
     is_faiss = text.endswith(".faiss")
@@ -51,6 +53,10 @@ def open_store(
         from .qdrant_store import QdrantStore
 
         return QdrantStore(text, collection, token=token)
+    if text.startswith((*ELASTICSEARCH, *OPENSEARCH)):
+        from .elasticsearch_store import ElasticsearchStore
+
+        return ElasticsearchStore(text, collection, token=token)
     if is_database(text):
         from .milvus_store import MilvusStore
 
@@ -66,10 +72,6 @@ def open_store(
 
 def existing_store(name: str | Path, collection: str | None = None, *, token: str | None = None) -> VectorStore:
     """The same, to read from it: Milvus Lite would make a file of a name that was mistyped."""
-    if (
-        str(name).endswith(".db")
-        and not str(name).startswith((*SERVERS, *POSTGRES, QDRANT))
-        and not Path(name).exists()
-    ):
+    if str(name).endswith(".db") and not is_server(str(name)) and not Path(name).exists():
         raise RetrievalError(f"{name}: no store there; make one with: boolbert index DOCS.jsonl --store {name}")
     return open_store(name, collection, token=token)

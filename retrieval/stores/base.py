@@ -84,6 +84,10 @@ class VectorStore(EncodedDocuments):
     def records(self) -> Iterator[Record]:
         """All documents."""
 
+    def ids(self) -> Iterator[str]:
+        """The ids of all documents."""
+        return (record.id for record in self.records())
+
     def close(self) -> None:
         """Let go of files and connections."""
 

@@ -65,6 +65,33 @@ ORDER BY (
 """
 
 
+def connected(uri: str, place: str, wait: float = WAIT) -> Any:
+    """A connection with a database. place: its address as it is shown."""
+    psycopg = optional("psycopg", "psycopg", "postgres")
+    try:
+        return psycopg.connect(uri, autocommit=True, connect_timeout=max(1, round(wait)))
+    except psycopg.OperationalError as error:
+        raise RetrievalError(f"{place}: cannot be reached: {_last_line(error)}") from None
+    except psycopg.Error:  # its message may quote the password
+        raise RetrievalError(
+            f"{place}: cannot be read as the address of a database; expected "
+            "postgresql://user@host/database, with % signs for what is no letter or digit"
+        ) from None
+
+
+@contextmanager
+def one_line_errors(name: str) -> Iterator[None]:
+    """Around calls of Postgres: an error is one line."""
+    psycopg = optional("psycopg", "psycopg", "postgres")
+    try:
+        yield
+    except BoolBertError:
+        raise
+    except psycopg.Error as error:
+        said = getattr(error.diag, "message_primary", None) or in_brief(error)
+        raise RetrievalError(f"{name}: Postgres says: {said}") from None
+
+
 class PostgresStore(RemoteStore):
     """A collection in a Postgres database."""
 
@@ -81,38 +108,16 @@ class PostgresStore(RemoteStore):
         self._uri, self._wait = uri, wait
         self._about: About | None = None
         self._busy = threading.RLock()  # a connection does one thing at a time
-        self._connection = self._connect()
-
-    def _connect(self) -> Any:
-        try:
-            return self._psycopg.connect(self._uri, autocommit=True, connect_timeout=max(1, round(self._wait)))
-        except self._psycopg.OperationalError as error:
-            raise RetrievalError(f"{self._place}: cannot be reached: {_last_line(error)}") from None
-        except self._psycopg.Error:  # its message may quote the password
-            raise RetrievalError(
-                f"{self._place}: cannot be read as the address of a database; expected "
-                "postgresql://user@host/database, with % signs for what is no letter or digit"
-            ) from None
+        self._connection = connected(uri, self._place, wait)
 
     @contextmanager
     def _transaction(self) -> Iterator[Any]:
         """A cursor; what it has done is there when this ends, or nothing of it."""
-        with self._busy, self._one_line_errors():
+        with self._busy, one_line_errors(self.name):
             if self._connection.closed:
-                self._connection = self._connect()
+                self._connection = connected(self._uri, self._place, self._wait)
             with self._connection.transaction(), self._connection.cursor(binary=True) as cursor:
                 yield cursor
-
-    @contextmanager
-    def _one_line_errors(self) -> Iterator[None]:
-        """An error of Postgres, as one line."""
-        try:
-            yield
-        except BoolBertError:
-            raise
-        except self._psycopg.Error as error:
-            said = getattr(error.diag, "message_primary", None) or in_brief(error)
-            raise RetrievalError(f"{self.name}: Postgres says: {said}") from None
 
     def _named(self, text: str) -> Any:
         """SQL with the names of the collection's tables."""
@@ -344,6 +349,10 @@ class PostgresStore(RemoteStore):
             return self.statistics().documents
         condition, values = sql_condition(wanted)
         return int(self._rows(f"SELECT count(*) FROM {{table}} WHERE {condition}", values)[0][0])  # nosec B608
+
+    def ids(self) -> Iterator[str]:
+        self.about()
+        return (row[0] for row in self._rows("SELECT id FROM {table}", []))
 
     def records(self) -> Iterator[Record]:
         self.about()

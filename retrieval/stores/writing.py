@@ -36,7 +36,7 @@ class Written:
 
     documents: int = 0
     encoded: int = 0
-    deleted: int = 0  # passages that their document no longer has
+    deleted: int = 0  # records that their document or their table no longer has
     repeated: int = 0  # ids that came before in the same source; the last one counts
     clauses: int = 0  # of the documents that were encoded, where the store has evidence
     evidence_bytes: int = 0
@@ -51,21 +51,25 @@ def index_documents(
     progress: bool = True,
     evidence: bool = True,
     float32: bool = False,
+    table: str = "",
 ) -> Written:
     """Add documents to a store, or go on where an earlier call was cut off. Documents of the same id are replaced.
 
     evidence: of a new store, whether it keeps what documents say, clause by clause, where the model compares vectors by
-    their cosine. One that is there keeps it if it was made with it. float32: as for `build_index`.
+    their cosine. One that is there keeps it if it was made with it. float32: as for `build_index`. table: the user's
+    own table whose rows these are, all of them; what the store has besides is deleted.
     """
     written = Written()
     seen: set[str] = set()
     size = default_batch_size(model.encoder)
     with store.writing():
+        _check_table(store, table)
         evidence = evidence and is_cosine(model.encoder)
         known = store.about().precision if store.exists() else None
         int8 = int8_encoder(model.encoder, known, store.name, float32=float32)
         precision = FLOAT32 if int8 is None else INT8
-        store.create(About.of(model, documents.columns, documents.name, evidence=evidence, precision=precision))
+        about = About.of(model, documents.columns, documents.name, evidence=evidence, precision=precision)
+        store.create(replace(about, table=table))
         encode = clause_encoder(model, int8) if store.about().evidence else None
         is_new = store.count() == 0
         with tqdm(desc="index", unit="doc", unit_scale=True, disable=None if progress else True) as bar:
@@ -78,6 +82,11 @@ def index_documents(
                 named = {own.whole or own.id for own in part if own.id}
                 stored = {} if is_new else store.digests(named)
                 stale = stored.keys() - records.keys()
+                # A document that is cut into passages now: deleting it by its id would delete them as well, once added.
+                if whole := stale & {record.document for record in records.values()}:
+                    written.deleted += store.delete(whole)
+                    stored = store.digests(named)
+                    stale = stored.keys() - records.keys()
                 stored |= {} if is_new else store.digests({record.document for record in records.values()} - named)
                 new = [record for record in records.values() if stored.get(record.id) != record.digest]
                 if new:
@@ -90,6 +99,8 @@ def index_documents(
                 written.deleted += store.delete(stale) if stale else 0
                 written.encoded += len(new)
                 bar.update(len(part))
+        if table and (gone := [id for id in store.ids() if id not in seen]):
+            written.deleted += store.delete(gone)
         _finish(store, len(seen), is_new)
     return written
 
@@ -105,6 +116,7 @@ def copy_documents(
     now = source.snapshot()
     rows = np.flatnonzero(now.live)
     with store.writing():
+        _check_table(store, "")
         if store.exists() and (own := store.about().precision) != now.about.precision:
             raise RetrievalError(
                 f"{store.name}: its vectors were computed in {own}, those of {source.name} in {now.about.precision}; "
@@ -126,6 +138,14 @@ def copy_documents(
                 bar.update(len(part))
         _finish(store, len(rows), is_new)
     return written
+
+
+def _check_table(store: VectorStore, table: str) -> None:
+    """A store holds the rows of one table, or documents of any files: what a table does not have is deleted."""
+    about = store.about() if store.exists() else None
+    if about is not None and about.table != table:
+        held = f"the rows of the table {about.table}" if about.table else "documents that are no rows of a table"
+        raise RetrievalError(f"{store.name}: holds {held}; index others into another --collection")
 
 
 def _finish(store: VectorStore, added: int, is_new: bool) -> None:
