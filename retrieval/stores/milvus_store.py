@@ -16,11 +16,12 @@ import hashlib
 import json
 import logging
 import re
+import threading
 import time
 import uuid
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,7 @@ _LOGGERS = ("pymilvus", "milvus_lite", "grpc._server")  # they print a traceback
 _NAME = re.compile(r"[A-Za-z_]\w{0,254}", re.ASCII)
 _PLAIN = re.compile(r"(?!x[0-9a-f]{16}\Z)[a-z0-9]{1,40}")
 _OPEN = OpenFolders()
+_CHANGING = threading.RLock()  # Milvus Lite takes one change at a time
 
 
 class MilvusStore(RemoteStore):
@@ -181,7 +183,7 @@ class MilvusStore(RemoteStore):
             self._add_evidence(schema, index)
         properties = {PROPERTY: json.dumps(asdict(about)), COLUMNS: json.dumps(columns)}
         try:
-            with self._one_line_errors():
+            with self._changing():
                 self._client.create_collection(
                     self.collection,
                     schema=schema,
@@ -208,14 +210,14 @@ class MilvusStore(RemoteStore):
         index.add_index("bm25", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=settings)
 
     def note(self, about: About) -> None:
-        if about.complete:  # what was added last is searched much faster once it is written out
-            with self._one_line_errors():
+        with self._changing():
+            if about.complete:  # what was added last is searched much faster once it is written out
                 self._client.flush(self.collection)
-        told = with_fields(about, self._read_about().fields)
-        self._set(**{PROPERTY: json.dumps(asdict(told)), COUNT: str(self._count())})
+            told = with_fields(about, self._read_about().fields)
+            self._set(**{PROPERTY: json.dumps(asdict(told)), COUNT: str(self._count())})
 
     def _set(self, **properties: str) -> None:
-        with self._one_line_errors():
+        with self._changing():
             self._client.alter_collection_properties(self.collection, {**properties, CHANGE: uuid.uuid4().hex})
         self._about = None
 
@@ -228,7 +230,7 @@ class MilvusStore(RemoteStore):
         for start in range(0, len(records), at_once):
             part = slice(start, start + at_once)
             rows = [self._row(*each) for each in zip(records[part], vectors[part], said[part], strict=True)]
-            with self._one_line_errors():
+            with self._changing():
                 self._client.upsert(self.collection, rows)
         self._set()
 
@@ -249,13 +251,13 @@ class MilvusStore(RemoteStore):
         return row
 
     def delete(self, ids: Collection[str]) -> int:
-        found = list(self.digests(ids))
-        if found:  # before they are gone: who dies in between leaves more than are counted, not less
-            self._set(**{COUNT: str(self._count() - len(found))})
-        for part in in_batches(found, _ROWS):
-            with self._one_line_errors():  # a filter, since pymilvus does not escape the quotes of `ids`
+        with self._changing():
+            found = list(self.digests(ids))
+            if found:  # before they are gone: who dies in between leaves more than are counted, not less
+                self._set(**{COUNT: str(self._count() - len(found))})
+            for part in in_batches(found, _ROWS):  # by a filter, since pymilvus does not escape the quotes of `ids`
                 self._client.delete(self.collection, filter=f"id in {_listed(part)}")
-        self._set()
+            self._set()
         return len(found)
 
     def digests(self, documents: Collection[str]) -> dict[str, str]:
@@ -405,6 +407,11 @@ class MilvusStore(RemoteStore):
 
         client.close()
         server_manager_instance.release_server(self._uri)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with _CHANGING if self.is_local else nullcontext(), self._one_line_errors():
+            yield
 
     @contextmanager
     def _one_line_errors(self) -> Iterator[None]:
