@@ -74,13 +74,23 @@ def copies(tmp_path_factory, folder):
 
 
 def agreement(store, folder, model, queries, where=None):
-    """For each query the share of the folder's first ten that are among the store's."""
+    """For each query the share of the folder's first ten that are among the store's, for the same reasons."""
     searchers = [BoolSearcher(model, one) for one in (folder, store)]
-    shares = []
+    shares, reasons = [], []
     for query in queries:
-        expected, found = ([hit.id for hit in one.search(query, 10, where=where)] for one in searchers)
+        expected, found = (
+            {
+                hit.id: [(why.part, why.says, why.clause) for why in hit.reasons]
+                for hit in one.search(query, 10, where=where)
+            }
+            for one in searchers
+        )
         assert len(found) == len(expected)
-        shares.append(len(set(found) & set(expected)) / len(expected))
+        both = set(found) & set(expected)
+        assert [found[id] for id in both] == [expected[id] for id in both]
+        reasons += [why for own in found.values() for why in own]
+        shares.append(len(both) / len(expected))
+    assert reasons
     return float(np.mean(shares))
 
 

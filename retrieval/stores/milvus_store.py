@@ -60,8 +60,8 @@ LONGEST_TEXT = 65_535  # bytes, Milvus's limit; what an encoder reads is far sho
 MOST_COLUMNS = 48  # of 64 that Milvus allows
 MOST_FOUND = 16_384  # Milvus's limit, of a search and of a query
 MOST_REPEATED = 8  # times that a word of more weight stands in a query
-MOST_HELD = MOST_FOUND  # documents of a word that are counted; of a word that more hold, a sample tells
-MOST_HELD_LOCAL = 500  # the same in Milvus Lite, which reads the whole of each
+SAMPLED = 20  # documents of a sample that hold a word: these, and more, tell how many of all do
+MOST_COUNTED, MOST_COUNTED_LOCAL = MOST_FOUND, 500  # of a rarer word; Milvus Lite reads the whole of each document
 _PLACES = 1 << 31
 _ROWS = 1000  # of one call: what is sent must stay below 64 MB
 _EVIDENCE_ROWS = 100  # the same, with the documents' evidence
@@ -99,6 +99,7 @@ class MilvusStore(RemoteStore):
         self.is_local = not uri.startswith(SERVERS)
         self._uri, self._folder = uri, str(Path(uri).absolute())  # the folder of a file
         self._index = index or {"index_type": "FLAT" if self.is_local else "AUTOINDEX"}
+        self._most_counted = MOST_COUNTED_LOCAL if self.is_local else MOST_COUNTED
         self._columns: dict[str, str] = {}  # of the fields of numbers that were known when the collection was made
         if self.is_local and not Path(self._folder).parent.is_dir():
             raise RetrievalError(f"{uri}: its folder does not exist; make it first")
@@ -300,7 +301,7 @@ class MilvusStore(RemoteStore):
         pages.close()
 
     def _search(
-        self, asked: Sequence[Any], k: int, where: Filter | None, column: str, fields: Sequence[str] = ()
+        self, asked: Iterable[Any], k: int, where: Filter | None, column: str, fields: Sequence[str] = ()
     ) -> list[Any]:
         with self._one_line_errors():
             return list(
@@ -365,12 +366,15 @@ class MilvusStore(RemoteStore):
         return known
 
     def held_by(self, words: Iterable[str]) -> Mapping[str, int]:
+        """Counted, or estimated by a sample where many documents hold a word."""
         known, words = self._counted(), list(words)
-        most = MOST_HELD_LOCAL if self.is_local else MOST_HELD
-        if new := [word for word in words if ("word", word) not in known]:
-            for word, hits in zip(new, self._search([*map(_token, new)], most, None, "bm25"), strict=True):
-                share = known["tokens"][_token(word)] / known["sampled"]
-                known["word", word] = len(hits) if len(hits) < most else max(most, round(share * known["documents"]))
+        documents, sampled, most = known["documents"], known["sampled"], self._most_counted
+        in_sample = {word: known["tokens"][_token(word)] for word in words if ("word", word) not in known}
+        held = {word: round(count / sampled * documents) for word, count in in_sample.items()}
+        if rare := [word for word, count in in_sample.items() if count < SAMPLED and sampled < documents]:
+            for word, hits in zip(rare, self._search(map(_token, rare), most, None, "bm25"), strict=True):
+                held[word] = len(hits) if len(hits) < most else max(most, held[word])
+        known |= {("word", word): count for word, count in held.items()}
         return {word: known["word", word] for word in words}
 
     def _sampled(self, count: int, fields: Sequence[str]) -> list[Any]:
@@ -457,7 +461,8 @@ def _as_text(words: Mapping[str, int]) -> str:
     'nut pie nut'
     """
     tokens = {_token(word): count for word, count in words.items()}
-    found, room = [], LONGEST_TEXT
+    found: list[str] = []
+    room = LONGEST_TEXT
     for turn in range(max(tokens.values(), default=0)):
         for token, count in tokens.items():
             if count > turn:
