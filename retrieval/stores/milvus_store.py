@@ -332,20 +332,15 @@ class MilvusStore(RemoteStore):
         return [[hit["id"] for hit in hits] for hits in self._search(vectors, min(k, MOST_FOUND), where, "vector")]
 
     def ids_by_words(self, words: Sequence[AskedWord], k: int, where: Filter | None) -> list[str]:
-        """Milvus weighs a word by how rare it is. What the weights say beyond that is how often it stands in the text
-        that is searched for; excluded words, whose weights are below 0, it cannot take."""
+        return self.ids_by_each([words], k, where)[0]
+
+    def ids_by_each(self, conditions: Sequence[Sequence[AskedWord]], k: int, where: Filter | None) -> list[list[str]]:
+        """In one search: to Milvus Lite, each costs as much as looking at all documents."""
         documents = self.statistics().documents
-        shares = {
-            one.word: one.weight / float(rarity(min(one.held_by, documents), documents))
-            for one in words
-            if one.weight > 0
-        }
-        if not shares:
-            return []
-        least = min(shares.values())
-        counts = {word: min(round(share / least), MOST_REPEATED) for word, share in shares.items()}
-        (hits,) = self._search([_as_text(counts)], min(k, MOST_FOUND), where, "bm25")
-        return [hit["id"] for hit in hits]
+        texts = [_asked_text(words, documents) for words in conditions]
+        asked = [text for text in texts if text]
+        found = iter(self._search(asked, min(k, MOST_FOUND), where, "bm25") if asked else [])
+        return [[hit["id"] for hit in next(found)] if text else [] for text in texts]
 
     def statistics(self) -> Statistics:
         known = self._counted()
@@ -471,6 +466,19 @@ def _as_text(words: Mapping[str, int]) -> str:
                     return " ".join(found)
                 found.append(token)
     return " ".join(found)
+
+
+def _asked_text(words: Sequence[AskedWord], documents: int) -> str:
+    """The text that is searched for. Milvus weighs a word by how rare it is; what the weights say beyond that is how
+    often it stands there. Excluded words, whose weights are below 0, it cannot take.
+
+    >>> _asked_text([AskedWord("nut", 0.6, 5), AskedWord("pie", 0.3, 5), AskedWord("egg", -1.0, 5)], 1000)
+    'nut pie nut'
+    """
+    wanted = [asked for asked in words if asked.weight > 0]
+    shares = [asked.weight / float(rarity(min(asked.held_by, documents), documents)) for asked in wanted]
+    times = (min(round(share / min(shares)), MOST_REPEATED) for share in shares)
+    return _as_text({asked.word: count for asked, count in zip(wanted, times, strict=True)})
 
 
 def _token(word: str) -> str:

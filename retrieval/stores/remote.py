@@ -137,6 +137,10 @@ class RemoteStore(VectorStore):
     def ids_by_words(self, words: Sequence[AskedWord], k: int, where: Filter | None) -> list[str]:
         """The ids of the k documents that have most of these words, best first."""
 
+    def ids_by_each(self, conditions: Sequence[Sequence[AskedWord]], k: int, where: Filter | None) -> list[list[str]]:
+        """The same for the words of each condition."""
+        return [self.ids_by_words(words, k, where) for words in conditions]
+
     @abstractmethod
     def fetch(self, ids: Sequence[str]) -> list[FoundDocument]:
         """The documents of these ids; one that is not there any more is left out."""
@@ -225,9 +229,8 @@ def candidates_of(
     wanted = [asked for group in question.wanted for asked in group]
     if len(wanted) > 1:
         groups += store.nearest_ids(np.stack([asked.vector for asked in wanted]), part_depth, passing)
-        for asked in wanted:
-            words = _weighted(asked.words, 1.0, held_by, statistics.documents)
-            groups.append(store.ids_by_words(_listed(words, held_by), part_depth, passing))
+        weights = [_weighted(asked.words, 1.0, held_by, statistics.documents) for asked in wanted]
+        groups += store.ids_by_each([_listed(words, held_by) for words in weights], part_depth, passing)
     found = store.fetch(sorted({id for group in groups for id in group}))
     cut = {one.record.document for one in found if one.record.document != one.record.id}
     if cut and question.excluded:  # what a document's other passages say of it counts against all of them
