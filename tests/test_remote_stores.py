@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from store_fixtures import place_of, skip_without
+from store_fixtures import DATABASES, place_of, skip_without
 
 from boolbert.data import embedded
 from boolbert.data.own import OwnDocuments, Passages
@@ -15,7 +15,6 @@ from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.search.calibrating import made_exclusions
 
 pytestmark = pytest.mark.long  # it encodes hundreds of documents
-KINDS = ("postgres", "qdrant", "milvus")
 FILTERS = ("kind = country", "kind != country and letters > 300", "letters <= 250 or kind in (country, nothing)")
 
 
@@ -94,7 +93,7 @@ def agreement(store, folder, model, queries, where=None):
     return float(np.mean(shares))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DATABASES)
 def test_the_first_ten_of_twenty_queries(kind, copies, folder, model, queries):
     assert len(queries) == 20
     share = agreement(copies(kind), folder, model, queries)
@@ -102,14 +101,14 @@ def test_the_first_ten_of_twenty_queries(kind, copies, folder, model, queries):
     assert share >= 0.9
 
 
-@pytest.mark.parametrize(("kind", "where"), list(itertools.product(KINDS, FILTERS)))
+@pytest.mark.parametrize(("kind", "where"), list(itertools.product(DATABASES, FILTERS)))
 def test_filters_alike(kind, where, copies, folder, model, queries):
     store = copies(kind)
     assert store.count(where) == folder.count(where) > 0
     assert agreement(store, folder, model, queries[::4], where) >= 0.9
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DATABASES)
 def test_only_candidates_travel(kind, copies, model, queries, monkeypatch):
     store, fetched = copies(kind), []
     searcher = BoolSearcher(model, store)
@@ -121,7 +120,7 @@ def test_only_candidates_travel(kind, copies, model, queries, monkeypatch):
     assert 300 <= sum(fetched) < store.count()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DATABASES)
 def test_word_weights_are_those_of_all_documents(kind, copies, folder):
     """Through additions and removals, which change how many documents hold a word."""
     store, evidence = copies(kind), folder.snapshot().evidence
@@ -136,7 +135,7 @@ def test_word_weights_are_those_of_all_documents(kind, copies, folder):
     assert store.unrelated() == pytest.approx(evidence.unrelated, abs=0.02)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DATABASES)
 def test_a_removed_document_is_never_found(kind, tmp_path, model):
     skip_without(kind)
     store = open_store(place_of(kind, tmp_path))
@@ -155,7 +154,7 @@ def test_a_removed_document_is_never_found(kind, tmp_path, model):
     store.close()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DATABASES)
 def test_what_another_passage_says_counts(kind, tmp_path, model):
     """An exclusion is asked of the whole document, of which one passage is a candidate."""
     skip_without(kind)
@@ -176,7 +175,7 @@ def test_what_another_passage_says_counts(kind, tmp_path, model):
     store.close()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DATABASES)
 def test_a_plain_encoder_and_calibration_read_the_database(kind, copies, folder, model):
     store = copies(kind)
     vectors, rows = BoolSearcher(model, store).documents.vectors
