@@ -104,7 +104,8 @@ $(NEWEST)/.installed: setup.cfg constraints.txt
 test-frameworks: $(FRAMEWORKS)/.installed
 	OMP_NUM_THREADS=1 $(FRAMEWORKS)/bin/python -m pytest -n auto --dist worksteal -m "not nightly" tests/test_frameworks.py \
 		tests/test_databases.py tests/test_engines_docs.py tests/test_readme.py tests/test_serve_page.py \
-		tests/test_postgres_store.py tests/test_qdrant_store.py tests/test_remote_stores.py tests/test_stores.py \
+		tests/test_database_stores.py tests/test_postgres_store.py tests/test_qdrant_store.py \
+		tests/test_milvus_store.py tests/test_remote_stores.py tests/test_stores.py \
 		tests/test_stores_evidence.py tests/test_stores_index.py tests/test_stores_threads.py
 
 PACKAGES := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'

@@ -122,7 +122,8 @@ class DocumentSearch:
             store = self._store
             if remote := _as_remote(store):
                 return rank(_ranked_in_database(remote, question, parts, k, where))
-            return store.local().read(lambda now: rank(_ranked_in_store(store, now, where)))
+            folder = store.local()
+            return folder.read(lambda now: rank(_ranked_in_store(folder, now, where)))
         assert index.evidence is not None
 
         def best(parts: QueryVectors, k: int) -> "Sequence[int]":
@@ -184,18 +185,14 @@ def _ranked_in_database(
     return RankedDocuments(found.evidence, found.vectors, None, best, candidates, found.wholes)
 
 
-def _ranked_in_store(store: "VectorStore", now: "Snapshot", where: str | None) -> RankedDocuments:
-    """The documents of a store that pass the filter. Its own search finds the best of them by vectors."""
-    from boolbert.retrieval.stores import FileStore
+def _ranked_in_store(store: "FileStore", now: "Snapshot", where: str | None) -> RankedDocuments:
+    """The documents of a folder that pass the filter. Its own search finds the best of them by vectors."""
     from boolbert.retrieval.stores.where import fitted_filter
 
     allowed = now.allowed(fitted_filter(where, now.about.fields))
 
     def best(parts: QueryVectors, k: int) -> list[int]:
-        if isinstance(store, FileStore):
-            return _best_rows(store, now, parts, k, allowed)
-        ids = (hit.record.id for _, hit in best_in_store(store, parts, k, where))
-        return [now.row_of[id] for id in ids if id in now.row_of]
+        return _best_rows(store, now, parts, k, allowed)
 
     return RankedDocuments(now.evidence, now, allowed, best, partial(_candidates_in_store, now), now.wholes)
 

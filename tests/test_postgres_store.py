@@ -1,38 +1,32 @@
-"""Postgres as a store: whole documents or none, several writers, odd names, and errors of one line."""
+"""Postgres as a store: whole documents or none, odd names, tables of others, and errors of one line."""
 
-import json
 import os
-import signal
-import subprocess
-import sys
-import threading
 import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from store_fixtures import new_database, postgres_server, skip_without, write_films
+from store_fixtures import (
+    add_small,
+    new_database,
+    one_line,
+    postgres_server,
+    said,
+    skip_without,
+    small_about,
+    write_films,
+    write_until_killed,
+)
 
 from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval.evidence import RULES, DocumentEvidence
-from boolbert.retrieval.stores import About, Record, open_store
+from boolbert.retrieval.stores import Record, open_store
 
 skip_without("postgres")
 import psycopg  # noqa: E402
 
-ABOUT = About("0123456789abcdef", 4, "some/model", {"tag": "text"}, "made", evidence=True, rules=RULES)
+ABOUT = small_about()
 HOSTILE = ('a"; DROP TABLE films; --', "x'y", "%s", "{table}", "select", "ünï ⚡", "two words", "a.b")
-
-
-def evidence(*words):
-    spans, vectors = np.array([[0, 4, 0]], np.int32), np.ones((1, 4), np.int8)
-    return DocumentEvidence(dict.fromkeys(words, 2), spans, vectors, np.ones(1, np.float16))
-
-
-def added(store, ids, text="text", words=("word",)):
-    records = [Record(id, f"Title {id}", text, {"tag": ("a",)}) for id in ids]
-    store.add(records, np.ones((len(ids), 4), np.float32), [evidence(*words) for _ in ids])
 
 
 @pytest.fixture
@@ -48,30 +42,10 @@ def store(place):
     store.close()
 
 
-WRITER = """
-import sys
-sys.path.insert(0, {tests!r})
-from test_postgres_store import *
-store = open_store({place!r})
-number = 0
-while True:
-    added(store, [f"{{number}}-{{n}}" for n in range(40)], words=("word", f"only{{number}}"))
-    number += 1
-    print(number, flush=True)
-"""
-
-
 def test_killed_between_and_in_writes_each_document_is_whole(place, store):
     """A writer is killed at five moments. What is left are whole batches, and the counts are those of the rows."""
-    code = WRITER.format(tests=os.path.dirname(__file__), place=place)
     for moment in range(5):
-        writer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-        try:
-            assert writer.stdout.readline() == "1\n"
-            time.sleep(0.05 * moment)
-        finally:
-            os.kill(writer.pid, signal.SIGKILL)
-            writer.wait()
+        write_until_killed(place, 0.05 * moment)
         with psycopg.connect(place) as connection:
             connection.execute("LOCK TABLE documents")  # waits until the server has seen that the writer is gone
             count, odd = connection.execute(
@@ -85,42 +59,13 @@ def test_killed_between_and_in_writes_each_document_is_whole(place, store):
         assert len(store.search(np.ones((1, 4)), 10_000)[0]) == count
 
 
-def test_several_writers_at_once(place):
-    """They also make the collection at once, and write the same documents."""
-    problems = []
-
-    def write(number):
-        try:
-            store = open_store(place)
-            store.create(replace(ABOUT, fields={"tag": "text", f"field {number}": "number"}))
-            for _ in range(3):
-                added(store, [f"d{n}" for n in range(30)], text=f"text {number}", words=(f"w{number}", "word"))
-            store.close()
-        except Exception as error:
-            problems.append(error)
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert problems == []
-    store = open_store(place)
-    assert store.count() == 30
-    assert len(store.about().fields) == 7
-    words = store.held_by(["word", *(f"w{number}" for number in range(6))])
-    assert words["word"] == 30
-    assert sum(words.values()) == 60  # each document is one writer's
-    store.close()
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_collection_of_any_name(place, name):
     other = open_store(place, "films")
     other.create(ABOUT)
     store = open_store(place, name)
     store.create(ABOUT)
-    added(store, ["a", "b"])
+    add_small(store, ["a", "b"])
     store.note(replace(store.about(), complete=True))
     assert [hit.record.id for hit in store.search(np.ones((1, 4)), 5, where="tag = a")[0]] != []
     assert store.delete(["a"]) == 1
@@ -129,24 +74,11 @@ def test_a_collection_of_any_name(place, name):
     other.close()
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_fields_values_and_texts_of_any_kind(store, text):
-    store.create(replace(ABOUT, fields={text: "text", f"{text} 2": "number"}))
-    fields = {text: (text, "b"), f"{text} 2": 7.5}
-    store.add([Record(text, text, text, fields)], np.ones((1, 4), np.float32), [evidence(text)])
-    quoted = json.dumps(text, ensure_ascii=False)
-    number = json.dumps(f"{text} 2", ensure_ascii=False)
-    assert store.count(f"{quoted} = {quoted} and {number} > 7") == 1
-    assert store.count(f"{quoted} != {quoted} or {number} != 7.5") == 0
-    (found,) = store.fetch([text])
-    assert (found.record.text, found.record.fields, found.evidence.words) == (text, fields, {text: 2})
-
-
 def test_bytes_that_postgres_has_no_place_for(store):
     store.create(replace(ABOUT, fields={"a\0b": "text"}))
     record = Record("odd", "ti\0tle", "te\0xt \ud800 end", {"a\0b": ("c\0d",)})
     long = "w" * 5000
-    store.add([record], np.ones((1, 4), np.float32), [evidence(long)])
+    store.add([record], np.ones((1, 4), np.float32), [said(long)])
     (found,) = store.fetch(["odd"])
     assert len(found.record.text) == len(record.text)
     assert store.digests(["odd"]) == {"odd": record.digest}
@@ -159,7 +91,7 @@ def test_the_index_of_neighbours_finds_what_passes_a_narrow_filter(store):
     random = np.random.default_rng(0)
     records = [Record(f"d{n}", "t", "t", {"tag": ("rare",) if n % 500 == 7 else ("many",)}) for n in range(3000)]
     vectors = random.normal(size=(3000, 4)).astype(np.float32)
-    store.add(records, vectors, [evidence("word")] * 3000)
+    store.add(records, vectors, [said("word")] * 3000)
     store.note(replace(store.about(), complete=True))
     assert len(store.search(vectors[:1], 20, where="tag = rare")[0]) == 6
     found = store.search(vectors[:20], 10)
@@ -168,14 +100,6 @@ def test_the_index_of_neighbours_finds_what_passes_a_narrow_filter(store):
         len({hit.record.id for hit in hits} & {f"d{n}" for n in rows}) for hits, rows in zip(found, slow, strict=True)
     ]
     assert np.mean(shares) >= 9
-
-
-def one_line(capsys, *words):
-    assert main(list(words)) == 2
-    shown = capsys.readouterr().err
-    assert shown.count("\n") == 1
-    assert "secret" not in shown
-    return shown
 
 
 def test_errors_are_one_line_without_the_password(place, capsys, tmp_path):
@@ -268,7 +192,7 @@ def test_the_command_line_never_prints_the_password(place, run_once, load_once, 
 
 def test_a_server_that_comes_back(place, store):
     """A connection that was cut is opened again."""
-    added(store, ["a"])
+    add_small(store, ["a"])
     with psycopg.connect(postgres_server(), autocommit=True) as connection:
         name = place.partition("?")[0].rpartition("/")[2]
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])

@@ -1,95 +1,19 @@
-"""Qdrant as a store: whole documents or none, odd names, and errors of one line."""
+"""Qdrant as a store: odd names, collections of others, and errors of one line."""
 
-import json
-import os
-import signal
 import subprocess
 import sys
-import time
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
-import numpy as np
 import pytest
-from store_fixtures import skip_without
+from store_fixtures import one_line, skip_without, small_about
 
-from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval.evidence import RULES, DocumentEvidence
-from boolbert.retrieval.stores import About, Record, open_store
+from boolbert.retrieval.stores import open_store
 
 skip_without("qdrant")
 
-ABOUT = About("0123456789abcdef", 4, "some/model", {"tag": "text"}, "made", evidence=True, rules=RULES)
-HOSTILE = ("a.b", "a[]", 'a"b', "x'y", "x61", "{}", "ünï ⚡", "two words", "nested.fields[].key")
-
-
-def evidence(*words):
-    spans, vectors = np.array([[0, 4, 0]], np.int32), np.ones((1, 4), np.int8)
-    return DocumentEvidence(dict.fromkeys(words, 2), spans, vectors, np.ones(1, np.float16))
-
-
-def added(store, ids, words=("word",)):
-    records = [Record(id, f"Title {id}", "text", {"tag": ("a",)}) for id in ids]
-    store.add(records, np.ones((len(ids), 4), np.float32), [evidence(*words) for _ in ids])
-
-
-@pytest.fixture
-def store():
-    store = open_store("qdrant::memory:")
-    store.create(ABOUT)
-    yield store
-    store.close()
-
-
-WRITER = """
-import sys
-sys.path.insert(0, {tests!r})
-from test_qdrant_store import *
-store = open_store({place!r})
-number = 0
-while True:
-    added(store, [f"{{number}}-{{n}}" for n in range(20)])
-    number += 1
-    print(number, flush=True)
-"""
-
-
-def test_killed_between_and_in_writes_each_document_is_whole(tmp_path):
-    place = f"qdrant:{tmp_path / 'films'}"
-    store = open_store(place)
-    store.create(ABOUT)
-    store.close()
-    code = WRITER.format(tests=os.path.dirname(__file__), place=place)
-    for moment in range(3):
-        writer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-        try:
-            assert writer.stdout.readline() == "1\n"
-            time.sleep(0.05 * moment)
-        finally:
-            os.kill(writer.pid, signal.SIGKILL)
-            writer.wait()
-        store = open_store(place)
-        records = list(store.records())
-        found = store.fetch([record.id for record in records])
-        assert len(found) == store.count() >= 20
-        assert all(one.evidence.words == {"word": 2} and len(one.vector) == 4 for one in found)
-        assert store.held_by(["word"]) == {"word": len(found)}
-        store.close()
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_fields_values_and_texts_of_any_kind(store, text):
-    store.create(replace(ABOUT, fields={text: "text", f"{text} 2": "number"}))
-    fields = {text: (text, "b"), f"{text} 2": 7.5}
-    store.add([Record(text, text, text, fields)], np.ones((1, 4), np.float32), [evidence(text)])
-    quoted = json.dumps(text, ensure_ascii=False)
-    number = json.dumps(f"{text} 2", ensure_ascii=False)
-    assert store.count(f"{quoted} = {quoted} and {number} > 7") == 1
-    assert store.count(f"{quoted} != {quoted} or {number} != 7.5") == 0
-    (found,) = store.fetch([text])
-    assert (found.record.text, found.record.fields, found.evidence.words) == (text, fields, {text: 2})
+ABOUT = small_about()
 
 
 def test_a_collection_of_others_is_left_alone(tmp_path):
@@ -111,14 +35,6 @@ def test_a_collection_of_others_is_left_alone(tmp_path):
 def test_names_that_qdrant_does_not_take(name):
     with pytest.raises(RetrievalError, match=r"--collection .*: Qdrant takes no control characters"):
         open_store("qdrant::memory:", name)
-
-
-def one_line(capsys, *words):
-    assert main(list(words)) == 2
-    shown = capsys.readouterr().err
-    assert shown.count("\n") == 1
-    assert "secret" not in shown
-    return shown
 
 
 def test_errors_are_one_line(tmp_path, capsys, monkeypatch):

@@ -6,7 +6,6 @@ import shutil
 
 import numpy as np
 import pytest
-from store_fixtures import KINDS, skip_without
 
 from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
@@ -177,19 +176,6 @@ def test_damaged_evidence_is_one_line_that_names_the_remedy(tmp_path, model, nam
     assert len(searcher.search("films", evidence=False)) == 10
     with pytest.raises(RetrievalError, match="delete the store and index again"):  # and nothing is lost by adding
         index_documents(documents(rows(range(20, 40))), open_store(tmp_path / "films"), model, progress=False)
-
-
-def test_a_damaged_copy_of_a_milvus_store_is_fetched_again(tmp_path, opened, model, fresh, monkeypatch):
-    skip_without("milvus")
-    monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "cache"))
-    index_documents(documents(rows(range(50))), opened(str(tmp_path / KINDS["milvus"])), model, progress=False)
-    store = opened(str(tmp_path / KINDS["milvus"]))
-    assert len(BoolSearcher(model, store).search("films")) == 10
-    (vectors,) = (tmp_path / "cache" / "stores").rglob("evidence/vectors.npy")
-    vectors.write_bytes(b"")
-    store.close()
-    store = opened(str(tmp_path / KINDS["milvus"]))
-    assert_same(answers(BoolSearcher(model, store), monkeypatch), fresh(documents(rows(range(50)))))
 
 
 def test_words_of_a_store_are_scored_as_by_an_index(tmp_path, model):

@@ -1,4 +1,4 @@
-"""What every vector store can do, whatever stands behind it: a folder, FAISS, or a Milvus server.
+"""What every vector store can do, whatever stands behind it: a folder, FAISS, or a database.
 
 Exclusion is in the query's vector, and alternatives are a batch of searches merged by the largest score: so any engine
 that finds nearest neighbours serves Bool-BERT.
@@ -78,7 +78,7 @@ class VectorStore(EncodedDocuments):
 
     @abstractmethod
     def local(self) -> "FileStore":
-        """The documents, their vectors and their evidence on this machine, as they are now."""
+        """The store itself, where its documents are on this machine; a RetrievalError where they are in a database."""
 
     @abstractmethod
     def records(self) -> Iterator[Record]:

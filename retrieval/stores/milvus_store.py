@@ -1,11 +1,14 @@
 """Milvus as a store: a file (Milvus Lite, `films.db`), a server or a cluster (`http://host:19530`), the same calls.
 
-A record has a vector, its document and its fields as JSON. Fields of numbers also have a column of their own, which
-filters much faster. What the vectors are, and of which encoder, stands in the collection's properties.
+A document is one row of a collection: its vector, its texts and its fields as JSON. Fields of numbers also have a
+column of their own, which filters much faster. What the vectors are, and of which encoder, stands in the collection's
+properties. A collection with evidence has these columns too:
 
-What a document says (retrieval/evidence.py) is a column of the same collection, so that both are written at once. To
-rank by it, all documents have to be at hand: each machine that searches keeps a copy, a `FileStore` in the user's
-cache, and before a search it fetches what has changed.
+words      the words of a document, each as often as it stands there, as one text
+bm25       made of them by Milvus's function BM25, by which it finds documents by words
+evidence   the words with their counts, and the clauses: fetched for candidates alone
+length     how many words a document has
+place      a number by chance, by which the same few documents from all over a collection are found
 """
 
 import base64
@@ -13,13 +16,13 @@ import hashlib
 import json
 import logging
 import re
-import shutil
 import threading
 import time
 import uuid
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,33 +30,52 @@ import numpy as np
 
 from boolbert.core.environment import log_level
 from boolbert.core.errors import BoolBertError, RetrievalError, in_brief, optional
-from boolbert.core.files import cache_root
 from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.encoded_documents import About
-from boolbert.retrieval.evidence import RULES, DocumentEvidence, other_rules
+from boolbert.retrieval.evidence import DocumentEvidence
 from boolbert.retrieval.records import LONGEST_ID, Record, is_id
+from boolbert.retrieval.store_names import SERVERS
+from boolbert.retrieval.words import K1, B, rarity
 
-from .base import WAIT, Array, StoreHit, VectorStore
-from .file_store import FileStore
-from .where import Filter, as_json, fitted_filter, milvus_expression
+from .base import WAIT, Array, StoreHit
+from .remote import (
+    LENGTHS,
+    AskedWord,
+    FoundDocument,
+    OpenFolders,
+    RemoteStore,
+    Statistics,
+    clauses_in_bytes,
+    evidence_from_bytes,
+    in_batches,
+    storable,
+    storable_fields,
+    with_fields,
+)
+from .where import Filter, fitted_filter, milvus_expression
 
 PROPERTY, COLUMNS, COUNT = "boolbert.about", "boolbert.columns", "boolbert.documents"
 CHANGE = "boolbert.change"  # another text after each change
-COLLECTION = "documents"
 LONGEST_TEXT = 65_535  # bytes, Milvus's limit; what an encoder reads is far shorter
 MOST_COLUMNS = 48  # of 64 that Milvus allows
 MOST_FOUND = 16_384  # Milvus's limit, of a search and of a query
+MOST_REPEATED = 8  # times that a word of more weight stands in a query
+SAMPLED = 20  # documents of a sample that hold a word: these, and more, tell how many of all do
+MOST_COUNTED, MOST_COUNTED_LOCAL = MOST_FOUND, 500  # of a rarer word; Milvus Lite reads the whole of each document
+_PLACES = 1 << 31
 _ROWS = 1000  # of one call: what is sent must stay below 64 MB
 _EVIDENCE_ROWS = 100  # the same, with the documents' evidence
-_COPY_WAIT = 600.0  # seconds, for another process that fetches the same documents
-_COPIED_ROWS = 8192  # that are added to the copy at once
+_FETCHED_ROWS = 500
 _PIECE = 60_000  # letters of a text in an array; Milvus's limit is 65,535
-_FIELDS = ["id", "document", "digest", "title", "text", "fields", "vector"]
+_TEXTS = ["id", "document", "digest", "title", "text", "fields"]
 _LOGGERS = ("pymilvus", "milvus_lite", "grpc._server")  # they print a traceback for an error that is one line here
 _NAME = re.compile(r"[A-Za-z_]\w{0,254}", re.ASCII)
+_PLAIN = re.compile(r"(?!x[0-9a-f]{16}\Z)[a-z0-9]{1,40}")
+_OPEN = OpenFolders()
+_CHANGING = threading.RLock()  # Milvus Lite takes one change at a time
 
 
-class MilvusStore(VectorStore):
+class MilvusStore(RemoteStore):
     """A collection of Milvus.
 
     `index`: Milvus's index type and settings. Without it, a file is searched exactly (FLAT), and a server chooses
@@ -69,25 +91,24 @@ class MilvusStore(VectorStore):
         index: dict[str, Any] | None = None,
         wait: float = WAIT,
     ):
-        self.collection = collection or COLLECTION
+        super().__init__(uri, collection)
         if not _NAME.fullmatch(self.collection):
             raise RetrievalError(
                 f"--collection {self.collection!r}: Milvus takes letters, digits and _, and no digit first"
             )
-        self.is_local = uri.endswith(".db")
-        self.name = uri if collection is None else f"{uri} {collection}"
-        self._uri = uri
+        self.is_local = not uri.startswith(SERVERS)
+        self._uri, self._folder = uri, str(Path(uri).absolute())  # the folder of a file
         self._index = index or {"index_type": "FLAT" if self.is_local else "AUTOINDEX"}
-        self._about: About | None = None
-        self._copied: tuple[str, FileStore] | None = None  # at which change, and the copy
-        self._copying = threading.Lock()
+        self._most_counted = MOST_COUNTED_LOCAL if self.is_local else MOST_COUNTED
         self._columns: dict[str, str] = {}  # of the fields of numbers that were known when the collection was made
-        if self.is_local and not Path(uri).absolute().parent.is_dir():
+        if self.is_local and not Path(self._folder).parent.is_dir():
             raise RetrievalError(f"{uri}: its folder does not exist; make it first")
         self._milvus = optional("pymilvus", "pymilvus", "milvus")
         if self.is_local:
             optional("milvus_lite", "milvus-lite", "milvus")
-        self._client = self._connect(token, wait)
+            self._client = _OPEN.open(self._folder, self, lambda: self._connect(None, wait))
+        else:
+            self._client = self._connect(token, wait)
 
     def _connect(self, token: str | None, wait: float) -> Any:
         """A file can be open in one process at a time: wait for another one to let go of it."""
@@ -105,48 +126,45 @@ class MilvusStore(VectorStore):
                         time.sleep(0.2)
                         continue
                     reason = "another process has it open; try again when it has finished"
-                raise RetrievalError(f"{self._uri}: {reason}") from None
+                raise RetrievalError(f"{self._place}: {reason}") from None
 
     def exists(self) -> bool:
         with self._one_line_errors():
             return bool(self._client.has_collection(self.collection))
 
-    def about(self) -> About:
-        if self._about is None:
-            if not self.exists():
-                raise RetrievalError(
-                    f"{self._uri}: has no collection {self.collection!r}; make one with: boolbert index DOCS.jsonl "
-                    f"--store {self._uri}{'' if self.collection == COLLECTION else f' --collection {self.collection}'}"
-                )
-            properties = self._properties()
-            with self._one_line_errors():
-                self._client.load_collection(self.collection)
-            try:
-                self._columns = dict(json.loads(properties.get(COLUMNS, "{}")))
-                self._about = About(**json.loads(properties[PROPERTY]))
-            except (KeyError, TypeError, ValueError):
-                raise RetrievalError(
-                    f"{self.name}: the collection was not made by boolbert; give another name with --collection"
-                ) from None
-            self._check_whole(properties)
-        return self._about
-
-    def _properties(self) -> dict[str, str]:
+    def _read_about(self) -> About:
+        if not self.exists():
+            raise self._missing()
         with self._one_line_errors():
-            return self._client.describe_collection(self.collection).get("properties") or {}
+            known = self._client.describe_collection(self.collection)
+            self._client.load_collection(self.collection)
+        properties = known.get("properties") or {}
+        try:
+            self._columns = dict(json.loads(properties.get(COLUMNS, "{}")))
+            about = About(**json.loads(properties[PROPERTY]))
+        except (KeyError, TypeError, ValueError):
+            raise self._not_ours() from None
+        if about.evidence and "words" not in {field["name"] for field in known["fields"]}:
+            raise RetrievalError(
+                f"{self.name}: was stored by an older version of boolbert; index its documents again, into a new file "
+                "or --collection"
+            )
+        change = str(properties.get(CHANGE))
+        if self.is_local and about.complete and change != self._change:
+            self._check_whole(int(properties.get(COUNT, 0)))
+        self._is_at(change)
+        return about
 
-    def _check_whole(self, properties: dict[str, str]) -> None:
+    def _check_whole(self, written: int) -> None:
         """Raise where a file holds fewer documents than were written: without one of its parts Milvus Lite finds less,
         and says nothing."""
-        assert self._about is not None
-        written = int(properties.get(COUNT, 0))
-        if self.is_local and self._about.complete and (count := self.count()) < written:
-            self._about = None
+        if (count := self._count()) < written:
             raise RetrievalError(
                 f"{self.name}: is damaged: {count:,} of its {written:,} documents are there; delete it and index again"
             )
 
     def _create(self, about: About) -> None:
+        about = with_fields(about, {})
         kind = self._milvus.DataType
         schema = self._milvus.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
         schema.add_field("id", kind.VARCHAR, is_primary=True, max_length=LONGEST_ID)
@@ -159,65 +177,88 @@ class MilvusStore(VectorStore):
         columns = {name: f"number_{place}" for place, name in enumerate(numbers)}
         for column in columns.values():
             schema.add_field(column, kind.DOUBLE, nullable=True)
-        if about.evidence:
-            texts = {"element_type": kind.VARCHAR, "max_capacity": 4096, "max_length": LONGEST_TEXT}
-            schema.add_field("evidence", kind.ARRAY, **texts)
         schema.add_field("vector", kind.FLOAT_VECTOR, dim=about.size)
         index = self._client.prepare_index_params()
         index.add_index("vector", metric_type="IP", **self._index)
-        with self._one_line_errors():
-            self._client.create_collection(
-                self.collection,
-                schema=schema,
-                index_params=index,
-                consistency_level="Strong",  # a document can be found as soon as it is added
-                properties={PROPERTY: json.dumps(asdict(about)), COLUMNS: json.dumps(columns)},
-            )
+        if about.evidence:
+            self._add_evidence(schema, index)
+        properties = {PROPERTY: json.dumps(asdict(about)), COLUMNS: json.dumps(columns)}
+        try:
+            with self._changing():
+                self._client.create_collection(
+                    self.collection,
+                    schema=schema,
+                    index_params=index,
+                    consistency_level="Strong",  # a document can be found as soon as it is added
+                    properties=properties,
+                )
+        except RetrievalError:
+            if not self.exists():
+                raise
+            self.create(about)  # another process has made it meanwhile
+
+    def _add_evidence(self, schema: Any, index: Any) -> None:
+        kind, function = self._milvus.DataType, self._milvus.Function
+        texts = {"element_type": kind.VARCHAR, "max_capacity": 4096, "max_length": LONGEST_TEXT}
+        schema.add_field("evidence", kind.ARRAY, **texts)
+        schema.add_field("length", kind.INT64)
+        schema.add_field("place", kind.INT64)
+        schema.add_field("words", kind.VARCHAR, max_length=LONGEST_TEXT, enable_analyzer=True)
+        schema.add_field("bm25", kind.SPARSE_FLOAT_VECTOR)
+        bm25 = self._milvus.FunctionType.BM25
+        schema.add_function(function("bm25_of_words", bm25, input_field_names=["words"], output_field_names=["bm25"]))
+        settings = {"bm25_k1": K1, "bm25_b": B}
+        index.add_index("bm25", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=settings)
 
     def note(self, about: About) -> None:
-        with self._one_line_errors():
+        with self._changing():
             if about.complete:  # what was added last is searched much faster once it is written out
                 self._client.flush(self.collection)
-            self._set(**{PROPERTY: json.dumps(asdict(about)), COUNT: str(self.count())})
-        self._about = None
+            told = with_fields(about, self._read_about().fields)
+            self._set(**{PROPERTY: json.dumps(asdict(told)), COUNT: str(self._count())})
 
     def _set(self, **properties: str) -> None:
-        with self._one_line_errors():
+        with self._changing():
             self._client.alter_collection_properties(self.collection, {**properties, CHANGE: uuid.uuid4().hex})
+        self._about = None
 
     def _add(
         self, records: Sequence[Record], vectors: Array, evidence: Sequence[DocumentEvidence] | None = None
     ) -> None:
-        if not np.isfinite(vectors).all():
-            raise RetrievalError(f"{self.name}: a document's vector holds NaN or infinity: the model is broken")
+        self.check_finite(vectors)
+        said: Sequence[Any] = [None] * len(records) if evidence is None else evidence
         at_once = _ROWS if evidence is None else _EVIDENCE_ROWS
         for start in range(0, len(records), at_once):
             part = slice(start, start + at_once)
-            rows = [
-                {
-                    **record.beside_text(),
-                    "title": _cut(record.title),
-                    "text": _cut(record.text),
-                    "vector": vector,
-                    "fields": {name: as_json(value) for name, value in record.fields.items()},
-                    **{column: record.fields.get(name) for name, column in self._columns.items()},
-                }
-                for record, vector in zip(records[part], vectors[part], strict=True)
-            ]
-            for row, said in zip(rows, () if evidence is None else evidence[part], strict=False):
-                row["evidence"] = _in_texts(said)
-            with self._one_line_errors():
+            rows = [self._row(*each) for each in zip(records[part], vectors[part], said[part], strict=True)]
+            with self._changing():
                 self._client.upsert(self.collection, rows)
         self._set()
 
+    def _row(self, record: Record, vector: Array, evidence: DocumentEvidence | None) -> dict[str, Any]:
+        fields = storable_fields(record)
+        row = {
+            **record.beside_text(),
+            "title": _cut(storable(record.title)),
+            "text": _cut(storable(record.text)),
+            "vector": vector,
+            "fields": fields,
+            **{column: fields.get(name) for name, column in self._columns.items()},
+        }
+        if evidence is not None:
+            row["evidence"], row["words"] = _in_pieces(evidence), _as_text(evidence.words)
+            row["length"] = sum(evidence.words.values())
+            row["place"] = int(hashlib.blake2b(record.id.encode(), digest_size=8).hexdigest(), 16) % _PLACES
+        return row
+
     def delete(self, ids: Collection[str]) -> int:
-        found = list(self.digests(ids))
-        if found:  # before they are gone: who dies in between leaves more than are counted, not less
-            self._set(**{COUNT: str(self.count() - len(found))})
-        for start in range(0, len(found), _ROWS):
-            with self._one_line_errors():  # a filter, since pymilvus does not escape the quotes of `ids`
-                self._client.delete(self.collection, filter=f"id in {_listed(found[start : start + _ROWS])}")
-        self._set()
+        with self._changing():
+            found = list(self.digests(ids))
+            if found:  # before they are gone: who dies in between leaves more than are counted, not less
+                self._set(**{COUNT: str(self._count() - len(found))})
+            for part in in_batches(found, _ROWS):  # by a filter, since pymilvus does not escape the quotes of `ids`
+                self._client.delete(self.collection, filter=f"id in {_listed(part)}")
+            self._set()
         return len(found)
 
     def digests(self, documents: Collection[str]) -> dict[str, str]:
@@ -226,104 +267,150 @@ class MilvusStore(VectorStore):
         if not names:
             return {}
         if len(names) <= _ROWS:
-            wanted = f"document in {_listed(names)} or id in {_listed(names)}"
-            with self._one_line_errors():
-                rows = self._client.query(self.collection, wanted, ["id", "digest"], limit=MOST_FOUND)
+            rows = self._query(f"document in {_listed(names)} or id in {_listed(names)}", ["id", "digest"])
             if len(rows) < MOST_FOUND or len(names) == 1:  # else there may be more, passages of these documents
                 return {row["id"]: row["digest"] for row in rows}
         half = len(names) // 2
         return self.digests(names[:half]) | self.digests(names[half:])
 
-    def count(self, where: str | Filter | None = None) -> int:
-        wanted = fitted_filter(where, self.about().fields)
+    def _query(self, passing: str, fields: Sequence[str]) -> list[Any]:
         with self._one_line_errors():
-            rows = self._client.query(
-                self.collection,
-                filter="" if wanted is None else milvus_expression(wanted, self._columns),
-                output_fields=["count(*)"],
-            )
+            return list(self._client.query(self.collection, passing, list(fields), limit=MOST_FOUND))
+
+    def count(self, where: str | Filter | None = None) -> int:
+        return self._count(fitted_filter(where, self.about().fields))
+
+    def _count(self, where: Filter | None = None) -> int:
+        with self._one_line_errors():
+            rows = self._client.query(self.collection, filter=self._passing(where), output_fields=["count(*)"])
         return int(rows[0]["count(*)"])
+
+    def _passing(self, where: Filter | None) -> str:
+        return "" if where is None else milvus_expression(where, self._columns)
+
+    def records(self) -> Iterator[Record]:
+        self.about()
+        with self._one_line_errors():
+            pages = self._client.query_iterator(self.collection, batch_size=_ROWS, output_fields=_TEXTS)
+        while True:
+            with self._one_line_errors():
+                rows = pages.next()
+            if not rows:
+                break
+            yield from map(_record, rows)
+        pages.close()
+
+    def _search(
+        self, asked: Iterable[Any], k: int, where: Filter | None, column: str, fields: Sequence[str] = ()
+    ) -> list[Any]:
+        with self._one_line_errors():
+            return list(
+                self._client.search(
+                    self.collection,
+                    data=list(asked),
+                    limit=k,
+                    filter=self._passing(where),
+                    output_fields=list(fields),
+                    anns_field=column,
+                    search_params={"metric_type": "BM25" if column == "bm25" else "IP"},
+                )
+            )
 
     def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
         if k > MOST_FOUND:
             raise RetrievalError(f"Milvus finds at most {MOST_FOUND:,} documents at once, got k={k:,}")
-        with self._one_line_errors():
-            found = self._client.search(
-                self.collection,
-                data=list(vectors),
-                limit=k,
-                filter="" if where is None else milvus_expression(where, self._columns),
-                output_fields=_FIELDS,
-                search_params={"metric_type": "IP"},
-            )
-        return [[_store_hit(hit) for hit in hits] for hits in found]
+        found = self._search(vectors, k, where, "vector", [*_TEXTS, "vector"])
+        return [
+            [
+                StoreHit(float(hit["distance"]), _record({**hit["entity"], "id": hit["id"]}), _vector(hit["entity"]))
+                for hit in hits
+            ]
+            for hits in found
+        ]
 
-    def local(self) -> FileStore:
-        with self._copying:
-            change = str(self._properties().get(CHANGE))
-            if self._copied is None or self._copied[0] != change:
-                self._about = None  # it may have new fields
-                about = replace(self.about(), complete=True)
-                if about.rules != RULES:
-                    raise other_rules(self.name)
-                place = Path(self._uri).resolve() if self.is_local else self._uri
-                known = json.dumps([str(place), self.collection, about.encoder])
-                folder = cache_root() / "stores" / hashlib.sha256(known.encode()).hexdigest()[:16]
-                self._copied = (change, self._fetched(_whole_or_new(folder), about))
-            return self._copied[1]
+    def nearest_ids(self, vectors: Array, k: int, where: Filter | None) -> list[list[str]]:
+        return [[hit["id"] for hit in hits] for hits in self._search(vectors, min(k, MOST_FOUND), where, "vector")]
 
-    def records(self) -> Iterator[Record]:
-        return self.local().records()
+    def ids_by_words(self, words: Sequence[AskedWord], k: int, where: Filter | None) -> list[str]:
+        return self.ids_by_each([words], k, where)[0]
 
-    def _fetched(self, copy: FileStore, about: About) -> FileStore:
-        """The copy, with what has changed since it was last looked at."""
-        with copy.writing(_COPY_WAIT):
-            if copy.exists():
-                copy.note(about)
-            else:
-                copy.create(about)
-            digests = self._all_digests()
-            copy.delete([id for id in copy.snapshot().row_of if id not in digests])
-            known = copy.digests(digests)
-            missing = [id for id, digest in digests.items() if known.get(id) != digest]
-            for start in range(0, len(missing), _COPIED_ROWS):
-                rows = list(self._rows(missing[start : start + _COPIED_ROWS]))
-                vectors = np.array([row["vector"] for row in rows], np.float32).reshape(len(rows), about.size)
-                records = [Record.stored(row, row["title"], row["text"]) for row in rows]
-                copy.add(records, vectors, [_from_texts(row["evidence"]) for row in rows])
-        return copy
+    def ids_by_each(self, conditions: Sequence[Sequence[AskedWord]], k: int, where: Filter | None) -> list[list[str]]:
+        """In one search: to Milvus Lite, each costs as much as looking at all documents."""
+        documents = self.statistics().documents
+        texts = [_asked_text(words, documents) for words in conditions]
+        asked = [text for text in texts if text]
+        found = iter(self._search(asked, min(k, MOST_FOUND), where, "bm25") if asked else [])
+        return [[hit["id"] for hit in next(found)] if text else [] for text in texts]
 
-    def _all_digests(self) -> dict[str, str]:
-        """The digests of all records, by their ids."""
-        found: dict[str, str] = {}
-        with self._one_line_errors():
-            pages = self._client.query_iterator(
-                self.collection, batch_size=MOST_FOUND, filter="", output_fields=["id", "digest"]
-            )
-            while rows := pages.next():
-                found |= {row["id"]: row["digest"] for row in rows}
-            pages.close()
-        return found
+    def statistics(self) -> Statistics:
+        known = self._counted()
+        return Statistics(known["documents"], known["length"], self._change)
 
-    def _rows(self, ids: Sequence[str]) -> Iterator[Any]:
-        """The records of these ids, with their evidence."""
-        for start in range(0, len(ids), _EVIDENCE_ROWS):
-            listed = _listed(ids[start : start + _EVIDENCE_ROWS])
-            with self._one_line_errors():
-                fields = [*_FIELDS, "evidence"]
-                rows = self._client.query(self.collection, filter=f"id in {listed}", output_fields=fields)
-            yield from rows
+    def _counted(self) -> dict[Any, Any]:
+        """How many documents there are, and what a sample tells of their words."""
+        self.about()
+        known = self._of_change
+        if "documents" not in known:
+            rows = self._sampled(LENGTHS, ["length", "words"])
+            known |= {
+                "sampled": max(len(rows), 1),
+                "length": sum(row["length"] for row in rows) / max(len(rows), 1),
+                "tokens": Counter(token for row in rows for token in set(row["words"].split())),
+                "documents": self._count(),
+            }
+        return known
 
-    def writing(self, wait: float = WAIT) -> AbstractContextManager[None]:
-        """A file belongs to the process that has opened it. A server takes writers one after another by itself."""
-        return nullcontext()
+    def held_by(self, words: Iterable[str]) -> Mapping[str, int]:
+        """Counted, or estimated by a sample where many documents hold a word."""
+        known, words = self._counted(), list(words)
+        documents, sampled, most = known["documents"], known["sampled"], self._most_counted
+        in_sample = {word: known["tokens"][_token(word)] for word in words if ("word", word) not in known}
+        held = {word: round(count / sampled * documents) for word, count in in_sample.items()}
+        if rare := [word for word, count in in_sample.items() if count < SAMPLED and sampled < documents]:
+            for word, hits in zip(rare, self._search(map(_token, rare), most, None, "bm25"), strict=True):
+                held[word] = len(hits) if len(hits) < most else max(most, held[word])
+        known |= {("word", word): count for word, count in held.items()}
+        return {word: known["word", word] for word in words}
+
+    def _sampled(self, count: int, fields: Sequence[str]) -> list[Any]:
+        """These fields of some documents, always of the same ones while the collection does not change."""
+        bound = min(round(1.2 * count / max(self._count(), 1) * _PLACES), _PLACES)
+        while True:
+            rows = self._query(f"place < {bound}", ["id", "place", *fields])
+            if len(rows) >= count or bound == _PLACES:
+                return sorted(rows, key=lambda row: (row["place"], row["id"]))[:count]
+            bound = min(2 * bound, _PLACES)
+
+    def fetch(self, ids: Sequence[str]) -> list[FoundDocument]:
+        found: list[FoundDocument] = []
+        for part in in_batches(ids, _FETCHED_ROWS):
+            rows = self._query(f"id in {_listed(part)}", [*_TEXTS, "vector", "evidence"])
+            found += [FoundDocument(_record(row), _vector(row), _from_pieces(row["evidence"])) for row in rows]
+        return sorted(found, key=lambda one: one.record.id)
+
+    def passages(self, documents: Sequence[str]) -> list[str]:
+        return sorted(self.digests(documents))
+
+    def sample(self, count: int) -> list[FoundDocument]:
+        self.about()
+        return self.fetch([row["id"] for row in self._sampled(count, [])])
 
     def close(self) -> None:
-        self._client.close()
         if self.is_local:
-            from milvus_lite.server_manager import server_manager_instance
+            _OPEN.close(self._folder, self, self._close_file)
+        else:
+            self._client.close()
 
-            server_manager_instance.release_server(self._uri)
+    def _close_file(self, client: Any) -> None:
+        from milvus_lite.server_manager import server_manager_instance
+
+        client.close()
+        server_manager_instance.release_server(self._uri)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with _CHANGING if self.is_local else nullcontext(), self._one_line_errors():
+            yield
 
     @contextmanager
     def _one_line_errors(self) -> Iterator[None]:
@@ -337,48 +424,70 @@ class MilvusStore(VectorStore):
             raise RetrievalError(f"{self.name}: Milvus says: {in_brief(error)}") from error
 
 
-def _store_hit(hit: Any) -> StoreHit:
-    row = hit["entity"]
-    return StoreHit(
-        float(hit["distance"]),
-        Record.stored({**row, "id": hit["id"]}, row["title"], row["text"]),
-        np.asarray(row["vector"], np.float32),
-    )
+def _record(row: Mapping[str, Any]) -> Record:
+    return Record.stored(row, row["title"], row["text"])
 
 
-def _whole_or_new(folder: Path) -> FileStore:
-    """The copy in a folder; one that is damaged is deleted, since all of it is in Milvus."""
-    copy = FileStore(folder)
-    try:
-        if copy.exists():
-            _ = copy.snapshot().evidence, copy.snapshot().row_of
-    except RetrievalError:
-        shutil.rmtree(folder, ignore_errors=True)
-        return FileStore(folder)
-    return copy
+def _vector(row: Mapping[str, Any]) -> Array:
+    return np.asarray(row["vector"], np.float32)
 
 
-def _in_texts(evidence: DocumentEvidence) -> list[str]:
-    """What a document says, as an array of texts: one line of JSON, then the bytes of its arrays."""
-    line = json.dumps({"words": dict(evidence.words), "shape": evidence.vectors.shape}).encode()
-    arrays = (evidence.clauses.tobytes(), evidence.scales.tobytes(), evidence.vectors.tobytes())
-    text = base64.b64encode(b"".join([line, b"\n", *arrays])).decode()
-    return [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
+def _in_pieces(evidence: DocumentEvidence) -> list[str]:
+    """What a document says, as an array of texts: its words and their counts in a line of JSON, then its clauses."""
+    line = json.dumps(dict(evidence.words)).encode()
+    text = base64.b64encode(line + b"\n" + clauses_in_bytes(evidence)).decode()
+    return list(in_batches(text, _PIECE))
 
 
-def _from_texts(texts: Sequence[str]) -> DocumentEvidence:
+def _from_pieces(pieces: Sequence[str]) -> DocumentEvidence:
     """
     >>> made = DocumentEvidence({"nut": 2}, np.ones((2, 3), np.int32), np.ones((2, 4), np.int8), np.ones(2, np.float16))
-    >>> [np.array_equal(*pair) for pair in zip(made, _from_texts(_in_texts(made)))]
+    >>> [np.array_equal(*pair) for pair in zip(made, _from_pieces(_in_pieces(made)))]
     [True, True, True, True]
     """
-    line, _, content = base64.b64decode("".join(texts)).partition(b"\n")
-    known = json.loads(line)
-    count, size = known["shape"]
-    clauses = np.frombuffer(content, np.int32, 3 * count).reshape(-1, 3)
-    scales = np.frombuffer(content, np.float16, count, clauses.nbytes)
-    vectors = np.frombuffer(content, np.int8, count * size, clauses.nbytes + scales.nbytes)
-    return DocumentEvidence(known["words"], clauses, vectors.reshape(count, size), scales)
+    line, _, clauses = base64.b64decode("".join(pieces)).partition(b"\n")
+    return evidence_from_bytes(clauses, json.loads(line))
+
+
+def _as_text(words: Mapping[str, int]) -> str:
+    """Words with their counts as a text for BM25. Where it is too long, repetitions are left out first.
+
+    >>> _as_text({"nut": 2, "pie": 1})
+    'nut pie nut'
+    """
+    tokens = {_token(word): count for word, count in words.items()}
+    found: list[str] = []
+    room = LONGEST_TEXT
+    for turn in range(max(tokens.values(), default=0)):
+        for token, count in tokens.items():
+            if count > turn:
+                room -= len(token) + 1
+                if room < 0:
+                    return " ".join(found)
+                found.append(token)
+    return " ".join(found)
+
+
+def _asked_text(words: Sequence[AskedWord], documents: int) -> str:
+    """The text that is searched for. Milvus weighs a word by how rare it is; what the weights say beyond that is how
+    often it stands there. Excluded words, whose weights are below 0, it cannot take.
+
+    >>> _asked_text([AskedWord("nut", 0.6, 5), AskedWord("pie", 0.3, 5), AskedWord("egg", -1.0, 5)], 1000)
+    'nut pie nut'
+    """
+    wanted = [asked for asked in words if asked.weight > 0]
+    shares = [asked.weight / float(rarity(min(asked.held_by, documents), documents)) for asked in wanted]
+    times = (min(round(share / min(shares)), MOST_REPEATED) for share in shares)
+    return _as_text({asked.word: count for asked, count in zip(wanted, times, strict=True)})
+
+
+def _token(word: str) -> str:
+    """A word as one word to every analyzer of texts.
+
+    >>> _token("nut"), _token("-nut")
+    ('nut', 'xbe198f4fbb9d49dc')
+    """
+    return word if _PLAIN.fullmatch(word) else "x" + hashlib.blake2b(word.encode(), digest_size=8).hexdigest()
 
 
 def _listed(names: Sequence[str]) -> str:

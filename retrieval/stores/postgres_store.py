@@ -14,7 +14,7 @@ import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from boolbert.core.errors import BoolBertError, RetrievalError, in_brief, option
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import DocumentEvidence
 from boolbert.retrieval.records import Record, is_id
-from boolbert.retrieval.store_names import shown_name
 from boolbert.retrieval.words import K1, B
 
 from .base import WAIT, Array, StoreHit
@@ -36,11 +35,12 @@ from .remote import (
     evidence_from_bytes,
     in_batches,
     storable,
+    storable_fields,
+    with_fields,
 )
-from .where import Filter, as_json, fitted_filter, sql_condition
+from .where import Filter, fitted_filter, sql_condition
 
 KNOWN = "boolbert_collections"
-COLLECTION = "documents"
 LONGEST_NAME = 50  # bytes; Postgres allows 63, and the table of words has a longer name
 LONGEST_WORD = 200  # characters of a word in the table of words; a longer one has its digest
 MOST_INDEXED = 2000  # numbers of a vector that pgvector's HNSW takes
@@ -95,18 +95,17 @@ def one_line_errors(name: str) -> Iterator[None]:
 class PostgresStore(RemoteStore):
     """A collection in a Postgres database."""
 
+    _holder = "table"
+
     def __init__(self, uri: str, collection: str | None = None, *, wait: float = WAIT):
-        self.collection = collection or COLLECTION
+        super().__init__(uri, collection)
         if not 1 <= len(self.collection.encode(errors="replace")) <= LONGEST_NAME or not is_id(self.collection):
             raise RetrievalError(
                 f"--collection {self.collection!r}: a name has 1 to {LONGEST_NAME} bytes and no control characters"
             )
         self._psycopg = optional("psycopg", "psycopg", "postgres")
         self._sql = optional("psycopg.sql", "psycopg", "postgres")
-        self._place = shown_name(uri)
-        self.name = self._place if collection is None else f"{self._place} {collection}"
         self._uri, self._wait = uri, wait
-        self._about: About | None = None
         self._busy = threading.RLock()  # a connection does one thing at a time
         self._connection = connected(uri, self._place, wait)
 
@@ -143,19 +142,6 @@ class PostgresStore(RemoteStore):
             raise self._missing()
         return line
 
-    def _missing(self) -> RetrievalError:
-        flags = "" if self.collection == COLLECTION else f" --collection {self.collection}"
-        return RetrievalError(
-            f"{self._place}: has no collection {self.collection!r}; make one with: boolbert index DOCS.jsonl "
-            f"--store {self._place}{flags}"
-        )
-
-    def about(self) -> About:
-        known = self._about  # another thread may forget it meanwhile
-        if known is None:
-            known = self._about = self._read_about()
-        return known
-
     def _read_about(self) -> About:
         with self._transaction() as cursor:
             line, size = self._line(cursor), self._size(cursor)
@@ -170,11 +156,7 @@ class PostgresStore(RemoteStore):
                 f"{self.name}: its table is gone; delete what is left of it: DELETE FROM {KNOWN} WHERE name = "  # nosec B608
                 f"'{self.collection}'"
             )
-        if size != about.size:
-            raise RetrievalError(
-                f"{self.name}: the table holds vectors of {size} numbers, not of {about.size} as when it was made; "
-                "index into another --collection"
-            )
+        self._check_size(size, about)
         return about
 
     def _size(self, cursor: Any) -> int | None:
@@ -185,15 +167,6 @@ class PostgresStore(RemoteStore):
         column = f"SELECT atttypmod FROM pg_attribute WHERE attrelid = {found} AND attname = 'vector'"  # nosec B608
         size = _one(cursor, column, [self.collection])
         return -1 if size is None else int(size)
-
-    def _not_ours(self) -> RetrievalError:
-        return RetrievalError(
-            f"{self._place}: the table {self.collection!r} was not made by boolbert; give another name with "
-            "--collection"
-        )
-
-    def refresh(self) -> None:
-        self._about = None
 
     def _create(self, about: About) -> None:
         with self._busy:
@@ -235,8 +208,7 @@ class PostgresStore(RemoteStore):
         )
         for index in ("(document)", "(md5(id))", "USING gin (words)"):
             cursor.execute(self._named(f"CREATE INDEX ON {{table}} {index}"), [])
-        told = replace(about, fields={storable(name): kind for name, kind in about.fields.items()})
-        line = [self.collection, self._json(asdict(told))]
+        line = [self.collection, self._json(asdict(with_fields(about, {})))]
         cursor.execute(self._named("INSERT INTO {known} (name, about) VALUES (%s, %s)"), line)
 
     def _make_extension(self, cursor: Any) -> None:
@@ -254,9 +226,7 @@ class PostgresStore(RemoteStore):
 
     def note(self, about: About) -> None:
         with self._transaction() as cursor:
-            known = dict(self._locked(cursor)[0]["fields"])  # another writer may have added some
-            own = {storable(name): kind for name, kind in about.fields.items()}
-            told = replace(about, fields={**known, **own})
+            told = with_fields(about, self._locked(cursor)[0]["fields"])
             cursor.execute(
                 self._named("UPDATE {known} SET about = %s, change = change + 1 WHERE name = %s"),
                 [self._json(asdict(told)), self.collection],
@@ -288,14 +258,12 @@ class PostgresStore(RemoteStore):
                 self._count_words(cursor, replaced, held, len(rows), length)
 
     def _row(self, record: Record, vector: Array, evidence: DocumentEvidence | None) -> list[Any]:
-        fields = {storable(name): as_json(value) for name, value in record.fields.items()}
-        fields = {name: list(map(storable, own)) if isinstance(own, list) else own for name, own in fields.items()}
         texts = [record.id, record.document, record.digest, storable(record.title), storable(record.text)]
         said: list[Any] = [None, None, None]
         if evidence is not None:
             words = dict(evidence.words)
             said = [self._json(words), sum(words.values()), clauses_in_bytes(evidence)]
-        return [*texts, self._json(fields), *said, _as_text(vector)]
+        return [*texts, self._json(storable_fields(record)), *said, _as_text(vector)]
 
     def _count_words(
         self, cursor: Any, gone: Sequence[Any], held: Counter[str], added: int = 0, length: int = 0

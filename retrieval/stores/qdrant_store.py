@@ -13,7 +13,8 @@ import threading
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,38 +25,39 @@ from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import DocumentEvidence
 from boolbert.retrieval.records import Record, is_id
-from boolbert.retrieval.store_names import QDRANT, SERVERS, shown_name
+from boolbert.retrieval.store_names import QDRANT, SERVERS
 from boolbert.retrieval.words import K1
 
 from .base import WAIT, Array, StoreHit
 from .remote import (
+    LENGTHS,
     AskedWord,
     FoundDocument,
+    OpenFolders,
     RemoteStore,
     Statistics,
     clauses_in_bytes,
     evidence_from_bytes,
     in_batches,
     storable,
+    storable_fields,
+    with_fields,
 )
-from .where import Comparison, Filter, as_json, fitted_filter
+from .where import Comparison, Filter, fitted_filter
 
 KNOWN = "boolbert"
-COLLECTION = "documents"
-LENGTHS = 2000  # documents that tell how many words one has on average
 _ROWS = 200  # of one request
 _PAGE = 10_000
 _TEXTS = ("id", "document", "digest", "title", "text", "fields")
 _PLAIN = re.compile(r"(?!x[0-9a-f]+\Z)[A-Za-z_]\w{0,100}", re.ASCII)
-_OPEN: dict[str, list[Any]] = {}  # folders that this process has open: the client, and how many stores use it
-_OPENING = threading.Lock()
+_OPEN = OpenFolders()
 
 
 class QdrantStore(RemoteStore):
     """A collection of Qdrant."""
 
     def __init__(self, name: str, collection: str | None = None, *, token: str | None = None, wait: float = WAIT):
-        self.collection = collection or COLLECTION
+        super().__init__(name, collection)
         if self.collection == KNOWN or not re.fullmatch(r"[^\x00-\x1f<>:\"/\\|?*]{1,255}", self.collection):
             raise RetrievalError(
                 f'--collection {self.collection!r}: Qdrant takes no control characters and none of <>:"/\\|?*, and '
@@ -63,16 +65,12 @@ class QdrantStore(RemoteStore):
             )
         qdrant = optional("qdrant_client", "qdrant-client", "qdrant")
         self._models, self._errors = qdrant.models, qdrant.http.exceptions
-        self._place, address = shown_name(name), name.removeprefix(QDRANT)
-        self.name = self._place if collection is None else f"{self._place} {collection}"
+        address = name.removeprefix(QDRANT)
         self.is_local = not address.startswith(SERVERS)
-        self._about: About | None = None
-        self._change: str = ""
-        self._of_change: dict[Any, Any] = {}  # what was counted since the last change
         self._busy = threading.RLock()  # a folder answers one thread at a time
         self._folder = str(Path(address).absolute()) if self.is_local and address != ":memory:" else None
         if self._folder is not None:
-            self._client = _opened_folder(qdrant, self._folder, self._place)
+            self._client = _OPEN.open(self._folder, self, partial(_opened_folder, qdrant, self._folder, self._place))
         elif self.is_local:
             self._client = qdrant.QdrantClient(":memory:", force_disable_check_same_thread=True)
         else:
@@ -92,12 +90,6 @@ class QdrantStore(RemoteStore):
         is_there = found and self._client.collection_exists(self.collection)
         return found[0].payload if is_there else None
 
-    def about(self) -> About:
-        known = self._about  # another thread may forget it meanwhile
-        if known is None:
-            known = self._about = self._read_about()
-        return known
-
     def _read_about(self) -> About:
         with self._calling():
             line, is_there = self._line(), self._client.collection_exists(self.collection)
@@ -113,30 +105,9 @@ class QdrantStore(RemoteStore):
         with self._calling():
             vectors = self._client.get_collection(self.collection).config.params.vectors
         size = vectors["vector"].size if isinstance(vectors, dict) and "vector" in vectors else None
-        if size != about.size:
-            raise RetrievalError(
-                f"{self.name}: the collection holds vectors of {size} numbers, not of {about.size} as when it was "
-                "made; index into another --collection"
-            )
-        if change != self._change:
-            self._change, self._of_change = change, {}
+        self._check_size(size, about)
+        self._is_at(change)
         return about
-
-    def _not_ours(self) -> RetrievalError:
-        return RetrievalError(
-            f"{self._place}: the collection {self.collection!r} was not made by boolbert; give another name with "
-            "--collection"
-        )
-
-    def _missing(self) -> RetrievalError:
-        flags = "" if self.collection == COLLECTION else f" --collection {self.collection}"
-        return RetrievalError(
-            f"{self._place}: has no collection {self.collection!r}; make one with: boolbert index DOCS.jsonl "
-            f"--store {self._place}{flags}"
-        )
-
-    def refresh(self) -> None:
-        self._about = None
 
     def _create(self, about: About) -> None:
         models = self._models
@@ -152,12 +123,12 @@ class QdrantStore(RemoteStore):
             )
         for key in ("id", "document", "words"):
             self._index_payload(key, models.PayloadSchemaType.KEYWORD)
-        self._write_line(about)
+        self._write_line(with_fields(about, {}))
 
     def note(self, about: About) -> None:
         with self._calling():
-            known = dict((self._line() or {"about": {"fields": {}}})["about"]["fields"])
-        self._write_line(replace(about, fields={**known, **about.fields}))
+            known = (self._line() or {"about": {"fields": {}}})["about"]["fields"]
+        self._write_line(with_fields(about, known))
 
     def _write_line(self, about: About) -> None:
         schema = self._models.PayloadSchemaType
@@ -193,14 +164,11 @@ class QdrantStore(RemoteStore):
         self._changed()
 
     def _as_point(self, record: Record, vector: Array, evidence: DocumentEvidence | None) -> Any:
-        fields = {_key(name): as_json(value) for name, value in record.fields.items()}
         payload: dict[str, Any] = {
             **record.beside_text(),
             "title": storable(record.title),
             "text": storable(record.text),
-            "fields": {
-                key: list(map(storable, value)) if isinstance(value, list) else value for key, value in fields.items()
-            },
+            "fields": {_key(name): value for name, value in storable_fields(record).items()},
         }
         vectors: dict[str, Any] = {"vector": vector.tolist()}
         if evidence is not None:
@@ -365,13 +333,8 @@ class QdrantStore(RemoteStore):
     def close(self) -> None:
         if self._folder is None:
             self._client.close()
-            return
-        with _OPENING:
-            if (known := _OPEN.get(self._folder)) and known[0] is self._client:
-                known[1] -= 1
-                if known[1] <= 0:
-                    _OPEN.pop(self._folder)
-                    self._client.close()
+        else:
+            _OPEN.close(self._folder, self, lambda client: client.close())
 
     @contextmanager
     def _calling(self) -> Iterator[None]:
@@ -397,21 +360,16 @@ class QdrantStore(RemoteStore):
 
 
 def _opened_folder(qdrant: Any, folder: str, name: str) -> Any:
-    """The client of a folder. A process opens it once, whatever the number of its stores."""
-    with _OPENING:
-        if folder not in _OPEN:
-            if not Path(folder).parent.is_dir():
-                raise RetrievalError(f"{name}: its folder does not exist; make it first")
-            try:
-                client = qdrant.QdrantClient(path=folder, force_disable_check_same_thread=True)
-            except RuntimeError:
-                raise RetrievalError(f"{name}: another process has it open; try again when it has finished") from None
-            except (OSError, ValueError, KeyError) as error:
-                raise RetrievalError(f"{name}: cannot be opened: {in_brief(error)}") from None
-            _OPEN[folder] = [client, 0]
-            atexit.register(client.close)  # before Python takes away what it needs for that
-        _OPEN[folder][1] += 1
-        return _OPEN[folder][0]
+    if not Path(folder).parent.is_dir():
+        raise RetrievalError(f"{name}: its folder does not exist; make it first")
+    try:
+        client = qdrant.QdrantClient(path=folder, force_disable_check_same_thread=True)
+    except RuntimeError:
+        raise RetrievalError(f"{name}: another process has it open; try again when it has finished") from None
+    except (OSError, ValueError, KeyError) as error:
+        raise RetrievalError(f"{name}: cannot be opened: {in_brief(error)}") from None
+    atexit.register(client.close)  # before Python takes away what it needs for that
+    return client
 
 
 def _point(id: str) -> str:

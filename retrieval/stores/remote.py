@@ -6,29 +6,35 @@ documents hold a word.
 """
 
 import json
+import threading
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import UNRELATED, unrelated_cosine
+from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import RULES, DocumentEvidence, Evidence, other_rules
 from boolbert.retrieval.passages import whole_documents
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.scoring import Question
 from boolbert.retrieval.shards import Vectors
+from boolbert.retrieval.store_names import shown_name
 from boolbert.retrieval.words import WordIndex, rarity, word_weights
 
 from .base import WAIT, Array, VectorStore
-from .where import Filter, fitted_filter
+from .where import Filter, as_json, fitted_filter
 
 if TYPE_CHECKING:
     from .file_store import FileStore
 
+COLLECTION = "documents"
+LENGTHS = 2000  # documents that tell how many words one has on average, where a database does not count them itself
 FEWER = 2  # where something is excluded, this many times more candidates: some of them have it
 
 Rows = npt.NDArray[np.int64]
@@ -66,11 +72,55 @@ class RemoteStore(VectorStore):
     """A store in a database, which finds candidates by itself."""
 
     several_writers = True
-    _unrelated: tuple[str, float] | None = None  # at which change, and the cosine
+    _holder = "collection"  # what the database calls it
+
+    def __init__(self, address: str, collection: str | None):
+        self.collection = collection or COLLECTION
+        self._place = shown_name(address)
+        self.name = self._place if collection is None else f"{self._place} {collection}"
+        self._about: About | None = None
+        self._unrelated: tuple[str, float] | None = None  # at which change, and the cosine
+        self._change = ""
+        self._of_change: dict[Any, Any] = {}  # what was counted since the last change
+
+    def about(self) -> About:
+        known = self._about  # another thread may forget it meanwhile
+        if known is None:
+            known = self._about = self._read_about()
+        return known
 
     @abstractmethod
+    def _read_about(self) -> About:
+        """What the database knows of the collection; a RetrievalError where it has none, or one of others."""
+
     def refresh(self) -> None:
         """Forget what was known of the collection: another process may have changed it."""
+        self._about = None
+
+    def _is_at(self, change: str) -> None:
+        """Forget what was counted before this change."""
+        if change != self._change:
+            self._change, self._of_change = change, {}
+
+    def _missing(self) -> RetrievalError:
+        flags = "" if self.collection == COLLECTION else f" --collection {self.collection}"
+        return RetrievalError(
+            f"{self._place}: has no collection {self.collection!r}; make one with: boolbert index DOCS.jsonl "
+            f"--store {self._place}{flags}"
+        )
+
+    def _not_ours(self) -> RetrievalError:
+        return RetrievalError(
+            f"{self._place}: the {self._holder} {self.collection!r} was not made by boolbert; give another name with "
+            "--collection"
+        )
+
+    def _check_size(self, size: int | None, about: About) -> None:
+        if size != about.size:
+            raise RetrievalError(
+                f"{self.name}: the {self._holder} holds vectors of {size} numbers, not of {about.size} as when it was "
+                "made; index into another --collection"
+            )
 
     @abstractmethod
     def statistics(self) -> Statistics: ...
@@ -86,6 +136,10 @@ class RemoteStore(VectorStore):
     @abstractmethod
     def ids_by_words(self, words: Sequence[AskedWord], k: int, where: Filter | None) -> list[str]:
         """The ids of the k documents that have most of these words, best first."""
+
+    def ids_by_each(self, conditions: Sequence[Sequence[AskedWord]], k: int, where: Filter | None) -> list[list[str]]:
+        """The same for the words of each condition."""
+        return [self.ids_by_words(words, k, where) for words in conditions]
 
     @abstractmethod
     def fetch(self, ids: Sequence[str]) -> list[FoundDocument]:
@@ -175,9 +229,8 @@ def candidates_of(
     wanted = [asked for group in question.wanted for asked in group]
     if len(wanted) > 1:
         groups += store.nearest_ids(np.stack([asked.vector for asked in wanted]), part_depth, passing)
-        for asked in wanted:
-            words = _weighted(asked.words, 1.0, held_by, statistics.documents)
-            groups.append(store.ids_by_words(_listed(words, held_by), part_depth, passing))
+        weights = [_weighted(asked.words, 1.0, held_by, statistics.documents) for asked in wanted]
+        groups += store.ids_by_each([_listed(words, held_by) for words in weights], part_depth, passing)
     found = store.fetch(sorted({id for group in groups for id in group}))
     cut = {one.record.document for one in found if one.record.document != one.record.id}
     if cut and question.excluded:  # what a document's other passages say of it counts against all of them
@@ -246,6 +299,51 @@ def storable(text: str) -> str:
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
-def in_batches(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+def storable_fields(record: Record) -> dict[str, Any]:
+    """
+    >>> storable_fields(Record("1", "", "", {"year": 1990.0, "tag": ("a", "b")}))
+    {'year': 1990, 'tag': ['a', 'b']}
+    """
+    values = {storable(name): as_json(value) for name, value in record.fields.items()}
+    return {name: list(map(storable, own)) if isinstance(own, list) else own for name, own in values.items()}
+
+
+def with_fields(about: About, known: Mapping[str, str]) -> About:
+    """The same with fields that another writer has added, and names that every database can keep."""
+    return replace(about, fields={**known, **{storable(name): kind for name, kind in about.fields.items()}})
+
+
+class OpenFolders:
+    """Folders that this process has open, each once, whatever the number of stores that use it."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[Any, list[object]]] = {}  # the client of each, and its stores
+        self._opening = threading.Lock()
+
+    def open(self, folder: str, store: object, client: Callable[[], Any]) -> Any:
+        """The client of a folder for one more store. client: makes it for the first one."""
+        with self._opening:
+            if folder not in self._open:
+                self._open[folder] = (client(), [])
+            known, stores = self._open[folder]
+            stores.append(store)
+            return known
+
+    def close(self, folder: str, store: object, end: Callable[[Any], None]) -> None:
+        """One store less; after the last one, `end` closes the client."""
+        with self._opening:
+            known, stores = self._open.get(folder, (None, []))
+            if any(one is store for one in stores):
+                stores[:] = [one for one in stores if one is not store]
+                if not stores:
+                    self._open.pop(folder)
+                    end(known)
+
+
+def in_batches(items: Any, size: int) -> Iterator[Any]:
+    """
+    >>> list(in_batches("abcde", 2))
+    ['ab', 'cd', 'e']
+    """
     for start in range(0, len(items), size):
         yield items[start : start + size]
