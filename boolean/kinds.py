@@ -44,6 +44,14 @@ _ASKS = re.compile(
     r"|(?:.*,)?\s*(?:please\s+)?(?:briefly\s+)?(?:tell\s+(?:me|us)\s+about|describe|explain)\b",
     re.IGNORECASE | re.DOTALL,
 )
+# Who asks like this wants members of a collection, not a passage that answers.
+_REQUESTS = re.compile(
+    r"\s*(?:(?:is|are) there\b|do you (?:have|sell)\b|any\b"
+    r"|(?:can|could) (?:you|i|we|anyone|someone) (?:please )?(?:get|find|buy|recommend|suggest|show)\b"
+    r"|where (?:can|could|do) (?:i|we|you|one) (?:get|find|buy|rent|eat|stay|book)\b)"
+    r"|.*\b(?:any|some) (?:ideas|suggestions|recommendations|tips)\s*\?*\s*\Z",
+    re.IGNORECASE | re.DOTALL,
+)
 # A question in whose answer the negated words stand: "Which actors ...", "What are the languages that ..."
 _WHICH = re.compile(rf"[\s\"“]*(?:(?:in|at|on|for|to|of|from|by)\s+)?{_WH}\b", re.IGNORECASE)
 # "What are some books that are not in Hebrew" only asks for a list.
@@ -114,8 +122,10 @@ def is_question(text: str) -> bool:
     (True, True, False)
     >>> is_question("Besides Emma, what did she write"), is_question("please tell us about Jane Austen, without Emma")
     (True, True)
+    >>> is_question("is there a hotel with no pool?"), is_question("hotels without a pool, any ideas?")
+    (False, False)
     """
-    return _ASKS.match(text) is not None
+    return _ASKS.match(text) is not None and _REQUESTS.match(text) is None
 
 
 def _kind(query: str, cue: CueSpan) -> str:

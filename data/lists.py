@@ -8,10 +8,67 @@ same ones each time.
 import random
 from typing import NamedTuple
 
-FIRST = "Ada Bo Cleo Dov Edna Finn Gil Hana Ivo June Kai Lena Milo Nora Otto Pia Quin Rosa Sven Tess Ugo Vera Wim Yara".split()
-LAST = "Abell Brandt Cole Dahl Eaton Falk Grove Holt Irwin Jung Kemp Lund Marsh Nagel Oakes Penn Quist Roth Stein Thorn".split()
-BEFORE = "plum fig pear lemon ginger honey almond barley cedar copper river winter paper garden harbour velvet".split()
-BEHIND = "jam cake tea bread soap lanterns songs walks boats maps kites clocks quilts gloves poems markets".split()
+FIRST = [
+    *("Ada", "Bo", "Cleo", "Dov", "Edna", "Finn", "Gil", "Hana", "Ivo", "June", "Kai", "Lena", "Milo", "Nora"),
+    *("Otto", "Pia", "Quin", "Rosa", "Sven", "Tess", "Ugo", "Vera", "Wim", "Yara"),
+]
+LAST = [
+    *(
+        "Abell",
+        "Brandt",
+        "Cole",
+        "Dahl",
+        "Eaton",
+        "Falk",
+        "Grove",
+        "Holt",
+        "Irwin",
+        "Jung",
+        "Kemp",
+        "Lund",
+        "Marsh",
+        "Nagel",
+    ),
+    *("Oakes", "Penn", "Quist", "Roth", "Stein", "Thorn"),
+]
+BEFORE = [
+    *(
+        "plum",
+        "fig",
+        "pear",
+        "lemon",
+        "ginger",
+        "honey",
+        "almond",
+        "barley",
+        "cedar",
+        "copper",
+        "river",
+        "winter",
+        "paper",
+        "garden",
+    ),
+    *("harbour", "velvet"),
+]
+BEHIND = [
+    *(
+        "jam",
+        "cake",
+        "tea",
+        "bread",
+        "soap",
+        "lanterns",
+        "songs",
+        "walks",
+        "boats",
+        "maps",
+        "kites",
+        "clocks",
+        "quilts",
+        "gloves",
+    ),
+    *("poems", "markets"),
+]
 WAYS = ("{} likes {}.", "{} is fond of {}.", "What {} likes: {}.", "{}. Likes: {}.")
 DOCUMENTS, LIKES = 60, 40
 
@@ -33,8 +90,8 @@ class Lists(NamedTuple):
 def lists(seed: int = 0, each: int = 15) -> Lists:
     """
     >>> made = lists()
-    >>> len(made.texts), [query.text for query in made.queries][::15]
-    (60, ['Who likes copper markets?', 'Who likes river walks and almond quilts?', 'people who like honey maps but not fig soap'])
+    >>> len(made.texts), [query.text for query in made.queries][::15][:2]
+    (60, ['Who likes velvet tea?', 'Who likes velvet tea and winter cake?'])
     """
     draw = random.Random(seed)
     things = [f"{one} {other}" for one in BEFORE for other in BEHIND]

@@ -6,6 +6,7 @@
     python eval/evidence.py --pools excluir_dev comlq_dev                         # folders as eval/exclusion.py reads
 
     python eval/evidence.py --data trades:first                                   # data/trades, by one author
+    python eval/evidence.py --data lists                                          # data/lists.py: nothing but words
 
 Everything is ranked by `BoolSearcher`, so a figure is what `boolbert search` does. Of a part, documents are kept that
 answer its queries, and others at random. "Good" and "violating" are shares of the first R documents, R being how many
@@ -27,6 +28,7 @@ from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import run_script
 from boolbert.core.files import write_json
+from boolbert.data.lists import lists
 from boolbert.data.tasks import Question
 from boolbert.data.trades import trades
 from boolbert.eval.exclusion import TrapQuery, TrapSet, named_task, read_trap_set, score_ranked
@@ -42,7 +44,7 @@ from boolbert.search.searcher import BoolSearcher
 @dataclass
 class Arguments:
     model: str | None = flag(None, "model folder or Hub id; the default model if not given")
-    data: str = flag("countries", "QUEST-format FOLDER:SPLIT, countries or denials:SPLIT")
+    data: str = flag("countries", "QUEST-format FOLDER:SPLIT, countries, denials:SPLIT, trades:AUTHOR or lists")
     pools: list[str] = flag([], "folders with a corpus and queries")
     queries: int | None = flag(None, "take this many, drawn at random")
     documents: int | None = flag(None, "and this many documents, those that answer first")
@@ -74,6 +76,12 @@ def trade_pools(author: str) -> list[TrapSet]:
     ]
 
 
+def list_pool() -> TrapSet:
+    made = lists()
+    queries = [TrapQuery(query.text, query.gold, query.excluded, query.kind) for query in made.queries]
+    return TrapSet("lists", made.texts, queries)
+
+
 def part_of(pool: TrapSet, queries: int | None, documents: int | None) -> TrapSet:
     """Some of the queries, and of the documents all that answer them and others at random.
 
@@ -97,11 +105,11 @@ def part_of(pool: TrapSet, queries: int | None, documents: int | None) -> TrapSe
 
 
 def scores(model: SearchModel, pool: TrapSet, read: int = READ) -> dict[str, Scores]:
-    """Scores (Q, N) in the order in which three systems rank: the plain encoder, vectors alone, and search."""
+    """Scores (Q, N) in the order in which four systems rank: the plain encoder, BM25, vectors alone, and search."""
     questions = [Question(query.text, query.text, ()) for query in pool.queries]
     held = TextIndex(pool.texts, model)
     searcher = BoolSearcher(model, held.index, onnx=model.bert is not None and str(model.encoder.device) == "cpu")
-    systems = [Searched(name, searcher, name, read) for name in ("plain", "vectors", "search")]
+    systems = [Searched(name, searcher, name, read) for name in ("plain", "words", "vectors", "search")]
     return {system.name: system.scorer(questions)(0, len(pool.texts)).numpy() for system in systems}
 
 
@@ -160,6 +168,8 @@ def main(words: Sequence[str] | None = None) -> None:
     pools = [read_trap_set(folder, need_traps=False) for folder in args.pools]
     if args.data.startswith("trades:"):
         pools = trade_pools(args.data.removeprefix("trades:"))
+    if args.data == "lists":
+        pools = [list_pool()]
     pools = pools or [quest_pool(args.data)]
     written = {}
     for pool in (part_of(pool, args.queries, args.documents) for pool in pools):

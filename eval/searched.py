@@ -20,7 +20,8 @@ NOT_FOUND = -1
 
 
 class Searched(System):
-    """An index as `BoolSearcher` ranks it. how: "plain" for the encoder as it is, "vectors" without evidence, "search".
+    """An index as `BoolSearcher` ranks it. how: "plain" for the encoder as it is, "words" for BM25 of
+    the query's conditions alone, "vectors" without evidence, "search".
 
     read: how many documents the document reader looks at.
     """
@@ -33,6 +34,8 @@ class Searched(System):
         """The rows of the k best documents."""
         if self._how == "plain":
             return self._searcher.rows(query, k, [])
+        if self._how == "words":
+            return self._searcher.rows_by_words(query, k)
         return self._searcher.rows(query, k, evidence=self._how == "search", read=self._read)
 
     def search(self, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:

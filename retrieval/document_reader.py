@@ -18,7 +18,8 @@ from boolbert.retrieval.adapters import DOCUMENT_READER, Reader, open_reader
 
 SENTENCES = 3  # of a document that are read for a condition
 DECIDED = 0.9  # a probability from which the nearest sentence decides, and the others are not read
-LONGEST = 48  # tokens of a sentence; of a longer one, those round its clause that is nearest to the condition
+LONGEST = 48  # tokens of a sentence
+LONG_SENTENCE = 300  # characters; of a longer one the clause nearest to the condition is read, with its neighbours
 CONDITION = 24  # tokens of a condition
 OUTPUTS = 3  # for each token: how much it affirms, how much it denies; the first one's last: that nothing is said
 REMEMBERED = 50_000  # conditions with sentences that were read; then it begins anew
@@ -130,9 +131,9 @@ def passage(condition: str, text: str, clauses: Sequence[Span], near: Array) -> 
         best = float(cosines[inside].max()) if len(clauses) and inside.any() else 0.0
         has = sum(word[:5] in text[start:end].lower() for word in words) / max(1, len(words))
         span = (start, end)
-        if end - start > 6 * LONGEST and len(clauses) and inside.any():  # a long one: from its nearest clause on
-            first = int(starts[inside][cosines[inside].argmax()])
-            span = (max(start, first - 2 * LONGEST), end)
+        if end - start > LONG_SENTENCE and len(clauses) and inside.any():
+            nearest = int(np.flatnonzero(inside)[cosines[inside].argmax()])
+            span = max(start, clauses[max(0, nearest - 1)][0]), min(end, clauses[min(len(clauses), nearest + 2) - 1][1])
         scored.append((best + SHARED * has, span))
     chosen = sorted(range(len(scored)), key=lambda row: -scored[row][0])[:SENTENCES]
     return Passage(condition, text, [scored[row][1] for row in chosen])

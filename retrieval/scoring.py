@@ -47,7 +47,7 @@ class Weights(NamedTuple):
 # about as a whole.
 COLLECTION = Weights(0.5, 1.0, 0.8, 0.8, 0.7, 0.6, 1.5, 0.0, 0.3, 0.6, 1.5, 0.02)
 QUESTION = Weights(3.0, 1.75, 0.8, 0.8, 0.8, 0.35, 1.0, 0.6, 0.3, 0.0, 0.0, 0.02)
-ABOUT_PROPERTY = 4.0  # `about` where a question negates a property
+ABOUT_PROPERTY = 1.5  # `about` where a question negates a property
 AFFIRMED = 0.7  # what an affirming clause counts for a condition that asks for a denial: "do not allow pets"
 
 

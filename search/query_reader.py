@@ -44,6 +44,7 @@ CALLER, SEARCH_BOX, READER, PARSER = "the caller", "the search-box syntax", "the
 LONGEST = 256  # tokens that the reader sees
 LONGEST_QUERY = 5000  # characters; the time to read a text grows with its length
 MOST_WANTED, MOST_EXCLUDED = 40, 20  # conditions of a query; each is compared with every clause
+SHORT_QUESTION = 12  # words of a question whose conditions are asked for one by one: "Who likes jam and tea?"
 _OR = re.compile(r"\b(?:or|either|alternatively)\b|\||/", re.IGNORECASE)
 
 
@@ -64,9 +65,17 @@ def read(query: str, not_kind: str | None = None) -> Query:
     _check_conditions(found.conditions)
     if not found.excluded:
         return found
-    told = "set" if found.conditions.typed else kind_of_exclusion(query, [span.place for span in found.excluded])
-    kind = not_kind or told
+    kind = not_kind or _kind(found)
     return replace(found, kind=kind, conditions=found.conditions._replace(kind=kind))
+
+
+def _kind(found: Query) -> str:
+    """What NOT excludes. Of a question, where no word says that it is a topic, it is a property: the passage that
+    answers may well speak of it."""
+    if found.conditions.typed:
+        return "set"
+    kind = kind_of_exclusion(found.query, [span.place for span in found.excluded])
+    return "property" if found.conditions.asks and kind == "set" else kind
 
 
 def as_it_is(query: str, decided_by: str = CALLER) -> Query:
@@ -189,8 +198,8 @@ def _marked(query: str, marks: Sequence[Mark]) -> Query:
 
 
 def _conditions(query: str, marks: Sequence[Mark]) -> Conditions:
-    """What the marks ask for. A question is answered by one passage, so what it wants stays whole; so does a pasted
-    text, of which more words are marked than anybody asks for."""
+    """What the marks ask for. A long question is answered by one passage, so what it wants stays whole; so does a
+    pasted text, of which more words are marked than anybody asks for."""
     found = [_part(query, mark.start, mark.end, "not") for mark in marks if mark.kind == EXCLUDED]
     excluded, asks = tuple(found[:MOST_EXCLUDED]), is_question(query)
     groups: dict[object, list[Part]] = {}
@@ -199,7 +208,8 @@ def _conditions(query: str, marks: Sequence[Mark]) -> Conditions:
             key = number if mark.kind == WANTED else ("or", mark.group)
             groups.setdefault(key, []).append(_part(query, mark.start, mark.end))
     is_pasted = sum(map(len, groups.values())) > MOST_WANTED
-    if asks or not groups or is_pasted:
+    is_long = bool(excluded) or len(query.split()) > SHORT_QUESTION or len(groups) < 2
+    if (asks and is_long) or not groups or is_pasted:
         holes = [mark[1:3] for mark in marks if mark.kind == EXCLUDED or (mark.kind == CUE and excluded)]
         return Conditions(((Part("", 0, len(query), without(query, holes)),),), excluded, asks)
     return Conditions(tuple(map(tuple, groups.values())), excluded, asks)

@@ -22,7 +22,7 @@ from boolbert.retrieval.exclusion_line import ExclusionLine
 from boolbert.retrieval.index import Index
 from boolbert.retrieval.models import SearchModel, is_cosine, load_model, prompt_of, side_modules
 from boolbert.retrieval.ranking import check_k
-from boolbert.retrieval.scoring import Question
+from boolbert.retrieval.scoring import Question, score_by_words, word_scores
 
 from .answer import Answer, hits_of, promise_of
 from .cached_model import CachedModel, cached_model
@@ -166,6 +166,14 @@ class BoolSearcher:
         look = partial(rank, question=question, parts=parts, k=k, read=read)
         found = self.documents.ranked(bounds.where(None), look, question, parts, k)
         return found.rows[: found.kept]
+
+    def rows_by_words(self, query: str, k: int) -> list[int]:
+        """The rows of the k best documents of an index by nothing but the words of the query's conditions: BM25."""
+        assert isinstance(self.index, Index)
+        assert self.index.evidence is not None
+        question, _ = self.question(query)
+        scores = score_by_words(question, word_scores(self.index.evidence, question))
+        return np.argsort(-scores, kind="stable")[:k].tolist()
 
     def read(
         self, query: str, operators: Sequence[Any] | None = None, excluded: Collection[int] | None = None
