@@ -78,6 +78,7 @@ QUERIES = {
     "birds that cannot fly": ("birds that cannot fly", []),
     "not only cheap but also quiet hotels": ("not only cheap but also quiet hotels", []),
     "which bank has a current account with no monthly fee?": ("which bank has a current account", ["monthly fee"]),
+    "is there a hotel with no pool?": ("is there a hotel", ["pool"]),
     "Which birds do not fly?": ("Which birds do not fly?", []),
     "Who was awarded the Nobel Prize in Physiology or Medicine in 1912?": (
         "Who was awarded the Nobel Prize in Physiology or Medicine in 1912?",
