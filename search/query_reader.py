@@ -45,6 +45,7 @@ LONGEST = 256  # tokens that the reader sees
 LONGEST_QUERY = 5000  # characters; the time to read a text grows with its length
 MOST_WANTED, MOST_EXCLUDED = 40, 20  # conditions of a query; each is compared with every clause
 SHORT_QUESTION = 12  # words of a question whose conditions are asked for one by one: "Who likes jam and tea?"
+_WHICH = re.compile(r"\s*(?:which|who|whose)\b", re.IGNORECASE)
 _OR = re.compile(r"\b(?:or|either|alternatively)\b|\||/", re.IGNORECASE)
 
 
@@ -70,12 +71,13 @@ def read(query: str, not_kind: str | None = None) -> Query:
 
 
 def _kind(found: Query) -> str:
-    """What NOT excludes. Of a question, where no word says that it is a topic, it is a property: the passage that
-    answers may well speak of it."""
+    """What NOT excludes. A question for one that has something and lacks something else, "Which actors ... but never
+    won an Oscar?", is answered by a passage that may well speak of it: it is a property."""
     if found.conditions.typed:
         return "set"
     kind = kind_of_exclusion(found.query, [span.place for span in found.excluded])
-    return "property" if found.conditions.asks and kind == "set" else kind
+    is_which = found.conditions.asks and _WHICH.match(found.query) is not None
+    return "property" if is_which and kind == "set" else kind
 
 
 def as_it_is(query: str, decided_by: str = CALLER) -> Query:
