@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -37,6 +38,7 @@ class Arguments:
     output: str = flag(str(QUERY_READER), "the file to write")
     encoder: str | None = flag(None, "folder or Hub id of a BERT; the default encoder if not given")
     quest: str | None = flag(None, "QUEST's queries (JSON lines), whose marked atoms are learned from as well")
+    start: str | None = flag(None, "adapters to go on from, instead of new ones")
     left_out: list[str] = flag([], "authors of data/reading whose queries are not learned from")
     epochs: int = flag(8, "times that each query is seen")
     learning_rate: float = flag(1e-3, "the highest")
@@ -154,6 +156,8 @@ def learn(
         folder = resolve_encoder(args.encoder).path
         bert, tokenizer = load_bert(folder, args.device), whole_texts(folder)
     reader = Adapting(bert, args.rank, len(TAGS), seed=args.seed)
+    if args.start:
+        reader.adapters.load_state_dict(load_file(args.start))
     loss = TagLoss()
     for rows in reader.steps(batches(queries, tokenizer, args), steps_of(args, queries), args.learning_rate):
         reader.learn(loss(reader.scores([row.ids for row in rows]), rows))
