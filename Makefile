@@ -101,8 +101,10 @@ $(NEWEST)/.installed: setup.cfg constraints.txt
 
 # Packages that a contributor seldom needs, and gradio, which wants an older pillow than constraints.txt has: an environment
 # of their own on top of .venv, so that nothing is installed twice. The page is opened if chromium is there.
+# What `make test` has run with the folder, FAISS and Milvus Lite is not run again.
 test-frameworks: $(FRAMEWORKS)/.installed
-	OMP_NUM_THREADS=1 $(FRAMEWORKS)/bin/python -m pytest -n auto --dist worksteal -m "not nightly" tests/test_frameworks.py \
+	OMP_NUM_THREADS=1 $(FRAMEWORKS)/bin/python -m pytest -n auto --dist worksteal -m "not nightly" \
+		-k "not (test_stores and (folder or faiss or milvus))" tests/test_frameworks.py \
 		tests/test_databases.py tests/test_engines_docs.py tests/test_readme.py tests/test_serve_page.py \
 		tests/test_database_stores.py tests/test_postgres_store.py tests/test_qdrant_store.py \
 		tests/test_milvus_store.py tests/test_remote_stores.py tests/test_stores.py \
