@@ -6,7 +6,7 @@ import sys
 from importlib.util import find_spec
 
 import pytest
-from framework_fixtures import HOTELS, QUERIES, bag_of_words
+from framework_fixtures import HOTELS, QUERIES, all_are_read, bag_of_words  # noqa: F401
 
 from boolbert import obey
 from boolbert.core.errors import BoolBertError, RetrievalError
