@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from fake_elasticsearch import fake_server
-from store_fixtures import write_films
+from store_fixtures import one_line, write_films
 from test_stores import (  # noqa: F401 - the same tests as of every other store
     FILTERS,
     filled,
@@ -199,14 +199,6 @@ def test_two_who_make_the_collection_at_once(place, opened, monkeypatch):
     monkeypatch.setattr(second, "create", real_again)
     second._create(ABOUT)
     assert opened(place).about().fields == {"tag": "text", "more": "number"}
-
-
-def one_line(capsys, *words):
-    assert main(list(words)) == 2
-    shown = capsys.readouterr().err
-    assert shown.count("\n") == 1
-    assert "secret" not in shown
-    return shown
 
 
 @pytest.mark.parametrize("product", PRODUCTS)

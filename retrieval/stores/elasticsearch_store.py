@@ -6,14 +6,13 @@ collection stands in the `_meta` of the index's mapping. All searches of a query
 """
 
 import base64
-import hashlib
 import json
 import random
 import re
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
@@ -24,12 +23,11 @@ from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import DocumentEvidence
 from boolbert.retrieval.records import Record, is_id
-from boolbert.retrieval.store_names import OPENSEARCH, shown_name
+from boolbert.retrieval.store_names import OPENSEARCH
 from boolbert.retrieval.words import K1, B, rarity
 
 from .base import WAIT, Array, StoreHit
 from .http_client import HttpClient
-from .qdrant_store import _key, _name
 from .remote import (
     AskedWord,
     FoundDocument,
@@ -37,16 +35,19 @@ from .remote import (
     Statistics,
     clauses_in_bytes,
     evidence_from_bytes,
+    field_key,
     in_batches,
+    record_of,
     storable,
+    storable_fields,
+    with_fields,
+    word_key,
 )
-from .where import Comparison, Filter, as_json, fitted_filter
+from .where import Comparison, Filter, fitted_filter
 
-COLLECTION = "documents"
 META = "boolbert"  # the key of `_meta` by which an index is known as ours
 MOST = 10_000  # hits of one search, and neighbours, that either product gives
 MOST_WORDS = 1000  # clauses of one query
-LONGEST_WORD = 200  # characters of a word as a term; a longer one has its digest
 LONGEST_VALUE = 8000  # characters of a text that `--where` finds; Lucene takes 32,766 bytes
 _ROWS = 200  # documents that are written in one request
 _PAGE = 1000
@@ -61,10 +62,12 @@ class ElasticsearchStore(RemoteStore):
     token: an API key of Elasticsearch, or the password of the address's user of OpenSearch.
     """
 
+    _holder = "index"
+
     def __init__(self, name: str, collection: str | None = None, *, token: str | None = None, wait: float = WAIT):
         self.is_opensearch = name.startswith(OPENSEARCH)
         self._product = "OpenSearch" if self.is_opensearch else "Elasticsearch"
-        self.collection = collection or COLLECTION
+        super().__init__(name, collection)
         own = self.collection
         if not (_INDEX_NAME.fullmatch(own) and is_id(own) and own == own.lower() and len(own.encode()) <= 255):
             raise RetrievalError(
@@ -72,12 +75,8 @@ class ElasticsearchStore(RemoteStore):
                 'spaces and \\/*?"<>|,#: and with no - _ + . at the beginning'
             )
         self._path = f"/{quote(own, safe='')}"
-        self._place = shown_name(name)
-        self.name = self._place if collection is None else f"{self._place} {collection}"
         self._client = HttpClient(name, self._place, self._product, token, wait)
-        self._about: About | None = None
         self._statistics: Statistics | None = None
-        self._unrelated: tuple[str, float] | None = None
         self._has_written = False  # what was written is found after a refresh
         self._searches = _Searches()
 
@@ -92,12 +91,6 @@ class ElasticsearchStore(RemoteStore):
             return None
         return next(iter(answer.values()))["mappings"] if len(answer) == 1 else {}
 
-    def about(self) -> About:
-        known = self._about  # another thread may forget it meanwhile
-        if known is None:
-            known = self._about = self._read_about()
-        return known
-
     def _read_about(self) -> About:
         mapping = self._mapping()
         if mapping is None:
@@ -111,28 +104,12 @@ class ElasticsearchStore(RemoteStore):
                 f"{self.name}: what its mapping knows of it is damaged; index into a new one"
             ) from None
         vector = mapping.get("properties", {}).get("vector", {})
-        if (size := vector.get("dimension" if self.is_opensearch else "dims")) != about.size:
-            raise RetrievalError(
-                f"{self.name}: the index holds vectors of {size} numbers, not of {about.size} as when it was made; "
-                "index into another --collection"
-            )
+        self._check_size(vector.get("dimension" if self.is_opensearch else "dims"), about)
         return about
 
-    def _not_ours(self) -> RetrievalError:
-        return RetrievalError(
-            f"{self._place}: the index {self.collection!r} was not made by boolbert; give another name with "
-            "--collection"
-        )
-
-    def _missing(self) -> RetrievalError:
-        flags = "" if self.collection == COLLECTION else f" --collection {self.collection}"
-        return RetrievalError(
-            f"{self._place}: has no collection {self.collection!r}; make one with: boolbert index DOCS.jsonl "
-            f"--store {self._place}{flags}"
-        )
-
     def refresh(self) -> None:
-        self._about = self._statistics = None
+        super().refresh()
+        self._statistics = None
         self._searches.waiting = []
 
     def _create(self, about: About) -> None:
@@ -141,7 +118,7 @@ class ElasticsearchStore(RemoteStore):
         settings: dict[str, Any] = {"similarity": {"boolbert": {"type": "BM25", "k1": K1, "b": B}}}
         if self.is_opensearch:
             settings["knn"] = True
-        known = replace(about, fields={storable(name): kind for name, kind in about.fields.items()})
+        known = with_fields(about, {})
         mapping = {
             "dynamic": False,
             "_source": {"excludes": ["vector"]},  # `exact` has it
@@ -186,7 +163,7 @@ class ElasticsearchStore(RemoteStore):
             known = json.loads(mapping["_meta"][META])["fields"]  # another writer may have added some
         except (KeyError, TypeError, ValueError):
             raise self._missing() from None
-        told = replace(about, fields={**known, **{storable(name): kind for name, kind in about.fields.items()}})
+        told = with_fields(about, known)
         body = {"_meta": {META: json.dumps(asdict(told))}, "properties": {"fields": {"properties": _field_types(told)}}}
         self._client.call("PUT", f"{self._path}/_mapping", body)
         self._show_written()
@@ -270,7 +247,7 @@ class ElasticsearchStore(RemoteStore):
 
     def records(self) -> Iterator[Record]:
         self.about()
-        return map(_record, self._pages({"match_all": {}}, _TEXTS))
+        return map(record_of, self._pages({"match_all": {}}, _TEXTS))
 
     def _by_vector(self, vector: Array, k: int, where: Filter | None, wanted: Sequence[str] | bool) -> dict[str, Any]:
         """The body of a search for the nearest documents."""
@@ -290,7 +267,7 @@ class ElasticsearchStore(RemoteStore):
         bodies = [self._by_vector(vector, k, where, [*_TEXTS, "exact"]) for vector in vectors]
         found = []
         for vector, hits in zip(vectors, self.search_together(bodies), strict=True):
-            known = [(_record(hit["_source"]), _vector(hit["_source"])) for hit in hits]
+            known = [(record_of(hit["_source"]), _vector(hit["_source"])) for hit in hits]
             scored = [StoreHit(float(own @ vector), record, own) for record, own in known]
             found.append(sorted(scored, key=lambda hit: -hit.score))
         return found
@@ -305,7 +282,7 @@ class ElasticsearchStore(RemoteStore):
         documents = self.statistics().documents
         # The server multiplies by how rare a word is, which its weight has in it already.
         boosts = {one.word: one.weight / float(rarity(min(one.held_by, documents), documents)) for one in asked}
-        should = [{"match": {"words": {"query": _term(word), "boost": boost}}} for word, boost in boosts.items()]
+        should = [{"match": {"words": {"query": word_key(word), "boost": boost}}} for word, boost in boosts.items()]
         query: dict[str, Any] = {"should": should, "minimum_should_match": 1}
         if where is not None:
             query["filter"] = [query_of(where)]
@@ -328,7 +305,7 @@ class ElasticsearchStore(RemoteStore):
         if not names:
             return {}
         self._show_written()
-        filters = {str(number): {"term": {"words": _term(word)}} for number, word in enumerate(names)}
+        filters = {str(number): {"term": {"words": word_key(word)}} for number, word in enumerate(names)}
         body = {"size": 0, "aggs": {"held": {"filters": {"filters": filters}}}}
         answer = self._client.call("POST", f"{self._path}/_search", body)
         buckets = answer["aggregations"]["held"]["buckets"]
@@ -396,7 +373,7 @@ def query_of(wanted: Filter) -> dict[str, Any]:
     if not isinstance(wanted, Comparison):
         parts = [query_of(part) for part in wanted.parts]
         return {"bool": {"filter": parts} if wanted.word == "and" else {"should": parts, "minimum_should_match": 1}}
-    key = f"fields.{_key(wanted.field)}"
+    key = f"fields.{field_key(wanted.field)}"
     if wanted.sign in ("=", "!="):
         fits = {"terms": {key: list(wanted.values)}}
         return fits if wanted.sign == "=" else {"bool": {"filter": [{"exists": {"field": key}}], "must_not": [fits]}}
@@ -406,39 +383,24 @@ def query_of(wanted: Filter) -> dict[str, Any]:
 
 def _field_types(about: About) -> dict[str, Any]:
     text = {"type": "keyword", "ignore_above": LONGEST_VALUE}
-    return {_key(name): text if kind == TEXT else {"type": "double"} for name, kind in about.fields.items()}
+    return {field_key(name): text if kind == TEXT else {"type": "double"} for name, kind in about.fields.items()}
 
 
 def _as_document(record: Record, vector: Array, evidence: DocumentEvidence | None) -> dict[str, Any]:
-    values = {_key(storable(name)): as_json(value) for name, value in record.fields.items()}
     document = {
         **record.beside_text(),
         "title": storable(record.title),
         "text": storable(record.text),
-        "fields": {key: list(map(storable, own)) if isinstance(own, list) else own for key, own in values.items()},
+        "fields": {field_key(name): value for name, value in storable_fields(record).items()},
         "vector": vector.tolist(),
         "exact": base64.b64encode(vector.astype("<f4").tobytes()).decode(),
         "stamp": random.randrange(_STAMPS),  # nosec B311
     }
     if evidence is not None:
-        document["words"] = [_term(word) for word, count in evidence.words.items() for _ in range(count)]
+        document["words"] = [word_key(word) for word, count in evidence.words.items() for _ in range(count)]
         document["length"] = len(document["words"])
         document["clauses"] = base64.b64encode(clauses_in_bytes(evidence)).decode()
     return document
-
-
-def _term(word: str) -> str:
-    """A word as the index has it.
-
-    >>> _term("nut"), len(_term("n" * 50_000))
-    ('nut', 64)
-    """
-    return word if len(word) <= LONGEST_WORD else hashlib.sha256(word.encode()).hexdigest()
-
-
-def _record(known: Mapping[str, Any]) -> Record:
-    fields = {_name(key): value for key, value in known["fields"].items()}
-    return Record.stored({**known, "fields": fields}, known["title"], known["text"])
 
 
 def _vector(known: Mapping[str, Any]) -> Array:
@@ -447,4 +409,4 @@ def _vector(known: Mapping[str, Any]) -> Array:
 
 def _found(known: Mapping[str, Any]) -> FoundDocument:
     said = evidence_from_bytes(base64.b64decode(known["clauses"]), Counter(known.get("words", ())))
-    return FoundDocument(_record(known), _vector(known), said)
+    return FoundDocument(record_of(known), _vector(known), said)

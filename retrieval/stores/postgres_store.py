@@ -8,7 +8,6 @@ A document is one row, and rows are written in transactions: whole or not there.
 in `boolbert_collections` while they write a batch, so that any number of them may add documents at the same time.
 """
 
-import hashlib
 import json
 import threading
 from collections import Counter
@@ -37,12 +36,12 @@ from .remote import (
     storable,
     storable_fields,
     with_fields,
+    word_key,
 )
 from .where import Filter, fitted_filter, sql_condition
 
 KNOWN = "boolbert_collections"
 LONGEST_NAME = 50  # bytes; Postgres allows 63, and the table of words has a longer name
-LONGEST_WORD = 200  # characters of a word in the table of words; a longer one has its digest
 MOST_INDEXED = 2000  # numbers of a vector that pgvector's HNSW takes
 MOST_HELD = 50_000  # documents that are looked through for the words of a condition; the rarest words come first
 _LOCK = 0x626F6F6C  # held while tables are made
@@ -272,7 +271,7 @@ class PostgresStore(RemoteStore):
         for (words,) in gone:
             held.subtract(list(words or {}))  # each counts once
             length -= sum((words or {}).values())
-        changed = {_key(word): count for word, count in held.items() if count}
+        changed = {word_key(word): count for word, count in held.items() if count}
         if changed:
             cursor.execute(
                 self._named(
@@ -398,7 +397,7 @@ class PostgresStore(RemoteStore):
         return Statistics(int(documents), words / max(documents, 1), str(change))
 
     def held_by(self, words: Iterable[str]) -> Mapping[str, int]:
-        names = {_key(word): word for word in words}
+        names = {word_key(word): word for word in words}
         found = self._rows("SELECT word, held FROM {table_of_words} WHERE word = ANY(%s)", [list(names)])
         return {names[key]: int(held) for key, held in found}
 
@@ -442,15 +441,6 @@ def _vector(content: bytes) -> Array:
 
 def _as_text(vector: Array) -> str:
     return json.dumps(vector.tolist())
-
-
-def _key(word: str) -> str:
-    """A word in the table of words.
-
-    >>> _key("nut"), len(_key("n" * 5000))
-    ('nut', 64)
-    """
-    return word if len(word) <= LONGEST_WORD else hashlib.sha256(word.encode()).hexdigest()
 
 
 def _last_line(error: BaseException) -> str:

@@ -38,7 +38,9 @@ from .remote import (
     Statistics,
     clauses_in_bytes,
     evidence_from_bytes,
+    field_key,
     in_batches,
+    record_of,
     storable,
     storable_fields,
     with_fields,
@@ -49,7 +51,6 @@ KNOWN = "boolbert"
 _ROWS = 200  # of one request
 _PAGE = 10_000
 _TEXTS = ("id", "document", "digest", "title", "text", "fields")
-_PLAIN = re.compile(r"(?!x[0-9a-f]+\Z)[A-Za-z_]\w{0,100}", re.ASCII)
 _OPEN = OpenFolders()
 
 
@@ -133,7 +134,7 @@ class QdrantStore(RemoteStore):
     def _write_line(self, about: About) -> None:
         schema = self._models.PayloadSchemaType
         for name, kind in about.fields.items():
-            self._index_payload(f"fields.{_key(name)}", schema.KEYWORD if kind == TEXT else schema.FLOAT)
+            self._index_payload(f"fields.{field_key(name)}", schema.KEYWORD if kind == TEXT else schema.FLOAT)
         payload = {"name": self.collection, "about": asdict(about), "change": uuid.uuid4().hex}
         with self._calling():
             point = self._models.PointStruct(id=_point(self.collection), vector={}, payload=payload)
@@ -168,7 +169,7 @@ class QdrantStore(RemoteStore):
             **record.beside_text(),
             "title": storable(record.title),
             "text": storable(record.text),
-            "fields": {_key(name): value for name, value in storable_fields(record).items()},
+            "fields": {field_key(name): value for name, value in storable_fields(record).items()},
         }
         vectors: dict[str, Any] = {"vector": vector.tolist()}
         if evidence is not None:
@@ -231,7 +232,7 @@ class QdrantStore(RemoteStore):
 
     def records(self) -> Iterator[Record]:
         self.about()
-        return (_record(point.payload) for point in self._pages(payload=list(_TEXTS)))
+        return (record_of(point.payload) for point in self._pages(payload=list(_TEXTS)))
 
     def _filter(self, wanted: Filter | None) -> Any:
         """The filter as Qdrant takes it."""
@@ -241,7 +242,7 @@ class QdrantStore(RemoteStore):
         if not isinstance(wanted, Comparison):
             parts = [self._filter(part) for part in wanted.parts]
             return models.Filter(must=parts) if wanted.word == "and" else models.Filter(should=parts)
-        key = f"fields.{_key(wanted.field)}"
+        key = f"fields.{field_key(wanted.field)}"
         if isinstance(wanted.values[0], str):
             fits = [self._is_one(key, wanted.values)]
         elif wanted.sign in ("=", "!="):
@@ -274,7 +275,7 @@ class QdrantStore(RemoteStore):
 
     def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
         return [
-            [StoreHit(float(hit.score), _record(hit.payload), _vector(hit)) for hit in hits]
+            [StoreHit(float(hit.score), record_of(hit.payload), _vector(hit)) for hit in hits]
             for hits in self._search(vectors, k, where, list(_TEXTS), ["vector"])
         ]
 
@@ -377,24 +378,6 @@ def _point(id: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, id))
 
 
-def _key(name: str) -> str:
-    """A field's name as a key of the payload, in which dots and brackets have a meaning.
-
-    >>> _key("year"), _key("a.b[]"), _name(_key("a.b[]")), _name(_key("x61"))
-    ('year', 'x612e625b5d', 'a.b[]', 'x61')
-    """
-    return name if _PLAIN.fullmatch(name) else "x" + storable(name).encode().hex()
-
-
-def _name(key: str) -> str:
-    return key if _PLAIN.fullmatch(key) else bytes.fromhex(key[1:]).decode()
-
-
-def _record(payload: Mapping[str, Any]) -> Record:
-    fields = {_name(key): value for key, value in payload["fields"].items()}
-    return Record.stored({**payload, "fields": fields}, payload["title"], payload["text"])
-
-
 def _vector(point: Any) -> Array:
     return np.asarray(point.vector["vector"], np.float32)
 
@@ -403,4 +386,4 @@ def _found(point: Any) -> FoundDocument:
     payload = point.payload
     words = dict(zip(payload.get("words", ()), payload.get("counts", ()), strict=True))
     said = evidence_from_bytes(base64.b64decode(payload["clauses"]), words)
-    return FoundDocument(_record(payload), _vector(point), said)
+    return FoundDocument(record_of(payload), _vector(point), said)

@@ -5,7 +5,9 @@ clauses become evidence in memory. BM25's weights are those of the whole collect
 documents hold a word.
 """
 
+import hashlib
 import json
+import re
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,10 +36,12 @@ if TYPE_CHECKING:
     from .file_store import FileStore
 
 COLLECTION = "documents"
+LONGEST_WORD = 200  # characters of a word as a key; a longer one has its digest
 LENGTHS = 2000  # documents that tell how many words one has on average, where a database does not count them itself
 FEWER = 2  # where something is excluded, this many times more candidates: some of them have it
 
 Rows = npt.NDArray[np.int64]
+_PLAIN = re.compile(r"(?!x[0-9a-f]+\Z)[A-Za-z_]\w{0,100}", re.ASCII)
 
 
 class AskedWord(NamedTuple):
@@ -306,6 +310,33 @@ def storable_fields(record: Record) -> dict[str, Any]:
     """
     values = {storable(name): as_json(value) for name, value in record.fields.items()}
     return {name: list(map(storable, own)) if isinstance(own, list) else own for name, own in values.items()}
+
+
+def field_key(name: str) -> str:
+    """A field's name as a key of JSON, in which dots and brackets have a meaning.
+
+    >>> field_key("year"), field_key("a.b[]"), field_name(field_key("a.b[]")), field_name(field_key("x61"))
+    ('year', 'x612e625b5d', 'a.b[]', 'x61')
+    """
+    return name if _PLAIN.fullmatch(name) else "x" + storable(name).encode().hex()
+
+
+def field_name(key: str) -> str:
+    return key if _PLAIN.fullmatch(key) else bytes.fromhex(key[1:]).decode()
+
+
+def record_of(known: Mapping[str, Any]) -> Record:
+    """A record whose fields were stored by their keys."""
+    fields = {field_name(key): value for key, value in known["fields"].items()}
+    return Record.stored({**known, "fields": fields}, known["title"], known["text"])
+
+
+def word_key(word: str) -> str:
+    """
+    >>> word_key("nut"), len(word_key("n" * 50_000))
+    ('nut', 64)
+    """
+    return word if len(word) <= LONGEST_WORD else hashlib.sha256(word.encode()).hexdigest()
 
 
 def with_fields(about: About, known: Mapping[str, str]) -> About:
