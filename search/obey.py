@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.boolean.clauses import split_clauses
 from boolbert.boolean.kinds import TREATMENTS
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import near_cosine, spread_rows, unrelated_cosine, unrelated_texts
-from boolbert.retrieval.evidence import Evidence, unit_length
+from boolbert.retrieval.evidence import Evidence, in_bytes, unit_length
 from boolbert.retrieval.functions import Embed, listed, vectors_of
 from boolbert.retrieval.models import bool_bert, load_encoder
 from boolbert.retrieval.ranking import check_k
@@ -101,20 +102,27 @@ def obey(embedder: Any, documents: Iterable[str] | None = None) -> "ObeyingEncod
     if isinstance(embedder, str | Path):
         embedder = load_encoder(str(embedder), quiet=True)
     embed_queries, embed_documents, is_cosine = _functions(embedder)
-    sample, texts = None, listed([] if documents is None else documents)
-    if len(texts) > 1:
-        sample = vectors_of(embed_documents, [texts[row] for row in spread_rows(len(texts))])
-    return ObeyingEncoder(embed_queries, embed_documents, is_cosine=is_cosine, sample=sample)
+    texts = listed([] if documents is None else documents)
+    sample = [texts[row] for row in spread_rows(len(texts))] if len(texts) > 1 else None
+    vectors = None if sample is None else vectors_of(embed_documents, sample)
+    return ObeyingEncoder(embed_queries, embed_documents, is_cosine=is_cosine, sample=vectors, texts=sample)
 
 
 class ObeyingEncoder:
-    """What `obey` returns. sample: vectors of unrelated documents; those of made sentences if not given."""
+    """What `obey` returns. sample: vectors of unrelated documents, and texts: the documents, by whose clauses `rerank`
+    tells how near others are; made sentences if not given."""
 
     def __init__(
-        self, embed_queries: Embed, embed_documents: Embed, *, is_cosine: bool = True, sample: Vectors | None = None
+        self,
+        embed_queries: Embed,
+        embed_documents: Embed,
+        *,
+        is_cosine: bool = True,
+        sample: Vectors | None = None,
+        texts: Sequence[str] | None = None,
     ):
         self._embed_queries, self._embed_documents, self._is_cosine = embed_queries, embed_documents, is_cosine
-        self._sample = sample
+        self._sample, self._texts = sample, texts
         self._size: int | None = None
         self._remembered: dict[str, Vectors] = {}
 
@@ -159,21 +167,22 @@ class ObeyingEncoder:
 
     @cached_property
     def unrelated(self) -> float:
-        """The cosine of texts that have nothing in common."""
-        return unrelated_cosine(self._unrelated_vectors)
-
-    @cached_property
-    def _unrelated_vectors(self) -> Vectors:
-        return self.encode_document(unrelated_texts()) if self._sample is None else self._sample
+        """The cosine of clauses that have little in common, as an index tells it by those of different documents."""
+        clauses = middle_clauses(unrelated_texts() if self._texts is None else self._texts)
+        if not clauses:
+            return 0.0
+        in_an_index, _ = in_bytes(unit_length(self.encode_document(clauses)))
+        return unrelated_cosine(in_an_index.astype(np.float32))
 
     @cached_property
     def near(self) -> float:
         """The cosine with what is excluded above which a document loses: t."""
-        return near_cosine(self._unrelated_vectors, NEAR)
+        sample = self.encode_document(unrelated_texts()) if self._sample is None else self._sample
+        return near_cosine(sample, NEAR)
 
     def rerank(self, query: str, texts: Iterable[str], k: int | None = None, *, read: int = READ) -> list[Reranked]:
         """Texts that any search has found, by what they say, clause by clause; best first. read: how many of the best
-        the document reader looks at.
+        the document reader looks at. A text with a word that the query excludes as -word or NOT word is left out.
 
         What was embedded for an earlier query is not embedded again.
         """
@@ -203,7 +212,7 @@ class ObeyingEncoder:
         found = rank(documents, question, QueryVectors.of(encoded.vectors), k or len(texts), read=read)
         return [
             Reranked(row, score, texts[row], reasons(evidence, question, row, texts[row], found.said.get(row)))
-            for row, score in zip(found.rows, found.scores, strict=True)
+            for row, score in zip(found.rows[: found.kept], found.scores[: found.kept], strict=True)
         ]
 
     def _document_vectors(self, texts: Sequence[str]) -> Vectors:
@@ -213,6 +222,16 @@ class ObeyingEncoder:
             known = {**known, **dict(zip(new, self.encode_document(new), strict=True))}
         self._remembered = known if len(known) <= REMEMBERED else {text: known[text] for text in texts}
         return np.stack([known[text] for text in texts])
+
+
+def middle_clauses(texts: Iterable[str]) -> list[str]:
+    """The clause in the middle of each text that has any.
+
+    >>> middle_clauses(["A hotel. It has a pool.", ""])
+    ['It has a pool']
+    """
+    split = ((text, split_clauses(text)) for text in texts)
+    return [text[(one := found[len(found) // 2]).start : one.end] for text, found in split if found]
 
 
 def mixed(wanted: Vectors, whole: Vectors, share: float) -> Vectors:

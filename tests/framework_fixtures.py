@@ -4,7 +4,6 @@ import re
 from itertools import product
 
 import numpy as np
-import pytest
 
 PLACES = ("by the sea", "in the hills", "near the station", "in the old town", "at the airport")
 KINDS = ("quiet", "large")
@@ -30,11 +29,3 @@ def bag_of_words(texts, words_in=words_in):
         for word in words_in(text):
             vectors[row] += np.random.default_rng(list(word.encode())).normal(size=64)
     return vectors
-
-
-@pytest.fixture(autouse=True)
-def all_are_read(monkeypatch):
-    """A retriever ranks what its store has found, and `rank` all texts: alike only where each reads all of its own."""
-    from boolbert.search.obey import ObeyingEncoder
-
-    monkeypatch.setitem(ObeyingEncoder.rerank.__kwdefaults__, "read", 1000)

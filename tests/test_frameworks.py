@@ -6,15 +6,23 @@ import sys
 from importlib.util import find_spec
 
 import pytest
-from framework_fixtures import HOTELS, QUERIES, all_are_read, bag_of_words  # noqa: F401
+from framework_fixtures import HOTELS, QUERIES, bag_of_words
 
 from boolbert import obey
 from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.integrations.ranking import rank
+from boolbert.search.obey import ObeyingEncoder
 
 PACKAGES = {"langchain": "langchain_core", "llama_index": "llama_index", "haystack": "haystack"}
 POOLS = ["Hotel with pool.", "Hotel. There is no pool.", "Book about war."]
 AT_SEA = [text for text in HOTELS if "sea" in text]
+ALL = 1000
+
+
+@pytest.fixture(autouse=True)
+def all_are_read(monkeypatch):
+    """A retriever ranks what its store has found, and `rank` all texts: alike only where each reads all of its own."""
+    monkeypatch.setitem(ObeyingEncoder.rerank.__kwdefaults__, "read", ALL)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +141,7 @@ def searched(pretrained_bert, tmp_path_factory):
     index = build_index(folder / "hotels.jsonl", folder / "index", model, progress=False, float32=True)
     searcher = BoolSearcher(model, index)
     return obey(model.encoder, HOTELS), {
-        query: [(hit.text, hit.score) for hit in searcher.search(query, k=10)] for query in QUERIES
+        query: [(hit.text, hit.score) for hit in searcher.search(query, k=10, read=ALL)] for query in QUERIES
     }
 
 
@@ -180,7 +188,7 @@ def test_langchain_says_why(encoder):
     store = InMemoryVectorStore.from_texts(POOLS, BoolEmbeddings(encoder))
     first = BoolRetriever(vectorstore=store, embeddings=encoder, k=1).invoke("hotel without pool")[0]
     assert first.page_content == POOLS[1]
-    assert ("denied", "There is no pool") in [
+    assert ("denied", "There is no pool.") in [
         (reason["says"], reason["clause"]) for reason in first.metadata["reasons"]
     ]
     json.dumps(first.metadata)

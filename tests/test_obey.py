@@ -259,6 +259,18 @@ def test_rerank_writes_nothing_and_ranks_as_an_index_would(words, tmp_path, monk
     assert [one.score for one in ranked] == pytest.approx(sorted(scores.tolist(), reverse=True), abs=1e-6)
 
 
+def test_rerank_measures_on_the_scale_of_an_index_of_the_same_documents(words, tmp_path):
+    texts = [*TEXTS, "The hotel has a pool. It is quiet, and there is a bar.", ""]
+    folder = tmp_path / "evidence"
+    Evidence.build(folder, texts, lambda some: unit_length(words(some)), corpus="", model="", progress=False)
+    assert obey(words, texts).unrelated == Evidence(folder, "", "").unrelated != 0
+
+
+def test_rerank_leaves_out_what_is_excluded_as_minus_word(words):
+    assert [one.text for one in obey(words, TEXTS).rerank("hotel -pool", TEXTS, k=2)] == [TEXTS[1], TEXTS[3]]
+    assert {one.row for one in obey(words, TEXTS).rerank("hotel -pool", TEXTS)} == {1, 3, 4}
+
+
 @pytest.mark.parametrize("query", ["quiet hotels", "hotels without a pool"])
 def test_the_length_of_an_embedders_vectors_changes_nothing(words, query):
     short, long = obey(words, TEXTS), obey(lambda texts: 7 * words(texts), TEXTS)
