@@ -44,7 +44,7 @@ _ASKS = re.compile(
     r"|(?:.*,)?\s*(?:please\s+)?(?:briefly\s+)?(?:tell\s+(?:me|us)\s+about|describe|explain)\b",
     re.IGNORECASE | re.DOTALL,
 )
-# Who asks like this wants members of a collection, not a passage that answers.
+# People who ask like this look for members of a collection, not for a passage that answers.
 _REQUESTS = re.compile(
     r"\s*(?:(?:is|are) there\b|do you (?:have|sell)\b|any\b"
     r"|(?:can|could) (?:you|i|we|anyone|someone) (?:please )?(?:get|find|buy|recommend|suggest|show)\b"

@@ -41,6 +41,28 @@ def parse_marked(line: str) -> tuple[str, list[Mark]]:
     return text + line[left:], marks
 
 
+def joined_words(
+    word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """The first token of each word, and where the word begins and ends in the text. word_ids: the word of each token,
+    None for one that stands for no text; offsets: the place of each.
+
+    >>> joined_words([None, 0, 1, 1, None], [(0, 0), (0, 4), (5, 8), (8, 10), (0, 0)])
+    ([1, 2], [(0, 4), (5, 10)])
+    """
+    first: list[int] = []
+    words: list[tuple[int, int]] = []
+    for token, (word, (start, end)) in enumerate(zip(word_ids, offsets, strict=True)):
+        if word is None:
+            continue
+        if first and word == word_ids[token - 1]:
+            words[-1] = (words[-1][0], end)
+        else:
+            first.append(token)
+            words.append((start, end))
+    return first, words
+
+
 def word_tags(words: Sequence[tuple[int, int]], marks: Sequence[Mark]) -> list[int]:
     """The tag of each word, as a number in TAGS, from the marks. words: where each begins and ends in the text.
 
@@ -56,10 +78,9 @@ def word_tags(words: Sequence[tuple[int, int]], marks: Sequence[Mark]) -> list[i
     return tags
 
 
-def best_tags(scores: Sequence[Sequence[float]], margin: float = 0.0) -> list[int]:
+def best_tags(scores: Sequence[Sequence[float]]) -> list[int]:
     """The best sequence of tags for words of these scores (W, T), in which nothing goes on that has not begun, and a
-    cue stands beside something excluded: one is not there without the other. Something is excluded only where that
-    scores more than the best sequence without, by this margin.
+    cue stands beside something excluded: one is not there without the other.
 
     >>> scores = [[-9.0] * len(TAGS) for _ in range(2)]
     >>> scores[0][TAGS.index("B-c")], scores[1][TAGS.index("B-w")], scores[1][TAGS.index("I-x")] = 0, -1, -2
@@ -88,8 +109,7 @@ def best_tags(scores: Sequence[Sequence[float]], margin: float = 0.0) -> list[in
                     new[end], came[end] = value, before
         back.append(came)
         best = new
-    ends = (end for end in best if end[0] in _SEEN_TOGETHER)
-    end = max(ends, key=lambda end: best[end] - margin * bool(end[0]))
+    end = max((end for end in best if end[0] in _SEEN_TOGETHER), key=lambda end: best[end])
     tags = [end[1]]
     for came in reversed(back):
         end = came[end]

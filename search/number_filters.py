@@ -6,7 +6,7 @@ taken. What was taken for a filter is shown with the answer, and `--no-numbers` 
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -88,12 +88,17 @@ def fitting_field(bound: Bound, fields: Mapping[str, str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def read_numbers(query: Query, fields: Mapping[str, str]) -> tuple[Query, ReadNumbers]:
-    """The query without the conditions that became filters, and what was made of its bounds."""
+def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tuple[Query, ReadNumbers]:
+    """The query without the conditions that became filters, and what was made of its bounds. fields_of: gives the
+    documents' fields and their kinds; not called for a query without bounds."""
+    bounds = read_bounds(query.query)
+    if not bounds:
+        return query, NO_NUMBERS
+    fields = fields_of()
     filters: list[NumberFilter] = []
     unfitted: list[str] = []
     taken: list[Bound] = []
-    for bound in read_bounds(query.query):
+    for bound in bounds:
         words, field = query.query[bound.start : bound.end], fitting_field(bound, fields)
         if field is None:
             unfitted.append(words)

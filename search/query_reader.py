@@ -32,8 +32,8 @@ from boolbert.boolean import (
 from boolbert.boolean import Reading as RuleReading
 from boolbert.boolean.conditions import Conditions, read_conditions
 from boolbert.boolean.kinds import is_question
-from boolbert.boolean.parts import Part, Span, after_filler
-from boolbert.boolean.tags import ALTERNATIVE, CUE, EXCLUDED, WANTED, Mark, best_tags, marks_of
+from boolbert.boolean.parts import Part, after_filler
+from boolbert.boolean.tags import ALTERNATIVE, CUE, EXCLUDED, WANTED, Mark, best_tags, joined_words, marks_of
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.adapters import QUERY_READER, Reader, open_reader
 
@@ -147,16 +147,7 @@ def _check_conditions(conditions: Conditions) -> None:
 def by_reader(query: str, reader: Reader) -> Query:
     """A query as the reader tags it, word by word."""
     tokens = reader.tokenizer.encode(query)
-    first: list[int] = []
-    words: list[Span] = []
-    for token, (word, (start, end)) in enumerate(zip(tokens.word_ids[:LONGEST], tokens.offsets, strict=False)):
-        if word is None:
-            continue
-        if first and word == tokens.word_ids[token - 1]:
-            words[-1] = (words[-1][0], end)
-        else:
-            first.append(token)
-            words.append((start, end))
+    first, words = joined_words(tokens.word_ids[:LONGEST], tokens.offsets[:LONGEST])
     if not words:
         return as_it_is(query, READER)
     scores = reader.scores(tokens.ids[:LONGEST])[first]

@@ -157,8 +157,8 @@ def has_typed(evidence: Evidence, question: Question, rows: Rows, said: dict[int
     found, first = np.zeros(len(rows), bool), len(question.parts) - len(question.excluded)
     for number, asked in enumerate(question.excluded, first):
         holds = [np.isin(rows, evidence.words.weights(word)[0]) for word in dict.fromkeys(asked.words)]
-        denied = [row in said and said[row][number].denies >= LIKELY for row in rows.tolist()]
-        found |= np.all(holds, axis=0) & ~np.array(denied) if holds else False
+        denied = [row for row, parts in said.items() if parts[number].denies >= LIKELY]
+        found |= np.all(holds, axis=0) & ~np.isin(rows, denied) if holds else False
     return found
 
 

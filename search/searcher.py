@@ -216,7 +216,6 @@ class BoolSearcher:
             raise RetrievalError(f"{self.model.name}: gives vectors of {given} numbers; those of the index have {size}")
         return found, vectors
 
-    @property
     def _fields(self) -> Mapping[str, str]:
         """The documents' fields and their kinds."""
         return self.index.about().fields

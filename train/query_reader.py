@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional as F
 
-from boolbert.boolean.tags import CUE, EXCLUDED, TAGS, Mark, best_tags, marks_of, word_tags
+from boolbert.boolean.tags import CUE, EXCLUDED, TAGS, Mark, best_tags, joined_words, marks_of, word_tags
 from boolbert.configuration_boolbert import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import run_script
@@ -63,16 +63,7 @@ class TaggedWords:
 
 def tagged(query: MarkedQuery, tokenizer: Any) -> TaggedWords:
     encoding = tokenizer.encode(query.text)
-    first: list[int] = []
-    words: list[tuple[int, int]] = []
-    for token, (word, (start, end)) in enumerate(zip(encoding.word_ids, encoding.offsets, strict=True)):
-        if word is None:
-            continue
-        if first and word == encoding.word_ids[token - 1]:
-            words[-1] = (words[-1][0], end)
-        else:
-            first.append(token)
-            words.append((start, end))
+    first, words = joined_words(encoding.word_ids, encoding.offsets)
     tags = np.array(word_tags(words, [mark for mark in query.marks if mark.kind != OPEN]), int)
     right = np.arange(len(TAGS)) == tags[:, None]
     if not query.has_cues:

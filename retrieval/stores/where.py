@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.boolean.bounds import OPPOSITE
 from boolbert.core.errors import RetrievalError, shorten
 from boolbert.data.own.columns import as_kind
 
 Mask = npt.NDArray[np.bool_]
 GRAMMAR = "expected FIELD = != < <= > >= or in VALUE, joined by and, or, not and parentheses"
 LONGEST, DEEPEST = 10_000, 50
-_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_OPPOSITE = {"=": "!=", "!=": "=", **OPPOSITE}
 _SAME = {"==": "=", "<>": "!="}
 _TOKEN = re.compile(
     r"""\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<sign><=|>=|<>|!=|==|[=<>(),])|(?P<word>[^\s"'=<>!(),]+))"""
