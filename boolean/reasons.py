@@ -1,11 +1,12 @@
 """Why a search excludes nothing although its query seems to say NOT, in one line for the user."""
 
 import re
+from collections.abc import Sequence
 
 from .cues import find_cues
 from .kinds import kind_of_exclusion
-from .parts import read_parts
-from .search_box import LONGEST, is_too_long, unread_signs, without_double_negation
+from .parts import Span, read_parts
+from .search_box import LONGEST, is_too_long, unread_signs
 from .word_lists import WORDS
 
 _FOREIGN, _FOREIGN_NOT, _ENGLISH = WORDS["foreign"], WORDS["foreign not"], WORDS["english"]
@@ -35,20 +36,30 @@ def has_words(query: str) -> bool:
     return any(word not in WORDS["operators"] for word in re.findall(r"\w+", query.lower()))
 
 
-def notes_on_signs(query: str) -> list[str]:
-    """A line for what a query has of search-box syntax that is not read as it stands there.
+def notes_on_signs(query: str, read_as: str) -> list[str]:
+    """A line for what a query has that is not read as it stands there. read_as: the text that was searched for.
 
-    >>> notes_on_signs("ls -la")
+    >>> notes_on_signs("ls -la", "ls -la")
     ['“-la” is read as a word of the query; to leave it out, write -"la"']
-    >>> notes_on_signs("bars -sugar-free")
+    >>> notes_on_signs("bars -sugar-free", "bars AND sugar")
     ['the query denies something twice, which asks for it; it is read as: bars AND sugar']
     """
     notes = [
         f'“{sign}” is read as a word of the query; to leave it out, write -"{sign[1:]}"' for sign in unread_signs(query)
     ]
-    if (direct := without_double_negation(query)) != query:
-        notes.append(f"the query denies something twice, which asks for it; it is read as: {direct}")
+    if read_as != query:
+        notes.append(f"the query denies something twice, which asks for it; it is read as: {read_as}")
     return notes
+
+
+def unread_negations(query: str, read: Sequence[Span]) -> list[str]:
+    """What the rules take for words that exclude, outside of the stretches that were read as such.
+
+    >>> unread_negations("hotels without a pool, no bar", [(7, 14), (17, 21)])
+    ['no']
+    """
+    cues = [cue for cue in find_cues(query) if cue.operator == "not" and not cue.weak]
+    return [cue.text for cue in cues if not any(start < cue.end and cue.start < end for start, end in read)]
 
 
 def why_nothing_excluded(query: str) -> str | None:

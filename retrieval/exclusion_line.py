@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import Array, Evidence
+from boolbert.retrieval.passages import family_of, largest_of_documents
 from boolbert.retrieval.scoring import Asked, Question
 
 PROMISES = (0.01, 0.02, 0.05, 0.1, 0.2)  # shares of the returned documents that have what is excluded
@@ -26,6 +27,7 @@ GRID = 400  # lines that are tried
 RIDGE = 1e-4  # keeps the weights finite where the features tell members from others without an error
 REMAIN = 0.5  # of the documents looked at have to remain
 MOSTLY = 0.95  # of the exclusions, for which that has to hold
+OUTDATED = -1  # the `content` of a line in a database whose documents have changed since
 UNLIKE = 0.05  # share of the calibration's exclusions whose evidence is below `least`, where an answer warns
 
 Rows = npt.NDArray[np.int64]
@@ -45,7 +47,7 @@ class ExclusionLine:
     weights: of the features, and last the constant. lines: for each of PROMISES the probability above which a document
     is left out; None where there were too few exclusions for it. exclusions: how many there were. least: evidence for
     something excluded that hardly any of them was below. encoder: the fingerprint of the document encoder. content: the
-    check sum of the documents' ids and digests.
+    check sum of the documents' ids and digests; in a database 0, or OUTDATED.
     """
 
     weights: tuple[float, ...]
@@ -102,14 +104,20 @@ class ExclusionLine:
         return line
 
 
-def features_of(evidence: Evidence, excluded: Sequence[Asked], rows: Rows) -> Array:
-    """What documents say about each excluded part: (P, F, N), in the order of SIGNS."""
-    affirming, denying = evidence.best(np.stack([part.vector for part in excluded]), rows)
+def features_of(evidence: Evidence, excluded: Sequence[Asked], rows: Rows, wholes: Rows | None = None) -> Array:
+    """What documents say about each excluded part: (P, F, N), in the order of SIGNS. wholes: for each row the number of
+    its document, of which all passages are asked."""
+    asked = rows if wholes is None else family_of(wholes, rows)
+    affirming, denying = evidence.best(np.stack([part.vector for part in excluded]), asked)
     words, denied = (
-        np.stack([evidence.words.scores(getattr(part, name))[rows] for part in excluded])
+        np.stack([evidence.words.scores(getattr(part, name))[asked] for part in excluded])
         for name in ("words", "denied_words")
     )
-    return np.stack([affirming, denying, words, denied], axis=1)
+    found = np.stack([affirming, denying, words, denied], axis=1)
+    for number, part in enumerate(excluded):
+        if part.denies:  # "those that do not allow pets": who denies pets has what is excluded
+            found[number] = found[number][[1, 0, 3, 2]]
+    return found if wholes is None else largest_of_documents(found, asked, wholes)[..., wholes[rows]]
 
 
 def excludes(question: Question) -> bool:

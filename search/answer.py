@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from boolbert.boolean.reasons import unread_negations
+
 from .document_search import Candidate
 from .number_filters import NO_NUMBERS, ReadNumbers
 from .query_encoder import QueryVectors
@@ -47,7 +49,7 @@ class Promise:
     """At most the share `violations` of the hits is expected to have what the query excludes.
 
     left_out: how many documents that would be among the hits were left out for it. exclusions: how many it was
-    calibrated on. notes: why it may not hold for this query.
+    calibrated on. notes: why nothing can be promised for this query.
     """
 
     violations: float
@@ -61,13 +63,13 @@ class Promise:
         >>> Promise(0.05, 3, 240).line("nuts")
         '3 documents were left out; at most 5% of the results should have nuts (calibrated on 240 exclusions)'
         """
-        notes = "".join(f"; note: {note}" for note in self.notes)
-        if not excluded:
-            return notes.removeprefix("; ")
-        documents = "1 document was" if self.left_out == 1 else f"{self.left_out:,} documents were"
+        documents = "1 document was left out" if self.left_out == 1 else f"{self.left_out:,} documents were left out"
+        if self.notes:
+            why = "nothing is promised: " + "; ".join(self.notes)
+            return f"{documents}; {why}" if excluded and self.left_out else why
         return (
-            f"{documents} left out; at most {self.violations:.0%} of the results should have {excluded} "
-            f"(calibrated on {self.exclusions:,} exclusions){notes}"
+            f"{documents}; at most {self.violations:.0%} of the results should have {excluded} "
+            f"(calibrated on {self.exclusions:,} exclusions)"
         )
 
 
@@ -162,6 +164,9 @@ def promise_of(limit: Limit, ranking: Ranking, reading: Query, is_calibrated: bo
         )
     elif ranking.evidence < line.least:
         notes.append("hardly a document says anything about what is excluded: the line is not calibrated for that")
+    read = [span.place for span in (*reading.excluded, *reading.cues)]
+    if reading.excluded and not reading.conditions.typed and (unread := unread_negations(reading.query, read)):
+        notes.append(f"“{unread[0]}” may exclude something that was not read; -word says it plainly")
     if not is_calibrated:
         notes.append("the line was calibrated on other documents: some were added, replaced or removed since")
     return Promise(limit.violations, ranking.left_out, line.exclusions, tuple(notes))

@@ -77,7 +77,7 @@ def asked(searcher: BoolSearcher, exclusion: Exclusion) -> tuple[KnownExclusion 
         keys = [candidate.id if candidate.row is None else candidate.row for candidate in found]
         has = np.array([key in exclusion.excluded for key in keys], np.bool_)
         rows = np.array(found_rows.rows, np.int64)
-        return KnownExclusion(features_of(documents.evidence, question.excluded, rows), has), keys
+        return KnownExclusion(features_of(documents.evidence, question.excluded, rows, documents.wholes), has), keys
 
     return searcher.documents.ranked(None, look, question, parts, DEEPEST)
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import UNRELATED
-from boolbert.retrieval.exclusion_line import ExclusionLine
+from boolbert.retrieval.exclusion_line import OUTDATED, ExclusionLine
 from boolbert.retrieval.index import STORE, Index
 from boolbert.retrieval.shards import Vectors
 
@@ -64,8 +64,8 @@ class DocumentSearch:
         index = self.index
         if isinstance(index, Index):  # its documents never change; those of a store do
             return line.documents == len(index)
-        if _as_remote(index) is not None:  # a database is not read through for that: it is known by how many there are
-            return line.documents == len(index)
+        if _as_remote(index) is not None:  # each change is written down there
+            return line.documents == len(index) and line.content != OUTDATED
         return index.local().read(lambda now: now.content == line.content)
 
     def find(self, parts: QueryVectors, k: int, where: str | None = None) -> list[Candidate]:

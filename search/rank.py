@@ -6,6 +6,7 @@ texts) is told by `RankedDocuments`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,11 +23,11 @@ from boolbert.retrieval.words import DENIED, words_of
 from .query_encoder import QueryVectors
 
 Rows = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 ALL = 4096  # documents of an index that is looked through as a whole
-# Of more: what the whole query finds by its vector and its parts by their words, or twice what is asked for,
-DEPTH = 300
-PART_DEPTH = 100  # and what each of several parts finds by its vector
+DEPTH = 300  # of a larger one: the best by the query's vector, and as many by its conditions' words; or 2 k
+PART_DEPTH = 100  # and the best by the vector of each condition, where there are several
 READ = 20  # documents that the document reader looks at
 LIKELY = 0.5  # a probability from which something is said to hold
 CLEAR = 0.44  # without a reader, a clause is shown against a document above this, or where it has an excluded word
@@ -67,7 +68,7 @@ class Ranking(NamedTuple):
     because they have what search-box syntax excludes.
 
     said: what those that were read say of each condition. left_out: how many were left out. evidence: for
-    what is excluded, the cosine of the best clause; None where there is no limit, or nothing is excluded.
+    what is excluded, the plain cosine of the best clause; None where there is no limit, or nothing is excluded.
     """
 
     scores: list[float]
@@ -83,7 +84,8 @@ class Reason:
     """A stretch of a found document, `text[start:end]`, and what it says about a condition of the query.
 
     says: "for" one that is wanted; "against", where it is excluded; "denied", where it denies what is excluded.
-    confidence: the reader's probability, or without a reader the cosine of the clause.
+    confidence: the reader's probability; of a document that was not read, the cosine of the clause on the encoder's
+    own scale.
     """
 
     part: str
@@ -140,10 +142,11 @@ def rank(
         scores, rows = reread(question, scores, rows, said, strength)
     is_out, best_clause = np.zeros(len(rows), bool), None
     if question.typed:
-        is_out = has_typed(documents.evidence, question, rows, said)
+        is_out = has_typed(documents, question, rows, said)
     if limit is not None and excludes(question):
-        features = features_of(documents.evidence, question.excluded, rows)
+        features = features_of(documents.evidence, question.excluded, rows, documents.wholes)
         is_out = is_out | (limit.line.probabilities(features) > limit.probability)
+        is_out = is_out | _same_document(rows, affirming(question, said), documents.wholes)
         best_clause = float(features[:, 0].max())
     kept = np.flatnonzero(~is_out)[:k]
     out = np.flatnonzero(is_out[: kept[-1]] if len(kept) == k else is_out)
@@ -151,21 +154,35 @@ def rank(
     return Ranking(scores[shown].tolist(), rows[shown].tolist(), len(kept), said, len(out), best_clause)
 
 
-def has_typed(evidence: Evidence, question: Question, rows: Rows, said: dict[int, list[Said]]) -> npt.NDArray[np.bool_]:
-    """Which documents hold all words of something that is excluded by search-box syntax. Words that are denied are
-    others, and where the reader finds that a document denies them, it does not have them."""
+def has_typed(documents: RankedDocuments, question: Question, rows: Rows, said: dict[int, list[Said]]) -> Mask:
+    """Which documents hold all words of something that is excluded by search-box syntax. A denied word is indexed as
+    another word, so it does not count; nor does a document that the reader finds to deny it."""
     found, first = np.zeros(len(rows), bool), len(question.parts) - len(question.excluded)
     for number, asked in enumerate(question.excluded, first):
-        holds = [np.isin(rows, evidence.words.weights(word)[0]) for word in dict.fromkeys(asked.words)]
+        holding = [documents.evidence.words.weights(word)[0] for word in dict.fromkeys(asked.words)]
         denied = [row for row, parts in said.items() if parts[number].denies >= LIKELY]
-        found |= np.all(holds, axis=0) & ~np.isin(rows, denied) if holds else False
+        has = np.setdiff1d(reduce(np.intersect1d, holding), denied) if holding else np.empty(0, np.int64)
+        found |= _same_document(rows, has, documents.wholes)
     return found
+
+
+def affirming(question: Question, said: dict[int, list[Said]]) -> Rows:
+    """The documents that, as the reader finds, say that they have something of what is excluded."""
+    first = len(question.parts) - len(question.excluded)
+    has = [row for row, parts in said.items() if any(part.affirms >= LIKELY for part in parts[first:])]
+    return np.array(has, np.int64)
+
+
+def _same_document(rows: Rows, others: Rows, wholes: Rows | None) -> Mask:
+    """Which rows are among the others, or are passages of the same document as one of them."""
+    return np.isin(rows, others) if wholes is None else np.isin(wholes[rows], wholes[others])
 
 
 def reread(
     question: Question, scores: Array, rows: Rows, said: dict[int, list[Said]], strength: float
 ) -> tuple[Array, Rows]:
-    """The documents in the order of both stages: those that were read first, then the others as they were."""
+    """The documents in the order of both stages: first those that were read, then the others in their old order, with
+    scores that are lowered so that they stay below."""
     if not said:
         return scores, rows
     count = len(said)

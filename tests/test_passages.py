@@ -10,14 +10,17 @@ from search_fixtures import write_documents
 from boolbert.boolean.conditions import read_conditions
 from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments, Passages
+from boolbert.data.own.exclusions import Exclusion
 from boolbert.retrieval.evidence import Evidence, unit_length
+from boolbert.retrieval.functions import function_model
 from boolbert.retrieval.index import PASSAGES, Index, write_records
 from boolbert.retrieval.passages import exclude_by_document
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.scoring import Question, first_stage, word_scores
 from boolbert.retrieval.stores import FileStore
 from boolbert.retrieval.words import words_of
-from boolbert.search import build_index, load_model
+from boolbert.search import BoolSearcher, build_index, load_model
+from boolbert.search.calibrating import calibrate
 
 TEXTS = [
     "Alba has a beach.",  # three towns in two passages each
@@ -71,6 +74,33 @@ def test_an_index_knows_which_passages_belong_together(tmp_path, run_once):
         assert Index(tmp_path / "index").wholes is None
     docs = write_documents(tmp_path / "docs.jsonl")
     assert build_index(docs, tmp_path / "other", model, progress=False).wholes is None
+
+
+@pytest.mark.parametrize("query", ["towns with a beach but without a metro", "towns beach -metro"])
+@pytest.mark.parametrize("violations", [None, 0.2])
+def test_search_asks_the_document_and_not_the_passage(tmp_path, query, violations):
+    """Alba's metro stands in another passage than its beach."""
+    model = function_model(bag_of_words, "bag-of-words")
+    rows = [{"title": f"Town {number}", "text": towns(number)} for number in range(12)]
+    own = OwnDocuments(rows, passages=Passages(words=40, overlap=5), progress=False)
+    searcher = BoolSearcher(model, build_index(own, tmp_path / "index", model, progress=False))
+    titles = [document.title for document in searcher.index.documents()]
+    assert len(titles) >= 24
+    has = frozenset(row for row, title in enumerate(titles) if int(title.split()[1].rstrip(",")) % 3 == 0)
+    if violations is not None:
+        words = ("old", "new", "quiet", "large", "small")
+        calibrate(searcher, [Exclusion(f"{word} towns without a metro", has) for word in words], progress=False)
+    found = searcher.search(query, 10, violations=violations)
+    assert not {hit.row for hit in found[:5]} & has
+    if violations is not None or "-" in query:
+        assert not {hit.row for hit in found} & has
+
+
+def towns(number):
+    """A text of two passages. Every third town has a metro, the next one denies it, the last one is silent."""
+    beach = f"The town has a beach with sand and a long pier where people walk at night. {'Waves roll in. ' * 6}"
+    metro = ("The metro runs all night.", "It comes without a metro.", "The museum is closed.")[number % 3]
+    return f"{beach}\n\nIn the centre there are shops and old houses of stone. {'Streets are narrow. ' * 6}{metro}"
 
 
 def test_rows_of_one_id_are_no_passages(tmp_path):

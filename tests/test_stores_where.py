@@ -106,3 +106,8 @@ def test_columns_of_a_csv_have_kinds(tmp_path):
     first, *_, eighth = list(things)[:8]
     assert first.columns == {"price": 0.5, "sold": 20200101.0, "colours": ("red", "blue"), "organic": ("TRUE",)}
     assert "price" not in eighth.columns
+
+
+def test_documents_without_fields_are_told_so():
+    with pytest.raises(RetrievalError, match=r"there is no field 'year'; the documents have no fields\Z"):
+        fitted_filter("year > 1990", {})

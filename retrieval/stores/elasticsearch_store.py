@@ -195,7 +195,7 @@ class ElasticsearchStore(RemoteStore):
             self._client.call("POST", f"{self._path}/_refresh")
             self._has_written = False
 
-    def delete(self, ids: Collection[str]) -> int:
+    def _delete(self, ids: Collection[str]) -> int:
         found = list(self.digests(ids))
         for part in in_batches(found, _PAGE):
             self._bulk([{"delete": {"_id": id}} for id in part])

@@ -251,7 +251,7 @@ class MilvusStore(RemoteStore):
             row["place"] = int(hashlib.blake2b(record.id.encode(), digest_size=8).hexdigest(), 16) % _PLACES
         return row
 
-    def delete(self, ids: Collection[str]) -> int:
+    def _delete(self, ids: Collection[str]) -> int:
         with self._changing():
             found = list(self.digests(ids))
             if found:  # before they are gone: who dies in between leaves more than are counted, not less

@@ -290,7 +290,7 @@ class PostgresStore(RemoteStore):
             [added - len(gone), length, self.collection],
         )
 
-    def delete(self, ids: Collection[str]) -> int:
+    def _delete(self, ids: Collection[str]) -> int:
         self.about()
         names = [name for name in ids if is_id(name)]
         count = 0

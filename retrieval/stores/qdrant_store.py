@@ -187,7 +187,7 @@ class QdrantStore(RemoteStore):
             total[number] = total.get(number, 0.0) + weight
         return self._models.SparseVector(indices=list(total), values=list(total.values()))
 
-    def delete(self, ids: Collection[str]) -> int:
+    def _delete(self, ids: Collection[str]) -> int:
         found = list(self.digests(ids))
         for part in in_batches(found, _PAGE):
             selected = self._models.PointIdsList(points=[_point(id) for id in part])

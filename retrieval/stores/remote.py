@@ -10,7 +10,7 @@ import json
 import re
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +22,7 @@ from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import UNRELATED, unrelated_cosine
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import RULES, DocumentEvidence, Evidence, other_rules
+from boolbert.retrieval.exclusion_line import OUTDATED
 from boolbert.retrieval.passages import whole_documents
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.scoring import Question
@@ -156,6 +157,26 @@ class RemoteStore(VectorStore):
     @abstractmethod
     def sample(self, count: int) -> list[FoundDocument]:
         """Some documents from all over the collection, always the same ones while it does not change."""
+
+    def add(
+        self, records: Sequence[Record], vectors: Array, evidence: Sequence[DocumentEvidence] | None = None
+    ) -> None:
+        self._outdate_line()
+        super().add(records, vectors, evidence)
+
+    def delete(self, ids: Collection[str]) -> int:
+        self._outdate_line()
+        return self._delete(ids)
+
+    @abstractmethod
+    def _delete(self, ids: Collection[str]) -> int: ...
+
+    def _outdate_line(self) -> None:
+        """Write down that what was calibrated is of other documents, before they change. They are not read through to
+        find that out later."""
+        line = self.about().line
+        if line is not None and line.get("content") != OUTDATED:
+            self.note(replace(self.about(), line={**line, "content": OUTDATED}))
 
     def local(self) -> "FileStore":
         raise RetrievalError(f"{self.name}: its documents stay in the database")

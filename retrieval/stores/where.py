@@ -81,7 +81,7 @@ def _fitted(part: Filter, kinds: Mapping[str, str]) -> Filter:
     kind = kinds.get(part.field)
     if kind is None:
         near = get_close_matches(part.field, kinds, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {shorten(', '.join(kinds) or 'none', 300)}"
+        hint = f"did you mean {near[0]!r}?" if near else _there_are(kinds)
         raise RetrievalError(f"--where: there is no field {part.field!r}; {hint}")
     if kind == "text" and part.sign not in ("=", "!="):
         raise RetrievalError(f"--where: {part.field!r} holds texts, which take = != and in, not {part.sign!r}")
@@ -91,6 +91,10 @@ def _fitted(part: Filter, kinds: Mapping[str, str]) -> Filter:
         wrong = part.values[values.index(None)]
         raise RetrievalError(f"--where: {part.field!r} holds {wanted}, got {shorten(wrong)}")
     return replace(part, values=values)
+
+
+def _there_are(kinds: Mapping[str, str]) -> str:
+    return f"there are: {shorten(', '.join(kinds), 300)}" if kinds else "the documents have no fields"
 
 
 class TextColumn:
