@@ -25,7 +25,7 @@ from .word_lists import WORDS, pattern
 _QUOTED = r'(?<!\w)"[^"]*"|“[^”]*”'
 _TOKEN = re.compile(
     rf"(?P<quoted>{_QUOTED})|(?P<open>\()|(?P<close>\))|(?P<comma>[,;](?!\d))"
-    r"|(?P<sign>(?<![^\s(])(?<!\w\()[-!–—−](?=[\"“(]|\w))"
+    r"|(?P<sign>(?<![^\s(])(?<!\w\()[-!–—−－﹣‐‑](?=[\"“(]|\w))"
     r"|(?P<no>(?<!\S)--no(?=\s))"
     r"|(?P<without>(?<!\S)[wW]/[oO](?=\s)|(?<=\S\s)(?i:minus)(?=\s))"
     r"|(?P<not>\b(?:AND\s+)?NOT\b)|(?P<and>\bAND\b|(?<=\s)&&(?=\s))|(?P<or>\bOR\b|(?<=[\s\")”])\|{1,2}(?=[\s\"(“]))"
@@ -108,7 +108,7 @@ def unread_signs(text: str) -> list[str]:
     (['-la'], [])
     """
     read = {token.start for token in _tokens(text[:LONGEST]) if token.kind == "sign"}
-    signs = re.finditer(r"(?<!\S)[-−][^\W\d_][\w-]*", text[:LONGEST])
+    signs = re.finditer(r"(?<!\S)[-−－﹣‐‑][^\W\d_][\w-]*", text[:LONGEST])
     return [match.group() for match in signs if match.start() not in read]
 
 

@@ -218,7 +218,7 @@ def search(options: Namespace) -> None:
         raise BoolBertError("--unsure lists what --violations or a typed -word leaves out; give one of them")
     if answer.reading.truncated:
         _say(f"note: {CUT}")
-    for note in notes_on_signs(options.query) if operators is None else ():
+    for note in notes_on_signs(options.query, answer.reading.query) if operators is None else ():
         _say(f"note: {note}")
     for line in answer.numbers.lines:
         _say(f"note: {line}")

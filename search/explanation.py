@@ -223,7 +223,7 @@ def compare(
         promise=_promise(answer, k),
         left_out=_left_out(answer, k),
         numbers=answer.numbers,
-        notes_on_signs=tuple(notes_on_signs(query)) if asked.get("operators") is None else (),
+        notes_on_signs=tuple(notes_on_signs(query, reading.query)) if asked.get("operators") is None else (),
     )
 
 

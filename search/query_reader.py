@@ -46,6 +46,7 @@ LONGEST_QUERY = 5000  # characters; the time to read a text grows with its lengt
 MOST_WANTED, MOST_EXCLUDED = 40, 20  # conditions of a query; each is compared with every clause
 SHORT_QUESTION = 12  # words of a question whose conditions are asked for one by one: "Who likes jam and tea?"
 _WHICH = re.compile(r"\s*(?:which|who|whose)\b", re.IGNORECASE)
+_SMALL_WORDS = re.compile(r"\s*(?:(?:an?|the|any|allow|have|has|include)\s+)*", re.IGNORECASE)
 _OR = re.compile(r"\b(?:or|either|alternatively)\b|\||/", re.IGNORECASE)
 
 
@@ -55,19 +56,23 @@ def read(query: str, not_kind: str | None = None) -> Query:
     not_kind: what NOT excludes is a "topic", a "set" or a "property"; if not given, the query's words tell.
     """
     check_query(query, not_kind)
-    query = without_double_negation(query)
-    if (typed := read_search_box(query)) is not None:
-        found = _by_rules(typed, SEARCH_BOX, _conditions_typed(typed))
-    elif (reader := open_reader(QUERY_READER)) is not None:
-        found = by_reader(query, reader)
-    else:
-        rules = read_lacking(query) or read_parts(query)
-        found = _by_rules(rules, PARSER, read_conditions(query))
+    found = _by_itself(without_double_negation(query))
+    if (direct := denied_twice(found)) is not None and (typed := read_search_box(direct)) is not None:
+        found = _by_rules(typed, READER, _conditions_typed(typed))
     _check_conditions(found.conditions)
     if not found.excluded:
         return found
     kind = not_kind or _kind(found)
     return replace(found, kind=kind, conditions=found.conditions._replace(kind=kind))
+
+
+def _by_itself(query: str) -> Query:
+    """A query as search-box syntax, the reader or the rules read it."""
+    if (typed := read_search_box(query)) is not None:
+        return _by_rules(typed, SEARCH_BOX, _conditions_typed(typed))
+    if (reader := open_reader(QUERY_READER)) is not None:
+        return by_reader(query, reader)
+    return _by_rules(read_lacking(query) or read_parts(query), PARSER, read_conditions(query))
 
 
 def _kind(found: Query) -> str:
@@ -93,7 +98,7 @@ def read_for_caller(query: str, operators: Sequence[str], excluded: Collection[i
     wrong = [number for number in excluded or () if not 0 <= number < len(words)]
     if wrong:
         raise RetrievalError(f"excluded names word {wrong[0]}, but the query has the words 0 to {len(words) - 1}")
-    found = read(query)
+    found = _by_itself(query)
     if excluded is not None:
         words = [word._replace(cue=old.cue) for word, old in zip(words, found.words, strict=False)]
         words = [word._replace(excluded=number in excluded) for number, word in enumerate(words)]
@@ -115,7 +120,7 @@ def read_for_caller(query: str, operators: Sequence[str], excluded: Collection[i
         ]
         conditions = found.conditions if keeps_not else found.conditions._replace(excluded=())
         found = replace(found, operators=tuple(operators), conditions=conditions, words=tuple(words))
-    kind = kind_of_exclusion(query, [span.place for span in found.excluded]) if found.excluded else None
+    kind = _kind(found) if found.excluded else None
     return replace(found, decided_by=CALLER, kind=kind, conditions=found.conditions._replace(kind=kind or "set"))
 
 
@@ -158,6 +163,24 @@ def by_reader(query: str, reader: Reader) -> Query:
     ]
     is_cut = len(tokens.ids) > LONGEST or sum(mark.kind == EXCLUDED for mark in marks) > MOST_EXCLUDED
     return replace(_marked(query, marks), truncated=is_cut)
+
+
+def denied_twice(found: Query) -> str | None:
+    """What a query asks for that says it by two denials, in search-box syntax: "hotels AND pool" for "hotels except
+    those without a pool". The words that deny would take its vector to the documents that lack it.
+
+    None where nothing is denied twice: something is excluded, or no word that excludes stands before what is wanted.
+    """
+    if found.decided_by != READER or found.excluded or found.conditions.asks or len(found.conditions.wanted) < 2:
+        return None
+    parts = [part for group in found.conditions.wanted for part in group]
+    cues = [cue for cue in find_cues(found.query) if cue.operator == "not" and not cue.weak]
+    free = [cue for cue in cues if not any(part.start < cue.end and cue.start < part.end for part in parts)]
+    between = (found.query[cue.end : part.start] for cue in free for part in parts if cue.end <= part.start)
+    if not any(_SMALL_WORDS.fullmatch(text) for text in between):
+        return None
+    groups = [" OR ".join(part.text for part in group) for group in found.conditions.wanted]
+    return " AND ".join(groups) if not re.search(r'["“”()]', "".join(groups)) else None
 
 
 def _marked(query: str, marks: Sequence[Mark]) -> Query:

@@ -105,8 +105,9 @@ def test_a_query_that_would_take_long_is_refused():
 
 
 def test_a_sign_that_is_not_read_is_named():
-    assert notes_on_signs("ls -la -nuts") == ['“-la” is read as a word of the query; to leave it out, write -"la"']
-    assert notes_on_signs("weather at -5 degrees") == []
+    query = "ls -la -nuts"
+    assert notes_on_signs(query, query) == ['“-la” is read as a word of the query; to leave it out, write -"la"']
+    assert notes_on_signs("weather at -5 degrees", "weather at -5 degrees") == []
     assert shown(read_search_box('ls -"la"')) == "+ ls / not la"
 
 
