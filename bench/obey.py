@@ -31,7 +31,9 @@ def rankings(encoder: ObeyingEncoder, plain: np.ndarray, traps: TrapSet) -> dict
 
 def reranked(encoder: ObeyingEncoder, traps: TrapSet) -> np.ndarray:
     """The whole pool by what the texts say, clause by clause."""
-    return np.array([[hit.row for hit in encoder.rerank(query.text, traps.texts)] for query in traps.queries])
+    found = [[hit.row for hit in encoder.rerank(query.text, traps.texts)] for query in traps.queries]
+    everything = range(len(traps.texts))  # what was left out stands last
+    return np.array([[*rows, *sorted(set(everything) - set(rows))] for rows in found])
 
 
 def main() -> None:

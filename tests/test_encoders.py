@@ -153,6 +153,7 @@ def test_without_an_encoder_nothing_is_answered(monkeypatch, tmp_path, capsys):
     """One line says what to do; also where a program of the encoder that was there before is cached."""
     monkeypatch.setenv("BOOLBERT_CACHE", str(tmp_path / "cache"))
     assert main(["search", "islands", "--json"]) == 0
+    before = capsys.readouterr().out
     Path("a.csv").write_text("title,text\na,b\n")
     capsys.readouterr()
     with monkeypatch.context() as patch:
@@ -169,6 +170,7 @@ def test_without_an_encoder_nothing_is_answered(monkeypatch, tmp_path, capsys):
         assert (found.decided_by, found.wanted, found.excluded_text) == ("the cue parser", "hotels", "a pool")
     open_reader.cache_clear()
     assert main(["search", "islands", "--json"]) == 0
+    assert capsys.readouterr().out == before != ""
 
 
 def test_a_cached_program_of_another_encoder_is_not_used(monkeypatch, tmp_path):

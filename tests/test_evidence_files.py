@@ -50,7 +50,7 @@ def change(folder, name, action):
 
 
 def swap(array, one, other):
-    assert array[one] != array[other]
+    assert (array[one] != array[other]).any()
     array[[one, other]] = array[[other, one]]
 
 
@@ -62,6 +62,9 @@ def swap_far(vectors):
 # What a sum that weighs each number by its column, or not at all, does not notice.
 SWAPS = {
     "two numbers 31 columns apart": ("vectors", swap_far),
+    "the scales of two clauses": ("scales", lambda scales: swap(scales, 0, 2)),
+    "two clauses' places": ("clauses", lambda clauses: swap(clauses, 0, 1)),
+    "the vectors of two clauses": ("vectors", lambda vectors: swap(vectors, 0, 2)),
     "the weights of two documents": ("words/weights", lambda weights: swap(weights, 0, 2)),
     "two documents of a word": ("words/rows", lambda rows: swap(rows, 0, 1)),
 }

@@ -162,6 +162,13 @@ def test_what_search_returns_obeys(searched):
     assert all("has a pool" not in text for text, _ in expected["hotels without a pool"][:8])
 
 
+@pytest.mark.parametrize("framework", PACKAGES)
+def test_all_frameworks_make_an_embedder_obey_that_does_not(framework):
+    needs(framework)
+    plain, obeying = (SEARCH[framework](one)(QUERIES[0]) for one in (bag_of_words, obey(bag_of_words)))
+    assert plain == obeying
+
+
 @pytest.mark.parametrize("kind", ["in memory", "FAISS", "Qdrant"])
 def test_langchain_retrieves_from_any_store_and_passes_its_filter_on(kind, encoder):
     needs("langchain", *{"FAISS": ["langchain_community"], "Qdrant": ["langchain_qdrant"]}.get(kind, []))

@@ -16,6 +16,7 @@ from boolbert import hub_upload
 from boolbert.core.errors import HubError
 from boolbert.hub import load_published
 from boolbert.hub.publish import publish, retry
+from boolbert.hub.refuse import LOOKED_FOR
 from boolbert.sentence_boolbert import load_dual_encoder, save_dual_encoder
 
 METRICS = {"dev": {"recall@20": 0.25, "mrr@10": 0.5}, "seed": 0, "arguments": {"data": None}}
@@ -109,6 +110,7 @@ def test_dry_run_lists_and_sends_nothing(run_dir, connected, quick, capsys):
     for name in ("model.safetensors", "document_encoder/model.safetensors", "README.md", "sentence_boolbert.py"):
         assert f"  {name} " in out
     assert "optimizer.pt" not in out
+    assert LOOKED_FOR in out
 
 
 def test_pull_request(run_dir, connected, quick, capsys):

@@ -11,6 +11,7 @@ from boolbert.cli import main
 from boolbert.data import DataError, Document
 from boolbert.data.own import OwnDocuments, Passages
 from boolbert.data.own.reading import read_text
+from boolbert.retrieval.index import Index
 
 ROWS = [
     {"name": "Chocolate cake", "body": "Melt the butter.", "cuisine": "French"},
@@ -116,6 +117,11 @@ def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path, capsys):
     with pytest.raises(DataError, match=r"p\.txt: is a link that leads out of the folder; .* pass --follow-links"):
         list(OwnDocuments(folder))
     assert len(list(OwnDocuments(folder, follow_links=True))) == 3
+    index = ["index", str(folder), "--output", str(tmp_path / "index"), "--no-evidence"]
+    assert main(index) == 2  # nothing was written
+    assert "pass --follow-links" in capsys.readouterr().err
+    assert main([*index, "--follow-links"]) == 0
+    assert len(Index(tmp_path / "index")) == 3
     assert main(["index", str(folder), "--output", str(tmp_path / "index")]) == 2
     assert "leads out of the folder" in capsys.readouterr().err
     table = tmp_path / "table"

@@ -137,6 +137,23 @@ def test_of_a_denial_that_is_excluded_the_thing_itself_is_asked_for():
     assert np.argsort(-scores).tolist() == [0, 1, 2]
 
 
+def test_to_an_encoder_that_finds_all_texts_alike_other_denials_say_nothing(tmp_path):
+    """ "It has no lift" speaks for no hotel without a pool, though unrelated texts have a cosine of .75, as with e5."""
+
+    def alike(texts):
+        own = encode(texts)
+        return np.hstack([own, np.full((len(own), 1), np.sqrt(3), np.float32)]) / 2
+
+    texts = ["A hotel. It has no lift.", "A hotel. It has a garden.", "A hotel. It has no pool.", *TEXTS[:5]]
+    Evidence.build(tmp_path / "evidence", texts, alike, corpus="c", model="m", progress=False)
+    evidence = Evidence(tmp_path / "evidence", "c", "m")
+    assert 0.7 < evidence.unrelated < 0.8
+    question = Question.of(conditions([["hotel"]], ["pool"]), alike)
+    scores = first_stage(evidence, question, np.arange(3), np.zeros(3, np.float32), alike(texts[:3]))
+    assert scores[0] == pytest.approx(scores[1], abs=0.05)
+    assert scores[2] > scores[0] + 0.3
+
+
 def test_strength_0_excludes_nothing(evidence):
     asked = ASKED["all of them"]
     scores = scored(evidence, asked, strength=0.0)
