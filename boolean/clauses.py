@@ -12,11 +12,11 @@ from itertools import chain
 from .denials import Denial, Span, find_denials, may_deny, small_letters
 from .word_lists import WORDS, pattern
 
-SHORTEST = 3  # words of a clause; a shorter piece joins its neighbour, unless only one of the two denies
-LIST = 6  # shorter pieces in one sentence are a list, whose items are clauses each
+SHORTEST = 3  # words of a clause; a piece of fewer words joins its neighbour, unless only one of the two denies
+LIST = 6  # from this many short pieces on, a sentence is a list, and each item is a clause
 LONGEST = 1000  # characters of a sentence; a longer one is cut, since reading it takes time that grows with its square
 FARTHEST = 1000  # characters between the parenthesis that opens a row's fields and the name of a field
-CONTENT = 2  # content words that the text beside a denial must have to become a clause of its own
+CONTENT = 2  # content words that a short piece beside a denial needs to stay a clause of its own
 
 # A full stop behind a title or an initial ends no sentence, behind other short forms unless a capital letter follows.
 _TITLES, _SHORTENED = ("|".join(sorted(WORDS[name])) for name in ("titles", "shortened"))

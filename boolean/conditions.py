@@ -1,4 +1,4 @@
-"""The conditions of a query: AND where no word says so.
+"""The conditions of a query by rules, for search without the query reader: AND where no word says so.
 
 "Landlocked African monarchies that have hosted the Olympics" asks for three things, and no AND stands between them.
 `read_parts` cuts a query at its operators' cues; here what it leaves whole is cut further, at relative clauses, at
@@ -57,23 +57,19 @@ class Conditions(NamedTuple):
     typed: bool = False  # it is excluded by search-box syntax: who types "-word" means the word
 
 
-def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Sequence[Span] = ()) -> Conditions:
-    """The conditions of a query. excluded: what NOT excludes, where a model has read it; cues: the words that say so.
+def read_conditions(text: str) -> Conditions:
+    """The conditions of a query, by rules.
 
     >>> asked = read_conditions("landlocked monarchies that have hosted the Olympics, but not in Africa or Asia")
     >>> [[part.text for part in group] for group in asked.wanted], [part.text for part in asked.excluded]
     ([['landlocked monarchies'], ['have hosted the Olympics']], ['in Africa', 'Asia'])
-    >>> asked = read_conditions("cats or dogs without fleas", [(21, 26)], [(13, 20)])
-    >>> [[part.text for part in group] for group in asked.wanted], [part.text for part in asked.excluded]
-    ([['cats', 'dogs']], ['fleas'])
     """
     query, asks = text, is_question(text)
-    if not excluded and (lacking := read_lacking(text)) is not None:
-        excluded, cues = lacking.scopes("not"), [(cue.start, cue.end) for cue in lacking.cues]
-    if excluded is None:
+    if (lacking := read_lacking(text)) is None:
         parts = _with_antecedents(parsed_parts(text))
         unwanted = [part for part in parts if part.operator == "not"]
     else:
+        excluded, cues = lacking.scopes("not"), [(cue.start, cue.end) for cue in lacking.cues]
         unwanted = [
             part._replace(operator="not", start=part.start + start, end=part.end + start)
             for start, end in excluded

@@ -60,10 +60,10 @@ _VERB = re.compile(
     r"\b(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might)\b", re.IGNORECASE
 )
 _RELATIVE = re.compile(r"\b(?:that|which|who)\s+(?:are|were|is|was)\s+\Z", re.IGNORECASE)
-# "but are not Enterococcus", "but isn't the MyLifeBits project": one thing by its name.
 _PLURAL_CLAUSE = re.compile(
     r"\b\w+[^\Wsu]s\s+(?:that|which|who)\s+(?:do|are|were|have|did|can|could|will)?\s*\Z", re.IGNORECASE
 )
+# "but are not Enterococcus", "but isn't the MyLifeBits project": one thing by its name.
 _NAME_NEXT = re.compile(r"\s+(?:the\s+)?(?:[\"“]|[A-Z])")
 _INFORMATION = re.compile(
     r"\s*(?:please\s+)?(?:find|get|give\s+me|show\s+me|list)?\s*(?:the\s+)?\b(?:details?|information|data|facts?|duration|history|overview|reasons?)\b",
@@ -87,7 +87,8 @@ _NEGATED = ("do not ", "don't ", "dont ", "did not ")
 
 
 def kind_of_exclusion(query: str, spans: Sequence[Span] | None = None) -> str:
-    """ "topic", "set" or "property": how what a query excludes is to be treated; "property" where nothing is.
+    """ "topic", "set" or "property": how what a query excludes is to be treated. Where nothing is, "set" behind
+    a plural noun with a negated verb, else "property".
 
     spans: the excluded characters, where they are known; without them the query is read.
 

@@ -1,7 +1,7 @@
 """The cues of a language, read from its table: `cues_en.tsv`, which says what its columns mean.
 
-Whatever needs a cue word takes it from here: finding cues, deciding what they exclude, replacing them by synonyms and
-writing sentences. A new cue is a new line of the table.
+Finding cues, deciding what they exclude, replacing them by synonyms and writing sentences take them from here. A new
+cue is a new line of the table.
 """
 
 from functools import cache
@@ -13,7 +13,7 @@ from .operators import OPERATORS
 
 ENGLISH = "en"
 KINDS = ("topic", "set", "property")
-# What decides whether a NOT cue excludes; `exclusion.py` has a function for each.
+# What decides whether a NOT cue excludes; `excludes` in exclusion.py has a case for each.
 NOT_RULES = (
     *("always", "beyond", "contrast", "absence", "having", "command", "relative", "neither", "nor", "prefix"),
     *("please", "anything", "place", "suffix", "listed", "negation", "none", "request"),

@@ -1,7 +1,7 @@
 """The parts of any text: what is wanted, what AND joins, which alternatives OR offers, what NOT excludes.
 
-`read_parts` is the one place that decides where a part begins and ends. Decomposition, scope labels and explanations
-all use it. `exclusion.py` decides which NOT cues exclude at all.
+`read_parts` is where the rules decide where a part begins and ends: for training labels, for evaluation, and for search
+without the query reader. `exclusion.py` decides which NOT cues exclude at all.
 """
 
 import re

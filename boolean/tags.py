@@ -79,8 +79,8 @@ def word_tags(words: Sequence[tuple[int, int]], marks: Sequence[Mark]) -> list[i
 
 
 def best_tags(scores: Sequence[Sequence[float]]) -> list[int]:
-    """The best sequence of tags for words of these scores (W, T), in which nothing goes on that has not begun, and a
-    cue stands beside something excluded: one is not there without the other.
+    """The best sequence of tags for words of these scores (W, T), in which nothing goes on that has not begun, and
+    which has both cues and exclusions or neither.
 
     >>> scores = [[-9.0] * len(TAGS) for _ in range(2)]
     >>> scores[0][TAGS.index("B-c")], scores[1][TAGS.index("B-w")], scores[1][TAGS.index("I-x")] = 0, -1, -2

@@ -108,7 +108,7 @@ def open_reader(adapters: Path) -> Reader | None:
 
 
 def encoder_mark(folder: Path) -> str:
-    """That of the encoder in a folder."""
+    """The mark (`embeddings_mark`) of the encoder in a folder."""
     from safetensors import safe_open
 
     with safe_open(folder / "model.safetensors", framework="np") as file:

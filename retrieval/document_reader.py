@@ -21,7 +21,7 @@ DECIDED = 0.9  # a probability from which the nearest sentence decides, and the 
 LONGEST = 48  # tokens of a sentence
 LONG_SENTENCE = 300  # characters; of a longer one the clause nearest to the condition is read, with its neighbours
 CONDITION = 24  # tokens of a condition
-OUTPUTS = 3  # for each token: how much it affirms, how much it denies; the first one's last: that nothing is said
+OUTPUTS = 3  # numbers of a token: it affirms, it denies, nothing is said; the last is read at the first token alone
 REMEMBERED = 50_000  # conditions with sentences that were read; then it begins anew
 SHARED = 0.2  # how much nearer a sentence is that has all words of a condition, in cosines
 

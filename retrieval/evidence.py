@@ -278,7 +278,7 @@ def _with_vectors(
 
 
 def _check_of(vectors: npt.NDArray[np.int8], scales: npt.NDArray[np.float16], clauses: npt.NDArray[np.int32]) -> int:
-    """The check sum of a document's clauses; of one without any that of nothing."""
+    """The check sum of a document's clauses; 0 for a document without any."""
     return check_sum(*map(np.ascontiguousarray, (vectors, scales, clauses))) if len(clauses) else 0
 
 

@@ -24,8 +24,8 @@ class Weights(NamedTuple):
     """The constants of the score. Cosines count from those of unrelated texts, 0, to those of equal ones, 1.
 
     The first block was chosen by hand on the dev queries of the countries, BoolMovies, the documents that deny,
-    ExcluIR, BoolQuestions-NOT and ComLQ, among some 150 settings. The last three are learned by `python
-    train/ranking.py`, with whole collections left out.
+    ExcluIR, BoolQuestions-NOT and ComLQ, among some 150 settings. The last three of COLLECTION are learned by `python
+    train/ranking.py`, with whole collections left out; questions are not read.
     """
 
     whole: float  # the whole query's score against the document's vector
@@ -43,15 +43,14 @@ class Weights(NamedTuple):
 
 
 # A question is answered by one passage, which its whole vector finds; other queries ask for members of a collection.
-# Where a property is negated, the passage that answers speaks of it in a clause: there it only counts what a passage is
-# about as a whole.
+# Where a question negates a property, that passage may mention it: only texts that are about it as a whole lose.
 COLLECTION = Weights(0.5, 1.0, 0.8, 0.8, 0.7, 0.6, 1.5, 0.0, 0.3, 0.6, 1.5, 0.05)
 QUESTION = Weights(3.0, 1.75, 0.8, 0.8, 0.8, 0.35, 1.0, 0.6, 0.3, 0.0, 0.0, 0.02)
 ABOUT_PROPERTY = 1.5  # `about` where a question negates a property
 AFFIRMED = 0.7  # what an affirming clause counts for a condition that asks for a denial: "do not allow pets"
 
 
-# Words that ask, and stand in no text because of what it answers.
+# Words that ask: a text that answers need not have them.
 ASKING = frozenset(
     [
         *("who", "whom", "whose", "what", "which", "when", "where", "why", "how", "any", "there"),

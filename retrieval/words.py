@@ -143,9 +143,8 @@ class WordIndex:
             raise ValueError("its files do not belong together")
 
     def scores(self, words: Iterable[str]) -> Scores:
-        """The scores (N,) of all documents: 0 for one with none of the words, 1 for one that is full of them.
-
-        A score does not depend on what other documents hold: where none has the words, none is near.
+        """The scores (N,) of all documents: 0 for one with none of the words, 1 for one of average length that has each
+        of them about once. They are not scaled to the best document: where none has the words, all are 0.
         """
         scores, most = np.zeros(self._documents, np.float32), 0.0
         for word in dict.fromkeys(words):
