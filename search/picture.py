@@ -12,7 +12,7 @@ from boolbert.core.terminal import fitted
 from .explanation import Change, Explanation
 from .reading import COLOURS, Run
 
-LONGEST = 40  # letters of a word, or of a title; what is longer is cut
+LONGEST_LABEL = 40  # letters of a word, or of a title; a longer one is cut
 ROWS = 30  # results of each ranking
 BELOW = 200  # the rank that a document is drawn at where it was not found
 WIDTH, MARGIN, ROW, DPI = 10.4, 0.4, 0.3, 160  # inches
@@ -90,7 +90,7 @@ class Canvas:
             begin: float | None = None  # of the run's piece on this line
             x += 0.1 if run.role == "alternative" else 0.0
             for word in run.words:
-                text = fitted(word.text, LONGEST)
+                text = fitted(word.text, LONGEST_LABEL)
                 wide = self.width(text, size)
                 gap = self.space(size) if word.start > end and x > MARGIN else 0.0
                 if x + gap + wide > WIDTH - MARGIN and x > MARGIN + 0.1:
@@ -142,10 +142,10 @@ class Canvas:
         x = MARGIN
         for text, colour in parts:
             for word in text.split():
-                wide = self.width(fitted(word, LONGEST), size)
+                wide = self.width(fitted(word, LONGEST_LABEL), size)
                 if x > MARGIN and x + wide > WIDTH - MARGIN:
                     x, y = MARGIN, y + 0.022 * size
-                self.text(x, y, fitted(word, LONGEST), size, colour)
+                self.text(x, y, fitted(word, LONGEST_LABEL), size, colour)
                 x += wide + self.space(size)
         return y + 0.024 * size
 
@@ -155,7 +155,7 @@ class Canvas:
         before, after = explanation.before[:ROWS], explanation.after[:ROWS]
         self.line([MARGIN, WIDTH - MARGIN], [y, y], FAINT, 0.8)
         y += 0.32
-        name = fitted(explanation.plain_name, LONGEST)
+        name = fitted(explanation.plain_name, LONGEST_LABEL)
         self.text(LEFT, y, name, 13, fontweight="bold", ha="right")
         self.text(RIGHT, y, "Bool-BERT", 13, fontweight="bold")
         counts = [fitted(explanation.violations(changes), 46) for changes in (explanation.before, explanation.after)]

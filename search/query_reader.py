@@ -41,7 +41,7 @@ from .reading import Query, Word, with_cues, without, words_in, words_of
 
 # Who decides what a query says.
 CALLER, SEARCH_BOX, READER, PARSER = "the caller", "the search-box syntax", "the reader", "the cue parser"
-LONGEST = 256  # tokens that the reader sees
+MOST_TOKENS_READ = 256  # of a query; the reader does not see the rest
 LONGEST_QUERY = 5000  # characters; the time to read a text grows with its length
 MOST_WANTED, MOST_EXCLUDED = 40, 20  # conditions of a query; each is compared with every clause
 SHORT_QUESTION = 12  # words of a question whose conditions are asked for one by one: "Who likes jam and tea?"
@@ -152,16 +152,16 @@ def _check_conditions(conditions: Conditions) -> None:
 def by_reader(query: str, reader: Reader) -> Query:
     """A query as the reader tags it, word by word."""
     tokens = reader.tokenizer.encode(query)
-    first, words = joined_words(tokens.word_ids[:LONGEST], tokens.offsets[:LONGEST])
+    first, words = joined_words(tokens.word_ids[:MOST_TOKENS_READ], tokens.offsets[:MOST_TOKENS_READ])
     if not words:
         return as_it_is(query, READER)
-    scores = reader.scores(tokens.ids[:LONGEST])[first]
+    scores = reader.scores(tokens.ids[:MOST_TOKENS_READ])[first]
     scores = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
     marks = [
         mark._replace(start=after_filler(query, mark.start, mark.end)) if mark.kind == EXCLUDED else mark
         for mark in marks_of(query, words, best_tags(scores.tolist()))
     ]
-    is_cut = len(tokens.ids) > LONGEST or sum(mark.kind == EXCLUDED for mark in marks) > MOST_EXCLUDED
+    is_cut = len(tokens.ids) > MOST_TOKENS_READ or sum(mark.kind == EXCLUDED for mark in marks) > MOST_EXCLUDED
     return replace(_marked(query, marks), truncated=is_cut)
 
 
