@@ -10,7 +10,7 @@ from boolbert.core.terminal import fitted, printable
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation
 from boolbert.search.rank import Reason
-from boolbert.search.reading import COLOURS, Query, Run, listed
+from boolbert.search.reading import COLOURS, Query, WordGroup, listed
 
 LABEL = 11  # columns of the row labels
 TITLE = 34  # what is longer is cut
@@ -107,18 +107,20 @@ def show_reading(reading: Query, colour: bool) -> str:
     >>> show_reading(Query("films\\nnot", ("not",), "the model", (words[0], words[1])), colour=False)
     'films not'
     """
-    shown = ((printable(run.gap) or " " * bool(run.gap)) + _show_run(run, colour) for run in reading.runs)
+    shown = (
+        (printable(group.gap) or " " * bool(group.gap)) + _show_group(group, colour) for group in reading.word_groups
+    )
     return "".join(shown) + printable(reading.rest)  # a line break is a space
 
 
-def _show_run(run: Run, colour: bool) -> str:
-    text = printable(run.text)
-    if not run.role:
+def _show_group(group: WordGroup, colour: bool) -> str:
+    text = printable(group.text)
+    if not group.role:
         return text
     if not colour:
-        opening, closing = SIGNS.get(run.role, ("", ""))
+        opening, closing = SIGNS.get(group.role, ("", ""))
         return f"{opening}{text}{closing}"
-    return paint(text, *(ROLES.get(run.role) or ("1", foreground(run.role))), colour=True)
+    return paint(text, *(ROLES.get(group.role) or ("1", foreground(group.role))), colour=True)
 
 
 def show_operators(operators: tuple[str, ...], colour: bool) -> str:

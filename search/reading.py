@@ -65,8 +65,8 @@ def listed(spans: Sequence[Span], word: str = "and") -> str:
     return f" {word} ".join(quoted(span.text) for span in spans)
 
 
-class Run(NamedTuple):
-    """Neighbouring words of one role. gap: what stands between them and the run before."""
+class WordGroup(NamedTuple):
+    """Neighbouring words of one role. gap: what stands between them and the group before."""
 
     role: str
     words: list[Word]
@@ -127,14 +127,14 @@ class Query:
         return " … ".join(span.text for span in self.excluded)
 
     @property
-    def runs(self) -> list[Run]:
+    def word_groups(self) -> list[WordGroup]:
         """The words as they are shown: neighbours of one role together. `rest` stands behind them."""
-        runs, end = [], 0
+        groups, end = [], 0
         for (role, _), words in self._grouped(lambda word: (word.role, word.alternative)):
             text, gap = self._span("", words).text, self.query[end : words[0].start]
-            runs.append(Run(role, words, text, gap))
+            groups.append(WordGroup(role, words, text, gap))
             end = words[-1].end
-        return runs
+        return groups
 
     @property
     def rest(self) -> str:

@@ -77,7 +77,7 @@ def test_spans_are_runs_of_words():
     assert excluded == ("not", "about war", 23, 32)
     assert BOTH[excluded.start : excluded.end] == excluded.text == reading.excluded_text
     assert reading.wanted_text == "films or books but not"
-    assert [(run.role, run.text) for run in reading.runs] == [
+    assert [(group.role, group.text) for group in reading.word_groups] == [
         ("alternative", "films"),
         ("or", "or"),
         ("alternative", "books"),
