@@ -37,7 +37,7 @@ from boolbert.boolean.tags import ALTERNATIVE, CUE, EXCLUDED, WANTED, Mark, best
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.adapters import QUERY_READER, Reader, open_reader
 
-from .reading import Query, Word, with_cues, without, words_in, words_of
+from .reading import Query, Word, split_words, with_cues, without, words_in
 
 # Who decides what a query says.
 CALLER, SEARCH_BOX, READER, PARSER = "the caller", "the search-box syntax", "the reader", "the cue parser"
@@ -88,13 +88,13 @@ def _kind(found: Query) -> str:
 def as_it_is(query: str, decided_by: str = CALLER) -> Query:
     """A query whose words are all wanted, and nothing else is said of them."""
     whole = Conditions(((_part(query, 0, len(query)),),), asks=is_question(query))
-    return Query(query, (), decided_by, whole, tuple(words_of(query)))
+    return Query(query, (), decided_by, whole, tuple(split_words(query)))
 
 
 def read_for_caller(query: str, operators: Sequence[str], excluded: Collection[int] | None) -> Query:
     """A query of which the caller says which operators are on, or which words are excluded, by their numbers."""
     check_query(query)
-    words = words_of(query)
+    words = split_words(query)
     wrong = [number for number in excluded or () if not 0 <= number < len(words)]
     if wrong:
         raise RetrievalError(f"excluded names word {wrong[0]}, but the query has the words 0 to {len(words) - 1}")
@@ -185,7 +185,7 @@ def denied_twice(found: Query) -> str | None:
 
 def _marked(query: str, marks: Sequence[Mark]) -> Query:
     """A query with these marks. Cues of what is not excluded say nothing, and a question has no alternatives."""
-    words = words_of(query)
+    words = split_words(query)
     excluded = set(words_in(words, [mark[1:3] for mark in marks if mark.kind == EXCLUDED]))
     cues = set(words_in(words, [mark[1:3] for mark in marks if mark.kind == CUE])) if excluded else set()
     offered = [] if is_question(query) else [mark for mark in marks if mark.kind == ALTERNATIVE]
@@ -265,7 +265,7 @@ def _by_rules(reading: RuleReading, decided_by: str, conditions: Conditions) -> 
     >>> [span.text for span in found.excluded], [span.text for span in found.alternatives], found.operators
     (['fleas'], ['cats', 'dogs'], ('or', 'not'))
     """
-    words = words_of(reading.text)
+    words = split_words(reading.text)
     excluded = set(words_in(words, reading.scopes("not")))
     alternatives = {
         number: place for place, span in enumerate(reading.scopes("or"), start=1) for number in words_in(words, [span])
