@@ -9,8 +9,8 @@ from typing import TextIO
 from boolbert.core.terminal import fitted, printable
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation
+from boolbert.search.query import COLOURS, Query, WordGroup, listed
 from boolbert.search.rank import Reason
-from boolbert.search.reading import COLOURS, Query, WordGroup, listed
 
 LABEL = 11  # columns of the row labels
 TITLE = 34  # what is longer is cut
@@ -100,7 +100,7 @@ def show_reading(reading: Query, colour: bool) -> str:
 
     >>> from dataclasses import replace
     >>> from boolbert.search.query_reader import as_it_is
-    >>> from boolbert.search.reading import Word
+    >>> from boolbert.search.query import Word
     >>> words = (Word("films", 0, 5), Word("not", 6, 9, cue="not"), Word("westerns", 10, 18, excluded=True))
     >>> show_reading(replace(as_it_is("films not westerns"), words=words), colour=False)
     'films not [-westerns-]'

@@ -29,10 +29,10 @@ from boolbert.retrieval.ranking import check_k
 from boolbert.retrieval.scoring import Question
 from boolbert.sentence_boolbert import QueryParts
 
+from .query import Query
 from .query_encoder import QueryVectors
 from .query_reader import read as read_query
 from .rank import READ, RankedDocuments, Reason, rank, reasons
-from .reading import Query
 
 Vectors = npt.NDArray[np.float32]
 

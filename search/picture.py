@@ -10,7 +10,7 @@ from boolbert.core.files import whole_file
 from boolbert.core.terminal import fitted
 
 from .explanation import Change, Explanation
-from .reading import COLOURS, WordGroup
+from .query import COLOURS, WordGroup
 
 LONGEST_LABEL = 40  # letters of a word, or of a title; a longer one is cut
 ROWS = 30  # results of each ranking

@@ -18,7 +18,7 @@ from boolbert.core.environment import without_telemetry
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import unit_length
 
-from .reading import Query, Word, word_at
+from .query import Query, Word, word_at
 
 MODEL_DECIDES = -1  # in `operators` and `not_scope`
 INPUTS = ("input_ids", "attention_mask", "operators", "not_scope", "not_weight", "whole_weight")

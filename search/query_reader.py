@@ -37,7 +37,7 @@ from boolbert.boolean.tags import ALTERNATIVE, CUE, EXCLUDED, WANTED, Mark, best
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.adapters import QUERY_READER, Reader, open_reader
 
-from .reading import Query, Word, split_words, with_cues, without, words_in
+from .query import Query, Word, split_words, with_cues, without, words_in
 
 # Who decides what a query says.
 CALLER, SEARCH_BOX, READER, PARSER = "the caller", "the search-box syntax", "the reader", "the cue parser"

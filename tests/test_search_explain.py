@@ -12,9 +12,9 @@ from boolbert.search import BoolSearcher, explain, load_model
 from boolbert.search.explanation import KINDS
 from boolbert.search.export import tokenizer_of
 from boolbert.search.picture import draw, write_picture
+from boolbert.search.query import Word, split_words, with_roles
 from boolbert.search.query_encoder import QueryEncoder
 from boolbert.search.query_reader import as_it_is
-from boolbert.search.reading import Word, split_words, with_roles
 
 BOTH = "films or books but not about war"
 

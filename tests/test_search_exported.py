@@ -19,7 +19,7 @@ from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.retrieval.stores import copy_documents, open_store
 from boolbert.search import BoolSearcher, build_index, cached_model, export, load_model
 from boolbert.search.cached_model import CACHED_MODELS, GRAPH, SETTINGS, CachedModel, cache_model
-from boolbert.search.reading import split_words
+from boolbert.search.query import split_words
 from boolbert.search.searcher import cached_searcher
 
 # With every part, with as few as there can be, and with a reader of its own.

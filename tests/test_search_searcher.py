@@ -13,9 +13,9 @@ from boolbert.retrieval.countries_index import default_index
 from boolbert.retrieval.models import default_model
 from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.search.country_facts import named_rows
+from boolbert.search.query import split_words
 from boolbert.search.query_encoder import QueryVectors
 from boolbert.search.query_reader import as_it_is, read
-from boolbert.search.reading import split_words
 
 WAR = [0, 0, 0, 0, 0, 1, 0]  # what QUERY excludes: every word is one token of this tokenizer
 NOT = {"operators": ["not"], "not_scope": WAR}

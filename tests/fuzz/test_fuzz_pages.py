@@ -21,8 +21,8 @@ from boolbert.hub.card import literal
 from boolbert.hub.refuse import text_refusals
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation, OperatorAttention
+from boolbert.search.query import split_words
 from boolbert.search.query_reader import as_it_is
-from boolbert.search.reading import split_words
 
 pytestmark = pytest.mark.long
 
