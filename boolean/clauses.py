@@ -14,7 +14,7 @@ from .word_lists import WORDS, pattern
 
 SHORTEST = 3  # words of a clause; a piece of fewer words joins its neighbour, unless only one of the two denies
 LIST = 6  # from this many short pieces on, a sentence is a list, and each item is a clause
-LONGEST = 1000  # characters of a sentence; a longer one is cut, since reading it takes time that grows with its square
+LONGEST_SENTENCE = 1000  # characters; a longer one is cut, since reading takes time that grows with its square
 FARTHEST = 1000  # characters between the parenthesis that opens a row's fields and the name of a field
 CONTENT = 2  # content words that a short piece beside a denial needs to stay a clause of its own
 
@@ -63,8 +63,8 @@ def split_clauses(text: str) -> list[Clause]:
     start, weak = 0, list[Span]()
     for match in chain(_BREAK.finditer(small), [None]):
         end = match.start() if match else len(text)
-        while end - start > LONGEST:
-            left, right = weak[-1] if weak else _last_space(small, start, start + LONGEST)
+        while end - start > LONGEST_SENTENCE:
+            left, right = weak[-1] if weak else _last_space(small, start, start + LONGEST_SENTENCE)
             clauses += _sentence(text, small, start, left, weak, denies)
             start, weak = right, []
         if match is None:

@@ -180,7 +180,7 @@ def _cut(text: str, start: int, end: int) -> list[Span]:
 
 
 def _at(text: str, start: int, end: int, cuts: Sequence[int]) -> list[Span]:
-    """A stretch, cut; what is left of the words at a cut that only join is dropped."""
+    """The pieces of a stretch that is cut at these places, without joining words at their edges ("and", "that")."""
     found = []
     for left, right in zip([start, *cuts], [*cuts, end], strict=True):
         if cuts:

@@ -13,7 +13,7 @@ from .word_lists import read_lists, read_word_sets
 _FILE = Path(__file__).with_name("denials_en.txt")
 PHRASES, WORDS = read_lists(_FILE), read_word_sets(_FILE)
 Span = tuple[int, int]
-LONGEST = 12  # words that one denial may take
+LONGEST_DENIAL = 12  # words that one denial may take
 
 
 class Denial(NamedTuple):
@@ -220,7 +220,7 @@ class _Sentence:
         if begin < len(words) and words[begin].text in WORDS["joins"]:
             return None
         index, in_list = begin, False
-        while index < min(len(words), begin + LONGEST):
+        while index < min(len(words), begin + LONGEST_DENIAL):
             word = words[index].text
             if index > begin or not self._follows(index):
                 if self._gap(index).strip():
@@ -268,7 +268,7 @@ class _Sentence:
     def _list(self, index: int, things: bool) -> int:
         """How many words the list that goes on behind this comma has; 0 where no list does: "no nuts, milk or eggs"."""
         size, closed = 0, ""
-        for place in range(index, min(len(self.words), index + LONGEST)):
+        for place in range(index, min(len(self.words), index + LONGEST_DENIAL)):
             word = self.words[place].text
             gap = self._gap(place).strip()
             if place > index and gap not in ("", ","):

@@ -9,7 +9,7 @@ import re
 from .cues import CueSpan, normal
 from .word_lists import WORDS, pattern
 
-LONGEST = 500  # characters that are looked at before a cue, and that an exclusion may take behind it
+LONGEST_AROUND_CUE = 500  # characters that are looked at before a cue, and that an exclusion may take behind it
 # Within an exclusion, only cues of these rules begin another one by themselves.
 OPENS_ANEW = frozenset({"always", "beyond", "contrast", "command", "request"})
 
@@ -122,7 +122,7 @@ def excludes(text: str, cue: CueSpan) -> bool:
 
 def sentence_start(text: str, position: int) -> int:
     """Where the sentence begins in which a character stands."""
-    start = max(0, position - LONGEST)
+    start = max(0, position - LONGEST_AROUND_CUE)
     for match in _SENTENCE_END.finditer(text, start, position):
         if match.group() != "." or not ABBREVIATION.search(text, max(0, match.start() - 6), match.start()):
             start = match.end()

@@ -10,7 +10,7 @@ from .cues import CueSpan
 from .kinds import is_question
 from .parts import Part, Reading, read_parts
 
-LONGEST = 500  # characters: matching takes time that grows with the square of the length
+LONGEST_MATCHED = 500  # characters of a query; matching takes time that grows with the square of the length
 _HAVE = r"(?:ha(?:ve|s)|(?:contain|include|need|use|require|allow|offer|feature|serve|provide|accept)s?|comes?\s+with)"
 _HAVING = r"(?:having|containing|including|needing|using|requiring|allowing|offering|featuring|serving|providing)"
 _NOT = r"(?:do(?:es)?\s+not|do(?:es)?n['’]t|can\s*not|can['’]t|never)"
@@ -44,7 +44,7 @@ def read_lacking(text: str) -> Reading | None:
     >>> read_lacking("Which birds do not fly?"), read_lacking("rooms with no more than two beds")
     (None, None)
     """
-    if len(text) > LONGEST or is_question(text):
+    if len(text) > LONGEST_MATCHED or is_question(text):
         return None
     match = _LACKING.fullmatch(text)
     if match is None:

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from .cues import HYPHENS, CueSpan, find_cues, normal
-from .exclusion import ABBREVIATION, LONGEST, OPENING, OPENS_ANEW, content, excludes, sentence_start
+from .exclusion import ABBREVIATION, LONGEST_AROUND_CUE, OPENING, OPENS_ANEW, content, excludes, sentence_start
 from .lexicon import ENGLISH
 from .word_lists import pattern
 
@@ -258,7 +258,7 @@ def _end_of_exclusion(text: str, cue: CueSpan, cues: Sequence[CueSpan]) -> int:
 
 def _next_condition(text: str, cue: CueSpan, cues: Sequence[CueSpan]) -> int:
     """Where another exclusion, or an AND that opens another condition, ends this one: "not B and also C"."""
-    limit = min(len(text), cue.end + LONGEST)
+    limit = min(len(text), cue.end + LONGEST_AROUND_CUE)
     for other in _between(cues, cue.end, limit):
         if other.operator == "not" and other.rule in OPENS_ANEW and excludes(text, other):
             return other.start
@@ -279,7 +279,7 @@ def _between(cues: Sequence[CueSpan], start: int, end: int) -> Sequence[CueSpan]
 def _end_in_front(text: str, start: int) -> int | None:
     """The comma that closes "Apart from X, ...": before the main clause, else the first that ends no item of a list."""
     commas, depth = [], 0
-    for stop in _STOPS.finditer(text, start, start + LONGEST):
+    for stop in _STOPS.finditer(text, start, start + LONGEST_AROUND_CUE):
         kind = stop.lastgroup
         depth += (kind == "open") - (kind == "close")
         if (kind == "comma" or stop.group().endswith((',"', ",”"))) and depth <= 0:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from .cues import find_cues
 from .kinds import kind_of_exclusion
 from .parts import Span, read_parts
-from .search_box import LONGEST, is_too_long, unread_signs
+from .search_box import LONGEST_TYPED, is_too_long, unread_signs
 from .word_lists import WORDS
 
 _FOREIGN, _FOREIGN_NOT, _ENGLISH = WORDS["foreign"], WORDS["foreign not"], WORDS["english"]
@@ -72,7 +72,7 @@ def why_nothing_excluded(query: str) -> str | None:
     if not is_english(query):
         return "the query does not look English, the only language in which NOT is understood; -word works in any"
     if is_too_long(query):
-        return f"nothing is excluded: -word and NOT are read in queries of up to {LONGEST} characters; shorten it"
+        return f"nothing is excluded: -word and NOT are read in queries of up to {LONGEST_TYPED} characters; shorten it"
     cues = [cue for cue in find_cues(query) if cue.operator == "not"]
     counting = [cue for cue in cues if not cue.weak]
     if not counting:

@@ -62,7 +62,7 @@ _NUMBER_BEFORE = re.compile(
 _NUMBER_AFTER = re.compile(r"\s+(?:[\d$€£%]|(?:one|two|three|four|signs?|infinity|degrees?|points?|the\s+Bear)\b)")
 _EXCLUDED_WORD = re.compile(r"[^\u0000-\u024f\s][^\s,;.?!()\"“”|]*|\w+(?:['’./-]\w+)*")
 _LIST = pattern(r"\s*,\s*(?:(?:and|or)\s+)?|\s+(?:and|or)\s+")
-LONGEST = 1000  # characters; a longer text was not typed into a search box
+LONGEST_TYPED = 1000  # characters of a query with search-box syntax; longer texts are not read as such
 _EDGES = " \t\r\n,;:.?!"
 
 
@@ -80,7 +80,7 @@ def read_search_box(text: str) -> Reading | None:
     [('', 'solar power'), ('or', 'wind'), ('not', 'subsidies'), ('not', 'nuclear energy')]
     >>> read_search_box("e-mail from 2010-2015, non-fiction, Wham!")
     """
-    if len(text) > LONGEST:
+    if len(text) > LONGEST_TYPED:
         return None
     for unknown, name in _UNSUPPORTED:
         if found := unknown.search(text):
@@ -98,7 +98,9 @@ def is_too_long(text: str) -> bool:
     >>> is_too_long("cats " + "-dogs " * 500), is_too_long("cats -dogs")
     (True, False)
     """
-    return len(text) > LONGEST and any(_OPERATORS.get(token.kind) == "not" for token in _tokens(text[:LONGEST]))
+    return len(text) > LONGEST_TYPED and any(
+        _OPERATORS.get(token.kind) == "not" for token in _tokens(text[:LONGEST_TYPED])
+    )
 
 
 def unread_signs(text: str) -> list[str]:
@@ -107,8 +109,8 @@ def unread_signs(text: str) -> list[str]:
     >>> unread_signs("ls -la"), unread_signs("jaguar -car at -5 degrees")
     (['-la'], [])
     """
-    read = {token.start for token in _tokens(text[:LONGEST]) if token.kind == "sign"}
-    signs = re.finditer(r"(?<!\S)[-−－﹣‐‑][^\W\d_][\w-]*", text[:LONGEST])
+    read = {token.start for token in _tokens(text[:LONGEST_TYPED]) if token.kind == "sign"}
+    signs = re.finditer(r"(?<!\S)[-−－﹣‐‑][^\W\d_][\w-]*", text[:LONGEST_TYPED])
     return [match.group() for match in signs if match.start() not in read]
 
 
@@ -120,7 +122,7 @@ def without_double_negation(text: str) -> str:
     >>> without_double_negation("bars without nuts")
     'bars without nuts'
     """
-    tokens = _tokens(text) if len(text) <= LONGEST else []
+    tokens = _tokens(text) if len(text) <= LONGEST_TYPED else []
     if not any(_OPERATORS.get(token.kind) == "not" for token in tokens):
         return text
     reader = _Reader(text, tokens)

@@ -205,7 +205,7 @@ def search(options: Namespace) -> None:
 
     from boolbert.boolean import notes_on_signs, why_nothing_excluded
     from boolbert.search.cached_model import cache_model
-    from boolbert.search.reading import CUT
+    from boolbert.search.query import CUT
 
     searcher = _open_searcher(options, cached=True)
     more = {"where": options.where, "evidence": not options.no_evidence, "numbers": not options.no_numbers}

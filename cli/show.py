@@ -9,8 +9,8 @@ from typing import TextIO
 from boolbert.core.terminal import fitted, printable
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation
+from boolbert.search.query import COLOURS, Query, WordGroup, listed
 from boolbert.search.rank import Reason
-from boolbert.search.reading import COLOURS, Query, Run, listed
 
 LABEL = 11  # columns of the row labels
 TITLE = 34  # what is longer is cut
@@ -100,25 +100,27 @@ def show_reading(reading: Query, colour: bool) -> str:
 
     >>> from dataclasses import replace
     >>> from boolbert.search.query_reader import as_it_is
-    >>> from boolbert.search.reading import Word
+    >>> from boolbert.search.query import Word
     >>> words = (Word("films", 0, 5), Word("not", 6, 9, cue="not"), Word("westerns", 10, 18, excluded=True))
     >>> show_reading(replace(as_it_is("films not westerns"), words=words), colour=False)
     'films not [-westerns-]'
     >>> show_reading(Query("films\\nnot", ("not",), "the model", (words[0], words[1])), colour=False)
     'films not'
     """
-    shown = ((printable(run.gap) or " " * bool(run.gap)) + _show_run(run, colour) for run in reading.runs)
+    shown = (
+        (printable(group.gap) or " " * bool(group.gap)) + _show_group(group, colour) for group in reading.word_groups
+    )
     return "".join(shown) + printable(reading.rest)  # a line break is a space
 
 
-def _show_run(run: Run, colour: bool) -> str:
-    text = printable(run.text)
-    if not run.role:
+def _show_group(group: WordGroup, colour: bool) -> str:
+    text = printable(group.text)
+    if not group.role:
         return text
     if not colour:
-        opening, closing = SIGNS.get(run.role, ("", ""))
+        opening, closing = SIGNS.get(group.role, ("", ""))
         return f"{opening}{text}{closing}"
-    return paint(text, *(ROLES.get(run.role) or ("1", foreground(run.role))), colour=True)
+    return paint(text, *(ROLES.get(group.role) or ("1", foreground(group.role))), colour=True)
 
 
 def show_operators(operators: tuple[str, ...], colour: bool) -> str:

@@ -18,7 +18,7 @@ from boolbert.retrieval.adapters import DOCUMENT_READER, Reader, open_reader
 
 SENTENCES = 3  # of a document that are read for a condition
 DECIDED = 0.9  # a probability from which the nearest sentence decides, and the others are not read
-LONGEST = 48  # tokens of a sentence
+SENTENCE_TOKENS = 48  # tokens of a sentence that are read
 LONG_SENTENCE = 300  # characters; of a longer one the clause nearest to the condition is read, with its neighbours
 CONDITION = 24  # tokens of a condition
 OUTPUTS = 3  # numbers of a token: it affirms, it denies, nothing is said; the last is read at the first token alone
@@ -86,7 +86,7 @@ def question(tokenizer: Any, condition: str, sentence: str) -> tuple[list[int], 
     """The tokens of a condition and a sentence, and where the sentence's stand."""
     start, stop = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
     asked = tokenizer.encode(condition, add_special_tokens=False).ids[:CONDITION]
-    own = tokenizer.encode(sentence, add_special_tokens=False).ids[:LONGEST]
+    own = tokenizer.encode(sentence, add_special_tokens=False).ids[:SENTENCE_TOKENS]
     return [start, *asked, stop, *own, stop], slice(len(asked) + 2, len(asked) + 2 + len(own))
 
 

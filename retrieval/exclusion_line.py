@@ -21,7 +21,7 @@ from boolbert.retrieval.scoring import Asked, Question
 
 PROMISES = (0.01, 0.02, 0.05, 0.1, 0.2)  # shares of the returned documents that have what is excluded
 DEPTHS = (10, 30, 100)  # the promise is for lists of these lengths
-DEEPEST = 300  # documents of each exclusion that a line is calibrated on
+CALIBRATION_DEPTH = 300  # documents of each exclusion that a line is calibrated on
 SIGNS = (1, -1, 1, -1)  # what each feature says: affirming clause, denying clause, words, denied words
 GRID = 400  # lines that are tried
 RIDGE = 1e-4  # keeps the weights finite where the features tell members from others without an error

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from .answer import Answer, Hit
     from .explanation import Explanation, explain
-    from .reading import Query
+    from .query import Query
     from .searcher import BoolSearcher
 
 __all__ = [
@@ -32,7 +32,7 @@ _HOMES = {
     "boolbert.retrieval.models": ("SearchModel", "load_model"),
     "boolbert.search.answer": ("Answer", "Hit"),
     "boolbert.search.explanation": ("Explanation", "explain"),
-    "boolbert.search.reading": ("Query",),
+    "boolbert.search.query": ("Query",),
     "boolbert.search.searcher": ("BoolSearcher",),
 }
 

@@ -8,9 +8,9 @@ from boolbert.boolean.reasons import unread_negations
 
 from .document_search import Candidate
 from .number_filters import NO_NUMBERS, ReadNumbers
+from .query import Query, Span, listed
 from .query_encoder import QueryVectors
 from .rank import Limit, Ranking, Reason
-from .reading import Query, Span, listed
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from boolbert.core.progress import shown_progress
 from boolbert.data.own import OwnDocuments
 from boolbert.data.own.exclusions import Exclusion, make_exclusions
 from boolbert.retrieval.exclusion_line import (
-    DEEPEST,
+    CALIBRATION_DEPTH,
     ExclusionLine,
     KnownExclusion,
     calibrated_line,
@@ -72,14 +72,14 @@ def asked(searcher: BoolSearcher, exclusion: Exclusion) -> tuple[KnownExclusion 
         return None, []
 
     def look(documents: RankedDocuments) -> tuple[KnownExclusion, list[int | str | None]]:
-        found_rows = rank(documents, question, parts, DEEPEST, read=0)
+        found_rows = rank(documents, question, parts, CALIBRATION_DEPTH, read=0)
         found = documents.candidates(found_rows.scores, found_rows.rows)
         keys = [candidate.id if candidate.row is None else candidate.row for candidate in found]
         has = np.array([key in exclusion.excluded for key in keys], np.bool_)
         rows = np.array(found_rows.rows, np.int64)
         return KnownExclusion(features_of(documents.evidence, question.excluded, rows, documents.wholes), has), keys
 
-    return searcher.documents.ranked(None, look, question, parts, DEEPEST)
+    return searcher.documents.ranked(None, look, question, parts, CALIBRATION_DEPTH)
 
 
 def made_exclusions(searcher: BoolSearcher) -> list[Exclusion]:

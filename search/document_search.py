@@ -200,7 +200,11 @@ def _ranked_in_store(store: "FileStore", now: "Snapshot", where: str | None) -> 
 def best_in_store(
     store: "VectorStore", parts: QueryVectors, k: int, where: str | None
 ) -> "list[tuple[float, StoreHit]]":
-    """The k best documents of a store, which knows nothing of what is excluded, with their scores."""
+    """The k best documents of a store, each with its score; the best first.
+
+    The store sorts documents without the penalty for what is excluded. So it is asked for more and more of them, until
+    no other document can be among the k best, but for no more than DEEPEST.
+    """
     from boolbert.retrieval.penalty import ask_deeper
 
     def look(_: "Sequence[int]", depth: int) -> "list[tuple[list[StoreHit], list[float], float | None]]":

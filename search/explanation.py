@@ -14,8 +14,8 @@ from boolbert.retrieval.ranking import check_k
 
 from .answer import Answer, Hit, Promise, left_out_line
 from .number_filters import NO_NUMBERS, ReadNumbers
+from .query import COLOURS, CUT, Query, listed, per_word, quoted
 from .query_encoder import QueryVectors
-from .reading import COLOURS, CUT, Query, listed, per_word, quoted
 from .searcher import BoolSearcher
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from boolbert.boolean.bounds import OPPOSITE, YEAR, Bound, read_bounds
 from boolbert.boolean.conditions import Conditions
 from boolbert.retrieval.words import singular
 
-from .reading import Query, quoted
+from .query import Query, quoted
 
 _PRICE = ("price", "cost", "fee", "rent", "fare")
 _MEANS = {

@@ -29,14 +29,14 @@ from boolbert.retrieval.ranking import check_k
 from boolbert.retrieval.scoring import Question
 from boolbert.sentence_boolbert import QueryParts
 
+from .query import Query
 from .query_encoder import QueryVectors
 from .query_reader import read as read_query
 from .rank import READ, RankedDocuments, Reason, rank, reasons
-from .reading import Query
 
 Vectors = npt.NDArray[np.float32]
 
-NEAR = 0.2  # where t lies between the cosine of unrelated texts, 0, and that of equal texts, 1
+NEAR_SHARE = 0.2  # where `near`, t, lies between the cosine of unrelated texts, 0, and that of equal texts, 1
 ONE_VECTOR = 0.3  # how much of b is taken from the one vector of `encode_query`
 REMEMBERED = 20_000  # texts and clauses whose vectors `rerank` keeps for the next query
 
@@ -178,7 +178,7 @@ class ObeyingEncoder:
     def near(self) -> float:
         """The cosine with what is excluded above which a document loses: t."""
         sample = self.encode_document(unrelated_texts()) if self._sample is None else self._sample
-        return near_cosine(sample, NEAR)
+        return near_cosine(sample, NEAR_SHARE)
 
     def rerank(self, query: str, texts: Iterable[str], k: int | None = None, *, read: int = READ) -> list[Reranked]:
         """Texts that any search has found, by what they say, clause by clause; best first. read: how many of the best

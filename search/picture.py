@@ -10,9 +10,9 @@ from boolbert.core.files import whole_file
 from boolbert.core.terminal import fitted
 
 from .explanation import Change, Explanation
-from .reading import COLOURS, Run
+from .query import COLOURS, WordGroup
 
-LONGEST = 40  # letters of a word, or of a title; what is longer is cut
+LONGEST_LABEL = 40  # letters of a word, or of a title; a longer one is cut
 ROWS = 30  # results of each ranking
 BELOW = 200  # the rank that a document is drawn at where it was not found
 WIDTH, MARGIN, ROW, DPI = 10.4, 0.4, 0.3, 160  # inches
@@ -86,45 +86,45 @@ class Canvas:
         room, wide = WIDTH - 2 * MARGIN, self.width(fitted(reading.query, MOST), LARGEST)
         size = min(max(LARGEST * 0.95 * room / max(wide, 1e-6), LARGE), LARGEST)
         x, end = MARGIN, 0
-        for run in reading.runs:
-            begin: float | None = None  # of the run's piece on this line
-            x += 0.1 if run.role == "alternative" else 0.0
-            for word in run.words:
-                text = fitted(word.text, LONGEST)
+        for group in reading.word_groups:
+            begin: float | None = None  # of the group's part on this line
+            x += 0.1 if group.role == "alternative" else 0.0
+            for word in group.words:
+                text = fitted(word.text, LONGEST_LABEL)
                 wide = self.width(text, size)
                 gap = self.space(size) if word.start > end and x > MARGIN else 0.0
                 if x + gap + wide > WIDTH - MARGIN and x > MARGIN + 0.1:
                     if begin is not None:
-                        self.mark(run, begin, x, y)
+                        self.mark(group, begin, x, y)
                     x, y, gap, begin = MARGIN, y + 0.034 * size, 0.0, None
                 x += gap
                 begin = x if begin is None else begin
-                self.text(x, y, text, size, TINTS["not"] if run.role == "excluded" else INK)
+                self.text(x, y, text, size, TINTS["not"] if group.role == "excluded" else INK)
                 x, end = x + wide, word.end
             if begin is not None:
-                self.mark(run, begin, x, y)
-            x += 0.1 if run.role == "alternative" else 0.0
+                self.mark(group, begin, x, y)
+            x += 0.1 if group.role == "alternative" else 0.0
         return y + 0.6
 
     def space(self, size: float) -> float:
         return self.width("n n", size) - 2 * self.width("n", size)
 
-    def mark(self, run: Run, start: float, end: float, y: float) -> None:
-        """What shows the role of a run of words on one line."""
+    def mark(self, group: WordGroup, start: float, end: float, y: float) -> None:
+        """Show the role of a group of words, on one line."""
         from matplotlib.patches import FancyBboxPatch
 
-        if run.role == "excluded":
+        if group.role == "excluded":
             self.line([start - 0.03, end + 0.03], [y, y], TINTS["not"], 2.4, solid_capstyle="butt", gid="excluded")
-        elif run.role == "alternative":
+        elif group.role == "alternative":
             style = "round,pad=0,rounding_size=0.08"
             box = ((start - 0.08, y - 0.23), end - start + 0.16, 0.46)
             self.axes.add_patch(
                 FancyBboxPatch(*box, boxstyle=style, fill=False, edgecolor=TINTS["or"], linewidth=2, gid="alternative")
             )
-        elif run.role:
-            self.line([start, end], [y + 0.19, y + 0.19], TINTS[run.role], 3, solid_capstyle="butt", gid="cue")
+        elif group.role:
+            self.line([start, end], [y + 0.19, y + 0.19], TINTS[group.role], 3, solid_capstyle="butt", gid="cue")
             middle = (start + end) / 2
-            self.text(middle, y + 0.31, run.role.upper(), 8, TINTS[run.role], ha="center", fontweight="bold")
+            self.text(middle, y + 0.31, group.role.upper(), 8, TINTS[group.role], ha="center", fontweight="bold")
 
     def draw_composition(self, y: float) -> float:
         """What the query's vector is made of, and notes for the reader."""
@@ -142,10 +142,10 @@ class Canvas:
         x = MARGIN
         for text, colour in parts:
             for word in text.split():
-                wide = self.width(fitted(word, LONGEST), size)
+                wide = self.width(fitted(word, LONGEST_LABEL), size)
                 if x > MARGIN and x + wide > WIDTH - MARGIN:
                     x, y = MARGIN, y + 0.022 * size
-                self.text(x, y, fitted(word, LONGEST), size, colour)
+                self.text(x, y, fitted(word, LONGEST_LABEL), size, colour)
                 x += wide + self.space(size)
         return y + 0.024 * size
 
@@ -155,7 +155,7 @@ class Canvas:
         before, after = explanation.before[:ROWS], explanation.after[:ROWS]
         self.line([MARGIN, WIDTH - MARGIN], [y, y], FAINT, 0.8)
         y += 0.32
-        name = fitted(explanation.plain_name, LONGEST)
+        name = fitted(explanation.plain_name, LONGEST_LABEL)
         self.text(LEFT, y, name, 13, fontweight="bold", ha="right")
         self.text(RIGHT, y, "Bool-BERT", 13, fontweight="bold")
         counts = [fitted(explanation.violations(changes), 46) for changes in (explanation.before, explanation.after)]

@@ -18,7 +18,7 @@ from boolbert.core.environment import without_telemetry
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import unit_length
 
-from .reading import Query, Word, word_at
+from .query import Query, Word, word_at
 
 MODEL_DECIDES = -1  # in `operators` and `not_scope`
 INPUTS = ("input_ids", "attention_mask", "operators", "not_scope", "not_weight", "whole_weight")
@@ -62,7 +62,10 @@ class QueryVectors(NamedTuple):
 
     @property
     def fetched_by(self) -> Vectors:
-        """Vectors with which no document's dot product is below its score."""
+        """The vectors by which a store searches, without the penalty, since stores sort by dot products alone.
+
+        A document's score is its largest dot product with them, less its penalty, if any: never more than that product.
+        """
         return self.vectors if self.rows is None else self.rows[:-1, :-1]
 
     def scores(self, documents: Vectors) -> Vectors:

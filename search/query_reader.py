@@ -37,11 +37,11 @@ from boolbert.boolean.tags import ALTERNATIVE, CUE, EXCLUDED, WANTED, Mark, best
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.adapters import QUERY_READER, Reader, open_reader
 
-from .reading import Query, Word, with_cues, without, words_in, words_of
+from .query import Query, Word, split_words, with_cues, without, words_in
 
 # Who decides what a query says.
 CALLER, SEARCH_BOX, READER, PARSER = "the caller", "the search-box syntax", "the reader", "the cue parser"
-LONGEST = 256  # tokens that the reader sees
+MOST_TOKENS_READ = 256  # of a query; the reader does not see the rest
 LONGEST_QUERY = 5000  # characters; the time to read a text grows with its length
 MOST_WANTED, MOST_EXCLUDED = 40, 20  # conditions of a query; each is compared with every clause
 SHORT_QUESTION = 12  # words of a question whose conditions are asked for one by one: "Who likes jam and tea?"
@@ -88,13 +88,13 @@ def _kind(found: Query) -> str:
 def as_it_is(query: str, decided_by: str = CALLER) -> Query:
     """A query whose words are all wanted, and nothing else is said of them."""
     whole = Conditions(((_part(query, 0, len(query)),),), asks=is_question(query))
-    return Query(query, (), decided_by, whole, tuple(words_of(query)))
+    return Query(query, (), decided_by, whole, tuple(split_words(query)))
 
 
 def read_for_caller(query: str, operators: Sequence[str], excluded: Collection[int] | None) -> Query:
     """A query of which the caller says which operators are on, or which words are excluded, by their numbers."""
     check_query(query)
-    words = words_of(query)
+    words = split_words(query)
     wrong = [number for number in excluded or () if not 0 <= number < len(words)]
     if wrong:
         raise RetrievalError(f"excluded names word {wrong[0]}, but the query has the words 0 to {len(words) - 1}")
@@ -152,16 +152,16 @@ def _check_conditions(conditions: Conditions) -> None:
 def by_reader(query: str, reader: Reader) -> Query:
     """A query as the reader tags it, word by word."""
     tokens = reader.tokenizer.encode(query)
-    first, words = joined_words(tokens.word_ids[:LONGEST], tokens.offsets[:LONGEST])
+    first, words = joined_words(tokens.word_ids[:MOST_TOKENS_READ], tokens.offsets[:MOST_TOKENS_READ])
     if not words:
         return as_it_is(query, READER)
-    scores = reader.scores(tokens.ids[:LONGEST])[first]
+    scores = reader.scores(tokens.ids[:MOST_TOKENS_READ])[first]
     scores = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
     marks = [
         mark._replace(start=after_filler(query, mark.start, mark.end)) if mark.kind == EXCLUDED else mark
         for mark in marks_of(query, words, best_tags(scores.tolist()))
     ]
-    is_cut = len(tokens.ids) > LONGEST or sum(mark.kind == EXCLUDED for mark in marks) > MOST_EXCLUDED
+    is_cut = len(tokens.ids) > MOST_TOKENS_READ or sum(mark.kind == EXCLUDED for mark in marks) > MOST_EXCLUDED
     return replace(_marked(query, marks), truncated=is_cut)
 
 
@@ -185,7 +185,7 @@ def denied_twice(found: Query) -> str | None:
 
 def _marked(query: str, marks: Sequence[Mark]) -> Query:
     """A query with these marks. Cues of what is not excluded say nothing, and a question has no alternatives."""
-    words = words_of(query)
+    words = split_words(query)
     excluded = set(words_in(words, [mark[1:3] for mark in marks if mark.kind == EXCLUDED]))
     cues = set(words_in(words, [mark[1:3] for mark in marks if mark.kind == CUE])) if excluded else set()
     offered = [] if is_question(query) else [mark for mark in marks if mark.kind == ALTERNATIVE]
@@ -265,7 +265,7 @@ def _by_rules(reading: RuleReading, decided_by: str, conditions: Conditions) -> 
     >>> [span.text for span in found.excluded], [span.text for span in found.alternatives], found.operators
     (['fleas'], ['cats', 'dogs'], ('or', 'not'))
     """
-    words = words_of(reading.text)
+    words = split_words(reading.text)
     excluded = set(words_in(words, reading.scopes("not")))
     alternatives = {
         number: place for place, span in enumerate(reading.scopes("or"), start=1) for number in words_in(words, [span])

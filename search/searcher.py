@@ -30,10 +30,10 @@ from .country_facts import named_rows
 from .document_search import Candidate, DocumentSearch
 from .number_filters import NO_NUMBERS, read_numbers
 from .opening import model_of, open_index
+from .query import Query
 from .query_encoder import QueryEncoder, QueryVectors, encoded_query
 from .query_reader import as_it_is, check_query, read, read_for_caller
 from .rank import READ, Limit, RankedDocuments, Ranking, rank, reasons
-from .reading import Query
 
 if TYPE_CHECKING:
     from boolbert.retrieval.stores import VectorStore

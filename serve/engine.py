@@ -16,7 +16,7 @@ from boolbert.retrieval.exclusion_line import PROMISES
 from boolbert.search import BoolSearcher, Explanation
 from boolbert.search.explanation import compare
 
-LONGEST = 500  # letters of a query
+LONGEST_SERVED_QUERY = 500  # letters of a query that the page takes
 MOST = 50  # results
 STRONGEST = 2.0
 RATE = 120  # searches a minute of one address
@@ -64,7 +64,7 @@ class Engine:
             raise BoolBertError(f"k must be a whole number from 1 to {MOST}, got {_short(k)}")
         if strength is not None and (type(strength) not in (int, float) or not 0 <= strength <= STRONGEST):
             raise BoolBertError(f"strength must be a number from 0 to {STRONGEST:g}, got {_short(strength)}")
-        is_list = isinstance(excluded, list) and len(excluded) <= LONGEST
+        is_list = isinstance(excluded, list) and len(excluded) <= LONGEST_SERVED_QUERY
         if excluded is not None and not (is_list and all(type(word) is int for word in excluded)):
             raise BoolBertError(f"excluded must be a list of the numbers of words, from 0, got {_short(excluded)}")
         if violations is not None and violations not in PROMISES:
@@ -107,8 +107,8 @@ def checked_query(query: Any) -> str:
     """
     if not isinstance(query, str):
         raise BoolBertError(f"the query must be a text, got {_short(query)}")
-    if len(query) > LONGEST:
-        raise BoolBertError(f"the query has {len(query):,} letters; at most {LONGEST} are read here")
+    if len(query) > LONGEST_SERVED_QUERY:
+        raise BoolBertError(f"the query has {len(query):,} letters; at most {LONGEST_SERVED_QUERY} are read here")
     kept = (letter if letter.isprintable() or letter in "\u200c\u200d" else " " for letter in query)
     text = " ".join("".join(kept).split())
     if not text:

@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from boolbert.composing_boolbert import PENALISED_SHARE
 from boolbert.core.errors import BoolBertError
 
-from .engine import LONGEST, Engine, error_line
+from .engine import LONGEST_SERVED_QUERY, Engine, error_line
 from .guard import Guard
 from .view import CLICKS, CSS, HEAD, error_html, examples_html, reading_html, results_html
 
@@ -118,7 +118,7 @@ def build_page(engine: Engine, examples: Sequence[str]) -> Any:
                 placeholder="islands that are not monarchies",
                 label="Query",
                 show_label=False,
-                max_length=LONGEST,
+                max_length=LONGEST_SERVED_QUERY,
                 lines=1,
                 max_lines=3,
                 scale=6,

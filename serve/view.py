@@ -29,7 +29,7 @@ def examples_html(examples: Sequence[str]) -> str:
 def reading_html(explanation: Explanation, by_hand: bool = False) -> str:
     """The query word by word: excluded words struck through, alternatives in a box, cues underlined, each a button."""
     reading = explanation.reading
-    given = {"runs": _runs(reading), "rest": reading.rest, "notes": explanation.notes}
+    given = {"word_groups": _word_groups(reading), "rest": reading.rest, "notes": explanation.notes}
     return render("serve.html", part="reading", by_hand=by_hand, **given)
 
 
@@ -73,17 +73,17 @@ def _obeyed(explanation: Explanation) -> str:
     return f"obeys {names}" if names else "no operator is on"
 
 
-def _runs(reading: Query) -> list[dict[str, Any]]:
-    """The runs of words of one role, each word with its number and what stands before it in its run."""
-    runs, numbers = [], count()
-    for run in reading.runs:
-        is_cue = run.role in OPERATORS
-        ends = [run.words[0].start, *(word.end for word in run.words)]
-        gaps = (reading.query[end : word.start] for end, word in zip(ends, run.words, strict=False))
+def _word_groups(reading: Query) -> list[dict[str, Any]]:
+    """The groups of words, each word with its number and what stands before it in its group."""
+    groups, numbers = [], count()
+    for group in reading.word_groups:
+        is_cue = group.role in OPERATORS
+        ends = [group.words[0].start, *(word.end for word in group.words)]
+        gaps = (reading.query[end : word.start] for end, word in zip(ends, group.words, strict=False))
         words = [
             {"gap": gap, "number": next(numbers), "text": word.text, "excluded": word.excluded}
-            for gap, word in zip(gaps, run.words, strict=True)
+            for gap, word in zip(gaps, group.words, strict=True)
         ]
-        role, label = (f"cue {run.role}", run.role.upper()) if is_cue else (run.role, "")
-        runs.append({"role": role, "label": label, "gap": run.gap, "words": words})
-    return runs
+        role, label = (f"cue {group.role}", group.role.upper()) if is_cue else (group.role, "")
+        groups.append({"role": role, "label": label, "gap": group.gap, "words": words})
+    return groups

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boolbert.boolean import split_clauses
-from boolbert.boolean.clauses import LONGEST
+from boolbert.boolean.clauses import LONGEST_SENTENCE
 from boolbert.retrieval.words import words_of
 
 
@@ -109,6 +109,6 @@ def test_a_text_of_one_long_line_is_read_in_time(piece):
 @pytest.mark.parametrize("text", ["word " * 1000, "w" * 5000, "It is red, " * 400, "no nuts, " + "word " * 1000])
 def test_no_word_of_a_long_sentence_is_lost(text):
     clauses = split_clauses(text)
-    assert max(clause.end - clause.start for clause in clauses) <= LONGEST
+    assert max(clause.end - clause.start for clause in clauses) <= LONGEST_SENTENCE
     read = "".join(text[clause.start : clause.end] for clause in clauses)
     assert sorted(re.findall(r"\w", read)) == sorted(re.findall(r"\w", text))

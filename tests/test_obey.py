@@ -21,7 +21,7 @@ from boolbert.retrieval.models import load_encoder
 from boolbert.retrieval.scoring import Question, first_stage
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, build_index, query_reader
-from boolbert.search.obey import NEAR
+from boolbert.search.obey import NEAR_SHARE
 from boolbert.serve.engine import Engine
 from boolbert.serve.view import reading_html, results_html
 
@@ -111,7 +111,7 @@ def slow_score(query, document):
     wanted[0] = treatment.whole_apart * unit(query) + (1 - treatment.whole_apart) * wanted[0]
     b = sum(unit(span.text) for span in texts.excluded)
     a = max(float(v @ d) / float(np.linalg.norm(v)) for v in wanted)
-    near = near_cosine(Words()(TEXTS), NEAR)
+    near = near_cosine(Words()(TEXTS), NEAR_SHARE)
     return a - treatment.penalty * max(0.0, float(b @ d) / float(np.linalg.norm(b)) - near)
 
 

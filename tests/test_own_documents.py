@@ -10,7 +10,7 @@ from boolbert.boolean import split_clauses
 from boolbert.cli import main
 from boolbert.data import DataError, Document
 from boolbert.data.own import OwnDocuments, Passages
-from boolbert.data.own.reading import read_text
+from boolbert.data.own.text_words import read_text
 from boolbert.retrieval.index import Index
 
 ROWS = [

@@ -14,8 +14,8 @@ from boolbert.data.own import OwnDocuments, make_queries
 from boolbert.data.own.atoms import Atom, Sizes, choose_atoms
 from boolbert.data.own.counting import Text, count_texts
 from boolbert.data.own.queries import SHARE
-from boolbert.data.own.reading import read_text
 from boolbert.data.own.sets import find_sets
+from boolbert.data.own.text_words import read_text
 
 
 @pytest.fixture(scope="module")

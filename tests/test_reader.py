@@ -10,7 +10,7 @@ from transformers import BertModel
 from boolbert import BoolBertConfig, BoolBertModel
 from boolbert.boolean.tags import TAGS
 from boolbert.modeling_boolbert import READER_TAGS, is_boolean, tag_logits
-from boolbert.train.reading import freeze_reading
+from boolbert.train.labelled_sentences import freeze_reading
 
 AND, OR, NOT = range(3)
 

@@ -12,9 +12,9 @@ from boolbert.search import BoolSearcher, explain, load_model
 from boolbert.search.explanation import KINDS
 from boolbert.search.export import tokenizer_of
 from boolbert.search.picture import draw, write_picture
+from boolbert.search.query import Word, split_words, with_roles
 from boolbert.search.query_encoder import QueryEncoder
 from boolbert.search.query_reader import as_it_is
-from boolbert.search.reading import Word, with_roles, words_of
 
 BOTH = "films or books but not about war"
 
@@ -50,7 +50,7 @@ def test_pieces_signs_and_accents_find_their_word(pretrained_bert):
     model = load_model(pretrained_bert)
     queries = QueryEncoder(None, tokenizer_of(model.encoder), "", is_cosine=True, can_exclude=True)
     query = "non-aligned Ivory Coast's  neighbours, Côte d’Ivoire"
-    words = words_of(query)
+    words = split_words(query)
     tokens = queries.token_words(queries.tokens(query), words)
     assert tokens[0] == tokens[-1] == -1
     assert set(tokens) == {-1, *range(len(words))}
@@ -62,7 +62,7 @@ def words_of_roles(query, roles):
     """A query's words with a role each: c or o, a cue of NOT or OR; x, excluded; 1 and 2, alternatives."""
     kinds = {"c": {"cue": "not"}, "o": {"cue": "or"}, "x": {"excluded": True}}
     kinds |= {number: {"alternative": int(number)} for number in "12"}
-    return tuple(word._replace(**kinds[role]) for word, role in zip(words_of(query), roles, strict=True))
+    return tuple(word._replace(**kinds[role]) for word, role in zip(split_words(query), roles, strict=True))
 
 
 def read_so(query, operators, words):
@@ -77,7 +77,7 @@ def test_spans_are_runs_of_words():
     assert excluded == ("not", "about war", 23, 32)
     assert BOTH[excluded.start : excluded.end] == excluded.text == reading.excluded_text
     assert reading.wanted_text == "films or books but not"
-    assert [(run.role, run.text) for run in reading.runs] == [
+    assert [(group.role, group.text) for group in reading.word_groups] == [
         ("alternative", "films"),
         ("or", "or"),
         ("alternative", "books"),
@@ -88,7 +88,7 @@ def test_spans_are_runs_of_words():
 
 def test_roles_of_words_from_tokens():
     """Two pieces of "books"; the alternatives are runs of OR's scope outside of NOT's."""
-    words, tokens = words_of("films or books not war"), [-1, 0, 1, 2, 2, 3, 4, -1]
+    words, tokens = split_words("films or books not war"), [-1, 0, 1, 2, 2, 3, 4, -1]
     cues, scope = np.zeros((3, 8)), np.zeros((3, 8))
     cues[1, 2], cues[2, 5], cues[0, 1] = 0.9, 0.8, 0.99
     scope[1, [1, 3, 4, 6]] = 1
@@ -213,7 +213,7 @@ def test_picture_shows_how_the_query_was_read(tmp_path, shown):
 
 def test_long_queries_stay_within_the_picture(shown):
     query = " ".join(["films"] * 60 + ["x" * 500])
-    words = tuple(Word(word.text, word.start, word.end, excluded=True) for word in words_of(query))
+    words = tuple(Word(word.text, word.start, word.end, excluded=True) for word in split_words(query))
     figure = draw(replace(shown, reading=read_so(query, ("not",), words)))
     width = figure.get_size_inches()[0]
     strikes = [line for line in figure.axes[0].lines if line.get_gid() == "excluded"]

@@ -19,7 +19,7 @@ from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.retrieval.stores import copy_documents, open_store
 from boolbert.search import BoolSearcher, build_index, cached_model, export, load_model
 from boolbert.search.cached_model import CACHED_MODELS, GRAPH, SETTINGS, CachedModel, cache_model
-from boolbert.search.reading import words_of
+from boolbert.search.query import split_words
 from boolbert.search.searcher import cached_searcher
 
 # With every part, with as few as there can be, and with a reader of its own.
@@ -138,7 +138,7 @@ def test_long_queries_lose_the_end_that_the_tokenizer_says(tmp_path, lively, tin
     model = load_model(str(tmp_path / "run"), device="cpu")
     queries = export.torch_encoder(model.encoder)
     query = "films but not about war " + "books or " * 100 + "films but not about war"
-    tokens, words = queries.tokens(query), words_of(query)
+    tokens, words = queries.tokens(query), split_words(query)
     expected = model.encoder.preprocess([query], task="query")["input_ids"][0].tolist()
     assert tokens.ids == expected
     places = [next((number for number, word in enumerate(words) if word[1:3] == span), -1) for span in tokens.offsets]

@@ -13,9 +13,9 @@ from boolbert.retrieval.countries_index import default_index
 from boolbert.retrieval.models import default_model
 from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.search.country_facts import named_rows
+from boolbert.search.query import split_words
 from boolbert.search.query_encoder import QueryVectors
 from boolbert.search.query_reader import as_it_is, read
-from boolbert.search.reading import words_of
 
 WAR = [0, 0, 0, 0, 0, 1, 0]  # what QUERY excludes: every word is one token of this tokenizer
 NOT = {"operators": ["not"], "not_scope": WAR}
@@ -115,7 +115,7 @@ def test_a_query_is_read_as_it_is_searched(searcher):
 
 def test_alternatives_are_drawn_where_each_is_asked_for(searcher, monkeypatch):
     """With a vector for each, or with evidence; one vector asks for all of them alike."""
-    words = words_of("films or books")
+    words = split_words("films or books")
     words = tuple(word._replace(alternative=number) for word, number in zip(words, (1, None, 2), strict=True))
     found = replace(as_it_is("films or books"), operators=("or",), words=words)
     vectors = np.eye(3, searcher.index.vectors.shape[1], dtype=np.float32)

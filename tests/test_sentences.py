@@ -9,7 +9,7 @@ from boolbert.boolean import OPERATORS, operators_of, read_parts
 from boolbert.data import read_triplets
 from boolbert.data.embedded import sentences_folder
 from boolbert.data.sentences import labelled
-from boolbert.data.sentences.lists import BEING_FRAMES, DOMAINS, FRAMES, TOPIC_FRAMES, WITH_FRAMES, words_of
+from boolbert.data.sentences.lists import BEING_FRAMES, DOMAINS, FRAMES, TOPIC_FRAMES, WITH_FRAMES, domain_of_split
 
 LISTS = ("adjectives", "phrases", "kinds", "topics")
 
@@ -53,7 +53,7 @@ def test_words_are_plain_and_apart():
     words = {word for domain in DOMAINS for name in LISTS for word in getattr(domain, name)}
     assert not any(map(operators_of, words))
     train, dev = (
-        {word for domain in DOMAINS for name in LISTS for word in getattr(words_of(domain, split), name)}
+        {word for domain in DOMAINS for name in LISTS for word in getattr(domain_of_split(domain, split), name)}
         for split in ("train", "dev")
     )
     assert not train & dev

@@ -15,7 +15,7 @@ from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher
 from boolbert.search.rank import Reason
-from boolbert.serve.engine import LONGEST, UNREADABLE, Engine, RateLimiter, error_line
+from boolbert.serve.engine import LONGEST_SERVED_QUERY, UNREADABLE, Engine, RateLimiter, error_line
 from boolbert.serve.guard import LARGEST, Guard
 from boolbert.serve.view import error_html, examples_html, reading_html, results_html
 
@@ -27,7 +27,7 @@ EVIL = "<script>alert(1)</script> ${alert(1)} {{value}} <img src=x onerror=alert
     [
         ({"query": ""}, "the query is empty"),
         ({"query": " \x00\n"}, "the query is empty"),
-        ({"query": "x" * (LONGEST + 1)}, "has 501 letters; at most 500"),
+        ({"query": "x" * (LONGEST_SERVED_QUERY + 1)}, "has 501 letters; at most 500"),
         ({"query": {"path": "/etc/passwd"}}, "must be a text"),
         ({"query": QUERY, "k": 0}, "k must be a whole number from 1 to 50, got 0"),
         ({"query": QUERY, "k": 10**9}, "k must be"),

@@ -13,9 +13,9 @@ from boolbert import BoolBertModel
 from boolbert.core.errors import TrainingError
 from boolbert.core.runs import Run
 from boolbert.train import pretrain
+from boolbert.train.labelled_sentences import label_sentences, parsed
 from boolbert.train.optimizer import is_boolean
 from boolbert.train.pretrain import PretrainArguments
-from boolbert.train.reading import label_sentences, parsed
 from boolbert.train.start import find_start
 
 

@@ -24,7 +24,7 @@ from boolbert.retrieval.models import READING_FILE, bool_bert, default_model, lo
 from boolbert.retrieval.neighbours import top_k
 from boolbert.train import query_reader
 from boolbert.train import upgrade as upgrading
-from boolbert.train.reading import label_sentences, measure_reading
+from boolbert.train.labelled_sentences import label_sentences, measure_reading
 from boolbert.train.retrieval import RetrievalArguments
 from boolbert.train.retrieval_run import build_model
 from boolbert.train.start import find_start

@@ -166,8 +166,8 @@ TRIPLETS = [
 
 def pretraining_stage(folder, accelerator, **changes):
     from boolbert.data import Triplet
+    from boolbert.train.labelled_sentences import prepare_triplets
     from boolbert.train.pretrain import PretrainArguments, PretrainingStage, build_model
-    from boolbert.train.reading import prepare_triplets
     from boolbert.train.start import find_start
 
     start = find_start(str(Path(folder) / "encoder"))

@@ -34,11 +34,11 @@ from boolbert.modeling_boolbert import reading_losses
 from boolbert.train.arguments import RunArguments, parse_arguments
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.grad_cache import reseed
+from boolbert.train.labelled_sentences import TripletSentences, measure_reading, prepare_triplets
 from boolbert.train.logs import print_summary
 from boolbert.train.loop import Trainer, can_record, check_batch
 from boolbert.train.optimizer import is_boolean
 from boolbert.train.outputs import fingerprint, identity, is_finished, make_accelerator, open_run, save_run
-from boolbert.train.reading import TripletSentences, measure_reading, prepare_triplets
 from boolbert.train.shapes import LENGTH_MULTIPLE, rounded
 from boolbert.train.start import Start, find_start
 

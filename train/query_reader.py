@@ -28,7 +28,7 @@ from boolbert.retrieval.adapters import QUERY_READER, embeddings_mark, encoder_m
 from boolbert.retrieval.encoders import resolve_encoder
 from boolbert.train.adapting import Adapting, frozen, load_bert, save_adapters
 
-LONGEST = 128  # tokens
+MOST_TOKENS_LEARNED = 128  # of a query; the reader does not learn from the rest
 SORTED_TOGETHER = 16  # batches whose queries are sorted by length
 OPEN = "?"  # a mark of words that are not excluded; whether they are wanted is not known
 
@@ -77,8 +77,8 @@ def tagged(query: MarkedQuery, tokenizer: Any) -> TaggedWords:
         end = first[number + 1] if number + 1 < len(first) else len(encoding.ids) - 1
         of_token[token] = right[number]
         of_token[token + 1 : end] = right[number] | right[number] @ _SAME_KIND
-    seen = [token for token in first if token < LONGEST]
-    return TaggedWords(encoding.ids[:LONGEST], seen, words[: len(seen)], of_token[:LONGEST])
+    seen = [token for token in first if token < MOST_TOKENS_LEARNED]
+    return TaggedWords(encoding.ids[:MOST_TOKENS_LEARNED], seen, words[: len(seen)], of_token[:MOST_TOKENS_LEARNED])
 
 
 def _of_kind(kind: str) -> np.ndarray:

@@ -24,8 +24,8 @@ from boolbert.retrieval.tokens import TextReader, encode_tokens, gather_rows
 from boolbert.train.arguments import RunArguments
 from boolbert.train.dual_encoder import DOCUMENT, QUERY, TEMPERATURES, DualEncoder, contrastive_loss, searched_with
 from boolbert.train.grad_cache import Side, embedding_backward, reseed
+from boolbert.train.labelled_sentences import LabelledTokens, freeze_reading, label_sentences, parsed_sentence
 from boolbert.train.loop import can_record, check_batch
-from boolbert.train.reading import LabelledTokens, freeze_reading, label_sentences, parsed_sentence
 from boolbert.train.shapes import PART_COST_CPU, PART_COST_GPU, FixedShapes, Parts, best_count, split_rows
 
 # Batches by which the shapes of all are chosen.

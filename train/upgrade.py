@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 EPOCHS = 3  # docs/training.md has what more give
 SHOWN = {"r_precision": "R-precision", "mrr@10": "MRR@10", "negated": "excluded in the top R"}  # of NOT queries
-NEAR = 0.392  # where the penalty's threshold lies between unrelated texts, 0, and equal ones, 1
+PENALTY_ABOVE_SHARE = 0.392  # where `penalty_above` lies between the cosine of unrelated texts, 0, and of equal ones, 1
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def set_threshold(model: "SentenceTransformer") -> None:
     """Set the cosine above which a document gets a penalty: encoders differ in how alike unrelated texts are."""
     vectors = encode_inputs(model, unrelated_texts(), "document", 32)
     bert: Any = bool_bert(model)
-    bert.config.penalty_above = round(near_cosine(vectors, NEAR), 2)
+    bert.config.penalty_above = round(near_cosine(vectors, PENALTY_ABOVE_SHARE), 2)
     bert.composer.penalty_above.data.fill_(bert.config.penalty_above)
 
 

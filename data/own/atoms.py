@@ -11,7 +11,7 @@ from typing import Any
 
 from ...boolean import find_cues
 from .counting import Counts
-from .reading import is_verb_form
+from .text_words import is_verb_form
 from .words import DECADE, GENERIC, PREFIXES, STOP, YEAR, base_forms, plural
 
 # How many candidates of a sort are looked up in all documents.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .reading import TABLES, read_text
+from .text_words import TABLES, read_text
 
 HEAD_SHARE = 0.02  # a noun is a head where this share of the documents says "is a ... NOUN"
 MAX_HEADS = 12

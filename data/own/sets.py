@@ -11,7 +11,7 @@ import numpy as np
 from ..gold import Rows
 from .atoms import Atom, Sizes
 from .counting import Text
-from .reading import read_text
+from .text_words import read_text
 
 _TABLE_OF = {"kind": "kinds", "relation": "relations", "name": "names", "word": "words", "phrase": "phrases"}
 

@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from ...boolean import CueSpan, cue_table, read_parts
-from .lists import DOMAINS, TYPED, words_of
+from .lists import DOMAINS, TYPED, domain_of_split
 from .names import Names
 
 Span = tuple[int, int]
@@ -57,7 +57,7 @@ class _Writer:
     def __init__(self, rng: Random, split: str):
         self.rng = rng
         self.names = Names(rng, split)
-        self.domains = [words_of(domain, split) for domain in DOMAINS]
+        self.domains = [domain_of_split(domain, split) for domain in DOMAINS]
         self.choice = rng.choice
         self.kinds: list[tuple[int, Callable[[], Pieces]]] = [  # with their shares
             (20, self._end),

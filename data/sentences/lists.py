@@ -41,7 +41,7 @@ _LISTS = ("adjectives", "phrases", "kinds", "topics")
 _DEV = frozenset(word for domain in DOMAINS for name in _LISTS for word in getattr(domain, name)[3::4])
 
 
-def words_of(domain: Domain, split: str) -> Domain:
+def domain_of_split(domain: Domain, split: str) -> Domain:
     """The domain with the words of one split."""
     words: dict[str, Any] = {
         name: tuple(w for w in getattr(domain, name) if (w in _DEV) == (split == "dev")) for name in _LISTS

@@ -21,7 +21,7 @@ from boolbert.data.own.columns import as_kind
 
 Mask = npt.NDArray[np.bool_]
 GRAMMAR = "expected FIELD = != < <= > >= or in VALUE, joined by and, or, not and parentheses"
-LONGEST, DEEPEST = 10_000, 50
+LONGEST_FILTER, DEEPEST_FILTER = 10_000, 50  # characters, and levels of parentheses and of "not"
 _OPPOSITE = {"=": "!=", "!=": "=", **OPPOSITE}
 _SAME = {"==": "=", "<>": "!="}
 _TOKEN = re.compile(
@@ -203,8 +203,8 @@ def as_json(value: Any) -> Any:
 
 class _Parser:
     def __init__(self, text: str):
-        if len(text) > LONGEST:
-            raise RetrievalError(f"--where: is longer than {LONGEST:,} characters")
+        if len(text) > LONGEST_FILTER:
+            raise RetrievalError(f"--where: is longer than {LONGEST_FILTER:,} characters")
         self.text = text
         self.tokens = list(self._tokens())
         self.place = 0
@@ -234,8 +234,8 @@ class _Parser:
         return parts[0] if len(parts) == 1 else Joined(word, tuple(parts))
 
     def _negated(self, depth: int) -> Filter:
-        if depth > DEEPEST:
-            raise RetrievalError(f"--where: nested more than {DEEPEST} deep")
+        if depth > DEEPEST_FILTER:
+            raise RetrievalError(f"--where: nested more than {DEEPEST_FILTER} deep")
         if self._takes("not"):
             return ~self._negated(depth + 1)
         if not self._takes("("):

@@ -21,8 +21,8 @@ from boolbert.hub.card import literal
 from boolbert.hub.refuse import text_refusals
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation, OperatorAttention
+from boolbert.search.query import split_words
 from boolbert.search.query_reader import as_it_is
-from boolbert.search.reading import words_of
 
 pytestmark = pytest.mark.long
 
@@ -43,7 +43,7 @@ def skeleton(page):
 
 def explanation(query, found, plain_name, numbers):
     """Words of every role, in an order that the numbers decide."""
-    words = words_of(query)
+    words = split_words(query)
     values = [numbers[place % len(numbers)] for place in range(len(words))]
     roles = ({}, {"excluded": True}, {"cue": "not"}, {"alternative": 1}, {"alternative": 2})
     words = tuple(word._replace(**roles[int(value) % 5]) for word, value in zip(words, values, strict=True))

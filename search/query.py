@@ -65,8 +65,8 @@ def listed(spans: Sequence[Span], word: str = "and") -> str:
     return f" {word} ".join(quoted(span.text) for span in spans)
 
 
-class Run(NamedTuple):
-    """Neighbouring words of one role. gap: what stands between them and the run before."""
+class WordGroup(NamedTuple):
+    """Neighbouring words of one role. gap: what stands between them and the group before."""
 
     role: str
     words: list[Word]
@@ -127,14 +127,14 @@ class Query:
         return " … ".join(span.text for span in self.excluded)
 
     @property
-    def runs(self) -> list[Run]:
+    def word_groups(self) -> list[WordGroup]:
         """The words as they are shown: neighbours of one role together. `rest` stands behind them."""
-        runs, end = [], 0
+        groups, end = [], 0
         for (role, _), words in self._grouped(lambda word: (word.role, word.alternative)):
             text, gap = self._span("", words).text, self.query[end : words[0].start]
-            runs.append(Run(role, words, text, gap))
+            groups.append(WordGroup(role, words, text, gap))
             end = words[-1].end
-        return runs
+        return groups
 
     @property
     def rest(self) -> str:
@@ -160,9 +160,9 @@ class Query:
         }
 
 
-def words_of(text: str) -> list[Word]:
+def split_words(text: str) -> list[Word]:
     """
-    >>> [word.text for word in words_of("Orlando's non-stop, but not there")]
+    >>> [word.text for word in split_words("Orlando's non-stop, but not there")]
     ["Orlando's", 'non', '-', 'stop', ',', 'but', 'not', 'there']
     """
     return [Word(match.group(), *match.span()) for match in _WORD.finditer(text)]
@@ -171,7 +171,7 @@ def words_of(text: str) -> list[Word]:
 def word_at(start: int, end: int, words: Sequence[Word]) -> int:
     """The word that a span of characters lies in.
 
-    >>> words = words_of("not former")
+    >>> words = split_words("not former")
     >>> word_at(4, 7, words), word_at(7, 10, words), word_at(0, 0, words)
     (1, 1, -1)
     """
@@ -203,7 +203,7 @@ def with_roles(
 ) -> list[Word]:
     """The words with what the model says of their tokens: cues (E, L), and scopes (E, L) of 0/1, if it has them.
 
-    >>> words = words_of("a or b")
+    >>> words = split_words("a or b")
     >>> cues, scope = np.array([[0.0, 0, 0], [0, 0.9, 0], [0, 0, 0]]), np.array([[0.0, 0, 0], [1, 0, 1], [0, 0, 0]])
     >>> [(word.cue, word.alternative) for word in with_roles(words, [0, 1, 2], ["or"], cues, scope)]
     [(None, 1), ('or', None), (None, 2)]
@@ -225,7 +225,7 @@ def with_cues(words: Sequence[Word], cues: Sequence[CueSpan]) -> list[Word]:
     """The words with cues that were read by rules, for what no model has learned.
 
     >>> from boolbert.boolean import find_cues
-    >>> [word.cue for word in with_cues(words_of("a but not b"), find_cues("a but not b"))]
+    >>> [word.cue for word in with_cues(split_words("a but not b"), find_cues("a but not b"))]
     [None, 'not', 'not', None]
     """
     found = (next((cue.operator for cue in cues if cue.start <= word.start < cue.end), None) for word in words)
@@ -235,7 +235,7 @@ def with_cues(words: Sequence[Word], cues: Sequence[CueSpan]) -> list[Word]:
 def words_in(words: Sequence[Word], spans: Sequence[tuple[int, int]]) -> list[int]:
     """The numbers of the words that lie in spans of characters.
 
-    >>> words_in(words_of("jaguar -car speed"), [(8, 11)])
+    >>> words_in(split_words("jaguar -car speed"), [(8, 11)])
     [2]
     """
     return [
