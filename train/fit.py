@@ -70,7 +70,7 @@ class Fitted:
     model: "SearchModel"
     index: "Index"
     made: QueryFolder
-    before: dict[str, float]  # on held-out queries, before training
+    before: dict[str, float]  # on held-out queries, before training, by vectors: no document is asked what it says
     after: dict[str, float]
     seconds: float
     notes: list[str]
@@ -78,7 +78,7 @@ class Fitted:
     def __str__(self) -> str:
         shown = [name for name in SHOWN if name in self.before]
         rows = [[SHOWN[name], number(self.before[name]), number(self.after[name])] for name in shown]
-        head = f"{self.made.dev:,} held-out queries"
+        head = f"{self.made.dev:,} held-out queries, by vectors alone"
         return "\n".join([aligned([head, "before", "after"], rows), *(f"note: {note}" for note in self.notes)])
 
 
