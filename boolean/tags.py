@@ -78,9 +78,9 @@ def word_tags(words: Sequence[tuple[int, int]], marks: Sequence[Mark]) -> list[i
     return tags
 
 
-def best_tags(scores: Sequence[Sequence[float]]) -> list[int]:
+def best_tags(scores: Sequence[Sequence[float]], favour: float = 0.0) -> list[int]:
     """The best sequence of tags for words of these scores (W, T), in which nothing goes on that has not begun, and
-    which has both cues and exclusions or neither.
+    which has both cues and exclusions or neither. favour: what an exclusion gets on top, in the logs of probabilities.
 
     >>> scores = [[-9.0] * len(TAGS) for _ in range(2)]
     >>> scores[0][TAGS.index("B-c")], scores[1][TAGS.index("B-w")], scores[1][TAGS.index("I-x")] = 0, -1, -2
@@ -109,7 +109,8 @@ def best_tags(scores: Sequence[Sequence[float]]) -> list[int]:
                     new[end], came[end] = value, before
         back.append(came)
         best = new
-    end = max((end for end in best if end[0] in _SEEN_TOGETHER), key=lambda end: best[end])
+    ends = (end for end in best if end[0] in _SEEN_TOGETHER)
+    end = max(ends, key=lambda end: best[end] + favour * bool(end[0]))
     tags = [end[1]]
     for came in reversed(back):
         end = came[end]

@@ -4,10 +4,12 @@
     python eval/reading.py --data test --show 20                         # and 20 queries that are read wrong
     python eval/reading.py --rewrites FOLDER/queries.jsonl.gz FOLDER/llm_rewrites.jsonl.gz
     python eval/reading.py --quest FOLDER/train_full.jsonl
+    python eval/reading.py --plain comlq_dev/queries.jsonl.gz boolmovies/dev.jsonl.gz
 
 Queries are read as `boolbert search` reads them. "F1": words of what is excluded. "Exactly": queries that exclude
 something and whose excluded words are found, all of them and no others. "Silent": queries that exclude nothing, read
-so. "Wanted": F1 of the words that are wanted.
+so. "Wanted": F1 of the words that are wanted. Of --plain queries, which exclude nothing as their data says, those are
+counted that are read as if they did.
 """
 
 import gzip
@@ -28,6 +30,7 @@ class Arguments:
     data: str = flag("dev", "split of data/reading")
     rewrites: list[str] = flag([], "a file of queries, and one of what others have read in them")
     quest: str | None = flag(None, "QUEST's queries, of which those with NOT are read")
+    plain: list[str] = flag([], "files of queries, of which those without NOT are read")
     show: int = flag(0, "print this many queries that are read wrong")
 
 
@@ -52,6 +55,15 @@ def quest_queries(file: str) -> list[Labelled]:
     return found
 
 
+def plain_queries(file: str) -> list[str]:
+    """The queries whose kind or template, as a set has it, is without NOT."""
+    return [
+        row.get("text") or row["query"]
+        for row in _rows(file)
+        if "not" not in (row.get("kind") or row["metadata"]["template"]).split()
+    ]
+
+
 def _rows(file: str) -> list[dict]:
     opened = gzip.open if file.endswith(".gz") else open
     with opened(Path(file), "rt", encoding="utf-8") as lines:
@@ -69,7 +81,8 @@ def as_search_reads(text: str) -> tuple[list[str], list[str]]:
 
 def main(given: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, given)
-    sets = {f"data/reading {args.data}": own_queries(args.data)} if not (args.rewrites or args.quest) else {}
+    given_files = args.rewrites or args.quest or args.plain
+    sets = {} if given_files else {f"data/reading {args.data}": own_queries(args.data)}
     if args.rewrites:
         sets[args.rewrites[0]] = rewritten_queries(*args.rewrites)
     if args.quest:
@@ -80,6 +93,11 @@ def main(given: Sequence[str] | None = None) -> None:
         print(f"{name}: " + ", ".join(f"{key} {value}" for key, value in found.items()))
         for text in wrong[: args.show]:
             print(text)
+    for file in args.plain:
+        texts = plain_queries(file)
+        excluding = [text for text in texts if as_search_reads(text)[0]]
+        print(f"{file}: {len(excluding)} of {len(texts)} read as if they excluded something")
+        print("\n".join(excluding[: args.show]), end="\n" if args.show else "")
 
 
 if __name__ == "__main__":

@@ -12,12 +12,18 @@ import numpy.typing as npt
 from boolbert.boolean import OPERATORS, CueSpan
 from boolbert.boolean.conditions import Conditions
 from boolbert.boolean.parts import trim
-from boolbert.boolean.tags import JOINS
 
 # A word is a run of letters with its apostrophes; every other sign stands alone, so that "non-" can be a cue.
 _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 IS_CUE = 0.5
 # What is left of "with no pool" behind what is wanted.
+# Between a cue and what it excludes, or between two exclusions: "or", "those with a", "any that have".
+_LINKS = re.compile(
+    r"\W*(?:\b(?:or|and|nor|either|even|an?|the|any|anything|all|those|ones?|kinds?|types?|of|them|that|which|who|with|have"
+    r"|has|having|contain(?:s|ing)?|includ(?:e|es|ing)|come|comes)\b\W*)*",
+    re.IGNORECASE,
+)
+_ONES = re.compile(r"\s+ones?\b", re.IGNORECASE)  # "no animated ones"
 _JOINING = re.compile(r"(?:\s+(?:with|that|which|who|has|have|and|but))+\Z", re.IGNORECASE)
 CUT = "The query is longer than the model reads; the rest of it was cut off."
 # Blue, green and vermilion, which people who are colour-blind can tell apart too.
@@ -266,12 +272,18 @@ def without(text: str, holes: Sequence[tuple[int, int]]) -> str:
     'what did Bach do?'
     >>> without("hotels without a pool or a bar", [(7, 14), (17, 21), (27, 30)])
     'hotels'
+    >>> without("hotels except those with a pool", [(7, 13), (27, 31)])
+    'hotels'
+    >>> without("films, no old ones", [(7, 9), (10, 13)])
+    'films'
     """
     edges = [0, *(edge for hole in sorted(holes) for edge in hole), len(text)]
     left = []
     for start, end in zip(edges[::2], edges[1::2], strict=True):
-        if start and end < len(text) and JOINS.fullmatch(text[start:end].lower()):
+        if start and end < len(text) and _LINKS.fullmatch(text[start:end]):
             continue
+        if start and (ones := _ONES.match(text, start)):
+            start = ones.end()
         inner = trim(text, start, end) if start < end else (start, start)
         piece = text[inner[0] if start else 0 : inner[1] if end < len(text) else end].strip(" ,")
         piece = _JOINING.sub("", piece) if end < len(text) else piece

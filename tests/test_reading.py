@@ -3,17 +3,21 @@
 import json
 import re
 from itertools import pairwise, product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import boolbert
 from boolbert import read
 from boolbert.boolean.tags import TAGS, best_tags, marks_of, word_tags
 from boolbert.core.errors import DataError
 from boolbert.data.reading import marked_queries, read_marked
 from boolbert.data.trades import AFFIRMED, DENIED, NOT_AFFIRMED, SILENT, statements, trades
+from boolbert.eval import reading
 from boolbert.eval.reading import Labelled, as_search_reads, measured, words
 from boolbert.search import query_reader
+from boolbert.train import query_reader as query_reader_training
 
 
 def is_right(tags):
@@ -75,6 +79,14 @@ QUERIES = {
         "face cream or gel for dry skin",
         ["fragrance", "parabens"],
     ),
+    "jobs not in Berlin and not in Hamburg": ("jobs", ["in Berlin", "in Hamburg"]),
+    "towns with a castle or a beach, no airport": ("towns with a castle or a beach", ["airport"]),
+    "hotels except those with a pool": ("hotels", ["pool"]),
+    "desserts, not any that have nuts": ("desserts", ["nuts"]),
+    "films, no animated ones": ("films", ["animated"]),
+    "laptops excluding any that have a glossy screen": ("laptops", ["glossy screen"]),
+    "hotels but not the ones with a pool": ("hotels", ["pool"]),
+    "snacks that are neither nut-free nor sugar-free": ("snacks AND nut AND sugar", []),
     "birds that cannot fly": ("birds that cannot fly", []),
     "not only cheap but also quiet hotels": ("not only cheap but also quiet hotels", []),
     "which bank has a current account with no monthly fee?": ("which bank has a current account", ["monthly fee"]),
@@ -97,6 +109,34 @@ def test_a_query_is_read_as_people_read_it(query):
     assert ("not" in found.operators) == bool(excluded)
     for part in (*found.excluded, *found.conditions.excluded, *found.alternatives):
         assert query[part.start : part.end] == part.text
+
+
+# As docs/cues.md has them: what excludes, with what is excluded, and what does not.
+OF_THE_CUES = {
+    "films that are not westerns": ["westerns"],
+    "countries in Asia that do not border China": ["border China"],
+    "films not set in India": ["set in India"],
+    "non-American films": ["American"],
+    "countries outside Africa": ["Africa"],
+    "snack bars, no nuts please": ["nuts"],
+    "films, anything but horror": ["horror"],
+    "sugar-free desserts": ["sugar"],
+    "small dogs of Peru that don't shed": ["shed"],
+    "Which birds do not fly?": [],
+    "car not starting": [],
+    "people not allowed to vote": [],
+    "How long can one live without water?": [],
+    "Why did the club exclude women?": [],
+    "Why can parrots talk but not dogs?": [],
+    "lights outside the house": [],
+    "dogs that don't shed": [],
+}
+
+
+@pytest.mark.parametrize("query", OF_THE_CUES)
+def test_search_reads_the_examples_of_the_cues_as_the_page_says(query):
+    assert query in (Path(boolbert.__file__).parent / "docs" / "cues.md").read_text(encoding="utf-8")
+    assert [span.text for span in read(query).excluded] == OF_THE_CUES[query]
 
 
 def test_alternatives_are_one_condition_and_other_words_are_others():
@@ -239,3 +279,23 @@ def test_a_damaged_trade_is_one_line(tmp_path, name):
     with pytest.raises(DataError, match=line) as error:
         [trade.queries() for trade in trades(tmp_path)]
     assert "\n" not in str(error.value)
+
+
+def test_plain_queries_are_counted_that_are_read_as_excluding(tmp_path, capsys):
+    rows = [
+        {"text": "Which river flows through Basel?", "kind": "plain"},
+        {"text": "rivers without fish", "kind": "and"},
+        {"text": "rivers that are not in Asia", "kind": "not"},
+        {"query": "rivers of Europe", "metadata": {"template": "_"}},
+        {"query": "rivers but not lakes", "metadata": {"template": "_ that are not _"}},
+    ]
+    file = tmp_path / "queries.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    reading.main(["--plain", str(file), "--show", "5"])
+    shown = capsys.readouterr().out.splitlines()
+    assert shown == [f"{file}: 1 of 3 read as if they excluded something", "rivers without fish"]
+
+
+def test_an_author_that_is_left_out_has_to_be_there():
+    with pytest.raises(DataError, match="'nobody' is no author of data/reading: train_archivists, "):
+        query_reader_training.main(["--left_out", "nobody"])

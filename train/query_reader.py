@@ -21,8 +21,8 @@ from torch.nn import functional as F
 from boolbert.boolean.tags import CUE, EXCLUDED, TAGS, Mark, best_tags, joined_words, marks_of, word_tags
 from boolbert.configuration_boolbert import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
-from boolbert.core.errors import run_script
-from boolbert.data.reading import MarkedQuery, marked_queries
+from boolbert.core.errors import DataError, run_script
+from boolbert.data.reading import MarkedQuery, authors, marked_queries
 from boolbert.data.reading_scores import measured, own_queries
 from boolbert.retrieval.adapters import QUERY_READER, embeddings_mark, encoder_mark
 from boolbert.retrieval.encoders import resolve_encoder
@@ -290,7 +290,10 @@ def quest_queries(file: str) -> list[MarkedQuery]:
 
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
-    queries = [query for query in marked_queries("train") if query.author not in args.left_out]
+    queries = marked_queries("train")
+    if unknown := set(args.left_out) - set(authors(queries)):
+        raise DataError(f"--left_out: {min(unknown)!r} is no author of data/reading: {', '.join(authors(queries))}")
+    queries = [query for query in queries if query.author not in args.left_out]
     queries += quest_queries(args.quest) if args.quest else []
     reader, _ = learn(args, queries)
     mark = encoder_mark(Path(resolve_encoder(args.encoder).path))
