@@ -47,7 +47,8 @@ def _column(name: str, about: str, changes: Sequence[Change], *, shows_moves: bo
     """A ranking; `broken` is how many of it the query excludes, None where that is not known."""
     marks = [change.hit.violates for change in changes]
     broken = None if not marks or None in marks else sum(map(bool, marks))
-    shown = [(change, deciding(change.hit), line_of(change.hit)) for change in changes]
+    reasons = [deciding(change.hit) for change in changes]
+    shown = [(one, why, line_of(one.hit, why.clause if why else "")) for one, why in zip(changes, reasons, strict=True)]
     return {"name": name, "about": about, "shown": shown, "shows_moves": shows_moves, "broken": broken}
 
 
@@ -58,14 +59,19 @@ def deciding(hit: Hit) -> Reason | None:
     return min(hit.reasons, key=lambda reason: (order[reason.says], -reason.confidence), default=None)
 
 
-def line_of(hit: Hit) -> str:
-    """What a result's text says behind its title.
+def line_of(hit: Hit, clause: str = "") -> str:
+    """What a result's text says behind its title, and behind the clause that is shown already, where it begins so.
 
     >>> line_of(Hit(1, 0.5, 0, "Tent 004", "Tent 004 (colour: red). A tent for two.", 0.5))
     '(colour: red). A tent for two.'
+    >>> line_of(Hit(1, 0.5, 0, "Fiji", "Fiji is an island. It has a king.", 0.5), "Fiji is an island.")
+    'It has a king.'
     """
     text = hit.text.strip()
-    return text.removeprefix(hit.title).lstrip(" .:\n") or text
+    rest = text.removeprefix(hit.title)
+    if rest.lstrip(" ")[:1] in tuple(".:(\n"):  # else the title is the sentence's first word
+        text = rest.lstrip(" .:\n") or text
+    return text.removeprefix(clause).lstrip() or text
 
 
 def _obeyed(explanation: Explanation) -> str:
