@@ -73,7 +73,10 @@ def test_verdict_follows_from_the_numbers():
     assert "With evidence" not in same
     better = demo.verdict([*summaries, summary(demo.BOOLEAN, 0.6, 0.2, 0.001)])
     assert "Bool-BERT is better" in better
-    evidence = [summary("BERT, with evidence", 0.7, 0.1, 0.0), summary("Bool-BERT, with evidence", 0.8, 0.05, 0.0)]
+    evidence = [
+        summary("BERT, with evidence, none read", 0.7, 0.1, 0.0),
+        summary("Bool-BERT, with evidence, none read", 0.8, 0.05, 0.0),
+    ]
     both = demo.verdict([*summaries, summary(demo.BOOLEAN, 0.6, 0.2, 0.001), *evidence])
     assert "R-precision is 0.700 (BERT) and 0.800 (Bool-BERT), and 10.0% and 5.0% are excluded" in both
     assert "BERT is better" in demo.verdict([*summaries, summary(demo.BOOLEAN, 0.4, 0.2, 0.001)])
