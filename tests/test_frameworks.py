@@ -10,7 +10,7 @@ from framework_fixtures import HOTELS, QUERIES, bag_of_words
 
 from boolbert import obey
 from boolbert.core.errors import BoolBertError, RetrievalError
-from boolbert.integrations.ranking import rank
+from boolbert.integrations.ranking import obeying, rank
 from boolbert.search.obey import ObeyingEncoder
 
 PACKAGES = {"langchain": "langchain_core", "llama_index": "llama_index", "haystack": "haystack"}
@@ -100,7 +100,7 @@ def haystack_search(encoder):
     from boolbert.integrations.haystack import BoolRanker, BoolTextEmbedder
 
     store = InMemoryDocumentStore(embedding_similarity_function="cosine")
-    vectors = encoder.encode_document(HOTELS).tolist()
+    vectors = obeying(encoder).encode_document(HOTELS).tolist()
     store.write_documents(
         [Document(content=text, embedding=vector) for text, vector in zip(HOTELS, vectors, strict=True)]
     )
@@ -165,8 +165,8 @@ def test_what_search_returns_obeys(searched):
 @pytest.mark.parametrize("framework", PACKAGES)
 def test_all_frameworks_make_an_embedder_obey_that_does_not(framework):
     needs(framework)
-    plain, obeying = (SEARCH[framework](one)(QUERIES[0]) for one in (bag_of_words, obey(bag_of_words)))
-    assert plain == obeying
+    plain, obeyed = (SEARCH[framework](one)(QUERIES[0]) for one in (bag_of_words, obey(bag_of_words)))
+    assert plain == obeyed
 
 
 @pytest.mark.parametrize("kind", ["in memory", "FAISS", "Qdrant"])
