@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from .cues import find_cues
+from .cues import CueSpan, find_cues
 from .kinds import kind_of_exclusion
 from .parts import Span, read_parts
 from .search_box import LONGEST_TYPED, is_too_long, unread_signs
@@ -52,14 +52,14 @@ def notes_on_signs(query: str, read_as: str) -> list[str]:
     return notes
 
 
-def unread_negations(query: str, read: Sequence[Span]) -> list[str]:
-    """What the rules take for words that exclude, outside of the stretches that were read as such.
+def unread_negations(query: str, read: Sequence[Span] = ()) -> list[CueSpan]:
+    """What the rules take for words that exclude, outside of the stretches that were read.
 
-    >>> unread_negations("hotels without a pool, no bar", [(7, 14), (17, 21)])
+    >>> [cue.text for cue in unread_negations("hotels without a pool, no bar", [(7, 14), (17, 21)])]
     ['no']
     """
     cues = [cue for cue in find_cues(query) if cue.operator == "not" and not cue.weak]
-    return [cue.text for cue in cues if not any(start < cue.end and cue.start < end for start, end in read)]
+    return [cue for cue in cues if not any(start < cue.end and cue.start < end for start, end in read)]
 
 
 def why_nothing_excluded(query: str) -> str | None:
@@ -73,8 +73,7 @@ def why_nothing_excluded(query: str) -> str | None:
         return "the query does not look English, the only language in which NOT is understood; -word works in any"
     if is_too_long(query):
         return f"nothing is excluded: -word and NOT are read in queries of up to {LONGEST_TYPED} characters; shorten it"
-    cues = [cue for cue in find_cues(query) if cue.operator == "not"]
-    counting = [cue for cue in cues if not cue.weak]
+    counting = unread_negations(query)
     if not counting:
         return None
     cue = counting[0]

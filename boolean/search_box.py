@@ -22,10 +22,11 @@ from .lexicon import cue_table
 from .parts import Part, Reading, Span
 from .word_lists import WORDS, pattern
 
+_MINUS = "−－﹣‐‑-"  # as it is typed in any alphabet; the last one stands there as itself
 _QUOTED = r'(?<!\w)"[^"]*"|“[^”]*”'
 _TOKEN = re.compile(
     rf"(?P<quoted>{_QUOTED})|(?P<open>\()|(?P<close>\))|(?P<comma>[,;](?!\d))"
-    r"|(?P<sign>(?<![^\s(])(?<!\w\()[-!–—−－﹣‐‑](?=[\"“(]|\w))"
+    rf"|(?P<sign>(?<![^\s(])(?<!\w\()[!–—{_MINUS}](?=[\"“(]|\w))"
     r"|(?P<no>(?<!\S)--no(?=\s))"
     r"|(?P<without>(?<!\S)[wW]/[oO](?=\s)|(?<=\S\s)(?i:minus)(?=\s))"
     r"|(?P<not>\b(?:AND\s+)?NOT\b)|(?P<and>\bAND\b|(?<=\s)&&(?=\s))|(?P<or>\bOR\b|(?<=[\s\")”])\|{1,2}(?=[\s\"(“]))"
@@ -110,7 +111,7 @@ def unread_signs(text: str) -> list[str]:
     (['-la'], [])
     """
     read = {token.start for token in _tokens(text[:LONGEST_TYPED]) if token.kind == "sign"}
-    signs = re.finditer(r"(?<!\S)[-−－﹣‐‑][^\W\d_][\w-]*", text[:LONGEST_TYPED])
+    signs = re.finditer(rf"(?<!\S)[{_MINUS}][^\W\d_][\w-]*", text[:LONGEST_TYPED])
     return [match.group() for match in signs if match.start() not in read]
 
 

@@ -97,7 +97,8 @@ def main(given: Sequence[str] | None = None) -> None:
         texts = plain_queries(file)
         excluding = [text for text in texts if as_search_reads(text)[0]]
         print(f"{file}: {len(excluding)} of {len(texts)} read as if they excluded something")
-        print("\n".join(excluding[: args.show]), end="\n" if args.show else "")
+        for text in excluding[: args.show]:
+            print(text)
 
 
 if __name__ == "__main__":

@@ -166,7 +166,7 @@ def promise_of(limit: Limit, ranking: Ranking, reading: Query, is_calibrated: bo
         notes.append("hardly a document says anything about what is excluded: the line is not calibrated for that")
     read = [span.place for span in (*reading.excluded, *reading.cues)]
     if reading.excluded and not reading.conditions.typed and (unread := unread_negations(reading.query, read)):
-        notes.append(f"“{unread[0]}” may exclude something that was not read; -word says it plainly")
+        notes.append(f"“{unread[0].text}” may exclude something that was not read; -word says it plainly")
     if not is_calibrated:
         notes.append("the line was calibrated on other documents: some were added, replaced or removed since")
     return Promise(limit.violations, ranking.left_out, line.exclusions, tuple(notes))

@@ -33,6 +33,7 @@ from boolbert.boolean import Reading as RuleReading
 from boolbert.boolean.conditions import Conditions, read_conditions
 from boolbert.boolean.kinds import is_question
 from boolbert.boolean.parts import Part, after_filler
+from boolbert.boolean.reasons import unread_negations
 from boolbert.boolean.tags import ALTERNATIVE, CUE, EXCLUDED, WANTED, Mark, best_tags, joined_words, marks_of
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.adapters import QUERY_READER, Reader, open_reader
@@ -183,8 +184,7 @@ def denied_twice(found: Query) -> str | None:
     if found.decided_by != READER or found.excluded or found.conditions.asks or len(found.conditions.wanted) < 2:
         return None
     parts = [part for group in found.conditions.wanted for part in group]
-    cues = [cue for cue in find_cues(found.query) if cue.operator == "not" and not cue.weak]
-    free = [cue for cue in cues if not any(part.start < cue.end and cue.start < part.end for part in parts)]
+    free = unread_negations(found.query, [(part.start, part.end) for part in parts])
     between = (found.query[cue.end : part.start] for cue in free for part in parts if cue.end <= part.start)
     if not any(_SMALL_WORDS.fullmatch(text) for text in between):
         return None

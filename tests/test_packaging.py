@@ -9,6 +9,7 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
+from clone_fixtures import copied
 
 import boolbert
 
@@ -48,7 +49,7 @@ def test_every_requirement_is_pinned_in_the_constraints():
 def test_the_wheel_without_an_encoder_says_what_to_install_and_answers_with_one(tmp_path):
     """In another folder, with a home of its own and the cache as it was."""
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet", "-w", str(tmp_path)]
-    subprocess.run([*build, str(copied(tmp_path / "source"))], check=True, capture_output=True)
+    subprocess.run([*build, str(copied(tmp_path / "source", "the wheel"))], check=True, capture_output=True)
     (wheel,) = tmp_path.glob("boolbert-*.whl")
     site, without = tmp_path / "site", tmp_path / "without"
     shutil.unpack_archive(wheel, site, "zip")
@@ -69,18 +70,6 @@ def test_the_wheel_without_an_encoder_says_what_to_install_and_answers_with_one(
         done = search(site)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["hits"][0]["title"] in ("Samoa", "Philippines", "Dominican Republic")
-
-
-def copied(folder):
-    """The files that git knows: setuptools writes beside what it builds."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
-    if listed.returncode:
-        pytest.skip("NOT TESTED: the wheel, because this is no clone")
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
-    return folder
 
 
 def test_no_file_is_named_like_a_library():

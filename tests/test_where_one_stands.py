@@ -1,12 +1,12 @@
 """No command and no test changes with the working directory, with what ran before, or with an old cache."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from clone_fixtures import copied
 from search_fixtures import write_documents, write_run
 
 import boolbert
@@ -36,14 +36,7 @@ def test_a_run_is_used_only_where_it_is_named(tmp_path, lively, tiny_config, tok
 @pytest.mark.long
 def test_the_tests_pass_after_the_demo_and_beside_an_old_cache(tmp_path):
     """In the README's order, in one clone; and nothing of the user's is changed by a test."""
-    clone, home = tmp_path / "clone", tmp_path / "home"
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=PACKAGE, capture_output=True, text=True)
-    if listed.returncode:
-        pytest.skip("NOT TESTED: a clone, because this is none")
-    for name in filter(None, listed.stdout.split("\0")):
-        if (PACKAGE / name).is_file():
-            (clone / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(PACKAGE / name, clone / name)
+    clone, home = copied(tmp_path / "clone", "a clone"), tmp_path / "home"
     home.mkdir()
     (tmp_path / "path").mkdir()
     (tmp_path / "path" / "boolbert").symlink_to(clone)
