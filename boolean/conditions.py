@@ -1,4 +1,4 @@
-"""The conditions of a query by rules, for search without the query reader: AND where no word says so.
+"""What a query wants, group by group, by rules: AND where no word says so. What it excludes is the reader's to find.
 
 "Landlocked African monarchies that have hosted the Olympics" asks for three things, and no AND stands between them.
 `read_parts` cuts a query at its operators' cues; here what it leaves whole is cut further, at relative clauses, at
@@ -57,19 +57,21 @@ class Conditions(NamedTuple):
     typed: bool = False  # it is excluded by search-box syntax: who types "-word" means the word
 
 
-def read_conditions(text: str) -> Conditions:
-    """The conditions of a query, by rules.
+def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Sequence[Span] = ()) -> Conditions:
+    """The conditions of a query, by rules. excluded: what NOT excludes, where a reader has found it; cues: the words
+    that say so.
 
     >>> asked = read_conditions("landlocked monarchies that have hosted the Olympics, but not in Africa or Asia")
     >>> [[part.text for part in group] for group in asked.wanted], [part.text for part in asked.excluded]
     ([['landlocked monarchies'], ['have hosted the Olympics']], ['in Africa', 'Asia'])
     """
     query, asks = text, is_question(text)
-    if (lacking := read_lacking(text)) is None:
+    if excluded is None and (lacking := read_lacking(text)) is not None:
+        excluded, cues = lacking.scopes("not"), [(cue.start, cue.end) for cue in lacking.cues]
+    if excluded is None:
         parts = _with_antecedents(parsed_parts(text))
         unwanted = [part for part in parts if part.operator == "not"]
     else:
-        excluded, cues = lacking.scopes("not"), [(cue.start, cue.end) for cue in lacking.cues]
         unwanted = [
             part._replace(operator="not", start=part.start + start, end=part.end + start)
             for start, end in excluded

@@ -13,6 +13,7 @@ OUTSIDE = "O"
 TAGS = (OUTSIDE, *(f"{place}-{kind}" for kind in (WANTED, EXCLUDED, ALTERNATIVE, CUE) for place in "BI"))
 _MARK = re.compile(r"\[([wxabc]) ([^\[\]]*)\]")
 JOINS = re.compile(r"\W*(?:\b(?:or|and|either|an?|the|even|maybe|alternatively|possibly|vs|versus)\b\W*)*")
+_OR = re.compile(r"\bor\b|\|")
 
 
 class Mark(NamedTuple):
@@ -119,8 +120,8 @@ def best_tags(scores: Sequence[Sequence[float]], favour: float = 0.0) -> list[in
 
 
 def marks_of(text: str, words: Sequence[tuple[int, int]], tags: Sequence[int]) -> list[Mark]:
-    """The marks that tags form, from left to right. Alternatives with nothing but "or" and commas between them are one
-    group; one that is left alone is wanted.
+    """The marks that tags form, from left to right. Alternatives with "or" or a comma between them are one group;
+    one that is left alone is wanted.
 
     >>> text = "cork or kerry hotels"
     >>> tags = [TAGS.index(tag) for tag in ("B-a", "O", "B-a", "B-w")]
@@ -140,17 +141,32 @@ def marks_of(text: str, words: Sequence[tuple[int, int]], tags: Sequence[int]) -
 
 
 def _grouped(text: str, marks: list[Mark]) -> list[Mark]:
+    """The marks, alternatives in their groups. With nothing between them two alternatives are the end of one group and
+    the beginning of the next, "cats or dogs | from a shelter or a breeder", or one that was cut in two."""
+    runs: list[list[int]] = []  # numbers of marks: alternatives that stand side by side
+    joins = []  # of each run but the first: it goes on where the run before it ends
     alternatives = [number for number, mark in enumerate(marks) if mark.kind == ALTERNATIVE]
-    group, found = 0, list(marks)
     for before, number in zip([None, *alternatives], alternatives, strict=False):
-        if before is not None and not JOINS.fullmatch(text[marks[before].end : marks[number].start].lower()):
-            group += 1
-        found[number] = marks[number]._replace(group=group)
-    sizes = [sum(mark.kind == ALTERNATIVE and mark.group == number for mark in found) for number in range(group + 1)]
-    return [
-        mark._replace(kind=WANTED, group=0) if mark.kind == ALTERNATIVE and sizes[mark.group] == 1 else mark
-        for mark in found
-    ]
+        between = "" if before is None else text[marks[before].end : marks[number].start].lower()
+        is_joined = before is not None and number == before + 1 and bool(between.strip())
+        if is_joined and (JOINS.fullmatch(between) or _OR.search(between)):
+            runs[-1].append(number)
+        else:
+            joins += [before is not None and number == before + 1 and not between.strip()] if runs else []
+            runs.append([number])
+    found = list(marks)
+    for place, is_next in enumerate(joins, 1):
+        if is_next and min(len(runs[place - 1]), len(runs[place])) == 1:
+            last, first = runs[place - 1].pop(), runs[place][0]
+            found[first] = found[first]._replace(start=found[last].start)
+            runs[place] = runs[place - 1] + runs[place]
+            runs[place - 1] = []
+            found[last] = found[last]._replace(end=found[last].start)  # nothing is left of it
+    for group, run in enumerate(filter(None, runs)):
+        for number in run:
+            kind = {"kind": WANTED, "group": 0} if len(run) == 1 else {"group": group}
+            found[number] = found[number]._replace(**kind)
+    return [mark for mark in found if mark.end > mark.start]
 
 
 _IS_INSIDE = [tag.startswith("I-") for tag in TAGS]

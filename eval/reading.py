@@ -8,7 +8,8 @@
 
 Queries are read as `boolbert search` reads them. "F1": words of what is excluded. "Exactly": queries that exclude
 something and whose excluded words are found, all of them and no others. "Silent": queries that exclude nothing, read
-so. "Wanted": F1 of the words that are wanted. Of --plain queries, which exclude nothing as their data says, those are
+so. "Wanted": F1 of the words that are wanted. "Alternatives": queries that offer some, which are found,
+each with all of its words and no others. Of --plain queries, which exclude nothing as their data says, those are
 counted that are read as if they did.
 """
 
@@ -19,8 +20,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from boolbert.boolean.kinds import is_question
+from boolbert.boolean.tags import ALTERNATIVE
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import BoolBertError, run_script
+from boolbert.data.reading import marked_queries
 from boolbert.data.reading_scores import Labelled, measured, own_queries, words
 from boolbert.search.query_reader import read
 
@@ -79,6 +83,20 @@ def as_search_reads(text: str) -> tuple[list[str], list[str]]:
     return [span.text for span in query.excluded], [one.text for group in query.conditions.wanted for one in group]
 
 
+def found_alternatives(split: str) -> tuple[list[str], int]:
+    """The queries of data/reading whose alternatives are read otherwise than they are marked, and how many have any."""
+    wrong, count = [], 0
+    for query in marked_queries(split):
+        marked = [query.text[mark.start : mark.end] for mark in query.marks if mark.kind == ALTERNATIVE]
+        if not marked or is_question(query.text):
+            continue
+        count += 1
+        groups = [[part.text for part in group] for group in read(query.text).conditions.wanted if len(group) > 1]
+        if {words([text]) for group in groups for text in group} != {words([text]) for text in marked}:
+            wrong.append(f"{query.text}\n    right: {marked}, read: {groups}")
+    return wrong, count
+
+
 def main(given: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, given)
     given_files = args.rewrites or args.quest or args.plain
@@ -91,6 +109,11 @@ def main(given: Sequence[str] | None = None) -> None:
         found = measured(queries, as_search_reads)
         wrong = found.pop("wrong")
         print(f"{name}: " + ", ".join(f"{key} {value}" for key, value in found.items()))
+        for text in wrong[: args.show]:
+            print(text)
+    if not given_files:
+        wrong, count = found_alternatives(args.data)
+        print(f"alternatives: {count - len(wrong)} of {count}")
         for text in wrong[: args.show]:
             print(text)
     for file in args.plain:

@@ -48,7 +48,7 @@ MOST_WANTED, MOST_EXCLUDED = 40, 20  # conditions of a query; each is compared w
 FAVOUR = 2.0  # an exclusion that is missed is worse than one too many; of 0 to 3 the best on data/reading dev
 SHORT_QUESTION = 12  # words of a question whose conditions are asked for one by one: "Who likes jam and tea?"
 _WHICH = re.compile(r"\s*(?:which|who|whose)\b", re.IGNORECASE)
-_WITH = re.compile(r"(?:with|having|containing)\s+(?:(?:an?|the|any)\s+)?", re.IGNORECASE)
+_WITH = re.compile(r"(?:with|having|containing|about)\s+(?:(?:an?|the|any)\s+)?", re.IGNORECASE)
 _SMALL_WORDS = re.compile(r"\s*(?:(?:an?|the|any|allow|have|has|include)\s+)*", re.IGNORECASE)
 _OR = re.compile(r"\b(?:or|either|alternatively)\b|\||/", re.IGNORECASE)
 
@@ -62,11 +62,44 @@ def read(query: str, not_kind: str | None = None) -> Query:
     found = _by_itself(without_double_negation(query))
     if (direct := denied_twice(found)) is not None and (typed := read_search_box(direct)) is not None:
         found = _by_rules(typed, READER, _conditions_typed(typed))
+    elif found.decided_by == READER:
+        found = _grouped(found)
     _check_conditions(found.conditions)
     if not found.excluded:
         return found
     kind = not_kind or _kind(found)
     return replace(found, kind=kind, conditions=found.conditions._replace(kind=kind))
+
+
+def _grouped(found: Query) -> Query:
+    """What is wanted, its words in larger groups than the reader's: "former colonies of Britain" is one condition, not
+    three, each of which is had by many. The rules find them; where there are alternatives, which the reader tells
+    better, neighbours are joined."""
+    conditions = found.conditions
+    if conditions.asks or len(conditions.wanted) < 2:
+        return found
+    if any(len(group) > 1 for group in conditions.wanted):
+        return replace(found, conditions=conditions._replace(wanted=_joined(found.query, conditions.wanted)))
+    holes = [span.place for span in (*found.excluded, *found.cues) if span.operator == "not"]
+    by_rules = read_conditions(found.query, [span.place for span in found.excluded], holes)
+    return replace(found, conditions=conditions._replace(wanted=by_rules.wanted))
+
+
+def _joined(query: str, groups: Sequence[tuple[Part, ...]]) -> tuple[tuple[Part, ...], ...]:
+    """The groups; conditions between which nothing stands are one.
+
+    >>> query = "old stone bridges in Rome or Pisa"
+    >>> groups = [[_part(query, 0, 3)], [_part(query, 4, 17)], [_part(query, 18, 25), _part(query, 29, 33)]]
+    >>> [[part.text for part in group] for group in _joined(query, groups)]
+    [['old stone bridges'], ['in Rome', 'Pisa']]
+    """
+    found: list[tuple[Part, ...]] = []
+    for group in groups:
+        if found and len(found[-1]) == len(group) == 1 and not query[found[-1][0].end : group[0].start].strip():
+            found[-1] = (_part(query, found[-1][0].start, group[0].end),)
+        else:
+            found.append(tuple(group))
+    return tuple(found)
 
 
 def _by_itself(query: str) -> Query:
@@ -169,7 +202,7 @@ def by_reader(query: str, reader: Reader) -> Query:
 
 
 def _bare(query: str, start: int, end: int) -> int:
-    """Where the thing itself begins in what is excluded: of "with a pool" the pool."""
+    """Where the thing itself begins in what is excluded: of "with a pool" the pool, of "about war" the war."""
     start = after_filler(query, start, end)
     found = _WITH.match(query, start, end)
     return found.end() if found and found.end() < end else start

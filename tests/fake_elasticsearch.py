@@ -392,7 +392,7 @@ def fake_server(product, authorization=None, context=None):
     server.daemon_threads = True
     if context is not None:
         server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
     thread.start()
     try:
         yield f"{product}+{'http' if context is None else 'https'}://127.0.0.1:{server.server_port}", state

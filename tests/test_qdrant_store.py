@@ -52,7 +52,7 @@ def test_errors_are_one_line(tmp_path, capsys, monkeypatch):
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Refusing)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
     shown = one_line(capsys, *search, f"qdrant:http://127.0.0.1:{server.server_port}")
     assert "the server refuses the key; QDRANT_API_KEY holds it" in shown
     server.shutdown()

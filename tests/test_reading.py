@@ -44,6 +44,12 @@ def test_the_best_tags_are_the_best_of_all_that_are_right(seed):
         ("cats or dogs", "a O a", ["a0 cats", "a0 dogs"]),
         ("tea, milk in cork or kerry", "a a O a O a", ["a0 tea", "a0 milk", "a1 cork", "a1 kerry"]),
         ("tea in cork or kerry", "a O a O a", ["w tea", "a1 cork", "a1 kerry"]),  # a lone alternative is wanted
+        ("cats or dogs at home or away", "a O a a +a O a", ["a0 cats", "a0 dogs", "a1 at home", "a1 away"]),
+        ("old forts or ruins", "a a O a", ["a0 old forts", "a0 ruins"]),  # one that was cut in two
+        ("forts or stone ruins", "a O a a", ["a0 forts", "a0 stone ruins"]),
+        ("tea or else milk", "a O O a", ["a0 tea", "a0 milk"]),
+        ("tea or, failing that, milk", "a O O O a", ["a0 tea", "a0 milk"]),
+        ("tea or big milk", "a O w a", ["w tea", "w big", "w milk"]),
     ],
 )
 def test_tags_become_marks(text, tags, expected):
@@ -121,7 +127,7 @@ OF_THE_CUES = {
     "snack bars, no nuts please": ["nuts"],
     "films, anything but horror": ["horror"],
     "sugar-free desserts": ["sugar"],
-    "small dogs of Peru that don't shed": ["shed"],
+    "museums in Berlin that do not charge admission": ["charge admission"],
     "Which birds do not fly?": [],
     "car not starting": [],
     "people not allowed to vote": [],
@@ -297,5 +303,5 @@ def test_plain_queries_are_counted_that_are_read_as_excluding(tmp_path, capsys):
 
 
 def test_an_author_that_is_left_out_has_to_be_there():
-    with pytest.raises(DataError, match="'nobody' is no author of data/reading: train_archivists, "):
+    with pytest.raises(DataError, match="'nobody' is no author of data/reading: train_analysts, "):
         query_reader_training.main(["--left_out", "nobody"])

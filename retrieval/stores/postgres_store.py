@@ -43,7 +43,7 @@ from .where import Filter, fitted_filter, sql_condition
 KNOWN = "boolbert_collections"
 LONGEST_NAME = 50  # bytes; Postgres allows 63, and the table of words has a longer name
 MOST_INDEXED = 2000  # numbers of a vector that pgvector's HNSW takes
-MOST_HELD = 50_000  # documents that are looked through for the words of a condition; the rarest words come first
+MOST_HELD = 10_000  # documents that are looked through for the words of a condition; the rarest words come first
 _LOCK = 0x626F6F6C  # held while tables are made
 _ROWS = 500  # of one transaction
 _COLUMNS = "id, document, digest, title, text, fields"
