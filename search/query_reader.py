@@ -50,6 +50,10 @@ SHORT_QUESTION = 12  # words of a question whose conditions are asked for one by
 _WHICH = re.compile(r"\s*(?:which|who|whose)\b", re.IGNORECASE)
 _WITH = re.compile(r"(?:with|having|containing|about)\s+(?:(?:an?|the|any)\s+)?", re.IGNORECASE)
 _SMALL_WORDS = re.compile(r"\s*(?:(?:an?|the|any|allow|have|has|include)\s+)*", re.IGNORECASE)
+# Words that say nothing by themselves: "those that have".
+_EMPTY = r"(?:an?|the|any|those|ones|that|which|who|are|is|was|were|be|have|has|had|do|does|with)"
+_NOTHING = re.compile(rf"\s*{_EMPTY}(?:\s+{_EMPTY})*\s*", re.IGNORECASE)
+_EMPTY_END = re.compile(rf"(?:\b{_EMPTY}\s+)+$", re.IGNORECASE)
 _OR = re.compile(r"\b(?:or|either|alternatively)\b|\||/", re.IGNORECASE)
 
 
@@ -80,9 +84,16 @@ def _grouped(found: Query) -> Query:
         return found
     if any(len(group) > 1 for group in conditions.wanted):
         return replace(found, conditions=conditions._replace(wanted=_joined(found.query, conditions.wanted)))
-    holes = [span.place for span in (*found.excluded, *found.cues) if span.operator == "not"]
-    by_rules = read_conditions(found.query, [span.place for span in found.excluded], holes)
+    excluded = [(_before_empty(found.query, span.start), span.end) for span in found.excluded]
+    cues = [span.place for span in found.cues if span.operator == "not"]
+    by_rules = read_conditions(found.query, excluded, [*excluded, *cues])
     return replace(found, conditions=conditions._replace(wanted=by_rules.wanted))
+
+
+def _before_empty(query: str, start: int) -> int:
+    """Where the words begin that lead to what is excluded: of "do not have a pool" the "have"."""
+    found = _EMPTY_END.search(query, 0, start)
+    return found.start() if found else start
 
 
 def _joined(query: str, groups: Sequence[tuple[Part, ...]]) -> tuple[tuple[Part, ...], ...]:
@@ -197,8 +208,14 @@ def by_reader(query: str, reader: Reader) -> Query:
         mark._replace(start=_bare(query, mark.start, mark.end)) if mark.kind == EXCLUDED else mark
         for mark in marks_of(query, words, best_tags(scores.tolist(), FAVOUR))
     ]
+    if any(mark.kind == EXCLUDED and not _says_nothing(query, mark) for mark in marks):
+        marks = [mark for mark in marks if mark.kind != EXCLUDED or not _says_nothing(query, mark)]
     is_cut = len(tokens.ids) > MOST_TOKENS_READ or sum(mark.kind == EXCLUDED for mark in marks) > MOST_EXCLUDED
     return replace(_marked(query, marks), truncated=is_cut)
+
+
+def _says_nothing(query: str, mark: Mark) -> bool:
+    return _NOTHING.fullmatch(query, mark.start, mark.end) is not None
 
 
 def _bare(query: str, start: int, end: int) -> int:

@@ -156,6 +156,31 @@ def test_alternatives_are_one_condition_and_other_words_are_others():
     assert (len(question.conditions.wanted), question.alternatives) == (1, ())
 
 
+WANTED = {
+    "countries driving on the left that are island states but do not have a coast on the Caribbean Sea": (
+        [["countries driving on the left"], ["are island states"]],
+        ["coast on the Caribbean Sea"],
+    ),
+    "ports that are also capitals, excluding those that are crossed by the equator": (
+        [["ports"], ["capitals"]],
+        ["crossed by the equator"],
+    ),
+    "former colonies of the Netherlands or countries in the Alps": (
+        [["former colonies of the Netherlands", "countries in the Alps"]],
+        [],
+    ),
+    "towns with a castle or a beach": ([["towns"], ["with a castle", "beach"]], []),
+}
+
+
+@pytest.mark.parametrize("query", WANTED)
+def test_what_is_wanted_is_asked_for_in_groups(query):
+    """No word is left over beside what is excluded, and no words without a meaning are excluded."""
+    found = read(query).conditions
+    groups = [[part.text for part in group] for group in found.wanted]
+    assert (groups, [part.text for part in found.excluded]) == WANTED[query]
+
+
 @pytest.mark.parametrize("query", ["hotel without a pool", "hotel or hostel without a pool -bar"])
 def test_the_caller_comes_first_and_the_search_box_before_the_reader(query):
     assert read(query).decided_by == ("the search-box syntax" if "-" in query else "the reader")
