@@ -49,7 +49,7 @@ FAVOUR = 2.0  # an exclusion that is missed is worse than one too many; of 0 to 
 SHORT_QUESTION = 12  # words of a question whose conditions are asked for one by one: "Who likes jam and tea?"
 _WHICH = re.compile(r"\s*(?:which|who|whose)\b", re.IGNORECASE)
 _WITH = re.compile(r"(?:with|having|containing|about)\s+(?:(?:an?|the|any)\s+)?", re.IGNORECASE)
-_SMALL_WORDS = re.compile(r"\s*(?:(?:an?|the|any|allow|have|has|include)\s+)*", re.IGNORECASE)
+_SMALL_WORDS = re.compile(r"\s*(?:(?:an?|the|any|allow|have|has|include|contain|use|offer|serve)\s+)*", re.IGNORECASE)
 # Words that say nothing by themselves: "those that have".
 _EMPTY = r"(?:an?|the|any|those|ones|that|which|who|are|is|was|were|be|have|has|had|do|does|with)"
 _NOTHING = re.compile(rf"\s*{_EMPTY}(?:\s+{_EMPTY})*\s*", re.IGNORECASE)
