@@ -25,8 +25,9 @@ class Weights(NamedTuple):
 
     The first block was chosen by hand on the dev queries of the countries, BoolMovies, the documents that deny,
     ExcluIR, BoolQuestions-NOT and ComLQ, among some 150 settings. The last three of COLLECTION were learned by `python
-    train/ranking.py`, with whole collections left out, for an earlier query reader; today's best on all trades, 1.2, 2.5
-    and 0.1, leaves a sugar-free bar among the first five "bars that are not sugar-free". Questions are not read.
+    train/ranking.py`, with whole collections left out, for an earlier query reader; those best on all trades
+    now, 1.2, 2.5 and 0.1, leave a sugar-free bar among the first five "bars that are not sugar-free". Questions are not
+    read.
     """
 
     whole: float  # the whole query's score against the document's vector
