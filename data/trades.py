@@ -138,18 +138,23 @@ def marked_trade_queries(folder: Path = FOLDER / "trades") -> list[str]:
 
 
 def statements(folder: Path = FOLDER / "statements") -> list[Label]:
-    """Short texts: "No lift. || a lift = n ; stairs = u"."""
-    found, files = [], sorted(folder.glob("*.txt"))
+    """Short texts with what they say of conditions, from all files of a folder."""
+    files = sorted(folder.glob("*.txt"))
     if not files:
         raise DataError(f"{folder}: holds no statements")
-    for file in files:
-        for number, line in text_lines(file):
-            text, bars, rest = line.partition("||")
-            if line.strip() and not (text.strip() and bars):
-                raise DataError(f"{file}:{number}: must be TEXT || CONDITION = y, n or u; ...: {line[:60]!r}")
-            for part in filter(str.strip, rest.split(";")):
-                condition, _, letter = part.rpartition("=")
-                if letter.strip() not in _LETTERS or not condition.strip():
-                    raise DataError(f"{file}:{number}: {part.strip()!r} must be CONDITION = y, n or u")
-                found.append(Label(text.strip(), (condition.strip(),), _LETTERS[letter.strip()]))
+    return [label for file in files for label in read_statements(file)]
+
+
+def read_statements(file: Path) -> list[Label]:
+    """A text a line: "No lift. || a lift = n ; stairs = u"."""
+    found = []
+    for number, line in text_lines(file):
+        text, bars, rest = line.partition("||")
+        if line.strip() and not (text.strip() and bars):
+            raise DataError(f"{file}:{number}: must be TEXT || CONDITION = y, n or u; ...: {line[:60]!r}")
+        for part in filter(str.strip, rest.split(";")):
+            condition, _, letter = part.rpartition("=")
+            if letter.strip() not in _LETTERS or not condition.strip():
+                raise DataError(f"{file}:{number}: {part.strip()!r} must be CONDITION = y, n or u")
+            found.append(Label(text.strip(), (condition.strip(),), _LETTERS[letter.strip()]))
     return found

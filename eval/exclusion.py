@@ -9,6 +9,7 @@ moves along the frontier of both. If a folder has llm_rewrites.jsonl(.gz) with `
 what an LLM made of the queries is scored too.
 """
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -81,6 +82,7 @@ def read_trap_set(folder: str | Path, *, need_traps: bool = True) -> TrapSet:
     """A folder's pool and queries."""
     folder = Path(folder)
     corpus = list(pool_rows(folder, "corpus", "id", "text"))
+    random.Random(0).shuffle(corpus)  # a file may have the answers first, and of equal scores the first would win
     rows = {row["id"]: number for number, row in enumerate(corpus)}
     queries, rewrites = [], {}
     if any(folder.glob("llm_rewrites.jsonl*")):

@@ -2,12 +2,14 @@
 
     python eval/saying.py                         # the trades of the author "first", which nothing has learned from
     python eval/saying.py --author t8
+    python eval/saying.py --statements data/statements/dev     # near misses and whole questions, by other authors
 
 "Affirmed against the rest" and "against denied" are areas under the curve of the probability that it is affirmed.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from boolbert.boolean.clauses import split_clauses
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import EvaluationError, run_script
 from boolbert.core.progress import shown_progress
-from boolbert.data.trades import Label, trades
+from boolbert.data.trades import Label, read_statements, trades
 from boolbert.retrieval.document_reader import document_reader, passage
 from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.metrics import saying_metrics
@@ -25,16 +27,20 @@ from boolbert.search.searcher import BoolSearcher
 @dataclass
 class Arguments:
     author: str = flag("first", "whose trades are read")
-    labels: int | None = flag(None, "read this many of each trade")
+    statements: str | None = flag(None, "a folder of statements that are read instead")
+    labels: int | None = flag(None, "read this many of each trade, or of each file of statements")
 
 
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
-    own = [trade for trade in trades() if trade.author == args.author]
+    if args.statements:
+        sets = {file.stem: read_statements(file) for file in sorted(Path(args.statements).glob("*.txt"))}
+    else:
+        own = [trade for trade in trades() if trade.author == args.author]
+        sets = {f"{len(own)} trades": [label for trade in own for label in trade.labels()[: args.labels]]}
     reader, queries = document_reader(), BoolSearcher(progress=False, onnx=True).queries
-    if reader is None or queries is None or not own:
-        raise EvaluationError(f"no trades of {args.author}, or the encoder is not to be had")
-    labels = [label for trade in own for label in trade.labels()[: args.labels]]
+    if reader is None or queries is None or not all(sets.values()) or not sets:
+        raise EvaluationError(f"nothing to read by {args.author} or in {args.statements}, or no encoder to be had")
     vectors: dict[str, np.ndarray] = {}
 
     def encoded(text: str) -> np.ndarray:
@@ -47,15 +53,16 @@ def main(words: Sequence[str] | None = None) -> None:
         near = np.array([encoded(label.text[start:end]) for start, end in clauses]) @ encoded(label.phrases[0])
         return passage(label.phrases[0], label.text, clauses, near)
 
-    shares = []
-    with shown_progress("read", len(labels), "label") as advance:
-        for start in range(0, len(labels), 100):
-            block = [asked(label) for label in labels[start : start + 100]]
-            shares += [one[:3] for one in reader.read(block)]  # type: ignore[arg-type]
-            advance(len(block))
-    found = saying_metrics(shares, [label.says for label in labels])
-    values = ", ".join(f"{name} {value:.3f}" for name, value in found.items())
-    print(f"{len(own)} trades, {len(labels):,} labels: {values}")
+    for name, labels in sets.items():
+        labels, shares = labels[: args.labels] if args.statements else labels, []
+        with shown_progress("read", len(labels), "label") as advance:
+            for start in range(0, len(labels), 100):
+                block = [asked(label) for label in labels[start : start + 100]]
+                shares += [one[:3] for one in reader.read(block)]  # type: ignore[arg-type]
+                advance(len(block))
+        found = saying_metrics(shares, [label.says for label in labels])
+        values = ", ".join(f"{metric} {value:.3f}" for metric, value in found.items())
+        print(f"{name}, {len(labels):,} labels: {values}")
 
 
 if __name__ == "__main__":

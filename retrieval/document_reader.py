@@ -6,7 +6,7 @@ how much speaks for and against the condition; the strongest decide, and the sen
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -129,14 +129,22 @@ def passage(condition: str, text: str, clauses: Sequence[Span], near: Array) -> 
     for start, end in sentences_of(text):
         inside = (starts >= start) & (starts < end)
         best = float(cosines[inside].max()) if len(clauses) and inside.any() else 0.0
-        has = sum(word[:5] in text[start:end].lower() for word in words) / max(1, len(words))
+        has = _share(words, text[start:end])
         span = (start, end)
         if end - start > LONG_SENTENCE and len(clauses) and inside.any():
-            nearest = int(np.flatnonzero(inside)[cosines[inside].argmax()])
+            own = np.flatnonzero(inside)
+            shares = np.array([_share(words, text[slice(*clauses[number])]) for number in own])
+            nearest = int(own[(cosines[own] + SHARED * shares).argmax()])
             span = max(start, clauses[max(0, nearest - 1)][0]), min(end, clauses[min(len(clauses), nearest + 2) - 1][1])
         scored.append((best + SHARED * has, span))
     chosen = sorted(range(len(scored)), key=lambda row: -scored[row][0])[:SENTENCES]
     return Passage(condition, text, [scored[row][1] for row in chosen])
+
+
+def _share(words: Collection[str], text: str) -> float:
+    """The share of a condition's words that a text has, endings aside."""
+    text = text.lower()
+    return sum(word[:5] in text for word in words) / max(1, len(words))
 
 
 @cache

@@ -31,6 +31,7 @@ from boolbert.retrieval.ranking import Scores
 K1, B = 1.5, 0.75  # of BM25: how soon repeating a word stops to count, and how much a long document is discounted
 # The share of BM25's bound above which a document has all that is asked for; a word that stands once has 0.4.
 FULL = 0.35
+FEW_WORDS = 3  # of a condition: a document that has all of them has what is asked for, and more of them says no more
 FEW = 100  # in fewer documents than these, how many hold a word says little about how rare it is
 DENIED = "-"
 
@@ -144,14 +145,16 @@ class WordIndex:
 
     def scores(self, words: Iterable[str]) -> Scores:
         """The scores (N,) of all documents: 0 for one with none of the words, 1 for one of average length that has each
-        of them about once. They are not scaled to the best document: where none has the words, all are 0.
+        of them about once, and of few words no more than 1. They are not scaled to the best document: where none has
+        the words, all are 0.
         """
-        scores, most = np.zeros(self._documents, np.float32), 0.0
-        for word in dict.fromkeys(words):
+        scores, most, asked = np.zeros(self._documents, np.float32), 0.0, tuple(dict.fromkeys(words))
+        for word in asked:
             rows, weights = self.weights(word)
             scores[rows] += weights
             most += float(rarity(self.held_by(word, len(rows)), self.documents))
-        return np.minimum(scores / max(FULL * most, 1e-9), 1.0, dtype=np.float32)
+        scores /= np.float32(max(FULL * most, 1e-9))
+        return np.minimum(scores, 1.0, dtype=np.float32) if len(asked) <= FEW_WORDS else scores
 
     @property
     def documents(self) -> int:

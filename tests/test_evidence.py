@@ -41,8 +41,10 @@ def evidence(folder):
     return Evidence(folder, "these", "bag")
 
 
-@pytest.mark.parametrize("words", [["zip"], ["zip", "pocket"], ["warm", "cheese"], ["cheese"]])
-def test_words_are_scored_by_bm25_of_which_a_share_is_enough(evidence, words):
+@pytest.mark.parametrize(
+    "words", [["zip"], ["zip", "pocket"], ["warm", "cheese"], ["cheese"], words_of("a wool hat that keeps warm")]
+)
+def test_words_are_scored_by_bm25_of_which_a_share_is_enough_where_they_are_few(evidence, words):
     counted = [words_of(text, split_clauses(text), decades=True) for text in TEXTS]
     mean = sum(map(len, counted)) / len(counted)
     rare = {
@@ -54,7 +56,11 @@ def test_words_are_scored_by_bm25_of_which_a_share_is_enough(evidence, words):
         sum(rare[word] * own.count(word) / (own.count(word) + 1.5 * (0.25 + 0.75 * len(own) / mean)) for word in words)
         for own in counted
     ]
-    slow = [min(1.0, score / (0.35 * sum(rare.values()))) for score in scores]
+    slow = [score / (0.35 * sum(rare.values())) for score in scores]
+    if len(words) <= 3:
+        slow = [min(1.0, score) for score in slow]
+    else:
+        assert max(slow) > 1  # or this would show nothing
     np.testing.assert_allclose(evidence.words.scores(words), slow, atol=2e-3)  # float16
 
 

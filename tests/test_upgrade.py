@@ -255,8 +255,10 @@ def test_trap_sets_are_scored_as_by_hand(tmp_path):
         '{"text": "x", "gold": ["a"], "traps": ["b"]}\n{"text": "y", "gold": ["c"], "traps": ["a"]}\n'
     )
     traps = exclusion.read_trap_set(tmp_path)
-    assert traps.queries[1] == exclusion.TrapQuery("y", [2], [0])
-    found = means(exclusion.score_ranked(np.array([[0, 1, 2], [0, 2, 1]]), traps))
+    assert traps.texts != ["A", "B", "C"]  # in another order, so that a file's own order decides no tie
+    a, b, c = map(traps.texts.index, "ABC")
+    assert traps.queries[1] == exclusion.TrapQuery("y", [c], [a])
+    found = means(exclusion.score_ranked(np.array([[a, b, c], [a, c, b]]), traps))
     assert found == {"MRR@10": 0.75, "above": 0.5, "R@3": 1.0, "V@3": 1.0}
     (tmp_path / "queries.jsonl").write_text('{"text": "x", "gold": ["z"], "traps": []}\n')
     with pytest.raises(BoolBertError, match="names document 'z'"):
