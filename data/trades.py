@@ -139,10 +139,14 @@ def marked_trade_queries(folder: Path = FOLDER / "trades") -> list[str]:
 
 def statements(folder: Path = FOLDER / "statements") -> list[Label]:
     """Short texts with what they say of conditions, from all files of a folder."""
+    return [label for file in statement_files(folder) for label in read_statements(file)]
+
+
+def statement_files(folder: Path) -> list[Path]:
     files = sorted(folder.glob("*.txt"))
     if not files:
         raise DataError(f"{folder}: holds no statements")
-    return [label for file in files for label in read_statements(file)]
+    return files
 
 
 def read_statements(file: Path) -> list[Label]:

@@ -17,7 +17,7 @@ from boolbert.boolean.clauses import split_clauses
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import EvaluationError, run_script
 from boolbert.core.progress import shown_progress
-from boolbert.data.trades import Label, read_statements, trades
+from boolbert.data.trades import Label, read_statements, statement_files, trades
 from boolbert.retrieval.document_reader import document_reader, passage
 from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.metrics import saying_metrics
@@ -34,13 +34,13 @@ class Arguments:
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
     if args.statements:
-        sets = {file.stem: read_statements(file) for file in sorted(Path(args.statements).glob("*.txt"))}
+        sets = {file.stem: read_statements(file) for file in statement_files(Path(args.statements))}
     else:
         own = [trade for trade in trades() if trade.author == args.author]
         sets = {f"{len(own)} trades": [label for trade in own for label in trade.labels()[: args.labels]]}
     reader, queries = document_reader(), BoolSearcher(progress=False, onnx=True).queries
-    if reader is None or queries is None or not all(sets.values()) or not sets:
-        raise EvaluationError(f"nothing to read by {args.author} or in {args.statements}, or no encoder to be had")
+    if reader is None or queries is None or not all(sets.values()):
+        raise EvaluationError(f"no trades of {args.author}, or the encoder is not to be had")
     vectors: dict[str, np.ndarray] = {}
 
     def encoded(text: str) -> np.ndarray:

@@ -133,7 +133,7 @@ def passage(condition: str, text: str, clauses: Sequence[Span], near: Array) -> 
         span = (start, end)
         if end - start > LONG_SENTENCE and len(clauses) and inside.any():
             own = np.flatnonzero(inside)
-            shares = np.array([_share(words, text[slice(*clauses[number])]) for number in own])
+            shares = np.array([_share(words, text[slice(*clauses[number])]) for number in own.tolist()])
             nearest = int(own[(cosines[own] + SHARED * shares).argmax()])
             span = max(start, clauses[max(0, nearest - 1)][0]), min(end, clauses[min(len(clauses), nearest + 2) - 1][1])
         scored.append((best + SHARED * has, span))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -39,6 +40,8 @@ Questions = list[tuple[list[int], slice]]  # of one text: tokens, and where the 
 class Arguments:
     output: str = flag(str(DOCUMENT_READER), "the file to write")
     encoder: str | None = flag(None, "folder or Hub id of a BERT; the default encoder if not given")
+    start: str | None = flag(None, "adapters to go on from, instead of new ones")
+    mean: list[str] = flag([], "adapters that went on from the same start: their mean is written, nothing is learned")
     dev: str = flag("first,t8", "authors whose trades are left out, by commas; those of the first calibrate")
     trades: str | None = flag(None, "another folder of trades")
     statements: str | None = flag(None, "another folder of statements; none for none")
@@ -106,9 +109,9 @@ def sentence_vectors(reader: Adapting, tokenizer: Any, texts: Sequence[str], at_
 
 
 def turned(phrase: str, draw: random.Random) -> str:
-    """A condition that is denied: "a pool" to "no pool" or "without a pool"."""
+    """A condition that is denied: "a pool" to "no pool" or "without a pool", "sugar" to "sugar-free"."""
     bare = re.sub(r"^(?:an?|the|any) ", "", phrase)
-    return draw.choice([f"no {bare}", f"without {phrase}", f"not {phrase}"])
+    return draw.choice([f"no {bare}", f"without {phrase}", f"not {phrase}", *([] if " " in bare else [f"{bare}-free"])])
 
 
 def batches(examples: Sequence[Example], more: Sequence[Example], args: Arguments, passages: Passages) -> Iterator[Any]:
@@ -189,10 +192,14 @@ def learn(args: Arguments) -> tuple[Adapting, float, dict[str, Any]]:
     dev = [trade for trade in every if trade.author == left_out[0]]
     held_out = [label for trade in dev for label in trade.labels()]
     reader = Adapting(load_bert(folder, args.device), args.rank, OUTPUTS, seed=args.seed)
-    passages = Passages(reader, tokenizer, [example.label for example in (*examples, *more)] + held_out)
-    steps = args.epochs * -(-(len(examples) + int(args.share * len(more))) // args.batch_size)
-    for rows, says in reader.steps(batches(examples, more, args, passages), steps, args.learning_rate):
-        reader.learn(loss_of(logits(reader, rows), says, args.smoothing))
+    if begun := args.mean or ([args.start] if args.start else []):
+        reader.adapters.load_state_dict(mean_of(begun))
+    learned = [] if args.mean else [example.label for example in (*examples, *more)]
+    passages = Passages(reader, tokenizer, learned + held_out)
+    if not args.mean:
+        steps = args.epochs * -(-(len(examples) + int(args.share * len(more))) // args.batch_size)
+        for rows, says in reader.steps(batches(examples, more, args, passages), steps, args.learning_rate):
+            reader.learn(loss_of(logits(reader, rows), says, args.smoothing))
     about = {"trades": len(used), "labels": len(examples), "more": len(more)}
     if not held_out:
         return reader, 1.0, about
@@ -202,6 +209,12 @@ def learn(args: Arguments) -> tuple[Adapting, float, dict[str, Any]]:
     says = [label.says for label in held_out]
     temperature = float(min(TEMPERATURES, key=lambda t: loss_of(given / t, says).item()))
     return reader, temperature, {**about, **saying_metrics(F.softmax(given / temperature, -1).numpy(), says)}
+
+
+def mean_of(files: Sequence[str]) -> dict[str, Tensor]:
+    """The mean of adapters."""
+    each = [load_file(file) for file in files]
+    return {name: torch.stack([one[name].float() for one in each]).mean(0) for name in each[0]}
 
 
 def read_more(file: Path) -> list[Label]:
