@@ -48,6 +48,9 @@ class Weights(NamedTuple):
 COLLECTION = Weights(0.5, 1.0, 0.8, 0.8, 0.7, 0.6, 1.5, 0.0, 0.3, 1.2, 2.5, 0.02)
 QUESTION = Weights(3.0, 1.75, 0.8, 0.8, 0.8, 0.35, 1.0, 0.6, 0.3, 0.0, 0.0, 0.02)
 ABOUT_PROPERTY = 1.5  # `about` where a question negates a property
+READ_WORDS = (
+    4  # of a condition that the reader is asked for: it has learned what things are and have, not whole statements
+)
 AFFIRMED = 0.7  # what an affirming clause counts for a condition that asks for a denial: "do not allow pets"
 
 
@@ -74,6 +77,11 @@ class Asked(NamedTuple):
         found = words_of(part.text, clauses)
         words = tuple(word for word in found if word not in ASKING) or tuple(found)
         return cls(part, vector, words, any(clause.denies for clause in clauses))
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the document reader is asked for it."""
+        return len(set(self.words)) <= READ_WORDS
 
     @property
     def denied_words(self) -> tuple[str, ...]:
@@ -111,7 +119,9 @@ class Question:
     @property
     def is_read(self) -> bool:
         """Whether what documents say of it changes their scores."""
-        return bool(self.weights.read_wanted or (self.weights.read_excluded and self.excluded))
+        return any(part.is_read for part in self.parts) and bool(
+            self.weights.read_wanted or (self.weights.read_excluded and self.excluded)
+        )
 
     @property
     def parts(self) -> tuple[Asked, ...]:
@@ -169,12 +179,16 @@ def score_by_words(question: Question, words: Array) -> Scores:
 
 def second_stage(question: Question, affirmed: Array, strength: float = 1.0) -> Scores:
     """What the document reader adds to the scores of documents: from the probabilities (P, N) that each condition
-    holds. A group of alternatives holds where one of them does."""
+    holds. A group of alternatives holds where one of them does; what is not read changes nothing."""
     weights, each = question.weights, iter(affirmed)
-    groups = [1 - np.prod([1 - next(each) for _ in group], axis=0) for group in question.wanted]
-    score: Scores = weights.read_wanted * np.mean([np.log(np.maximum(g, weights.floor)) for g in groups], axis=0)
-    for holds in each:
-        score += strength * weights.read_excluded * np.log(np.maximum(1 - holds, weights.floor))
+    score: Scores = np.zeros(affirmed.shape[1], np.float32)
+    for group in question.wanted:
+        holds = 1 - np.prod([1 - next(each) for _ in group], axis=0)
+        if all(part.is_read for part in group):
+            score += weights.read_wanted / len(question.wanted) * np.log(np.maximum(holds, weights.floor))
+    for part, holds in zip(question.excluded, each, strict=True):
+        if part.is_read:
+            score += strength * weights.read_excluded * np.log(np.maximum(1 - holds, weights.floor))
     return score
 
 

@@ -4,16 +4,17 @@ Search, evaluation, calibration and reranking all come here. Where the documents
 texts) is told by `RankedDocuments`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval.document_reader import DocumentReader, Said, document_reader, passage
+from boolbert.retrieval.document_reader import NOTHING, DocumentReader, Said, document_reader, passage
 from boolbert.retrieval.evidence import Array, Evidence
 from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
 from boolbert.retrieval.passages import exclude_by_document
@@ -197,15 +198,15 @@ def reread(
 def what_they_say(
     reader: DocumentReader, documents: RankedDocuments, question: Question, rows: Sequence[int]
 ) -> dict[int, list[Said]]:
-    """What documents say of each condition of a query."""
-    parts = question.parts
+    """What documents say of each condition of a query; nothing of those that are not read."""
+    parts = [part for part in question.parts if part.is_read]
     vectors = np.stack([part.vector for part in parts])
     passages = []
     for row, text in zip(rows, documents.texts(rows), strict=True):
         clauses, cosines = documents.evidence.cosines(vectors, row)
         passages += [passage(part.part.text, text, clauses, own) for part, own in zip(parts, cosines, strict=True)]
-    found = reader.read(passages)
-    return {row: found[place * len(parts) : (place + 1) * len(parts)] for place, row in enumerate(rows)}
+    found = iter(reader.read(passages))
+    return {row: [next(found) if part.is_read else NOTHING for part in question.parts] for row in rows}
 
 
 def _candidates(documents: RankedDocuments, question: Question, parts: QueryVectors, words: Array, k: int) -> Rows:
@@ -234,35 +235,49 @@ def reasons(
     *,
     left_out: bool = False,
 ) -> tuple[Reason, ...]:
-    """What a document says of a query's conditions: the reader's sentences, or without a reader the nearest clauses."""
-    if said is not None:
-        return _sentences(question, text, said)
-    found = []
+    """What a document says of a query's conditions: the reader's sentences, or of what was not read the nearest
+    clauses."""
+    each: Iterator[Said | None] = iter(said) if said is not None else repeat(None)
+    found: list[Reason | None] = []
     for group in question.wanted:
-        stated = [reason for asked in group if (reason := _clause(evidence, asked, row, text, "for")) is not None]
-        found += [max(stated, key=lambda reason: reason.confidence)] if stated else []
-    for asked in question.excluded:
-        against, denied = (_clause(evidence, asked, row, text, says) for says in ("against", "denied"))
-        near = [one for one in (against, denied) if one is not None and one.confidence > question.weights.near]
-        nearest = max(near, key=lambda reason: reason.confidence, default=None)
-        if nearest is not None and (left_out or nearest is denied or _is_clear(nearest, asked)):
-            found.append(nearest)
-    return tuple(found)
+        own = [(asked, next(each)) for asked in group]
+        read = [(asked, one) for asked, one in own if one is not None and asked.is_read]
+        if len(read) == len(group):
+            found.append(_affirming_sentence(read, text))
+        else:
+            stated = [reason for asked in group if (reason := _clause(evidence, asked, row, text, "for")) is not None]
+            found.append(max(stated, key=lambda reason: reason.confidence, default=None))
+    for asked, one in zip(question.excluded, each, strict=False):
+        if one is not None and asked.is_read:
+            found.append(_excluded_sentence(asked, text, one))
+        else:
+            found.append(_excluded_clause(evidence, question, asked, row, text, left_out))
+    return tuple(reason for reason in found if reason is not None)
 
 
-def _sentences(question: Question, text: str, said: Sequence[Said]) -> tuple[Reason, ...]:
-    """For each group the sentence that affirms it best, and for each exclusion the one that affirms or denies it."""
-    each, found = iter(said), []
-    for group in question.wanted:
-        asked, best = max(((asked, next(each)) for asked in group), key=lambda pair: pair[1].affirms)
-        if best.affirms >= LIKELY:
-            found.append(_reason(asked, "for", text, best, best.affirms))
-    for asked, own in zip(question.excluded, each, strict=True):
-        if own.affirms >= LIKELY:
-            found.append(_reason(asked, "against", text, own, own.affirms))
-        elif own.denies >= LIKELY:
-            found.append(_reason(asked, "denied", text, own, own.denies))
-    return tuple(found)
+def _affirming_sentence(group: Sequence[tuple[Asked, Said]], text: str) -> Reason | None:
+    """The sentence that affirms one of a group best."""
+    asked, best = max(group, key=lambda pair: pair[1].affirms)
+    return _reason(asked, "for", text, best, best.affirms) if best.affirms >= LIKELY else None
+
+
+def _excluded_sentence(asked: Asked, text: str, said: Said) -> Reason | None:
+    """The sentence that affirms or denies something excluded."""
+    if said.affirms >= LIKELY:
+        return _reason(asked, "against", text, said, said.affirms)
+    return _reason(asked, "denied", text, said, said.denies) if said.denies >= LIKELY else None
+
+
+def _excluded_clause(
+    evidence: Evidence, question: Question, asked: Asked, row: int, text: str, left_out: bool
+) -> Reason | None:
+    """The clause nearest to something excluded, where it is near enough to be shown."""
+    against, denied = (_clause(evidence, asked, row, text, says) for says in ("against", "denied"))
+    near = [one for one in (against, denied) if one is not None and one.confidence > question.weights.near]
+    nearest = max(near, key=lambda reason: reason.confidence, default=None)
+    if nearest is not None and (left_out or nearest is denied or _is_clear(nearest, asked)):
+        return nearest
+    return None
 
 
 def _reason(asked: Asked, says: str, text: str, said: Said, confidence: float) -> Reason:
