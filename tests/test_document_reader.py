@@ -10,7 +10,10 @@ from boolbert.boolean.clauses import split_clauses
 from boolbert.core.errors import BoolBertError
 from boolbert.data.trades import FOLDER
 from boolbert.eval import saying
+from boolbert.eval.searched import TextIndex
 from boolbert.retrieval.document_reader import passage
+from boolbert.retrieval.models import default_model
+from boolbert.search.searcher import BoolSearcher
 from boolbert.train.document_reader import mean_of, turned
 
 LIST = (
@@ -71,3 +74,16 @@ def test_a_condition_is_turned_round_in_words_that_people_use():
 
     assert turned("a pool", First()) == ["no pool", "without a pool", "not a pool", "pool-free"]
     assert turned("a wet room", First()) == ["no wet room", "without a wet room", "not a wet room"]
+
+
+def test_what_is_not_read_has_its_reason_in_the_nearest_clause():
+    model = default_model("cpu")
+    wanted = "cakes that my grandmother from Vienna baked in winter for us children"
+    texts = ["A cake that my grandmother baked in Vienna each winter for us children. No nuts.", "Tyres. No nuts."]
+    held = TextIndex(texts, model, progress=False)
+    (hit,) = BoolSearcher(model, held.index, onnx=True).search(f"{wanted}, without nuts", 1)
+    assert hit.text == texts[0]
+    assert {reason.says for reason in hit.reasons} == {"for", "denied"}
+    clauses = {reason.says: reason.clause for reason in hit.reasons}
+    assert "grandmother" in clauses["for"]
+    assert "No nuts" in clauses["denied"]

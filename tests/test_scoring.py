@@ -225,3 +225,17 @@ def test_what_is_read_ranks_by_what_is_wanted_and_what_is_not():
     scores = second_stage(question, affirmed)
     assert scores.argmax() == 0
     assert second_stage(question, affirmed, strength=0.0)[0] == second_stage(question, affirmed, strength=0.0)[1]
+
+
+LONG = "a house by the sea with old oak doors and seven chimneys"
+
+
+def test_a_long_condition_is_not_read_and_changes_nothing():
+    affirmed = np.array([[0.9, 0.2], [0.1, 0.9], [0.9, 0.1]])
+    question = Question.of(conditions([["hotel"], [LONG]], ["pool"]), encode)
+    assert [part.is_read for part in question.parts] == [True, False, True]
+    other = affirmed.copy()
+    other[1] = 0.5
+    np.testing.assert_array_equal(second_stage(question, affirmed), second_stage(question, other))
+    assert second_stage(question, affirmed)[0] != second_stage(question, affirmed)[1]
+    assert not Question.of(conditions([[LONG]]), encode).is_read  # nothing is left to read
