@@ -267,7 +267,9 @@ def test_rerank_measures_on_the_scale_of_an_index_of_the_same_documents(words, t
 
 
 def test_rerank_leaves_out_what_is_excluded_as_minus_word(words):
-    assert [one.text for one in obey(words, TEXTS).rerank("hotel -pool", TEXTS, k=2)] == [TEXTS[1], TEXTS[3]]
+    first, second = obey(words, TEXTS).rerank("hotel -pool", TEXTS, k=2)
+    assert first.row == 1
+    assert second.row in {3, 4}  # no hotels, both of them; those with a pool are not there
     assert {one.row for one in obey(words, TEXTS).rerank("hotel -pool", TEXTS)} == {1, 3, 4}
 
 
