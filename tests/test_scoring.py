@@ -227,7 +227,7 @@ def test_what_is_read_ranks_by_what_is_wanted_and_what_is_not():
     assert second_stage(question, affirmed, strength=0.0)[0] == second_stage(question, affirmed, strength=0.0)[1]
 
 
-LONG = "a house by the sea with old oak doors and seven chimneys"
+LONG = "a house by the sea with old oak doors, seven chimneys and a garden wall"
 
 
 def test_a_long_condition_is_not_read_and_changes_nothing():
