@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from .search.obey import obey
     from .search.query_reader import read
     from .search.saying import says
-    from .train.fit import fit
     from .train.upgrade import upgrade
 
 __version__ = "0.1.0"
@@ -25,7 +24,6 @@ __all__ = [
     "BoolBertForPreTraining",
     "BoolBertModel",
     "BoolBertOutput",
-    "fit",
     "obey",
     "read",
     "register",
@@ -39,7 +37,6 @@ _HOMES = {
     "search.obey": ("obey",),
     "search.query_reader": ("read",),
     "search.saying": ("says",),
-    "train.fit": ("fit",),
     "train.upgrade": ("upgrade",),
 }
 

@@ -38,7 +38,6 @@ WAITS = {
     "explain, both files": Wait(EXPLAIN, 8, "torch and transformers take 7 CPU s of 10"),
     "index": Wait(["index", "documents.jsonl", "--output", "indexed"], 6, "documents and clauses take 7 CPU s of 10"),
     "data queries": Wait(["data", "queries", "documents.jsonl"], 6),
-    "fit": Wait(["fit", "documents.jsonl", "--output_dir", "fitted"], 90),
     "upgrade": Wait(["upgrade", "--output_dir", "upgraded"], 120),
     "demo": Wait(["demo", "--output", "demo"], 240, "two trainings side by side take most of it"),
 }

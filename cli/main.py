@@ -20,7 +20,6 @@ EXAMPLES = """examples:
   boolbert search "landlocked countries in Africa that are not former British colonies"
   boolbert explain "island countries that are also monarchies" --html explain.html
   boolbert index my_documents.jsonl --output my_index
-  boolbert fit my_documents.csv --output_dir my_fit       # no labels: trains, measures, indexes
   boolbert search "films that are not westerns" --index my_index --operators not
   boolbert demo
 
@@ -41,7 +40,6 @@ TOOLS = {
     ("data", "queries"): ("boolbert.data.own.show", "make Boolean queries from documents alone, and look at them"),
     ("data", "countries"): ("boolbert.data.embedded:write_countries", "write the embedded countries into a folder"),
     ("data", "denials"): ("boolbert.data.embedded:write_denials", "write documents that say what they lack"),
-    ("fit",): ("boolbert.train.fit", "train on Boolean queries made from your documents, and index them"),
     ("eval",): ("boolbert.eval.own_queries", "measure an index on a few queries of your own"),
     ("upgrade",): ("boolbert.train.upgrade", "turn a sentence-transformers model into one that obeys NOT"),
     ("publish",): ("boolbert.hub_upload", "check a finished run and publish it on the Hugging Face Hub"),
@@ -245,7 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     is_process = arguments is None
     use_any_encoding()
     if is_process:
-        prepare_training() if words[:1] in (["fit"], ["upgrade"]) else keep_freed_memory()
+        prepare_training() if words[:1] == ["upgrade"] else keep_freed_memory()
         if words[:1] in (["search"], ["explain"], ["index"]):
             gc.set_threshold(*SELDOM)
     try:

@@ -135,7 +135,7 @@ def main(words: Sequence[str] | None = None) -> int:
         prog="boolbert eval", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("queries", metavar="QUERIES", help="a .csv, .tsv, .jsonl or .parquet file")
-    parser.add_argument("--index", metavar="DIR", required=True, help="a folder of `boolbert index` or `boolbert fit`")
+    parser.add_argument("--index", metavar="DIR", required=True, help="a folder of `boolbert index`")
     parser.add_argument("--model", metavar="DIR", help="folder or Hub id; the index's own if not given")
     parser.add_argument("--device", help="cpu, cuda, ...; the best there is if not given")
     parser.add_argument("--json", action="store_true", help="print JSON, and nothing else on standard output")

@@ -16,6 +16,10 @@ from boolbert.data.own.counting import Text, count_texts
 from boolbert.data.own.queries import SHARE
 from boolbert.data.own.sets import find_sets
 from boolbert.data.own.text_words import read_text
+from boolbert.retrieval.encoders import random_bert
+from boolbert.retrieval.models import load_encoder, with_fresh_attention
+from boolbert.train import quest
+from boolbert.train.arguments import RECIPES
 
 
 @pytest.fixture(scope="module")
@@ -181,3 +185,24 @@ def test_the_command_shows_and_keeps(tmp_path, capsys):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["made", "products.csv"]
     assert main(["data", "queries", str(tmp_path / "prodcuts.csv")]) == 2
     assert "did you mean" in capsys.readouterr().err
+
+
+def test_a_model_learns_from_made_queries_and_is_searched_with(shop, tmp_path, monkeypatch, capsys):
+    """As docs/own_documents.md says, from a tiny encoder with random weights."""
+    plain = load_encoder(str(random_bert()), quiet=True)
+    with_fresh_attention(plain, share=True, query_length=None, gate="cue").save(str(tmp_path / "start"))
+    flags = ["--data", shop.folder, "--encoder", tmp_path / "start", "--output_dir", tmp_path / "run"]
+    few = ["--epochs", "1", "--max_steps", "3", "--batch_size", "8", "--tracker", "none", "--eval_every", "1"]
+    words = ["quest.py", RECIPES / "made_queries.yaml", *flags, *few]
+    monkeypatch.setattr("sys.argv", list(map(str, words)))
+    quest.main()
+    run = tmp_path / "run"
+    measured = json.loads((run / "metrics.json").read_text())["dev"]
+    last = (run / "log.jsonl").read_text().splitlines()[-1]
+    assert measured["ndcg@10"] != json.loads(last)["dev/ndcg@10"]  # one is of the mixed weights
+    products = write_products(tmp_path / "products.csv", 40)
+    index = ["index", str(products), "--model", str(run), "--output", str(tmp_path / "index")]
+    assert main(index) == 0
+    capsys.readouterr()
+    assert main(["search", "waterproof jackets without a hood", "--index", str(tmp_path / "index"), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["hits"]) == 10

@@ -21,6 +21,7 @@ from boolbert.train.arguments import RECIPES, parse_arguments
 from boolbert.train.optimizer import STRENGTH, STRENGTH_RATE, build_optimizer, is_boolean
 from boolbert.train.pretrain import PretrainArguments
 from boolbert.train.retrieval import RetrievalArguments, with_known_gate
+from boolbert.train.retrieval_run import move_towards
 from boolbert.train.start import find_start
 
 
@@ -47,6 +48,23 @@ def test_a_flag_wins_over_the_file_and_the_file_over_the_embedded_recipe(tmp_pat
 @pytest.mark.parametrize("name", ["quest_base", "quest_large", "quest_countries"])
 def test_every_recipe_can_be_read(name):
     assert parse(str(RECIPES / f"{name}.yaml")).batch_size == 32
+
+
+def test_the_recipe_for_made_queries_keeps_most_of_the_start():
+    args = parse(str(RECIPES / "made_queries.yaml"))
+    assert (args.gate, args.negatives, args.original_weight) == ("cue", "violating", 0.7)
+    with pytest.raises(TrainingError, match="--original_weight must be a share from 0 to below 1"):
+        parse("--original_weight", "1.5")
+
+
+def test_a_trained_model_is_moved_towards_its_start():
+    linear = torch.nn.Linear(3, 2)
+    before = {name: value.clone() for name, value in linear.state_dict().items()}
+    for value in linear.state_dict().values():
+        value += 1
+    move_towards(linear, before, 0.7)
+    for name, value in linear.state_dict().items():
+        torch.testing.assert_close(value, before[name] + 0.3)
 
 
 def test_the_launcher_reads_every_config():

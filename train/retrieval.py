@@ -58,6 +58,9 @@ class RetrievalArguments(RunArguments):
     learn_exclusion: bool = flag(True, "whether the strength of exclusion and the penalty learn too")
     branches: int | None = flag(None, "vectors for this many alternatives of OR; as the encoder has it if not given")
     attention: str | None = flag(None, "operators that change attention, such as not or and,or,not; or none")
+    original_weight: float = flag(
+        0.0, "share of the weights before training in the saved model: keeps what it could do"
+    )
     freeze_reading: bool = flag(True, "cues, scopes and the query side's embeddings stay as stage 1 has taught them")
     reading_weight: float = flag(0.0, "without freeze_reading: weight of the loss that keeps cues and scopes")
     dev_split: str = flag("dev", "the split that chooses the best epoch")
@@ -78,6 +81,7 @@ class RetrievalArguments(RunArguments):
         self.require_least(0, "num_negatives", "penalty", "branches", "reading_weight")
         self.require_least(1, "corpus_negatives")
         self.require_least(3, "query_length", "document_length")  # [CLS], a token and [SEP]
+        self.require("original_weight", 0 <= self.original_weight < 1, "a share from 0 to below 1")
         self.require("attention", set(self.attention_operators or []) <= set(OPERATORS), "names of operators, or none")
         self.require("hard_negatives", 0 <= self.hard_negatives <= self.num_negatives, "0 to num_negatives")
 
@@ -110,7 +114,6 @@ class RetrievalStage:
         accelerator: Accelerator,
         args: RetrievalArguments,
         metrics: Metrics,
-        vectors: Tensor | None = None,
     ):
         self.model: Any = model.to(accelerator.device)
         self.data = data
@@ -138,8 +141,7 @@ class RetrievalStage:
         self.frozen: Tensor | None = None
         if args.freeze_documents:
             model.document.requires_grad_(False)
-            vectors = encode_tokens(model, DOCUMENT, self.documents, accelerator) if vectors is None else vectors
-            self.frozen = vectors.to(accelerator.device)
+            self.frozen = encode_tokens(model, DOCUMENT, self.documents, accelerator).to(accelerator.device)
 
     def _sampler(self) -> TrainingSampler:
         args, train = self.args, self.data.train

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
@@ -33,14 +32,7 @@ def run_retrieval(
     args: RetrievalArguments,
     read: Callable[[], Splits],
     metrics: Metrics,
-    *,
-    vectors: torch.Tensor | None = None,
-    origin: dict[str, Any] | None = None,
-    original_weight: float = 0.0,
 ) -> None:
-    """Train. vectors: those of the documents, where they are fixed and known already. origin: what a start that will be
-    deleted was made of; its caller prints the rest. original_weight: the share of the weights before training in the
-    saved model's."""
     accelerator = make_accelerator(args)
     start = find_start(args.encoder, allow_random=args.allow_random)
     with accelerator.main_process_first():
@@ -50,27 +42,25 @@ def run_retrieval(
     if is_finished(args, wanted, start.path):
         accelerator.print(f"{args.output_dir} is finished, with these flags and this data; --overwrite trains it again")
         return
-    if origin is None:
-        accelerator.print(f"{start.encoder.note}\n{data.note}")
+    accelerator.print(f"{start.encoder.note}\n{data.note}")
     model = build_model(start, args)
-    before = {name: value.detach().clone() for name, value in model.state_dict().items()} if original_weight else {}
+    is_mixed = args.original_weight > 0
+    before = {name: value.detach().clone() for name, value in model.state_dict().items()} if is_mixed else {}
     tokenizer = start.tokenizer()
-    stage = RetrievalStage(model, data, tokenizer, accelerator, args, metrics, vectors)
+    stage = RetrievalStage(model, data, tokenizer, accelerator, args, metrics)
     trainer = Trainer(stage, args, accelerator, wanted)
-    open_run(script, args, accelerator, wanted, origin or start.record())
+    open_run(script, args, accelerator, wanted, start.record())
     progress = trainer.fit()
-    if original_weight:
-        move_towards(accelerator.unwrap_model(stage.model), before, original_weight)
     found = progress.metrics(stage.metric)
-    if original_weight:
+    if is_mixed:
+        move_towards(accelerator.unwrap_model(stage.model), before, args.original_weight)
         found["dev"] = stage.evaluate()
     if stage.operators["dev"] is not None:  # what it reaches on text alone
         found["dev_without_labels"] = stage.evaluate(labels=False)
     if accelerator.is_main_process:
         lengths = {"query_length": args.query_length, "document_length": args.document_length}
         save_run(args, model.cpu(), tokenizer, found, **lengths)
-        if origin is None:
-            print_summary(args.output_dir, found)
+        print_summary(args.output_dir, found)
     accelerator.end_training()
 
 

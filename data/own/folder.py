@@ -4,13 +4,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import DataError
-from ...core.files import read_object, whole_folder, write_json, write_text
+from ...core.files import whole_folder, write_json, write_text
 from ..lines import write_rows
 from .atoms import Sizes, choose_atoms
 from .counting import Text, count_texts
@@ -38,12 +38,6 @@ class QueryFolder:
     atoms: dict[str, int]  # sort -> how many
     heads: list[str]  # what the documents are called in the queries
     notes: list[str] = field(default_factory=list)
-
-    @classmethod
-    def read(cls, folder: str | Path) -> "QueryFolder":
-        """What `make_queries` has left in a folder."""
-        record = read_object(Path(folder) / RECORD, DataError)
-        return cls(Path(folder), **{item.name: record[item.name] for item in fields(cls) if item.name != "folder"})
 
     def __str__(self) -> str:
         atoms = ", ".join(f"{count:,} {sort}s" for sort, count in self.atoms.items())
@@ -120,16 +114,6 @@ def make_queries(
         record: dict[str, Any] = {**asdict(result), "source": documents.name, "seed": seed, "held_out": held_out}
         write_json(aside / RECORD, {**record, "folder": folder.name, "layout": str(documents.layout)})
     return result
-
-
-def check_unchanged(documents: OwnDocuments, folder: str | Path) -> None:
-    """Raise where documents are no longer those that the queries in a folder were made from."""
-    with (Path(folder) / DOCUMENTS).open(encoding="utf-8", newline="\n") as file:
-        if any(file.readline() != _line(document) for document in documents) or file.read(1):
-            raise DataError(
-                f"{documents.name}: its documents have changed since queries were made from them ({folder}); "
-                "bring them back as they were, or give a new folder"
-            )
 
 
 def _line(document: OwnDocument) -> str:

@@ -1,7 +1,7 @@
 """Make Boolean queries from documents alone, look at them, and keep them as a data folder.
 
 boolbert data queries recipes.csv                                  # make some, and show 20 of them
-boolbert data queries films.jsonl --output films_made              # a folder for train/quest.py --data films_made
+boolbert data queries films.jsonl --output films_made              # a folder for train/recipes/made_queries.yaml
 """
 
 import argparse
