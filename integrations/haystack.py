@@ -9,7 +9,7 @@ from typing import Any
 
 from boolbert.core.errors import needed
 
-from .ranking import obeying, plain_reasons, rank
+from .ranking import KEPT, clauses_of, obeying, plain_reasons, rank
 
 with needed("haystack-ai", "haystack"):
     from haystack import Document, component
@@ -28,6 +28,20 @@ class BoolTextEmbedder:
 
 
 @component
+class BoolClauses:
+    """Documents that keep what they say in their meta, for a document store: `BoolRanker` then embeds nothing but the
+    query. They have to be split already."""
+
+    def __init__(self, encoder: Any):
+        self.encoder = obeying(encoder)
+
+    @component.output_types(documents=list[Document])
+    def run(self, documents: list[Document]) -> dict[str, Any]:
+        kept = zip(documents, clauses_of(self.encoder, [one.content or "" for one in documents]), strict=True)
+        return {"documents": [replace(one, meta={**one.meta, KEPT: clauses}) for one, clauses in kept]}
+
+
+@component
 class BoolRanker:
     """The best of the documents that any retriever has found, by what they say.
 
@@ -40,9 +54,11 @@ class BoolRanker:
     @component.output_types(documents=list[Document])
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
         texts = [one.content or "" for one in documents]
+        kept = [one.meta.get(KEPT) for one in documents]
         found = []
-        for one in rank(self.encoder, query, texts, self.top_k if top_k is None else top_k):
+        for one in rank(self.encoder, query, texts, self.top_k if top_k is None else top_k, kept):
             document = documents[one.row]
-            meta = {**document.meta, "reasons": plain_reasons(one)}
+            meta = {name: value for name, value in document.meta.items() if name != KEPT}
+            meta["reasons"] = plain_reasons(one)
             found.append(replace(document, score=one.score, meta=meta))
         return {"documents": found}

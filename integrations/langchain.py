@@ -10,7 +10,7 @@ from typing import Any
 
 from boolbert.core.errors import needed
 
-from .ranking import FETCH, fetch, obeying, plain_reasons, rank
+from .ranking import FETCH, KEPT, clauses_of, fetch, obeying, plain_reasons, rank
 
 with needed("langchain-core", "langchain"):
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -32,6 +32,14 @@ class BoolEmbeddings(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return self.encoder.encode_document(texts).tolist()
+
+
+def with_clauses(documents: Iterable[Document], encoder: Any) -> list[Document]:
+    """Documents that keep what they say in their metadata, for `store.add_documents`: a `BoolRetriever` then embeds
+    nothing but the query. They have to be split already."""
+    own = list(documents)
+    kept = zip(own, clauses_of(encoder, [one.page_content for one in own]), strict=True)
+    return [one.model_copy(update={"metadata": {**one.metadata, KEPT: clauses}}) for one, clauses in kept]
 
 
 class BoolRetriever(BaseRetriever):
@@ -73,9 +81,11 @@ class BoolRetriever(BaseRetriever):
 
         found = [document for _, document in fetch(self.embeddings, query, search, key=lambda one: one[0])]
         best = []
-        for one in rank(self.embeddings, query, [one.page_content for one in found], self.k):
+        kept = [one.metadata.get(KEPT) for one in found]
+        for one in rank(self.embeddings, query, [one.page_content for one in found], self.k, kept):
+            metadata = {name: value for name, value in found[one.row].metadata.items() if name != KEPT}
             why = {"relevance_score": one.score, "reasons": plain_reasons(one)}
-            best.append(found[one.row].model_copy(update={"metadata": {**found[one.row].metadata, **why}}))
+            best.append(found[one.row].model_copy(update={"metadata": {**metadata, **why}}))
         return best
 
 

@@ -4,18 +4,19 @@ encoder = obey(embed_model)
 BoolRetriever(index, encoder, k=10).retrieve("hotels without a pool")
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from boolbert.core.errors import RetrievalError, needed
 
-from .ranking import FETCH, fetch, obeying, rank
+from .ranking import FETCH, KEPT, clauses_of, fetch, obeying, rank
 
 with needed("llama-index-core", "llama_index"):
     from llama_index.core import VectorStoreIndex
     from llama_index.core.embeddings import BaseEmbedding
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.retrievers import BaseRetriever
-    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+    from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
     from pydantic import Field
 
 
@@ -40,6 +41,22 @@ class BoolEmbedding(BaseEmbedding):
         return self.encoder.encode_document(texts).tolist()
 
 
+def with_clauses(nodes: Iterable[BaseNode], encoder: Any) -> list[BaseNode]:
+    """Nodes, or documents that are not split any more, that keep what they say in their metadata: a `BoolRetriever`
+    then embeds nothing but the query. Neither an embedding nor a language model gets to see it."""
+    own = [node.model_copy(deep=True) for node in nodes]
+    for node, clauses in zip(own, clauses_of(encoder, list(map(_text, own))), strict=True):
+        node.metadata[KEPT] = clauses
+        node.excluded_embed_metadata_keys = [*node.excluded_embed_metadata_keys, KEPT]
+        node.excluded_llm_metadata_keys = [*node.excluded_llm_metadata_keys, KEPT]
+    return own
+
+
+def _text(node: BaseNode) -> str:
+    """The text that is embedded."""
+    return node.get_content(metadata_mode=MetadataMode.EMBED)
+
+
 class BoolPostprocessor(BaseNodePostprocessor):
     """Keeps the k best of the nodes that any retriever has found, by what they say."""
 
@@ -54,8 +71,8 @@ class BoolPostprocessor(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         if query_bundle is None:
             raise RetrievalError("the query is missing: call postprocess_nodes(nodes, query_str=...)")
-        texts = [one.node.get_content(metadata_mode=MetadataMode.EMBED) for one in nodes]
-        best = rank(self.encoder, query_bundle.query_str, texts, self.k)
+        kept = [one.node.metadata.get(KEPT) for one in nodes]
+        best = rank(self.encoder, query_bundle.query_str, [_text(one.node) for one in nodes], self.k, kept)
         return [NodeWithScore(node=nodes[one.row].node, score=one.score) for one in best]
 
 

@@ -6,12 +6,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.functions import listed
 from boolbert.retrieval.ranking import check_k
 from boolbert.search.obey import EncodedTexts, Reranked, obey
 from boolbert.sentence_boolbert import QueryParts
 
 FETCH = 100  # candidates that a store is asked for
+KEPT = "boolbert"  # the field of a document's metadata that keeps its clauses
 
 Item = TypeVar("Item")
 
@@ -39,18 +41,29 @@ def fetch(
     return list({key(item): item for vector in vectors for item in search(vector.tolist())}.values())
 
 
-def rank(encoder: Any, query: str, texts: Sequence[str], k: int | None) -> list[Reranked]:
-    """The k best texts for a query. `obey` weighs their clauses too; a Bool-BERT compares their vectors."""
+def rank(
+    encoder: Any, query: str, texts: Sequence[str], k: int | None, kept: Sequence[str | None] | None = None
+) -> list[Reranked]:
+    """The k best texts for a query. `obey` weighs their clauses too; a Bool-BERT compares their vectors. kept: the
+    clauses that are in the documents' metadata."""
     if k is not None:
         check_k(k)
     if hasattr(encoder, "rerank"):
-        return encoder.rerank(query, texts, k)
+        return encoder.rerank(query, texts, k, kept=kept)
     texts = listed(texts)
     if not texts:
         return []
     scores = encoder.encode_query_parts(query).scores(encoder.encode_document(list(texts)))
     best = np.argsort(-scores, kind="stable")[:k].tolist()
     return [Reranked(row, float(scores[row]), texts[row], ()) for row in best]
+
+
+def clauses_of(encoder: Any, texts: Sequence[str]) -> list[str]:
+    """The clauses of texts, to be kept in their metadata."""
+    found = obeying(encoder)
+    if not hasattr(found, "keep_clauses"):
+        raise RetrievalError(f"clauses are kept by an encoder of `obey`; a {type(found).__name__} ranks by vectors")
+    return found.keep_clauses(texts)
 
 
 def plain_reasons(ranked: Reranked) -> list[dict[str, Any]]:

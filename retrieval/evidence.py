@@ -102,12 +102,12 @@ class Evidence:
         self._is_checked = np.zeros(count, np.bool_)
 
     @classmethod
-    def in_memory(cls, texts: Iterable[str], encode: Encode, unrelated: float = 0.0) -> "Evidence":
-        """The evidence of a few texts, without files. unrelated: the cosine of texts that have nothing in common."""
-        documents, counts = list(evidence_of(texts, encode)), WordCounts()
-        for document in documents:
+    def in_memory(cls, documents: Iterable[DocumentEvidence], unrelated: float = 0.0) -> "Evidence":
+        """The evidence of a few documents, without files. unrelated: the cosine of texts that share nothing."""
+        own, counts = list(documents), WordCounts()
+        for document in own:
             counts.add(document.words)
-        return cls.of_documents(documents, WordIndex.in_memory(counts), unrelated)
+        return cls.of_documents(own, WordIndex.in_memory(counts), unrelated)
 
     @classmethod
     def of_documents(cls, documents: Sequence[DocumentEvidence], words: WordIndex, unrelated: float) -> "Evidence":
@@ -218,6 +218,8 @@ class Evidence:
         """The clauses of a document, where each begins and ends, and their cosines with vectors: (P, C)."""
         self._check(np.array([row]))
         inside = slice(self._starts[row], self._starts[row + 1])
+        if inside.start == inside.stop:  # vectors of no clauses at all have no size
+            return [], np.empty((len(vectors), 0), np.float32)
         found = (vectors @ self._vectors[inside].astype(np.float32).T) * self._scales[inside].astype(np.float32)
         return [(int(start), int(end)) for start, end, _ in self._clauses[inside].tolist()], found
 

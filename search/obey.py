@@ -9,6 +9,7 @@ max_k v_k.d - w max(0, b.d - t): v_k are what is wanted and its alternatives, b 
 are the embedder's own, and a query without NOT and OR is embedded as it is.
 """
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +23,8 @@ from boolbert.boolean.clauses import split_clauses
 from boolbert.boolean.kinds import TREATMENTS
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import near_cosine, spread_rows, unrelated_cosine, unrelated_texts
-from boolbert.retrieval.evidence import Evidence, in_bytes, unit_length
+from boolbert.retrieval.evidence import Evidence, evidence_of, in_bytes, unit_length
+from boolbert.retrieval.evidence_bytes import Kept, kept_from_text, kept_in_text
 from boolbert.retrieval.functions import Embed, listed, vectors_of
 from boolbert.retrieval.models import bool_bert, load_encoder
 from boolbert.retrieval.ranking import check_k
@@ -180,24 +182,32 @@ class ObeyingEncoder:
         sample = self.encode_document(unrelated_texts()) if self._sample is None else self._sample
         return near_cosine(sample, NEAR_SHARE)
 
-    def rerank(self, query: str, texts: Iterable[str], k: int | None = None, *, read: int = READ) -> list[Reranked]:
+    def rerank(
+        self,
+        query: str,
+        texts: Iterable[str],
+        k: int | None = None,
+        *,
+        read: int = READ,
+        kept: Sequence[str | None] | None = None,
+    ) -> list[Reranked]:
         """Texts that any search has found, by what they say, clause by clause; best first. read: how many of the best
         the document reader looks at. A text with a word that the query excludes as -word or NOT word is left out.
 
-        What was embedded for an earlier query is not embedded again.
+        kept: for each text what `keep_clauses` gave for it, or None. Of these nothing is embedded but the query. What
+        was embedded for an earlier query is not embedded again.
         """
         if k is not None:
             check_k(k)
         texts = listed(texts)
         if not texts:
             return []
-        encoded, vectors = self.encode_query_parts(query), self._document_vectors(texts)
+        encoded = self.encode_query_parts(query)
+        said = self._said(texts, [None] * len(texts) if kept is None else kept)
+        vectors = np.stack([one.vector for one in said])
 
         def encode_parts(parts: Sequence[str]) -> Vectors:
             return unit_length(self._embedded(self._embed_queries, parts))
-
-        def encode_clauses(clauses: Sequence[str]) -> Vectors:
-            return unit_length(self._document_vectors(clauses))
 
         def best(parts: QueryVectors, count: int) -> Sequence[int]:
             return np.argsort(-parts.scores(vectors), kind="stable")[:count].tolist()
@@ -205,7 +215,7 @@ class ObeyingEncoder:
         if self._is_cosine:
             vectors = unit_length(vectors)
         question = Question.of(encoded.reading.conditions, encode_parts)
-        evidence = Evidence.in_memory(texts, encode_clauses, self.unrelated)
+        evidence = Evidence.in_memory([one.evidence for one in said], self.unrelated)
         documents = RankedDocuments(
             evidence, _Rows(vectors), None, best, lambda _, rows: [_Text(texts[row]) for row in rows]
         )
@@ -214,6 +224,37 @@ class ObeyingEncoder:
             Reranked(row, score, texts[row], reasons(evidence, question, row, texts[row], found.said.get(row)))
             for row, score in zip(found.rows[: found.kept], found.scores[: found.kept], strict=True)
         ]
+
+    def keep_clauses(self, texts: Iterable[str]) -> list[str]:
+        """What each text says and its vector, as a text for the metadata of a store: `rerank` takes it back. Some 500
+        characters for each clause, with vectors of 384 numbers."""
+        texts = listed(texts)
+        said = self._said(texts, [None] * len(texts)) if texts else []
+        return [kept_in_text(text, one) for text, one in zip(texts, said, strict=True)]
+
+    def _said(self, texts: Sequence[str], kept: Sequence[str | None]) -> list[Kept]:
+        """What texts say and their vectors: as it was kept, the rest embedded."""
+        pairs = zip(texts, kept, strict=True)
+        found = [None if content is None else kept_from_text(content, text) for text, content in pairs]
+        if stale := sum(one is None and content is not None for one, content in zip(found, kept, strict=True)):
+            warnings.warn(
+                f"the clauses of {stale} of {len(texts)} documents were kept of other texts or by another version, so "
+                "they are embedded again with each query; keep them anew",
+                stacklevel=3,
+            )
+        if sizes := {one.vector.size for one in found if one is not None} - {self._size}:
+            raise RetrievalError(
+                f"clauses were kept by another encoder, with vectors of {min(sizes)} numbers instead of {self._size}; "
+                "keep them anew"
+            )
+        new = [row for row, one in enumerate(found) if one is None]
+        if new:
+            own = [texts[row] for row in new]
+            vectors = self._document_vectors(own)
+            said = evidence_of(own, lambda clauses: unit_length(self._document_vectors(clauses)))
+            for row, evidence, vector in zip(new, said, vectors, strict=True):
+                found[row] = Kept(evidence, vector)
+        return [one for one in found if one is not None]
 
     def _document_vectors(self, texts: Sequence[str]) -> Vectors:
         """The embedder's own vectors, each made once."""

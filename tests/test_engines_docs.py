@@ -38,7 +38,8 @@ TWO = "['A monster in space.', 'A western about an outlaw.']"
 # What tells each block, the packages it needs, and what its last line prints.
 RECIPES = {
     "a store": ("films.db", ["pymilvus", "milvus_lite"], FILMS),
-    "any embedding model": ("import obey", [], "A quiet hotel in the hills."),
+    "any embedding model": ("all-mpnet", [], "A quiet hotel in the hills."),
+    "LangChain": ("with_clauses", ["langchain_core"], "A quiet hotel. There is no pool."),
     "Qdrant": ("qdrant_client", ["qdrant_client"], TWO),
     "Elasticsearch": ("elasticsearch_query", [], None),
     "pgvector": ("pgvector_sql", [], None),
@@ -56,14 +57,15 @@ def test_a_recipe_runs_and_obeys(name, tmp_path, monkeypatch, capsys, pretrained
         pytest.skip(f"NOT TESTED: the recipe for {name}, because {', '.join(missing)} is not installed")
     monkeypatch.chdir(tmp_path)
     found: dict = {}
-    exec(block.replace("sentence-transformers/all-mpnet-base-v2", pretrained_bert), found)  # nothing is downloaded
+    names = r"sentence-transformers/all-(mpnet-base|MiniLM-L6)-v2"
+    exec(re.sub(names, pretrained_bert, block), found)  # nothing is downloaded
     shown = capsys.readouterr().out.splitlines()[-1]
     if expected is None:  # the request itself: tests/test_databases.py computes what it says
         assert "excluded" in shown
     else:
         assert shown == expected
     for name in {"store", "client"} & found.keys():
-        found[name].close()
+        getattr(found[name], "close", lambda: None)()
 
 
 def test_every_block_is_short_and_tested():

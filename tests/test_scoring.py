@@ -10,7 +10,7 @@ from boolbert.boolean.clauses import split_clauses
 from boolbert.boolean.conditions import Conditions, read_conditions
 from boolbert.boolean.parts import Part
 from boolbert.retrieval import scoring
-from boolbert.retrieval.evidence import Evidence, unit_length
+from boolbert.retrieval.evidence import Evidence, evidence_of, unit_length
 from boolbert.retrieval.scoring import Question, first_stage, second_stage
 from boolbert.retrieval.words import words_of
 
@@ -55,7 +55,7 @@ UNRELATED = 0.1  # the cosine of texts that have nothing in common, of an encode
 
 @pytest.fixture(scope="module")
 def evidence():
-    return Evidence.in_memory(TEXTS, encode, UNRELATED)
+    return Evidence.in_memory(evidence_of(TEXTS, encode), UNRELATED)
 
 
 def scored(evidence, asked, rows=ROWS, **options):
@@ -131,7 +131,7 @@ def test_who_denies_what_is_excluded_is_found_and_who_denies_what_is_wanted_is_n
 def test_of_a_denial_that_is_excluded_the_thing_itself_is_asked_for():
     """ "Not those that allow no pets": who allows pets stands first, and who allows none last."""
     texts = ["A hotel that allows pets.", "A hotel with a garden.", "A hotel that allows no pets."]
-    evidence = Evidence.in_memory(texts, encode, UNRELATED)
+    evidence = Evidence.in_memory(evidence_of(texts, encode), UNRELATED)
     question = Question.of(conditions([["hotel"]], ["allows no pets"]), encode)
     scores = first_stage(evidence, question, np.arange(3), np.zeros(3, np.float32), encode(texts))
     assert np.argsort(-scores).tolist() == [0, 1, 2]
@@ -162,7 +162,7 @@ def test_strength_0_excludes_nothing(evidence):
 
 def test_a_text_about_a_negated_property_loses_and_one_that_mentions_it_does_not():
     texts = ["Hoods: the hood of a hood.", "Rain jackets with two pockets and a zip, which pack small and have a hood."]
-    evidence, vectors = Evidence.in_memory(texts, encode), encode(texts)
+    evidence, vectors = Evidence.in_memory(evidence_of(texts, encode)), encode(texts)
     question = Question.of(ASKED["a question of a property"], encode)
     without, lost = (
         first_stage(evidence, question, np.arange(2), np.zeros(2), vectors, strength=strength)
@@ -173,7 +173,7 @@ def test_a_text_about_a_negated_property_loses_and_one_that_mentions_it_does_not
 
 
 def test_documents_without_a_word_are_scored_by_their_vectors():
-    evidence = Evidence.in_memory(["", " "], encode)
+    evidence = Evidence.in_memory(evidence_of(["", " "], encode))
     question = Question.of(conditions([["jackets"]], ["hood"]), encode)
     whole = np.array([0.2, 0.4], np.float32)
     assert first_stage(evidence, question, np.arange(2), whole, encode(["", " "])).argmax() == 1

@@ -22,6 +22,7 @@ from boolbert.core.errors import RetrievalError
 from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import DocumentEvidence
+from boolbert.retrieval.evidence_bytes import clauses_in_bytes, evidence_from_bytes
 from boolbert.retrieval.records import Record, is_id
 from boolbert.retrieval.store_names import OPENSEARCH
 from boolbert.retrieval.words import K1, B, rarity
@@ -33,8 +34,6 @@ from .remote import (
     FoundDocument,
     RemoteStore,
     Statistics,
-    clauses_in_bytes,
-    evidence_from_bytes,
     field_key,
     in_batches,
     record_of,

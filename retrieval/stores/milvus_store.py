@@ -33,6 +33,7 @@ from boolbert.core.errors import BoolBertError, RetrievalError, in_brief, option
 from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import DocumentEvidence
+from boolbert.retrieval.evidence_bytes import clauses_in_bytes, evidence_from_bytes
 from boolbert.retrieval.records import LONGEST_ID, Record, is_id
 from boolbert.retrieval.store_names import SERVERS
 from boolbert.retrieval.words import K1, B, rarity
@@ -45,8 +46,6 @@ from .remote import (
     OpenFolders,
     RemoteStore,
     Statistics,
-    clauses_in_bytes,
-    evidence_from_bytes,
     in_batches,
     storable,
     storable_fields,

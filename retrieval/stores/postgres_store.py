@@ -21,6 +21,7 @@ import numpy as np
 from boolbert.core.errors import BoolBertError, RetrievalError, in_brief, optional
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import DocumentEvidence
+from boolbert.retrieval.evidence_bytes import clauses_in_bytes, evidence_from_bytes
 from boolbert.retrieval.records import Record, is_id
 from boolbert.retrieval.words import K1, B
 
@@ -30,8 +31,6 @@ from .remote import (
     FoundDocument,
     RemoteStore,
     Statistics,
-    clauses_in_bytes,
-    evidence_from_bytes,
     in_batches,
     storable,
     storable_fields,

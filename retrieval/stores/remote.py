@@ -6,7 +6,6 @@ documents hold a word.
 """
 
 import hashlib
-import json
 import re
 import threading
 from abc import abstractmethod
@@ -292,27 +291,6 @@ def _weighted(words: Iterable[str], weight: float, held_by: Mapping[str, int], d
 def _listed(weights: Mapping[str, float], held_by: Mapping[str, int]) -> list[AskedWord]:
     """The words that some document holds, none of no weight."""
     return [AskedWord(word, own, held_by[word]) for word, own in weights.items() if own and held_by.get(word)]
-
-
-def clauses_in_bytes(evidence: DocumentEvidence) -> bytes:
-    """A document's clauses with their vectors: one line of JSON, then the bytes of its arrays. Without its words."""
-    line = json.dumps(evidence.vectors.shape).encode()
-    arrays = (evidence.clauses, evidence.scales, evidence.vectors)
-    return b"".join([line, b"\n", *(np.ascontiguousarray(array).tobytes() for array in arrays)])
-
-
-def evidence_from_bytes(content: bytes, words: Mapping[str, int]) -> DocumentEvidence:
-    """
-    >>> made = DocumentEvidence({"nut": 2}, np.ones((2, 3), np.int32), np.ones((2, 4), np.int8), np.ones(2, np.float16))
-    >>> [np.array_equal(*pair) for pair in zip(made, evidence_from_bytes(clauses_in_bytes(made), {"nut": 2}))]
-    [True, True, True, True]
-    """
-    line, _, rest = content.partition(b"\n")
-    count, size = json.loads(line)
-    clauses = np.frombuffer(rest, np.int32, 3 * count).reshape(-1, 3)
-    scales = np.frombuffer(rest, np.float16, count, clauses.nbytes)
-    vectors = np.frombuffer(rest, np.int8, count * size, clauses.nbytes + scales.nbytes)
-    return DocumentEvidence(words, clauses, vectors.reshape(count, size), scales)
 
 
 def storable(text: str) -> str:

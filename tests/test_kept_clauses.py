@@ -1,0 +1,157 @@
+"""Documents that keep their clauses in a store's metadata: ranked as before, and nothing is embedded but the query."""
+
+import warnings
+
+import pytest
+from framework_fixtures import HOTELS, QUERIES, bag_of_words
+from test_frameworks import needs
+
+from boolbert import obey
+from boolbert.core.errors import RetrievalError
+from boolbert.integrations.ranking import KEPT
+
+FETCHED = 30
+TEXTS = HOTELS[:FETCHED]
+
+
+class Counting:
+    """An embedder that knows what it was asked for."""
+
+    def __init__(self):
+        self.texts = []
+
+    def __call__(self, texts):
+        self.texts += texts
+        return bag_of_words(texts)
+
+
+@pytest.fixture
+def embed():
+    return Counting()
+
+
+@pytest.fixture
+def encoder(embed):
+    made = obey(embed, HOTELS)
+    assert made.near < 1
+    assert made.unrelated < 1  # both are told once, from texts of their own
+    return made
+
+
+def another(embed):
+    """An encoder that remembers nothing, as in a new process."""
+    made = obey(embed, HOTELS)
+    assert made.near < 1
+    assert made.unrelated < 1
+    embed.texts.clear()
+    return made
+
+
+def test_kept_clauses_rank_and_explain_as_fresh_ones_do(encoder, embed):
+    kept = encoder.keep_clauses(TEXTS)
+    later = another(embed)
+    for query in QUERIES:
+        fresh = encoder.rerank(query, TEXTS, 10)
+        embed.texts.clear()
+        found = later.rerank(query, TEXTS, 10, kept=kept)
+        assert not set(embed.texts) & set(TEXTS)
+        assert len(embed.texts) < 10  # the query and its parts
+        assert [one.row for one in found] == [one.row for one in fresh]
+        assert [one.score for one in found] == pytest.approx([one.score for one in fresh], abs=0.02)
+        assert [one.reasons for one in found] == [one.reasons for one in fresh]
+
+
+def test_what_was_not_kept_or_has_changed_is_embedded(encoder, embed):
+    kept = encoder.keep_clauses(TEXTS)
+    texts = [*TEXTS[:-1], "A hotel that has moved. It has no pool."]
+    fresh = [one.row for one in encoder.rerank(QUERIES[0], texts)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        some = another(embed).rerank(QUERIES[0], texts, kept=[*kept[:-1], None])
+    assert [one.row for one in some] == fresh
+    assert texts[-1] in embed.texts
+    with pytest.warns(UserWarning, match="the clauses of 1 of 30 documents were kept of other texts"):
+        changed = another(embed).rerank(QUERIES[0], texts, kept=kept)
+    assert [one.row for one in changed] == fresh
+
+
+def test_clauses_of_another_encoder_and_damaged_ones_are_one_line(encoder):
+    other = obey(lambda texts: bag_of_words(texts)[:, :7])
+    kept = other.keep_clauses(TEXTS[:2])
+    with pytest.raises(RetrievalError, match="kept by another encoder, with vectors of 7 numbers instead of"):
+        encoder.rerank(QUERIES[0], TEXTS[:2], kept=kept)
+    for damaged in (kept[0][:40], "no base 64!", "e30="):
+        with pytest.raises(RetrievalError, match="cannot be read; keep them again"):
+            encoder.rerank(QUERIES[0], TEXTS[:1], kept=[damaged])
+
+
+def test_no_texts_have_no_clauses(encoder):
+    assert encoder.keep_clauses([]) == []
+    assert encoder.rerank("hotels", [""], kept=encoder.keep_clauses([""]))[0].row == 0
+
+
+def langchain_found(encoder, later, embed):
+    from langchain_core.documents import Document
+    from langchain_core.vectorstores import InMemoryVectorStore
+
+    from boolbert.integrations.langchain import BoolEmbeddings, BoolRetriever, with_clauses
+
+    store = InMemoryVectorStore(BoolEmbeddings(encoder))
+    store.add_documents(with_clauses([Document(page_content=text, metadata={"n": 1}) for text in TEXTS], encoder))
+    embed.texts.clear()
+    found = BoolRetriever(vectorstore=store, embeddings=later, k=5).invoke(QUERIES[0])
+    assert all(one.metadata.keys() == {"n", "relevance_score", "reasons"} for one in found)
+    return [one.page_content for one in found]
+
+
+def llama_index_found(encoder, later, embed):
+    from llama_index.core import VectorStoreIndex
+    from llama_index.core.schema import MetadataMode, TextNode
+
+    from boolbert.integrations.llama_index import BoolEmbedding, BoolRetriever, with_clauses
+
+    plain = [TextNode(text=text, metadata={"place": "here"}, excluded_embed_metadata_keys=["place"]) for text in TEXTS]
+    nodes = with_clauses(plain, encoder)
+    assert KEPT not in plain[0].metadata
+    index = VectorStoreIndex(nodes, embed_model=BoolEmbedding(encoder))
+    embed.texts.clear()
+    found = BoolRetriever(index, later, k=5).retrieve(QUERIES[0])
+    assert all(KEPT not in one.node.get_content(MetadataMode.LLM) for one in found)
+    return [one.node.get_content() for one in found]
+
+
+def haystack_found(encoder, later, embed):
+    from haystack import Document
+
+    from boolbert.integrations.haystack import BoolClauses, BoolRanker
+
+    documents = BoolClauses(encoder).run([Document(content=text, meta={"n": 1}) for text in TEXTS])["documents"]
+    embed.texts.clear()
+    found = BoolRanker(later, top_k=5).run(QUERIES[0], documents)["documents"]
+    assert all(one.meta.keys() == {"n", "reasons"} for one in found)
+    return [one.content for one in found]
+
+
+@pytest.mark.parametrize(
+    ("framework", "found_by"),
+    [("langchain", langchain_found), ("llama_index", llama_index_found), ("haystack", haystack_found)],
+)
+def test_a_framework_embeds_nothing_but_the_query(framework, found_by, encoder, embed):
+    needs(framework)
+    later = another(embed)
+    found = found_by(encoder, later, embed)
+    assert not set(embed.texts) & set(TEXTS)
+    assert len(embed.texts) < 20  # the query and its parts, once to fetch and once to rank
+    assert found == [TEXTS[one.row] for one in encoder.rerank(QUERIES[0], TEXTS, 5)]
+
+
+def test_an_encoder_without_clauses_cannot_keep_them():
+    needs("haystack")
+    from boolbert.integrations.haystack import BoolClauses
+
+    class Bool:
+        def encode_query_parts(self, query):
+            raise AssertionError("not asked")
+
+    with pytest.raises(RetrievalError, match="clauses are kept by an encoder of `obey`; a Bool ranks by vectors"):
+        BoolClauses(Bool()).run([])
