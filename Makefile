@@ -27,7 +27,7 @@ FUZZ_EXAMPLES ?= 10000
 help:
 	@echo "make demo       build a Bool-BERT and ask it three queries"
 	@echo "make serve      open a page to try it, on http://127.0.0.1:7860"
-	@echo "make test       run the tests, in about five minutes on two cores"
+	@echo "make test       run the tests, in about seven minutes on two cores"
 	@echo "make test-long  the rest of the suite: the demo, ONNX, fresh processes, made-up inputs"
 	@echo "make test-floors  the doors, the Hub folder and upgrade with the lowest versions that setup.cfg allows"
 	@echo "make test-newest  the same with the newest Python that torch has a build for"

@@ -34,6 +34,7 @@ def store(place):
     store.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["qdrant", "milvus"], indirect=True)  # Postgres has a test that looks into its tables
 def test_killed_between_and_in_writes_each_document_is_whole(place, store):
     store.close()

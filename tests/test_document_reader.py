@@ -46,6 +46,7 @@ def test_sugar_and_sugar_free_are_told_apart(text, has, lacks):
         assert (one.affirms > one.denies) == expected, (condition, one)
 
 
+@pytest.mark.long
 def test_near_misses_of_an_author_whom_it_has_not_seen_are_told_apart(capsys):
     saying.main(["--statements", str(FOLDER / "statements" / "dev"), "--labels", "200"])
     lines = capsys.readouterr().out.splitlines()

@@ -195,6 +195,7 @@ DENIALS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("query", "is_read"), [*((query, True) for query in DENIALS), *((query, False) for query in list(DENIALS)[1:])]
 )

@@ -128,6 +128,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("query", QUERIES)
 def test_nothing_excluded_in_the_first_five(query):
     good, violating, others = QUERIES[query]

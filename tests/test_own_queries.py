@@ -187,6 +187,7 @@ def test_the_command_shows_and_keeps(tmp_path, capsys):
     assert "did you mean" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_model_learns_from_made_queries_and_is_searched_with(shop, tmp_path, monkeypatch, capsys):
     """As docs/own_documents.md says, from a tiny encoder with random weights."""
     plain = load_encoder(str(random_bert()), quiet=True)

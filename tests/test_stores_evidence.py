@@ -81,6 +81,7 @@ def test_the_same_ten_and_the_same_reasons_as_from_an_index(place, opened, model
     assert_same(answers(BoolSearcher(model, opened(place)), monkeypatch), expected)
 
 
+@pytest.mark.long
 def test_after_changes_too(place, opened, model, fresh, monkeypatch):
     """Updated, deleted and added, by a store that a searcher has open: BM25's statistics change with the documents."""
     store = opened(place)

@@ -17,6 +17,7 @@ QUERIES = [
 WHERE = (None, "year > 1970", "genres = drama")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["index", *KINDS])
 def test_sixteen_threads_get_the_answers_of_one(kind, tmp_path, run_once, load_once):
     """Through `BoolSearcher`: NOT, OR, filters, and the first calls, which open files and fill caches, at once."""

@@ -120,6 +120,7 @@ SMALL_GRAPH = {"num_hidden_layers": 1, "boolean_layers": [0], "scope_reader_laye
 of_both_readers = pytest.mark.parametrize("reader_rank", [0, 4])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("gate", "reader_rank"), [("learned", 0), ("cue", 0), ("given", 0), ("cue", 4)])
 def test_torch_compile_in_one_graph(lively, batch, gate, reader_rank):
     model = lively(**SMALL_GRAPH, reader_rank=reader_rank, **({} if gate == "given" else {"gate": gate}))
@@ -172,6 +173,7 @@ def test_resizing_the_vocabulary(lively, batch):
     assert_close(states(model, batch), expected)
 
 
+@pytest.mark.long
 @of_both_readers
 def test_export(lively, batch, reader_rank):
     """One graph for any batch and length, the operators an input of it."""

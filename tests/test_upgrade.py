@@ -210,6 +210,7 @@ def test_another_pooling_is_one_line(tmp_path):
         upgrade(largest, tmp_path / "out")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("prompt", ["", "query: "])
 def test_a_reader_learns_from_marked_queries_and_all_else_stays(tmp_path, monkeypatch, prompt):
     """Of a tiny random BERT: it learns what it has seen often."""

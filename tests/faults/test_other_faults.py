@@ -32,12 +32,14 @@ def whole_files(folder):
             assert ".aside-" in path.name  # of the process that was killed; the next one deletes it
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("many", [2, pytest.param(None, marks=pytest.mark.nightly)])
 def test_a_page_and_a_picture_killed(commands, explaining, record, many):
     times = killed_anywhere(commands, explaining, "out", many=many, check=whole_files, prepare=whole_files)
     record("boolbert explain --html --png", "SIGKILL before a change of a file", times, "each file whole or not there")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", ["tear_at", "full_at"])
 @pytest.mark.parametrize("sizes", [[5000], pytest.param(range(500, 40_000, 1000), marks=pytest.mark.nightly)])
 def test_a_page_and_a_picture_on_a_full_disk(commands, explaining, record, fault, sizes):
