@@ -42,14 +42,19 @@ class BoolEmbedding(BaseEmbedding):
 
 
 def with_clauses(nodes: Iterable[BaseNode], encoder: Any) -> list[BaseNode]:
-    """Nodes, or documents that are not split any more, that keep what they say in their metadata: a `BoolRetriever`
-    then embeds nothing but the query. Neither an embedding nor a language model gets to see it."""
-    own = [node.model_copy(deep=True) for node in nodes]
+    """Nodes that keep what they say in their metadata: a `BoolRetriever` then embeds nothing but the query. Split
+    documents before, with a node parser. Neither an embedding nor a language model gets to see it."""
+    own = [_without_clauses(node.model_copy(deep=True)) for node in nodes]
     for node, clauses in zip(own, clauses_of(encoder, list(map(_text, own))), strict=True):
         node.metadata[KEPT] = clauses
-        node.excluded_embed_metadata_keys = [*node.excluded_embed_metadata_keys, KEPT]
-        node.excluded_llm_metadata_keys = [*node.excluded_llm_metadata_keys, KEPT]
+        for keys in (node.excluded_embed_metadata_keys, node.excluded_llm_metadata_keys):
+            keys += [] if KEPT in keys else [KEPT]
     return own
+
+
+def _without_clauses(node: BaseNode) -> BaseNode:
+    metadata = {name: value for name, value in node.metadata.items() if name != KEPT}
+    return node.model_copy(update={"metadata": metadata})
 
 
 def _text(node: BaseNode) -> str:
@@ -73,7 +78,7 @@ class BoolPostprocessor(BaseNodePostprocessor):
             raise RetrievalError("the query is missing: call postprocess_nodes(nodes, query_str=...)")
         kept = [one.node.metadata.get(KEPT) for one in nodes]
         best = rank(self.encoder, query_bundle.query_str, [_text(one.node) for one in nodes], self.k, kept)
-        return [NodeWithScore(node=nodes[one.row].node, score=one.score) for one in best]
+        return [NodeWithScore(node=_without_clauses(nodes[one.row].node), score=one.score) for one in best]
 
 
 class BoolRetriever(BaseRetriever):

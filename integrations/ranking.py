@@ -13,7 +13,7 @@ from boolbert.search.obey import EncodedTexts, Reranked, obey
 from boolbert.sentence_boolbert import QueryParts
 
 FETCH = 100  # candidates that a store is asked for
-KEPT = "boolbert"  # the field of a document's metadata that keeps its clauses
+KEPT = "boolbert_clauses"  # the field of a document's metadata that keeps its clauses
 
 Item = TypeVar("Item")
 
@@ -37,7 +37,10 @@ def fetch(
     encoder: Any, query: str, search: Callable[[list[float]], Iterable[Item]], key: Callable[[Item], Hashable]
 ) -> list[Item]:
     """What a search finds by the vectors of what a query wants, one for each alternative; each candidate once."""
-    vectors = query_parts(encoder.encode_query_parts(query)).search_vectors
+    if hasattr(encoder, "search_vectors"):
+        vectors = encoder.search_vectors(query)
+    else:
+        vectors = query_parts(encoder.encode_query_parts(query)).search_vectors
     return list({key(item): item for vector in vectors for item in search(vector.tolist())}.values())
 
 

@@ -24,7 +24,7 @@ from boolbert.boolean.kinds import TREATMENTS
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import near_cosine, spread_rows, unrelated_cosine, unrelated_texts
 from boolbert.retrieval.evidence import Evidence, evidence_of, in_bytes, unit_length
-from boolbert.retrieval.evidence_bytes import Kept, kept_from_text, kept_in_text
+from boolbert.retrieval.evidence_bytes import Keeper, Kept, is_kept, kept_from_text, kept_in_text
 from boolbert.retrieval.functions import Embed, listed, vectors_of
 from boolbert.retrieval.models import bool_bert, load_encoder
 from boolbert.retrieval.ranking import check_k
@@ -40,6 +40,9 @@ Vectors = npt.NDArray[np.float32]
 
 NEAR_SHARE = 0.2  # where `near`, t, lies between the cosine of unrelated texts, 0, and that of equal texts, 1
 ONE_VECTOR = 0.3  # how much of b is taken from the one vector of `encode_query`
+AT_ONCE = 200  # documents whose clauses are kept at once
+PROBE, PROBED = "A quiet hotel in the hills.", 8  # a text, and how many numbers of its vector tell an encoder
+PROBE_NOISE = 0.25  # by which these may differ on another machine
 REMEMBERED = 20_000  # texts and clauses whose vectors `rerank` keeps for the next query
 
 
@@ -127,6 +130,7 @@ class ObeyingEncoder:
         self._sample, self._texts = sample, texts
         self._size: int | None = None
         self._remembered: dict[str, Vectors] = {}
+        self._keepers: set[Keeper] = set()
 
     def encode_document(self, texts: Iterable[str]) -> Vectors:
         """The embedder's own vectors."""
@@ -148,8 +152,13 @@ class ObeyingEncoder:
         reading = read_query(query)
         return EncodedTexts(reading, self.encode_reading(reading))
 
-    def encode_reading(self, reading: Query) -> QueryParts:
-        """The vectors of a query that was read, from one call of the embedder."""
+    def search_vectors(self, query: str) -> Vectors:
+        """The vectors by which a store is asked: of what is wanted, and its alternatives."""
+        return self.encode_reading(read_query(query), penalty=False).search_vectors
+
+    def encode_reading(self, reading: Query, *, penalty: bool = True) -> QueryParts:
+        """The vectors of a query that was read, from one call of the embedder. penalty: with what documents lose that
+        are near to what is excluded."""
         treatment = TREATMENTS[reading.kind or "property"]
         excluded = [span.text for span in reading.excluded]
         takes_away = bool(excluded) and treatment.whole_apart < 1
@@ -165,6 +174,8 @@ class ObeyingEncoder:
         one = less(vectors, unwanted, ONE_VECTOR) if takes_away else vectors
         if not self._is_cosine:  # w and t are about cosines
             return QueryParts(one, vectors[0], unwanted, one)
+        if not penalty:
+            return QueryParts(one, vectors[0], unwanted, vectors, cosine=True)
         return QueryParts(one, vectors[0], unwanted, vectors, (treatment.penalty, self.near), cosine=True)
 
     @cached_property
@@ -194,16 +205,17 @@ class ObeyingEncoder:
         """Texts that any search has found, by what they say, clause by clause; best first. read: how many of the best
         the document reader looks at. A text with a word that the query excludes as -word or NOT word is left out.
 
-        kept: for each text what `keep_clauses` gave for it, or None. Of these nothing is embedded but the query. What
-        was embedded for an earlier query is not embedded again.
+        kept: for each text what `keep_clauses` gave for it, or None; of these nothing is embedded. What was embedded
+        for an earlier query is not embedded again.
         """
         if k is not None:
             check_k(k)
         texts = listed(texts)
         if not texts:
             return []
-        encoded = self.encode_query_parts(query)
-        said = self._said(texts, [None] * len(texts) if kept is None else kept)
+        reading = read_query(query)
+        said = self._said(texts, [None] * len(texts) if kept is None else list(kept))
+        encoded = EncodedTexts(reading, self.encode_reading(reading))
         vectors = np.stack([one.vector for one in said])
 
         def encode_parts(parts: Sequence[str]) -> Vectors:
@@ -228,24 +240,35 @@ class ObeyingEncoder:
     def keep_clauses(self, texts: Iterable[str]) -> list[str]:
         """What each text says and its vector, as a text for the metadata of a store: `rerank` takes it back. Some 500
         characters for each clause, with vectors of 384 numbers."""
-        texts = listed(texts)
-        said = self._said(texts, [None] * len(texts)) if texts else []
-        return [kept_in_text(text, one) for text, one in zip(texts, said, strict=True)]
+        texts, kept = listed(texts), []
+        for start in range(0, len(texts), AT_ONCE):
+            own = texts[start : start + AT_ONCE]
+            said = self._said(own, [None] * len(own))
+            keeper = Keeper(self.unrelated, self.near if self._is_cosine else 0.0, self._probe)
+            kept += [kept_in_text(text, one, keeper) for text, one in zip(own, said, strict=True)]
+        return kept
+
+    @cached_property
+    def _probe(self) -> tuple[float, ...]:
+        """The first numbers of the vector of one text, of which the mean square is about 1."""
+        vector = unit_length(self._embedded(self._embed_documents, [PROBE]))[0]
+        return tuple(round(float(number), 2) for number in vector[:PROBED] * np.sqrt(len(vector)))
 
     def _said(self, texts: Sequence[str], kept: Sequence[str | None]) -> list[Kept]:
         """What texts say and their vectors: as it was kept, the rest embedded."""
-        pairs = zip(texts, kept, strict=True)
-        found = [None if content is None else kept_from_text(content, text) for text, content in pairs]
-        if stale := sum(one is None and content is not None for one, content in zip(found, kept, strict=True)):
+        if len(kept) != len(texts):
+            raise RetrievalError(f"{len(texts)} texts, and what was kept of {len(kept)}; give one for each, or None")
+        found: list[Kept | None] = [None] * len(texts)
+        for row, content in enumerate(kept):
+            if content is not None and (known := kept_from_text(content, texts[row])) is not None:
+                found[row], keeper = known
+                self._check_keeper(keeper)
+        stale = sum(one is None and is_kept(content) for one, content in zip(found, kept, strict=True))
+        if stale:
             warnings.warn(
-                f"the clauses of {stale} of {len(texts)} documents were kept of other texts or by another version, so "
-                "they are embedded again with each query; keep them anew",
+                f"the clauses of {stale} of {len(texts)} documents were kept of other texts or by another version, and "
+                "are embedded again; keep them anew",
                 stacklevel=3,
-            )
-        if sizes := {one.vector.size for one in found if one is not None} - {self._size}:
-            raise RetrievalError(
-                f"clauses were kept by another encoder, with vectors of {min(sizes)} numbers instead of {self._size}; "
-                "keep them anew"
             )
         new = [row for row, one in enumerate(found) if one is None]
         if new:
@@ -255,6 +278,18 @@ class ObeyingEncoder:
             for row, evidence, vector in zip(new, said, vectors, strict=True):
                 found[row] = Kept(evidence, vector)
         return [one for one in found if one is not None]
+
+    def _check_keeper(self, keeper: Keeper) -> None:
+        """Raise where another encoder has kept clauses; what it knows of itself is taken over."""
+        if keeper in self._keepers:
+            return
+        if len(keeper.probe) != len(self._probe) or not np.allclose(keeper.probe, self._probe, atol=PROBE_NOISE):
+            raise RetrievalError("clauses were kept by another encoder than this one; keep them anew")
+        self._keepers.add(keeper)
+        if self._texts is None:
+            self.__dict__.setdefault("unrelated", keeper.unrelated)
+            if self._is_cosine:
+                self.__dict__.setdefault("near", keeper.near)
 
     def _document_vectors(self, texts: Sequence[str]) -> Vectors:
         """The embedder's own vectors, each made once."""

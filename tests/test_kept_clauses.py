@@ -32,19 +32,13 @@ def embed():
 
 @pytest.fixture
 def encoder(embed):
-    made = obey(embed, HOTELS)
-    assert made.near < 1
-    assert made.unrelated < 1  # both are told once, from texts of their own
-    return made
+    return obey(embed)
 
 
 def another(embed):
-    """An encoder that remembers nothing, as in a new process."""
-    made = obey(embed, HOTELS)
-    assert made.near < 1
-    assert made.unrelated < 1
+    """An encoder that knows nothing yet, as in a new process."""
     embed.texts.clear()
-    return made
+    return obey(embed)
 
 
 def test_kept_clauses_rank_and_explain_as_fresh_ones_do(encoder, embed):
@@ -55,7 +49,7 @@ def test_kept_clauses_rank_and_explain_as_fresh_ones_do(encoder, embed):
         embed.texts.clear()
         found = later.rerank(query, TEXTS, 10, kept=kept)
         assert not set(embed.texts) & set(TEXTS)
-        assert len(embed.texts) < 10  # the query and its parts
+        assert len(embed.texts) < 10  # the query, its parts, and one text that tells which encoder it is
         assert [one.row for one in found] == [one.row for one in fresh]
         assert [one.score for one in found] == pytest.approx([one.score for one in fresh], abs=0.02)
         assert [one.reasons for one in found] == [one.reasons for one in fresh]
@@ -75,14 +69,34 @@ def test_what_was_not_kept_or_has_changed_is_embedded(encoder, embed):
     assert [one.row for one in changed] == fresh
 
 
-def test_clauses_of_another_encoder_and_damaged_ones_are_one_line(encoder):
-    other = obey(lambda texts: bag_of_words(texts)[:, :7])
-    kept = other.keep_clauses(TEXTS[:2])
-    with pytest.raises(RetrievalError, match="kept by another encoder, with vectors of 7 numbers instead of"):
+@pytest.mark.parametrize(
+    "other", [lambda texts: bag_of_words(texts)[:, :7], lambda texts: bag_of_words(texts)[:, ::-1]]
+)
+def test_clauses_of_another_encoder_are_one_line(encoder, other):
+    """Of vectors of another size, and of the same."""
+    kept = obey(other).keep_clauses(TEXTS[:2])
+    with pytest.raises(RetrievalError, match="clauses were kept by another encoder than this one; keep them anew"):
         encoder.rerank(QUERIES[0], TEXTS[:2], kept=kept)
-    for damaged in (kept[0][:40], "no base 64!", "e30="):
+
+
+def test_damaged_clauses_are_one_line_and_those_of_others_are_none(encoder):
+    (kept,) = encoder.keep_clauses(TEXTS[:1])
+    for damaged in (kept[:40], "boolbert:no base 64!", "boolbert:e30="):
         with pytest.raises(RetrievalError, match="cannot be read; keep them again"):
             encoder.rerank(QUERIES[0], TEXTS[:1], kept=[damaged])
+    with pytest.raises(RetrievalError, match="1 texts, and what was kept of 2; give one for each, or None"):
+        encoder.rerank(QUERIES[0], TEXTS[:1], kept=[kept, None])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for foreign in ("", "v1", {"a": 1}, 7, float("nan")):
+            assert encoder.rerank(QUERIES[0], TEXTS[:1], kept=[foreign])[0].row == 0
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e9])
+def test_long_and_short_vectors_are_kept(size):
+    encoder = obey(lambda texts: size * bag_of_words(texts))
+    fresh = [one.row for one in encoder.rerank(QUERIES[0], TEXTS)]
+    assert [one.row for one in encoder.rerank(QUERIES[0], TEXTS, kept=encoder.keep_clauses(TEXTS))] == fresh
 
 
 def test_no_texts_have_no_clauses(encoder):
@@ -111,12 +125,14 @@ def llama_index_found(encoder, later, embed):
     from boolbert.integrations.llama_index import BoolEmbedding, BoolRetriever, with_clauses
 
     plain = [TextNode(text=text, metadata={"place": "here"}, excluded_embed_metadata_keys=["place"]) for text in TEXTS]
-    nodes = with_clauses(plain, encoder)
+    nodes = with_clauses(with_clauses(plain, encoder), encoder)
+    assert nodes[0].excluded_embed_metadata_keys == ["place", KEPT]
     assert KEPT not in plain[0].metadata
     index = VectorStoreIndex(nodes, embed_model=BoolEmbedding(encoder))
     embed.texts.clear()
     found = BoolRetriever(index, later, k=5).retrieve(QUERIES[0])
-    assert all(KEPT not in one.node.get_content(MetadataMode.LLM) for one in found)
+    assert all(KEPT not in one.node.metadata for one in found)
+    assert all(KEPT not in node.get_content(MetadataMode.LLM) for node in nodes)
     return [one.node.get_content() for one in found]
 
 
@@ -141,7 +157,7 @@ def test_a_framework_embeds_nothing_but_the_query(framework, found_by, encoder, 
     later = another(embed)
     found = found_by(encoder, later, embed)
     assert not set(embed.texts) & set(TEXTS)
-    assert len(embed.texts) < 20  # the query and its parts, once to fetch and once to rank
+    assert len(embed.texts) < 20  # its parts twice, to fetch and to rank, and that one text
     assert found == [TEXTS[one.row] for one in encoder.rerank(QUERIES[0], TEXTS, 5)]
 
 

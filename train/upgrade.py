@@ -156,8 +156,8 @@ def set_threshold(model: "SentenceTransformer") -> None:
     bert.composer.penalty_above.data.fill_(bert.config.penalty_above)
 
 
-def measure(model: Any, task: Task, documents: Any, chosen: Any = slice(None)) -> dict[str, float]:
-    """The metrics of a task's queries, or of those in the chosen rows."""
+def measure(model: Any, task: Task, documents: Any, chosen: Any) -> dict[str, float]:
+    """The metrics of a task's queries in the chosen rows."""
     _, rows = top_k(encode_inputs(model, task.texts, "query", 32), documents, search_depth(task))
     return means(quest_metrics(task, rows), chosen)
 

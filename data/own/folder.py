@@ -4,13 +4,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import DataError
-from ...core.files import whole_folder, write_json, write_text
+from ...core.files import whole_folder, write_text
 from ..lines import write_rows
 from .atoms import Sizes, choose_atoms
 from .counting import Text, count_texts
@@ -22,7 +22,6 @@ from .wording import MEANINGS, Writer
 QUERIES = 6000
 FEWEST_DOCUMENTS, FEWEST_ATOMS, FEWEST_QUERIES = 20, 6, 20
 DOCUMENTS = "documents.jsonl"
-RECORD = ".made.json"  # hidden, since a .json file in a data folder is a table
 _ENGLISH = re.compile(r"\b(?:the|of|and|is|with|for|to|an|in|from)\b", re.IGNORECASE)
 _NO_HEAD = {"documents", "docs", "texts", "files", "items", "rows"}
 
@@ -108,12 +107,8 @@ def make_queries(
         if sum(english) < 0.3 * len(english):
             notes.append("the texts do not look English; the queries are worded in English round their words")
         sorts = Counter(atom.sort for atom in sets.atoms)
-        result = QueryFolder(
-            folder, total, len(made["train"]), len(made["dev"]), dict(sorts.most_common()), heads, notes
-        )
-        record: dict[str, Any] = {**asdict(result), "source": documents.name, "seed": seed, "held_out": held_out}
-        write_json(aside / RECORD, {**record, "folder": folder.name, "layout": str(documents.layout)})
-    return result
+        counts = dict(sorts.most_common())
+    return QueryFolder(folder, total, len(made["train"]), len(made["dev"]), counts, heads, notes)
 
 
 def _line(document: OwnDocument) -> str:
