@@ -30,7 +30,7 @@ from boolbert.retrieval.stores import About, Record, open_store
 from boolbert.retrieval.stores.postgres_store import PostgresStore
 from boolbert.search import BoolSearcher
 from boolbert.search.rank import READ
-from speed.made_up import cache_in, made_model, made_queries, made_texts, write_encoder
+from speed.made_up import cache_in, made_model, made_texts, not_queries, write_encoder
 from speed.search import random_vectors
 from speed.timing import Table
 
@@ -137,7 +137,7 @@ def size_of(store: Any, path: Path) -> float:
 
 def search(where: Place, encoder: Path, evidence: bool, queries: int, read: int) -> dict[str, Any]:
     """Ask queries with NOT, and say how long the first one and the warm ones take, and how much memory."""
-    model, asked = made_model(encoder), made_queries()
+    model, asked = made_model(encoder), not_queries()
     BoolSearcher(model, progress=False).search(asked[0])
     before = resident_bytes()
     searcher = BoolSearcher(model, open_store(*where), onnx=True)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertModel, BertTokenizer
 
+from boolbert.data.tasks import quest_task
 from boolbert.retrieval.models import SearchModel, load_encoder, with_fresh_attention
 
 SIZES: dict[str, dict[str, int]] = {
@@ -66,7 +67,6 @@ def made_model(folder: Path, device: str = "cpu") -> SearchModel:
     return SearchModel(None, with_fresh_attention(source, query_length=None, gate="cue"), "", trained=False)
 
 
-def made_queries(count: int = 64) -> list[str]:
-    """Queries with NOT."""
-    words = (text.split() for text in made_texts(count, seed=2))
-    return [" ".join([*text[3:9], "but not", *text[9:11]]) for text in words]
+def not_queries() -> list[str]:
+    """Queries of the embedded countries that exclude something, whose words the made texts have."""
+    return [question.text for question in quest_task(None, "dev").questions if "not" in (question.operators or ())]

@@ -19,7 +19,8 @@ from boolbert.retrieval.stores import FileStore, copy_documents, open_store
 from boolbert.search import BoolSearcher
 from boolbert.search.document_search import DocumentSearch
 from boolbert.search.query_encoder import QueryVectors
-from speed.made_up import cache_in, made_model, made_queries, made_texts, write_encoder
+from boolbert.search.rank import READ
+from speed.made_up import cache_in, made_model, made_texts, not_queries, write_encoder
 from speed.timing import Table, timed
 
 MOST_TEXTS = 100_000  # documents of an index that is measured with evidence, too
@@ -27,24 +28,25 @@ MOST_TEXTS = 100_000  # documents of an index that is measured with evidence, to
 
 def measure(options: argparse.Namespace) -> None:
     """Milliseconds of one warm query, p50 and p99: the ranking alone, and a whole search with a MiniLM Bool-BERT, by
-    vectors and with evidence, all in turns. All vectors are random; the cue lexicon takes the queries apart."""
+    vectors and with evidence, all in turns; with evidence, documents are read, or none. All vectors are random."""
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as scratch, cache_in(Path(scratch, "cache")):
         model = made_model(write_encoder(Path(scratch, "encoder")), options.device)
         searchers = {"": BoolSearcher(model, progress=False)}
         if not options.gpu:
             searchers[", ONNX"] = BoolSearcher(model, searchers[""].index, onnx=True)
-        table = Table(documents=10, what=-24, p50_ms=9, p99_ms=9)
+        table = Table(documents=10, what=-28, p50_ms=9, p99_ms=9)
         for size in options.sizes:
             folder, has_texts = Path(scratch, f"index-{size}"), size <= MOST_TEXTS
             vector = write_made_up(folder, rng, size, has_texts)
             index = Index(folder)
             works: dict[str, Callable[[], Any]] = {"ranking": lambda v=vector: rank(searchers[""], v)}
-            ask = partial(search, made_queries(), rng)
+            ask = partial(search, not_queries(), rng)
             for name, searcher in searchers.items():
                 searcher.documents = DocumentSearch(index, searcher.documents.device)
                 works[f"search{name}"] = partial(ask, searcher, False)
                 if has_texts:
+                    works[f"evidence, none read{name}"] = partial(ask, searcher, True, 0)
                     works[f"evidence{name}"] = partial(ask, searcher, True)
             if has_texts and find_spec("faiss") is not None:
                 in_store = copy(searcher)
@@ -52,6 +54,7 @@ def measure(options: argparse.Namespace) -> None:
                 copy_documents(FileStore(folder), store, progress=False)
                 in_store.documents = DocumentSearch(store, searcher.documents.device)
                 works[f"HNSW{name}"] = partial(ask, in_store, False)
+                works[f"HNSW, none read{name}"] = partial(ask, in_store, True, 0)
                 works[f"HNSW, evidence{name}"] = partial(ask, in_store, True)
             times: dict[str, list[float]] = {what: [] for what in works}
             for _ in range(5 + (100 if size < 1_000_000 or options.gpu else 20)):
@@ -62,8 +65,10 @@ def measure(options: argparse.Namespace) -> None:
                 table.add(documents=size, what=what, p50_ms=p50, p99_ms=p99)
 
 
-def search(queries: list[str], rng: np.random.Generator, searcher: BoolSearcher, evidence: bool) -> Any:
-    return searcher.search(rng.choice(queries), k=10, evidence=evidence)
+def search(
+    queries: list[str], rng: np.random.Generator, searcher: BoolSearcher, evidence: bool, read: int = READ
+) -> Any:
+    return searcher.search(rng.choice(queries), k=10, evidence=evidence, read=read)
 
 
 def write_made_up(folder: Path, rng: np.random.Generator, size: int, has_texts: bool) -> Any:
