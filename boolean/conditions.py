@@ -91,7 +91,8 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
             groups[-1].append(part)
         elif part.operator != "not":
             groups.append([part])
-    wanted = tuple(tuple(group) for old in groups for group in _finer(text, old, len(groups)))
+    finer = (group for old in groups for group in _finer(text, old, len(groups)))
+    wanted = tuple(tuple(part._replace(text=" ".join(part.text.split())) for part in group) for group in finer)
     if not wanted:  # signs without a word
         wanted = ((Part("", 0, len(text), text),),)
     return Conditions(wanted, tuple(unwanted), asks, kind)

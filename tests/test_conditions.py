@@ -76,3 +76,10 @@ def test_a_collection_without_something_in_many_words(query):
 )
 def test_no_that_takes_nothing_away(query):
     assert not read_conditions(query).excluded
+
+
+def test_a_condition_round_an_exclusion_is_shown_without_the_hole():
+    query = "hotels without a pool in Paris"
+    found = read_conditions(query, [(17, 21)], [(17, 21), (7, 16)])
+    assert [[part.text for part in group] for group in found.wanted] == [["hotels in Paris"]]
+    assert query[found.wanted[0][0].start : found.wanted[0][0].end] == query
