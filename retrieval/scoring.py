@@ -49,6 +49,9 @@ COLLECTION = Weights(0.5, 1.0, 0.8, 0.8, 0.7, 0.6, 1.5, 0.0, 0.3, 1.2, 2.5, 0.02
 QUESTION = Weights(3.0, 1.75, 0.8, 0.8, 0.8, 0.35, 1.0, 0.6, 0.3, 0.0, 0.0, 0.02)
 ABOUT_PROPERTY = 1.5  # `about` where a question negates a property
 READ_WORDS = 7  # most words of a condition that is read: the reader has learned what things are, not statements
+# The kind of documents, "campsites" of "campsites without dogs": what the reader says of it counts this share of what
+# it says of other conditions, and as no less likely than this. Most documents of a collection do not say their kind.
+KIND, KIND_FLOOR = 0.5, 0.2
 AFFIRMED = 0.7  # what an affirming clause counts for a condition that asks for a denial: "do not allow pets"
 
 
@@ -113,6 +116,12 @@ class Question:
         groups = np.stack([np.max([next(each) for _ in group], axis=0) for group in self.wanted])
         mean: Array = self.weights.mean * groups.mean(0) + (1 - self.weights.mean) * groups.min(0)
         return mean
+
+    @property
+    def names_kind(self) -> bool:
+        """Whether the first of several conditions is one word, such as "campsites": it names the kind of documents."""
+        first = self.wanted[0]
+        return len(self.parts) > len(first) == 1 and len(first[0].part.text.split()) == 1
 
     @property
     def is_read(self) -> bool:
@@ -180,10 +189,12 @@ def second_stage(question: Question, affirmed: Array, strength: float = 1.0) -> 
     holds. A group of alternatives holds where one of them does; what is not read changes nothing."""
     weights, each = question.weights, iter(affirmed)
     score: Scores = np.zeros(affirmed.shape[1], np.float32)
-    for group in question.wanted:
+    for number, group in enumerate(question.wanted):
         holds = 1 - np.prod([1 - next(each) for _ in group], axis=0)
+        is_kind = number == 0 and question.names_kind
+        share, floor = (KIND, KIND_FLOOR) if is_kind else (1.0, weights.floor)
         if all(part.is_read for part in group):
-            score += weights.read_wanted / len(question.wanted) * np.log(np.maximum(holds, weights.floor))
+            score += share * weights.read_wanted / len(question.wanted) * np.log(np.maximum(holds, floor))
     for part, holds in zip(question.excluded, each, strict=True):
         if part.is_read:
             score += strength * weights.read_excluded * np.log(np.maximum(1 - holds, weights.floor))

@@ -193,8 +193,8 @@ def slow_second_stage(asked, probabilities):
     """One document. probabilities: by a condition's text that it holds."""
     weights = scoring.QUESTION if asked.asks else scoring.COLLECTION
 
-    def log(probability):
-        return math.log(max(weights.floor, probability))
+    def log(probability, floor=weights.floor):
+        return math.log(max(floor, probability))
 
     logs = []
     for group in asked.wanted:
@@ -202,6 +202,9 @@ def slow_second_stage(asked, probabilities):
         for part in group:
             none *= 1 - probabilities[part.text]
         logs.append(log(1 - none))
+    first, *others = asked.wanted[0]
+    if (len(asked.wanted) > 1 or asked.excluded) and not others and " " not in first.text:  # the kind of documents
+        logs[0] = log(probabilities[first.text], 0.2) / 2
     score = weights.read_wanted * sum(logs) / len(logs)
     if asked.kind != "property":
         score += weights.read_excluded * sum(log(1 - probabilities[part.text]) for part in asked.excluded)
@@ -225,6 +228,17 @@ def test_what_is_read_ranks_by_what_is_wanted_and_what_is_not():
     scores = second_stage(question, affirmed)
     assert scores.argmax() == 0
     assert second_stage(question, affirmed, strength=0.0)[0] == second_stage(question, affirmed, strength=0.0)[1]
+
+
+def test_what_documents_do_not_say_of_their_kind_weighs_less():
+    """A field without electricity, which does not say that it is a campsite, and a campsite that has it."""
+    affirmed = np.array([[0.02, 0.98], [0.02, 0.7]])
+    by_kind = second_stage(Question.of(conditions([["campsite"]], ["electricity"]), encode), affirmed)
+    assert by_kind.argmax() == 0
+    alone = Question.of(conditions([["campsite"]]), encode)
+    assert not alone.names_kind  # nothing else is asked for
+    assert not Question.of(conditions([["in Paris"], ["hotel"]]), encode).names_kind
+    assert second_stage(alone, affirmed[:1]).argmax() == 1
 
 
 LONG = "a house by the sea with old oak doors, seven chimneys and a garden wall"
