@@ -11,6 +11,7 @@ from boolbert.core.errors import BoolBertError, optional
 from boolbert.core.terminal import print_json, printable
 from boolbert.retrieval.store_names import ELASTICSEARCH, OPENSEARCH, POSTGRES, QDRANT, shown_name
 
+SHOWN_IDS = 5  # of ids that no document has
 NO_EVIDENCE = (
     "note: ranked by the documents' vectors alone; for what they say, clause by clause, index them again into a new "
     "folder or store"
@@ -49,7 +50,11 @@ def index(options: Namespace) -> None:
     if options.add and not store.exists():
         raise BoolBertError(f"--add: {shown_name(options.store)} holds no index yet; leave --add out")
     if store is not None and options.delete:
+        unknown = [id for id in options.delete if not store.digests({id})]
         count = store.delete(options.delete)
+        if unknown:
+            shown = ", ".join(unknown[:SHOWN_IDS]) + (", ..." if len(unknown) > SHOWN_IDS else "")
+            _say(f"note: {len(unknown):,} of {len(options.delete):,} ids are of no document there: {shown}")
         if options.calibrate:
             _calibrate(options, store)
         _done(options, {"deleted": count, **store.describe()}, f"{store.name}: {count:,} records deleted")

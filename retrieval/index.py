@@ -68,7 +68,7 @@ class Index(EncodedDocuments):
         try:
             self.manifest: dict[str, Any] = read_object(self.folder / MANIFEST, RetrievalError)
             check_fields(self.folder / MANIFEST, {"fields": {}, **self.manifest}, {**FIELDS, "fields": dict})
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise RetrievalError(
                 f"{self.folder}: no index there ({MANIFEST} is missing); make one with: "
                 f"boolbert index DOCS.jsonl --output {self.folder}"

@@ -172,6 +172,7 @@ def test_explain_against_a_baseline_of_the_same_documents(index, tmp_path, capsy
         (["search", "a", "--operators", "xor"], "--operators must be a list out of and,or,not, or none; got 'xor'"),
         (["search", "a", "--model", "MODEL", "--not-weight", "-1"], "must be a number of at least 0, got -1.0"),
         (["search", "a", "--index", "nowhere"], "no index there"),
+        (["search", "a", "--index", __file__], "no index there"),
         (["search", "a", "--model", "./nowhere"], "./nowhere: no such folder"),
         (["index", "./nowhere.jsonl", "--output", "x", "--model", "MODEL"], "no such file or folder"),
         (["explain", "a", "--png", "nowhere/x.png"], "its folder does not exist"),

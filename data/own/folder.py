@@ -107,8 +107,8 @@ def make_queries(
         if sum(english) < 0.3 * len(english):
             notes.append("the texts do not look English; the queries are worded in English round their words")
         sorts = Counter(atom.sort for atom in sets.atoms)
-        counts = dict(sorts.most_common())
-    return QueryFolder(folder, total, len(made["train"]), len(made["dev"]), counts, heads, notes)
+        by_sort = dict(sorts.most_common())
+    return QueryFolder(folder, total, len(made["train"]), len(made["dev"]), by_sort, heads, notes)
 
 
 def _line(document: OwnDocument) -> str:

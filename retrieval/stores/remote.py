@@ -164,6 +164,8 @@ class RemoteStore(VectorStore):
         super().add(records, vectors, evidence)
 
     def delete(self, ids: Collection[str]) -> int:
+        if not self.digests(ids):  # nothing changes
+            return 0
         self._outdate_line()
         return self._delete(ids)
 
