@@ -227,7 +227,8 @@ def search(options: Namespace) -> None:
         _say(f"note: {note}")
     for line in answer.numbers.lines:
         _say(f"note: {line}")
-    is_unread = operators is None and searcher.is_boolean and not answer.excluded_words
+    is_as_typed = answer.reading.query == options.query  # what is denied twice is told above
+    is_unread = operators is None and searcher.is_boolean and not answer.excluded_words and is_as_typed
     if is_unread and (why := why_nothing_excluded(options.query)):
         _say(f"note: {why}")
     if options.json:

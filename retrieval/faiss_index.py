@@ -27,20 +27,15 @@ class FaissIndex:
     def __init__(self, documents: Vectors, factory: str = "HNSW32,Flat", *, file: Path | None = None):
         faiss = optional("faiss", "faiss", "eval")
         self.documents = documents
-        try:
-            self._index: Any = (
-                faiss.index_factory(documents.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
-                if file is None
-                else faiss.read_index(str(file))
-            )
-        except (RuntimeError, MemoryError) as error:
-            reason = first_line(error)[:200]
-            what = f"{file}: cannot be read by FAISS" if file else f"--faiss {factory!r}: no index of FAISS"
-            raise RetrievalError(f"{what}: {reason}") from None
+        self._index: Any = empty_index(factory, documents.shape[1]) if file is None else _read(faiss, file)
         if self._index.d != documents.shape[1] or self._index.ntotal > len(documents):
             raise RetrievalError(f"{file}: is the FAISS index of other documents")
         if not self._index.is_trained:
-            self._index.train(np.array(documents[:TRAINING_VECTORS], dtype=np.float32))
+            try:
+                self._index.train(np.array(documents[:TRAINING_VECTORS], dtype=np.float32))
+            except RuntimeError as error:
+                few = f"cannot learn from {len(documents):,} documents"
+                raise RetrievalError(f"--faiss {factory!r}: {few}: {first_line(error)[:200]}") from None
         for start in range(self._index.ntotal, len(documents), DOCUMENT_BLOCK):
             self._index.add(np.array(documents[start : start + DOCUMENT_BLOCK], dtype=np.float32))
 
@@ -98,6 +93,22 @@ class FaissIndex:
             if pairs:
                 scores[number, : len(pairs)], rows[number, : len(pairs)] = zip(*pairs, strict=True)
         return scores, rows
+
+
+def empty_index(factory: str, size: int) -> Any:
+    """An index of FAISS without vectors, by its own description."""
+    faiss = optional("faiss", "faiss", "eval")
+    try:
+        return faiss.index_factory(size, factory, faiss.METRIC_INNER_PRODUCT)
+    except (RuntimeError, MemoryError) as error:
+        raise RetrievalError(f"--faiss {factory!r}: no index of FAISS: {first_line(error)[:200]}") from None
+
+
+def _read(faiss: Any, file: Path) -> Any:
+    try:
+        return faiss.read_index(str(file))
+    except (RuntimeError, MemoryError) as error:
+        raise RetrievalError(f"{file}: cannot be read by FAISS: {first_line(error)[:200]}") from None
 
 
 def _only(index: Any, allowed: npt.NDArray[np.bool_]) -> Any:

@@ -1,7 +1,7 @@
 """Bounds on numbers in a query as filters on the documents' fields: "under 20 minutes" asks for `minutes < 20`.
 
-A field fits where its name has the number's unit, or one of the words that the unit stands for; if several do, none is
-taken. What was taken for a filter is shown with the answer, and `--no-numbers` searches for it as words instead.
+A field fits where its name has the number's unit, or one of the words that the unit stands for, or the word before the
+bound ("price under 15"); if several do, none is taken. What was taken for a filter is shown with the answer, and `--no-numbers` searches for it as words instead.
 """
 
 import json
@@ -30,6 +30,7 @@ _MEANS = {
     YEAR: ("year", "released", "published", "founded", "built"),
 }
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_BEFORE = re.compile(r"([^\W\d_]+)(?:\s+(?:is|are|of|was|be))?\s+\Z")  # the word that a bound stands behind
 
 
 class NumberFilter(NamedTuple):
@@ -70,14 +71,14 @@ class ReadNumbers(NamedTuple):
 NO_NUMBERS = ReadNumbers()
 
 
-def fitting_field(bound: Bound, fields: Mapping[str, str]) -> str | None:
-    """The one field of numbers that a bound is about.
+def fitting_field(unit: str, fields: Mapping[str, str]) -> str | None:
+    """The one field of numbers that a unit, or a field's own word, names.
 
     >>> fields = {"prepMinutes": "number", "price_eur": "number", "genre": "text"}
-    >>> [fitting_field(bound, fields) for bound in read_bounds("under 20 minutes, at most 5 euros, over 3 stars")]
-    ['prepMinutes', 'price_eur', None]
+    >>> [fitting_field(unit, fields) for unit in ("minutes", "euros", "stars", "price", "")]
+    ['prepMinutes', 'price_eur', None, 'price_eur', None]
     """
-    unit = singular(bound.unit) if bound.unit else ""
+    unit = singular(unit) if unit else ""
     names = _MEANS.get(unit, (unit,)) if unit else ()
     found = [
         field
@@ -86,6 +87,15 @@ def fitting_field(bound: Bound, fields: Mapping[str, str]) -> str | None:
         and not {singular(word.lower()) for word in _WORD.findall(field)}.isdisjoint(names)
     ]
     return found[0] if len(found) == 1 else None
+
+
+def _fitted(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | None, Bound]:
+    """The field that a bound is about, by its unit or by the word before it, and the bound with that word."""
+    if (field := fitting_field(bound.unit, fields)) is not None:
+        return field, bound
+    before = _BEFORE.search(query[: bound.start])
+    field = fitting_field(before[1].lower(), fields) if before else None
+    return field, bound._replace(start=before.start()) if before and field else bound
 
 
 def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tuple[Query, ReadNumbers]:
@@ -98,12 +108,13 @@ def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tu
     filters: list[NumberFilter] = []
     unfitted: list[str] = []
     taken: list[Bound] = []
-    for bound in bounds:
-        words, field = query.query[bound.start : bound.end], fitting_field(bound, fields)
+    for read in bounds:
+        field, bound = _fitted(read, query.query, fields)
+        words = query.query[bound.start : bound.end]
         if field is None:
             unfitted.append(words)
             continue
-        is_out = any(part.start <= bound.start and bound.end <= part.end for part in query.conditions.excluded)
+        is_out = any(part.start <= read.start and read.end <= part.end for part in query.conditions.excluded)
         sign = OPPOSITE[bound.sign] if is_out else bound.sign
         filters.append(NumberFilter(f"{_name(field)} {sign} {_value(bound, fields[field], sign)}", words))
         taken.append(bound)

@@ -77,9 +77,11 @@ def test_notes_say_how_signs_were_read(index, tmp_path, capsys):
     for query, note in {
         "films -v": 'note: “-v” is read as a word of the query; to leave it out, write -"v"',
         "films -sugar-free": "which asks for it; it is read as: films AND sugar",
+        "films except those without war": "which asks for it; it is read as: films AND war",
     }.items():
         assert main(["search", query, "--index", index, "--model", str(tmp_path / "model")]) == 0
-        assert note in capsys.readouterr().err
+        assert note in (told := capsys.readouterr().err)
+        assert "nothing is excluded" not in told
 
 
 @pytest.mark.parametrize("kind", ["model", "plain"])

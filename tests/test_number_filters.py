@@ -42,6 +42,8 @@ def searcher(tmp_path_factory):
         ("soups cheaper than 5 euros", "price_eur < 5", lambda minutes, price, year: price < 5),
         ("soup for no more than €4.50", "price_eur <= 4.5", lambda minutes, price, year: price <= 4.5),
         ("soup recipes after 2010", "year > 2010", lambda minutes, price, year: year > 2010),
+        ("soup with a price under 4", "price_eur < 4", lambda minutes, price, year: price < 4),
+        ("soups whose price is at most 4", "price_eur <= 4", lambda minutes, price, year: price <= 4),
         ("soup recipes since 2010", "year >= 2010", lambda minutes, price, year: year >= 2010),
     ],
 )
@@ -88,5 +90,5 @@ def test_no_bound(query):
 
 def test_of_two_fields_that_fit_none_is_taken():
     (bound,) = read_bounds("under 20 minutes")
-    assert fitting_field(bound, {"prep_minutes": "number", "cooking_minutes": "number"}) is None
-    assert fitting_field(bound, {"prep_minutes": "number", "minutes_note": "text"}) == "prep_minutes"
+    assert fitting_field(bound.unit, {"prep_minutes": "number", "cooking_minutes": "number"}) is None
+    assert fitting_field(bound.unit, {"prep_minutes": "number", "minutes_note": "text"}) == "prep_minutes"

@@ -270,17 +270,24 @@ def test_an_approximate_index_of_faiss_is_remembered(tmp_path, model, films):
     store, exact = open_store(tmp_path / "films.faiss", faiss="HNSW8,Flat"), open_store(tmp_path / "exact")
     for one in (store, exact):
         index_documents(films, one, model, progress=False)
+    # Before any search, which may be another process's.
+    assert json.loads((tmp_path / "films.faiss" / "faiss.json").read_text())["factory"] == "HNSW8,Flat"
     queries = np.random.default_rng(0).normal(size=(5, store.about().size))
     for where in (None, "year > 1980"):
         found, best = (ids(one.search(queries, 5, where)) for one in (store, exact))
         assert np.mean([len({*a} & {*b}) for a, b in zip(found, best, strict=True)]) >= 4
-    assert json.loads((tmp_path / "films.faiss" / "faiss.json").read_text())["factory"] == "HNSW8,Flat"
     again, file = open_store(tmp_path / "films.faiss"), tmp_path / "films.faiss" / "faiss.index"
     written = file.stat().st_mtime_ns
     assert ids(again.search(queries, 5, "year > 1980")) == found
     assert file.stat().st_mtime_ns == written  # it is not made anew
     with pytest.raises(RetrievalError, match="'Nonsense': no index of FAISS"):
         open_store(tmp_path / "films.faiss", faiss="Nonsense").search(queries, 5)
+    other = open_store(tmp_path / "other.faiss", faiss="Nonsense")
+    with pytest.raises(RetrievalError, match="'Nonsense': no index of FAISS"):
+        index_documents(films, other, model, progress=False)
+    assert not other.exists()  # nothing was encoded
+    with pytest.raises(RetrievalError, match="'IVF4096,Flat': cannot learn from [0-9]+ documents"):
+        index_documents(films, open_store(tmp_path / "few.faiss", faiss="IVF4096,Flat"), model, progress=False)
 
 
 def test_an_ivf_index_of_faiss_looks_into_more_than_one_cell(tmp_path, model, films):

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import read_object, write_json
-from boolbert.retrieval.faiss_index import FaissIndex
+from boolbert.retrieval.encoded_documents import About
+from boolbert.retrieval.faiss_index import FaissIndex, empty_index
 
 from .base import Array
 from .file_store import FileStore, Snapshot
@@ -34,6 +35,23 @@ class FaissStore(FileStore):
         super().__init__(folder)
         self._factory = factory
         self._loaded: tuple[list[str], FaissIndex] | None = None
+
+    def _create(self, about: About) -> None:
+        self._check(about)
+        super()._create(about)
+
+    def note(self, about: About) -> None:
+        """Where all documents are in, the index is made, so that its kind is known to every later process."""
+        self._check(about)
+        super().note(about)
+        now = self.snapshot()
+        if about.complete and self._factory and len(now):
+            self._faiss(now)
+
+    def _check(self, about: About) -> None:
+        """Raise for a kind of index that FAISS does not know, before anything is encoded."""
+        if self._factory:
+            empty_index(self._factory, about.size)
 
     def best_rows(self, now: Snapshot, vectors: Array, k: int, allowed: Mask) -> tuple[Array, npt.NDArray[np.int64]]:
         return self._faiss(now).search(vectors, k, None if allowed.all() else allowed)
