@@ -1,7 +1,8 @@
 """Bounds on numbers in a query as filters on the documents' fields: "under 20 minutes" asks for `minutes < 20`.
 
 A field fits where its name has the number's unit, or one of the words that the unit stands for, or the word before the
-bound ("price under 15"); if several do, none is taken. What was taken for a filter is shown with the answer, and `--no-numbers` searches for it as words instead.
+bound ("price under 15"); if several do, none is taken. What was taken for a filter is shown with the answer, and
+`--no-numbers` searches for it as words instead.
 """
 
 import json

@@ -286,7 +286,7 @@ def test_an_approximate_index_of_faiss_is_remembered(tmp_path, model, films):
     with pytest.raises(RetrievalError, match="'Nonsense': no index of FAISS"):
         index_documents(films, other, model, progress=False)
     assert not other.exists()  # nothing was encoded
-    with pytest.raises(RetrievalError, match="'IVF4096,Flat': cannot learn from [0-9]+ documents"):
+    with pytest.raises(RetrievalError, match=r"'IVF4096,Flat': cannot learn from [0-9]+ documents"):
         index_documents(films, open_store(tmp_path / "few.faiss", faiss="IVF4096,Flat"), model, progress=False)
 
 
