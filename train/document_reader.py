@@ -42,7 +42,7 @@ class Arguments:
     encoder: str | None = flag(None, "folder or Hub id of a BERT; the default encoder if not given")
     start: str | None = flag(None, "adapters to go on from, instead of new ones")
     mean: list[str] = flag([], "adapters that went on from the same start: their mean is written, nothing is learned")
-    dev: str = flag("first,t8", "authors whose trades are left out, by commas; those of the first calibrate")
+    dev: str = flag("first,t8,last", "authors whose trades are left out, by commas; those of the first calibrate")
     trades: str | None = flag(None, "another folder of trades")
     statements: str | None = flag(None, "another folder of statements; none for none")
     more: list[str] = flag([], "files of JSON lines with text, condition and says, learned from as well")

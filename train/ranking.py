@@ -1,6 +1,6 @@
 """Learn what the document reader's probabilities count beside the first stage, with whole collections left out.
 
-    python train/ranking.py                   # over the trades of one author, which no reader has learned from
+    python train/ranking.py                   # over the trades of two authors, which no reader has learned from
 
 Each trade is scored with the constants that are best on all other trades; the last line is what to write into
 `COLLECTION` in retrieval/scoring.py: the constants that are best on all. "Good" and "violating" are shares of the first
@@ -33,7 +33,7 @@ MOST = 10  # documents of which good and violating ones are counted
 
 @dataclass
 class Arguments:
-    author: str = flag("first", "whose trades are learned from")
+    authors: str = flag("first,last", "whose trades are learned from, by commas")
     read: int = flag(READ, "documents that the document reader looks at")
 
 
@@ -97,7 +97,7 @@ def outcome(queries: Sequence[Scored], constants: tuple[float, float, float]) ->
 
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
-    model, own = default_model("cpu"), [trade for trade in trades() if trade.author == args.author]
+    model, own = default_model("cpu"), [trade for trade in trades() if trade.author in args.authors.split(",")]
     collections = {}
     with shown_progress("read", len(own), "trade") as advance:
         for trade in own:
