@@ -37,7 +37,7 @@ help:
 	@echo "make bench      measure every speed: model, encoding, training, search"
 	@echo "make waits      how long a new user waits for each command, beside its goal"
 	@echo "make fuzz       feed 10,000 made-up inputs to every reader, parser and page"
-	@echo "make nightly    make test-floors, every fault at every place, then make fuzz; one to three hours"
+	@echo "make nightly    make test-long, make test-floors, every fault at every place, then make fuzz; one to three hours"
 	@echo "make audit      look the pinned packages up in the list of known vulnerabilities"
 	@echo "make clean      remove .venv and caches"
 
@@ -71,10 +71,8 @@ serve: $(STAMP)
 		$(BIN)/python $(INSTALL) -e ".[serve]"
 	@$(BIN)/boolbert serve
 
-# MARKS: which part of the suite; CI runs both at once, so that no core waits for the last of either.
-MARKS ?= not long and not nightly
 test: $(DEV)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(MARKS)"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not long and not nightly"
 
 test-long: $(DEV)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m long
@@ -144,6 +142,7 @@ fuzz: $(DEV)
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz -n auto --dist worksteal
 
 nightly: $(DEV)
+	$(MAKE) test-long
 	$(MAKE) test-floors
 	$(BIN)/python -m pytest tests/faults -m nightly
 	$(MAKE) fuzz

@@ -54,7 +54,7 @@ def index(options: Namespace) -> None:
         count = store.delete(options.delete)
         if unknown:
             shown = ", ".join(unknown[:SHOWN_IDS]) + (", ..." if len(unknown) > SHOWN_IDS else "")
-            _say(f"note: {len(unknown):,} of {len(options.delete):,} ids are of no document there: {shown}")
+            _say(f"note: no document there has {len(unknown):,} of the {len(options.delete):,} ids: {shown}")
         if options.calibrate:
             _calibrate(options, store)
         _done(options, {"deleted": count, **store.describe()}, f"{store.name}: {count:,} records deleted")

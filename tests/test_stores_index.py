@@ -237,7 +237,7 @@ def test_the_command_line(tmp_path, place, model, films, capsys, monkeypatch):
     assert main(["index", *flags, "--delete", hits[0]["id"], "nobody"]) == 0
     said = capsys.readouterr()
     assert "1 records deleted" in said.out
-    assert "note: 1 of 2 ids are of no document there: nobody" in said.err
+    assert "note: no document there has 1 of the 2 ids: nobody" in said.err
     assert main(["search", "films but not about war", *flags, "-k", "2", "--where", "year < 1960", "--json"]) == 0
     assert [hit["id"] for hit in json.loads(capsys.readouterr().out)["hits"]] == [hit["id"] for hit in hits[1:]]
     for words, message in {
