@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from boolbert.boolean.bounds import OPPOSITE, YEAR, Bound, read_bounds
 from boolbert.boolean.conditions import Conditions
+from boolbert.boolean.parts import Part, trim
 from boolbert.retrieval.words import singular
 
 from .query import Query, quoted
@@ -32,6 +33,10 @@ _MEANS = {
 }
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _BEFORE = re.compile(r"([^\W\d_]+)(?:\s+(?:is|are|of|was|be))?\s+\Z")  # the word that a bound stands behind
+# What is left before it: "soup with a", "soups whose".
+_JOINING = re.compile(
+    r"(?:\s+(?:with|whose|where|that|which|at|for|of|has|have|costs?|costing|an?|the|its?|is|are))+\s*\Z", re.I
+)
 
 
 class NumberFilter(NamedTuple):
@@ -122,7 +127,7 @@ def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tu
     found = ReadNumbers(
         tuple(filters), tuple(dict.fromkeys(unfitted)), tuple(n for n, k in fields.items() if k != "text")
     )
-    return (replace(query, conditions=_without(query.conditions, taken)) if taken else query), found
+    return (replace(query, conditions=_without(query.conditions, taken, query.query)) if taken else query), found
 
 
 def _name(field: str) -> str:
@@ -135,14 +140,36 @@ def _value(bound: Bound, kind: str, sign: str) -> str:
     return f"{bound.number:g}"
 
 
-def _without(conditions: Conditions, bounds: Sequence[Bound]) -> Conditions:
-    """Conditions without those that only bound a number; as they are where nothing else is wanted."""
+def _without(conditions: Conditions, bounds: Sequence[Bound], query: str) -> Conditions:
+    """Conditions without those that only bound a number, and the others without the words that do; as they are where
+    nothing else is wanted."""
+    wanted: list[tuple[Part, ...]] = []
+    for group in conditions.wanted:
+        left = [_around(part, bounds, query) for part in group]
+        # What stands on both sides of a bound are two conditions; of an alternative the first counts.
+        wanted += [(piece,) for piece in left[0]] if len(group) == 1 else [tuple(own[0] for own in left if own)]
+    excluded = tuple(own[0] for part in conditions.excluded if (own := _around(part, bounds, query)))
+    return conditions._replace(wanted=tuple(filter(None, wanted)) or conditions.wanted, excluded=excluded)
 
-    def stays(start: int, end: int) -> bool:
-        return not any(
-            start < bound.end and bound.start < end and end - start <= bound.end - bound.start + 4 for bound in bounds
-        )
 
-    wanted = tuple(group for group in conditions.wanted if any(stays(part.start, part.end) for part in group))
-    excluded = tuple(part for part in conditions.excluded if stays(part.start, part.end))
-    return conditions._replace(wanted=wanted or conditions.wanted, excluded=excluded)
+def _around(part: Part, bounds: Sequence[Bound], query: str) -> list[Part]:
+    """What is left of a condition around bounds. Its text may be the query's without an exclusion in its middle."""
+    own = [bound for bound in bounds if part.start < bound.end and bound.start < part.end]
+    if not own:
+        return [part]
+    if any(part.end - part.start <= bound.end - bound.start + 4 for bound in own):
+        return []
+    found = []
+    words = "|".join(re.escape(query[bound.start : bound.end]) for bound in own)
+    for piece in re.split(words, part.text):
+        start, end = trim(piece, 0, len(_JOINING.sub("", piece)))
+        if any(map(str.isalnum, piece[start:end])):
+            found.append(_placed(part, piece[start:end], query))
+    return found
+
+
+def _placed(part: Part, text: str, query: str) -> Part:
+    """A piece of a condition, with its place in the query; the condition's own where it does not stand there as it
+    is."""
+    start = query.find(text, part.start, part.end)
+    return part._replace(text=text) if start < 0 else Part(part.operator, start, start + len(text), text)

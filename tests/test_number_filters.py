@@ -9,7 +9,8 @@ from boolbert.cli.main import main
 from boolbert.retrieval.index import build_index
 from boolbert.retrieval.models import default_model
 from boolbert.search import BoolSearcher, explain
-from boolbert.search.number_filters import fitting_field
+from boolbert.search.number_filters import fitting_field, read_numbers
+from boolbert.search.query_reader import read
 
 DISHES = [
     ("Tomato soup", "A soup of tomatoes and basil.", 25, 3.5, 2008),
@@ -79,6 +80,25 @@ def test_an_explanation_compares_what_passes(searcher):
     made = explain(searcher, "soup without tofu under 20 minutes", 5)
     assert any("minutes < 20" in note for note in made.notes)
     assert {change.hit.title for change in made.before} == {change.hit.title for change in made.after}
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted", "excluded"),
+    [
+        ("soup with a price under 4", [["soup"]], []),
+        ("soup recipes after 2010 with leek", [["soup recipes"], ["with leek"]], []),
+        ("boats with no engine under 500 euros", [["boats"]], ["engine"]),
+        ("stews or soups under 20 minutes", [["stews", "soups"]], []),
+        ("flats, no price over 900", [["flats"]], []),
+        ("under 20 minutes", [["under 20 minutes"]], []),
+    ],
+)
+def test_what_is_left_of_the_conditions(query, wanted, excluded):
+    fields = {"price": "number", "minutes": "number", "year": "number"}
+    left, numbers = read_numbers(read(query), lambda: fields)
+    assert [[part.text for part in group] for group in left.conditions.wanted] == wanted
+    assert [part.text for part in left.conditions.excluded] == excluded
+    assert len(numbers.filters) == 1
 
 
 @pytest.mark.parametrize(
