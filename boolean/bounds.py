@@ -22,8 +22,12 @@ _OF_YEARS = {
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 CURRENCIES = {"€": "euro", "$": "dollar", "£": "pound"}
 _NUMBER = r"(?P<coin>[€$£]\s?)?(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s?-?(?P<unit>[€$£]|[^\W\d_]+)?"
+# "do not cost more than 50" asks for at most 50.
+_DENIED = r"(?P<denied>(?:\w+n['’]?t|not|never|cannot)\s+(?P<verb>cost|be|take|last|weigh|run|need|have)\s+)?"
 _BOUND, _YEAR = (
-    re.compile(rf"\b(?:{'|'.join(f'(?P<s{n}>{words})' for n, words in enumerate(signs.values()))}) {number}", re.I)
+    re.compile(
+        rf"\b{_DENIED}(?:{'|'.join(f'(?P<s{n}>{words})' for n, words in enumerate(signs.values()))}) {number}", re.I
+    )
     for signs, number in ((_SIGNS, _NUMBER), (_OF_YEARS, r"(?:the year )?(?P<number>1\d{3}|20\d\d)\b(?!\s?[€$£%])"))
 )
 _BETWEEN = re.compile(rf"\bbetween (?P<least>\d+(?:\.\d+)?) and {_NUMBER}", re.I)
@@ -48,6 +52,8 @@ def read_bounds(query: str) -> list[Bound]:
     """
     >>> [(one.sign, one.number, one.unit) for one in read_bounds("quick dinners under 20 minutes after 2010")]
     [('<', 20.0, 'minutes'), ('>', 2010.0, 'year')]
+    >>> [(one.sign, one.number, one.unit) for one in read_bounds("courses that don't cost more than 50")]
+    [('<=', 50.0, 'price')]
     >>> [(one.sign, one.number, one.unit) for one in read_bounds("flats between 500 and 900 euros, at least 3 rooms")]
     [('>=', 500.0, 'euros'), ('<=', 900.0, 'euros'), ('>=', 3.0, 'rooms')]
     """
@@ -63,8 +69,9 @@ def read_bounds(query: str) -> list[Bound]:
             if any(one.start < match.end() and match.start() < one.end for one in found):
                 continue
             sign = next(sign for number, sign in enumerate(signs) if match[f"s{number}"])
+            sign = OPPOSITE[sign] if match["denied"] else sign
             unit, end = (YEAR, match.end()) if pattern is _YEAR else _unit(match)
-            if not unit and match.group().lower().startswith("cheaper"):
+            if not unit and ("cheaper" in match.group().lower() or (match["verb"] or "").lower() == "cost"):
                 unit = "price"
             found.append(Bound(match.start(), end, sign, _number(match), unit))
     return sorted(found, key=lambda bound: bound.start)

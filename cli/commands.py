@@ -4,6 +4,7 @@ import os
 import sys
 from argparse import Namespace
 from contextlib import suppress
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,9 @@ def index(options: Namespace) -> None:
         _copy_into(store, options)
         return
     table = _table(options)
+    if store is not None and table is None and store.exists():
+        for name, columns in store.about().columns.items():  # what was said when it was made holds for what is added
+            setattr(options, name, getattr(options, name) or columns)
     documents = documents_of(options, table)  # before a model is loaded, so that a wrong name is reported at once
     _say(documents.preview())
     model = _without_torch(options) if store is None and state.num_processes == 1 else None
@@ -229,7 +233,8 @@ def search(options: Namespace) -> None:
         _say(f"note: {line}")
     is_as_typed = answer.reading.query == options.query  # what is denied twice is told above
     is_unread = operators is None and searcher.is_boolean and not answer.excluded_words and is_as_typed
-    if is_unread and (why := why_nothing_excluded(options.query)):
+    unread = reduce(lambda text, one: text.replace(one.words, " "), answer.numbers.filters, options.query)
+    if is_unread and (why := why_nothing_excluded(unread)):
         _say(f"note: {why}")
     if options.json:
         print_json({"model": searcher.model.name, **answer.as_json()})

@@ -29,6 +29,7 @@ class About:
     line: Mapping[str, object] | None = None  # what was calibrated on its documents: retrieval/exclusion_line.py
     rules: int = 0  # by which its evidence was made, where it has some
     precision: str = FLOAT32  # by which documents are encoded: retrieval/int8_encoder.py
+    columns: Mapping[str, str] = field(default_factory=dict)  # of its documents' ids and sets, as the flags name them
     table: str = ""  # the user's own table whose rows these are: retrieval/stores/postgres_table.py
 
     @classmethod

@@ -35,7 +35,7 @@ class FaissIndex:
                 self._index.train(np.array(documents[:TRAINING_VECTORS], dtype=np.float32))
             except RuntimeError as error:
                 few = f"cannot learn from {len(documents):,} documents"
-                raise RetrievalError(f"--faiss {factory!r}: {few}: {first_line(error)[:200]}") from None
+                raise RetrievalError(f"--faiss {factory!r}: {few}: {_reason(error)}") from None
         for start in range(self._index.ntotal, len(documents), DOCUMENT_BLOCK):
             self._index.add(np.array(documents[start : start + DOCUMENT_BLOCK], dtype=np.float32))
 
@@ -101,14 +101,19 @@ def empty_index(factory: str, size: int) -> Any:
     try:
         return faiss.index_factory(size, factory, faiss.METRIC_INNER_PRODUCT)
     except (RuntimeError, MemoryError) as error:
-        raise RetrievalError(f"--faiss {factory!r}: no index of FAISS: {first_line(error)[:200]}") from None
+        raise RetrievalError(f"--faiss {factory!r}: no index of FAISS: {_reason(error)}") from None
 
 
 def _read(faiss: Any, file: Path) -> Any:
     try:
         return faiss.read_index(str(file))
     except (RuntimeError, MemoryError) as error:
-        raise RetrievalError(f"{file}: cannot be read by FAISS: {first_line(error)[:200]}") from None
+        raise RetrievalError(f"{file}: cannot be read by FAISS: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    """FAISS's own words, without the place in its code that stands before them."""
+    return first_line(error).rsplit(": ", 1)[-1][:200]
 
 
 def _only(index: Any, allowed: npt.NDArray[np.bool_]) -> Any:

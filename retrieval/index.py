@@ -165,6 +165,7 @@ class Index(EncodedDocuments):
             size=self.vectors.shape[1],
             model=found_name(self.manifest.get("model"), self.folder),
             fields=self.manifest.get("fields", {}),
+            columns=self.manifest.get("columns", {}),
             source=str(self.manifest.get("source", "")),
             evidence=(self.folder / EVIDENCE).is_dir(),
             rules=self._rules,
@@ -228,6 +229,8 @@ def build_index(
     fields = documents.columns if isinstance(documents, OwnDocuments) else {}
     about = {"model": lasting_name(model.name, folder), "document_encoder": document_encoder, "fields": fields}
     about["source"] = corpus.name
+    if isinstance(documents, OwnDocuments):
+        about["columns"] = documents.layout.named
     if not is_new and is_index(folder) and (line := read_object(folder / MANIFEST, RetrievalError).get("line")):
         about["line"] = line  # of the same evidence, documents and encoder, else the vectors would have been refused
     write_rest(folder, corpus, about)

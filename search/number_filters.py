@@ -22,7 +22,7 @@ _PRICE = ("price", "cost", "fee", "rent", "fare")
 _MEANS = {
     **{coin: (coin, short, *_PRICE) for coin, short in (("euro", "eur"), ("dollar", "usd"), ("pound", "gbp"))},
     **{short: (coin, short, *_PRICE) for coin, short in (("euro", "eur"), ("dollar", "usd"), ("pound", "gbp"))},
-    "price": _PRICE,
+    **dict.fromkeys(_PRICE, _PRICE),
     "minute": ("minute", "min"),
     "min": ("minute", "min"),
     "hour": ("hour", "hr"),
@@ -148,7 +148,8 @@ def _without(conditions: Conditions, bounds: Sequence[Bound], query: str) -> Con
         left = [_around(part, bounds, query) for part in group]
         # What stands on both sides of a bound are two conditions; of an alternative the first counts.
         wanted += [(piece,) for piece in left[0]] if len(group) == 1 else [tuple(own[0] for own in left if own)]
-    excluded = tuple(own[0] for part in conditions.excluded if (own := _around(part, bounds, query)))
+    # An exclusion with a bound in it, "not made before 1990", is what the filter says.
+    excluded = tuple(part for part in conditions.excluded if _around(part, bounds, query) == [part])
     return conditions._replace(wanted=tuple(filter(None, wanted)) or conditions.wanted, excluded=excluded)
 
 

@@ -45,6 +45,7 @@ def searcher(tmp_path_factory):
         ("soup recipes after 2010", "year > 2010", lambda minutes, price, year: year > 2010),
         ("soup with a price under 4", "price_eur < 4", lambda minutes, price, year: price < 4),
         ("soups whose price is at most 4", "price_eur <= 4", lambda minutes, price, year: price <= 4),
+        ("soups that don't cost more than 4", "price_eur <= 4", lambda minutes, price, year: price <= 4),
         ("soup recipes since 2010", "year >= 2010", lambda minutes, price, year: year >= 2010),
     ],
 )
@@ -76,6 +77,13 @@ def test_what_no_field_fits_is_told(searcher, capsys):
     assert "filter: minutes < 20, from “under 20 minutes”; --no-numbers takes it off" in shown.err
 
 
+def test_a_negation_that_bounds_is_not_told_to_be_unread(searcher, capsys):
+    assert main(["search", "soup for not more than 4 euros", "--index", str(searcher.index.folder)]) == 0
+    told = capsys.readouterr().err
+    assert "filter: price_eur <= 4" in told
+    assert "nothing is excluded" not in told
+
+
 def test_an_explanation_compares_what_passes(searcher):
     made = explain(searcher, "soup without tofu under 20 minutes", 5)
     assert any("minutes < 20" in note for note in made.notes)
@@ -90,6 +98,8 @@ def test_an_explanation_compares_what_passes(searcher):
         ("boats with no engine under 500 euros", [["boats"]], ["engine"]),
         ("stews or soups under 20 minutes", [["stews", "soups"]], []),
         ("flats, no price over 900", [["flats"]], []),
+        ("courses that don't cost more than 50", [["courses"]], []),
+        ("films not made before 1990", [["films"]], []),
         ("under 20 minutes", [["under 20 minutes"]], []),
     ],
 )

@@ -361,3 +361,33 @@ def test_a_server_that_is_not_there_is_one_line(capsys):
         with pytest.raises(RetrievalError, match=r"http://127\.0\.0\.1:\d+: cannot be reached"):
             MilvusStore(f"http://127.0.0.1:{free.getsockname()[1]}", wait=1)
     assert capsys.readouterr().err == ""
+
+
+def test_documents_that_are_added_are_read_as_the_first_ones_were(tmp_path, capsys):
+    """Their ids and sets; an index that was made by --output, and a store."""
+    rows = [
+        (f"c{row}", f"Course {row}", f"An evening course, number {row}.", ("York", "Leeds")[row % 2])
+        for row in range(20)
+    ]
+    first = "".join(f"{code},{title},{text!r},{city}\n" for code, title, text, city in rows).replace("'", '"')
+    (tmp_path / "first.csv").write_text(f"code,title,text,city\n{first}")
+    (tmp_path / "more.csv").write_text("code,title,text,city\nc3,Course 3,An old one.,York\nc77,Course 77,Bees.,York\n")
+    for flag, name in (("--output", "index"), ("--store", "store")):
+        place = [flag, str(tmp_path / name)]
+        assert main(["index", str(tmp_path / "first.csv"), "--id", "code", "--atoms", "city", *place]) == 0
+        assert main(["index", str(tmp_path / "more.csv"), "--add", *place]) == 0
+        store = open_store(tmp_path / name)
+        records = {record.id: record.text for record in store.records()}
+        assert len(records) == 21
+        assert records["c3"] == "Course 3 (city: York). An old one."
+        (tmp_path / "other.csv").write_text("name,text,city\nBees,About bees.,York\n")
+        assert main(["index", str(tmp_path / "other.csv"), "--add", *place]) == 2
+        assert "there is no field 'code' for --id" in capsys.readouterr().err
+
+
+def test_an_address_of_no_known_store_is_one_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs.csv").write_text("title,text\nBees,About bees.\n")
+    assert main(["index", "docs.csv", "--store", "sqlite:///me:secret@host/films"]) == 2
+    assert "no such kind of store; addresses begin with postgresql://" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["docs.csv"]

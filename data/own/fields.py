@@ -48,6 +48,11 @@ class Layout:
         parts = [f"text: {' + '.join(self.texts)}", f"title: {self.title or 'none'}", f"id: {self.id or 'none'}"]
         return ", ".join([*parts, f"sets: {', '.join(self.atoms) or 'none'}"])
 
+    @property
+    def named(self) -> dict[str, str]:
+        """The columns that documents added later must be read by, as the flags name them."""
+        return {name: value for name, value in (("id", self.id), ("atoms", ",".join(self.atoms))) if value}
+
     def values(self, row: Row) -> dict[str, tuple[str, ...]]:
         """The values of a row's structured fields."""
         found = {name: tuple(field_values(row.get(name), self.separators.get(name))) for name in self.atoms}

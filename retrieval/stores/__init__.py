@@ -14,7 +14,15 @@ from pathlib import Path
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.records import Record
-from boolbert.retrieval.store_names import ELASTICSEARCH, OPENSEARCH, POSTGRES, QDRANT, is_database, is_server
+from boolbert.retrieval.store_names import (
+    ELASTICSEARCH,
+    OPENSEARCH,
+    POSTGRES,
+    QDRANT,
+    is_database,
+    is_server,
+    shown_name,
+)
 
 from .base import StoreHit, VectorStore
 from .file_store import FileStore
@@ -63,6 +71,11 @@ def open_store(
         return MilvusStore(text, collection, token=token)
     if collection is not None:
         raise RetrievalError(f"--collection is for a database; {text!r} is a folder of one collection")
+    if "://" in text:
+        known = (
+            "postgresql://, http:// and https:// (Milvus), qdrant:http://, elasticsearch+https://, opensearch+https://"
+        )
+        raise RetrievalError(f"{shown_name(text)}: no such kind of store; addresses begin with {known}")
     if is_faiss:
         from .faiss_store import FaissStore
 

@@ -69,7 +69,7 @@ def index_documents(
         int8 = int8_encoder(model.encoder, known, store.name, float32=float32)
         precision = FLOAT32 if int8 is None else INT8
         about = About.of(model, documents.columns, documents.name, evidence=evidence, precision=precision)
-        store.create(replace(about, table=table))
+        store.create(replace(about, table=table, columns=documents.layout.named))
         encode = clause_encoder(model, int8) if store.about().evidence else None
         is_new = store.count() == 0
         with tqdm(desc="index", unit="doc", unit_scale=True, disable=None if progress else True) as bar:
