@@ -65,8 +65,8 @@ def index(options: Namespace) -> None:
         return
     table = _table(options)
     if store is not None and table is None and store.exists():
-        for name, columns in store.about().columns.items():  # what was said when it was made holds for what is added
-            setattr(options, name, getattr(options, name) or columns)
+        made = store.about().columns  # what was said then holds for what is added
+        options.id, options.atoms = options.id or made.get("id"), options.atoms or made.get("atoms")
     documents = documents_of(options, table)  # before a model is loaded, so that a wrong name is reported at once
     _say(documents.preview())
     model = _without_torch(options) if store is None and state.num_processes == 1 else None

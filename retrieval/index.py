@@ -67,7 +67,11 @@ class Index(EncodedDocuments):
         self.folder, self.name = Path(folder), str(folder)
         try:
             self.manifest: dict[str, Any] = read_object(self.folder / MANIFEST, RetrievalError)
-            check_fields(self.folder / MANIFEST, {"fields": {}, **self.manifest}, {**FIELDS, "fields": dict})
+            manifest, kinds = (
+                {"fields": {}, "columns": {}, **self.manifest},
+                {**FIELDS, "fields": dict, "columns": dict},
+            )
+            check_fields(self.folder / MANIFEST, manifest, kinds)
         except (FileNotFoundError, NotADirectoryError):
             raise RetrievalError(
                 f"{self.folder}: no index there ({MANIFEST} is missing); make one with: "

@@ -120,7 +120,9 @@ def test_a_foreign_file_in_a_build_that_was_cut_off(tmp_path, model):
     assert (tmp_path / "index/documents.jsonl").read_text() == "mine\n"
 
 
-@pytest.mark.parametrize(("name", "optional"), [("index.json", {"fields"}), ("vectors/manifest.json", {"precision"})])
+@pytest.mark.parametrize(
+    ("name", "optional"), [("index.json", {"fields", "columns"}), ("vectors/manifest.json", {"precision"})]
+)
 def test_a_manifest_without_a_key_or_of_another_kind(index, name, optional):
     file = index.folder / name
     content = json.loads(file.read_text())
