@@ -65,7 +65,8 @@ def index(options: Namespace) -> None:
         return
     table = _table(options)
     if store is not None and table is None and store.exists():
-        made = store.about().columns  # what was said then holds for what is added
+        about = store.about()
+        made = {} if about.table else about.columns  # what was said then holds for what is added
         options.id, options.atoms = options.id or made.get("id"), options.atoms or made.get("atoms")
     documents = documents_of(options, table)  # before a model is loaded, so that a wrong name is reported at once
     _say(documents.preview())
