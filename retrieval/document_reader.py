@@ -1,13 +1,14 @@
 """What a document says of a condition: that it holds, that it does not, or nothing.
 
 The document reader is the default encoder with adapters of its own (retrieval/adapters.py). It sees the condition
-beside one sentence of the document at a time, those that are nearest to the condition. Each of a sentence's tokens says
-how much speaks for and against the condition; the strongest decide, and the sentence that they stand in is the reason.
+beside the sentences of the document that are nearest to it, in the document's order. Each of their tokens says how much
+speaks for and against the condition; the strongest decide, and the sentence that they stand in is the reason.
 """
 
 import re
-from collections.abc import Collection, Sequence
-from functools import cache
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -16,11 +17,12 @@ import numpy.typing as npt
 
 from boolbert.retrieval.adapters import DOCUMENT_READER, Reader, open_reader
 
-SENTENCES = 3  # of a document that are read for a condition
-DECIDED = 0.9  # a probability from which the nearest sentence decides, and the others are not read
-SENTENCE_TOKENS = 48  # tokens of a sentence that are read
+SENTENCES = 12  # of a document, of which as many are read for a condition as fit its tokens
+TOKENS = 96  # of a document that are read for a condition
+FIRST_TOKENS = 16  # a first sentence of as many is always read: it is a title, or says what "it" is
 LONG_SENTENCE = 300  # characters; of a longer one the clause nearest to the condition is read, with its neighbours
 CONDITION = 24  # tokens of a condition
+NEARER = 0.2  # what a sentence's strongest token has less as a reason, for each sentence that is nearer
 OUTPUTS = 3  # numbers of a token: it affirms, it denies, nothing is said; the last is read at the first token alone
 REMEMBERED = 50_000  # conditions with sentences that were read; then it begins anew
 SHARED = 0.2  # how much nearer a sentence is that has all words of a condition, in cosines
@@ -54,60 +56,102 @@ class Passage(NamedTuple):
     sentences: list[Span]
 
 
+class Piece(NamedTuple):
+    """A sentence that is read: where it stands, its tokens, and how many sentences are nearer to the condition."""
+
+    span: Span
+    ids: list[int]
+    nearer: int
+
+
 class DocumentReader:
     """Reads documents for conditions."""
 
     def __init__(self, reader: Reader, temperature: float = 1.0):
         self._reader, self._temperature = reader, temperature
-        self._known: dict[tuple[str, str], Array] = {}  # conditions and sentences that were read before
+        self._known: dict[tuple[tuple[int, ...], ...], Array] = {}  # what was read before
 
-    def read(self, passages: Sequence[Passage], decided: float = DECIDED) -> list[Said]:
-        """What each text says. Where its first sentence says it with this probability, the others are not read."""
+    def read(self, passages: Sequence[Passage]) -> list[Said]:
+        """What each text says of its condition."""
         if len(self._known) > REMEMBERED:
             self._known.clear()
-        found = self._read([one._replace(sentences=one.sentences[:1]) for one in passages])
-        open_ = [row for row, own in enumerate(found) if max(own.affirms, own.denies) < decided]
-        for row, own in zip(open_, self._read([passages[row] for row in open_]), strict=True):
-            found[row] = own
-        return found
-
-    def _read(self, passages: Sequence[Passage]) -> list[Said]:
-        wanted = [(one.condition, one.text[slice(*span)]) for one in passages for span in one.sentences]
-        new = [pair for pair in dict.fromkeys(wanted) if pair not in self._known]
-        inputs = [question(self._reader.tokenizer, *pair) for pair in new]
+        tokenizer = self._reader.tokenizer
+        pieces = [chosen(tokenizer, one) for one in passages]
+        asked = [condition_ids(tokenizer, one.condition) for one in passages]
+        keys = [
+            (tuple(condition), *map(tuple, (one.ids for one in own)))
+            for condition, own in zip(asked, pieces, strict=True)
+        ]
+        new = {key: row for row, key in enumerate(keys) if key not in self._known}
+        inputs = [question(tokenizer, asked[row], pieces[row]) for row in new.values()]
         scores = self._reader.all_scores([ids for ids, _ in inputs])
-        for pair, (_, inside), own in zip(new, inputs, scores, strict=True):
-            self._known[pair] = summed(own, inside)
-        each = iter([self._known[pair] for pair in wanted])
-        return [said([next(each) for _ in one.sentences], one.sentences, self._temperature) for one in passages]
+        for key, (_, places), own in zip(new, inputs, scores, strict=True):
+            self._known[key] = summed(own, places)
+        return [said(self._known[key], own, self._temperature) for key, own in zip(keys, pieces, strict=True)]
 
 
-def question(tokenizer: Any, condition: str, sentence: str) -> tuple[list[int], slice]:
-    """The tokens of a condition and a sentence, and where the sentence's stand."""
-    start, stop = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
-    asked = tokenizer.encode(condition, add_special_tokens=False).ids[:CONDITION]
-    own = tokenizer.encode(sentence, add_special_tokens=False).ids[:SENTENCE_TOKENS]
-    return [start, *asked, stop, *own, stop], slice(len(asked) + 2, len(asked) + 2 + len(own))
+def condition_ids(tokenizer: Any, condition: str) -> list[int]:
+    ids: list[int] = tokenizer.encode(condition, add_special_tokens=False).ids[:CONDITION]
+    return ids
 
 
-def summed(scores: Array, inside: slice) -> Array:
-    """What a sentence says: for, against, nothing; from its tokens' scores (L, OUTPUTS)."""
-    tokens = scores[inside, :2]
-    if not len(tokens):
-        return np.array([-1e4, -1e4, scores[0, 2]], np.float32)
-    return np.append(np.logaddexp.reduce(tokens, axis=0), scores[0, 2])
+def chosen(tokenizer: Any, passage: Passage, tokens: int = TOKENS) -> list[Piece]:
+    """The sentences that are read, in their order in the text: a short first one, and the nearest ones that fit."""
+    found: dict[Span, list[int]] = {}
+    left = tokens
+
+    def ids_of(span: Span) -> list[int]:
+        ids: list[int] = tokenizer.encode(passage.text[slice(*span)], add_special_tokens=False).ids
+        return ids
+
+    first = min(passage.sentences, default=None)
+    if first is not None and len(passage.sentences) > 1 and not passage.text[: first[0]].strip():
+        ids = ids_of(first)
+        if len(ids) <= FIRST_TOKENS:
+            found[first], left = ids, left - len(ids)
+    for span in passage.sentences:
+        if left <= 0:
+            break
+        if span not in found:
+            ids = ids_of(span)
+            if len(ids) <= left or len(found) == 0 or left > tokens / 2:
+                found[span] = ids[:left]
+                left -= len(found[span])
+    return [Piece(span, found[span], passage.sentences.index(span)) for span in sorted(found)]
 
 
-def said(found: Sequence[Array], sentences: Sequence[Span], temperature: float = 1.0) -> Said:
-    """What the sentences of a document say together."""
-    if not found:
+def question(tokenizer: Any, condition: Sequence[int], pieces: Sequence[Piece]) -> tuple[list[int], list[slice]]:
+    """The tokens of a condition and of a document's sentences, and where each sentence's stand."""
+    pair = tokenizer.encode("a", "b")  # with the special tokens of its encoder: before, between and after
+    first, second = (pair.sequence_ids.index(number) for number in (0, 1))
+    ids, places = [*pair.ids[:first], *condition, *pair.ids[first + 1 : second]], []
+    for piece in pieces:
+        places.append(slice(len(ids), len(ids) + len(piece.ids)))
+        ids += piece.ids
+    return [*ids, *pair.ids[second + 1 :]], places
+
+
+def summed(scores: Array, places: Sequence[slice]) -> Array:
+    """What each sentence says, (sentences, 5), from its tokens' scores (L, OUTPUTS): for and against, the sums of its
+    tokens; the strongest token for and against; and nothing, which is said once for all sentences."""
+    found = np.full((len(places), 5), -1e4, np.float32)
+    for row, place in zip(found, places, strict=True):
+        row[:2] = np.logaddexp.reduce(scores[place, :2], axis=0, initial=-1e4)
+        row[2:4] = scores[place, :2].max(axis=0, initial=-1e4)
+        row[4] = scores[0, 2]
+    return found
+
+
+def said(each: Array, pieces: Sequence[Piece], temperature: float = 1.0) -> Said:
+    """What the sentences of a document say together, and the one that decides: that of the strongest token, where
+    nearer sentences go before. In tests it is the sentence that says most by itself in 9 of 10 documents."""
+    if not len(each):
         return NOTHING
-    each = np.stack(found)  # (sentences, 3)
-    logits = np.append(np.logaddexp.reduce(each[:, :2], axis=0), each[:, 2].mean()) / temperature
+    logits = np.append(np.logaddexp.reduce(each[:, :2], axis=0), each[0, 4]) / temperature
     shares = np.exp(logits - np.logaddexp.reduce(logits))
-    strongest = int(each[:, int(shares[1] > shares[0])].argmax())
+    strongest = each[:, 2 + int(shares[1] > shares[0])] - NEARER * np.array([piece.nearer for piece in pieces])
     affirms, denies, silent = shares.tolist()
-    return Said(affirms, denies, silent, *sentences[strongest])
+    return Said(affirms, denies, silent, *pieces[int(strongest.argmax())].span)
 
 
 def sentences_of(text: str) -> list[Span]:
@@ -121,30 +165,40 @@ def sentences_of(text: str) -> list[Span]:
     return [(start, end) for start, end in spans if any(map(str.isalnum, text[start:end]))]
 
 
+@lru_cache(maxsize=2000)
+def _sentences(text: str) -> list[tuple[Span, str]]:
+    """The sentences of a text, each with its letters in lower case."""
+    return [((start, end), text[start:end].lower()) for start, end in sentences_of(text)]
+
+
 def passage(condition: str, text: str, clauses: Sequence[Span], near: Array) -> Passage:
-    """The sentences of a text that are nearest to a condition, the nearest first. near: the cosine of each clause."""
-    words = {word for word in _WORD.findall(condition.lower()) if word not in _SMALL}
-    starts, cosines = np.array([start for start, _ in clauses] or [0]), np.asarray(near)
+    """The sentences of a text that are nearest to a condition, the nearest first, and the text's first one. near: the
+    cosine of each clause."""
+    words = [word[:5] for word in dict.fromkeys(_WORD.findall(condition.lower())) if word not in _SMALL]
+    starts, cosines = [start for start, _ in clauses], np.asarray(near).tolist()
     scored: list[tuple[float, Span]] = []
-    for start, end in sentences_of(text):
-        inside = (starts >= start) & (starts < end)
-        best = float(cosines[inside].max()) if len(clauses) and inside.any() else 0.0
-        has = _share(words, text[start:end])
+    for (start, end), lower in _sentences(text):
+        first, last = bisect_left(starts, start), bisect_left(starts, end)
+        best = max(cosines[first:last], default=0.0)
         span = (start, end)
-        if end - start > LONG_SENTENCE and len(clauses) and inside.any():
-            own = np.flatnonzero(inside)
-            shares = np.array([_share(words, text[slice(*clauses[number])]) for number in own.tolist()])
-            nearest = int(own[(cosines[own] + SHARED * shares).argmax()])
+        if end - start > LONG_SENTENCE and first < last:
+            own = range(first, last)
+            nearest = max(
+                own, key=lambda number: cosines[number] + SHARED * _share(words, text[slice(*clauses[number])])
+            )
             span = max(start, clauses[max(0, nearest - 1)][0]), min(end, clauses[min(len(clauses), nearest + 2) - 1][1])
-        scored.append((best + SHARED * has, span))
-    chosen = sorted(range(len(scored)), key=lambda row: -scored[row][0])[:SENTENCES]
-    return Passage(condition, text, [scored[row][1] for row in chosen])
+        scored.append((best + SHARED * _share(words, lower), span))
+    nearest_first = sorted(range(len(scored)), key=lambda row: -scored[row][0])
+    rows = nearest_first[:SENTENCES]
+    if scored and 0 not in rows:
+        rows.append(0)
+    return Passage(condition, text, [scored[row][1] for row in rows])
 
 
-def _share(words: Collection[str], text: str) -> float:
-    """The share of a condition's words that a text has, endings aside."""
+def _share(words: Sequence[str], text: str) -> float:
+    """The share of words that a text has; of each its first five letters."""
     text = text.lower()
-    return sum(word[:5] in text for word in words) / max(1, len(words))
+    return sum(word in text for word in words) / max(1, len(words))
 
 
 @cache

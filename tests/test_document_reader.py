@@ -14,7 +14,8 @@ from boolbert.eval.searched import TextIndex
 from boolbert.retrieval.document_reader import passage
 from boolbert.retrieval.models import default_model
 from boolbert.search.searcher import BoolSearcher
-from boolbert.train.document_reader import mean_of, turned
+from boolbert.train.document_labels import turned
+from boolbert.train.document_reader import mean_of
 
 LIST = (
     "The shed holds "

@@ -1,0 +1,259 @@
+"""What the document reader and its teacher learn from: texts, conditions, and what the texts say of them."""
+
+import gzip
+import json
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from boolbert.boolean.clauses import split_clauses
+from boolbert.core.errors import DataError
+from boolbert.core.files import whole_file
+from boolbert.data.lines import read_lines
+from boolbert.data.trades import AFFIRMED, DENIED, NOT_AFFIRMED, SILENT, Label, Trade, statements, trades
+from boolbert.retrieval.document_reader import Passage, chosen, condition_ids, passage, question
+from boolbert.retrieval.metrics import saying_metrics
+
+CLASSES = (AFFIRMED, DENIED, SILENT)
+TURNED = 0.1  # share of the labels that are learned with the condition denied: no pool, without a pool
+FOREIGN = 0.15  # share of a trade's silent labels for which a condition of another trade is taken
+SORTED_TOGETHER = 16  # batches whose texts are sorted by length
+TEMPERATURES = np.arange(0.6, 3.01, 0.1)
+
+Shares = tuple[float, float, float]  # how probable it is that a text affirms, denies, does not say
+Says = str | Shares
+
+
+class Taught(NamedTuple):
+    """A passage, and what it says: a class, or the shares of all three."""
+
+    passage: Passage
+    says: Says
+
+
+class Soft(NamedTuple):
+    """What a teacher found in a text: a condition with the shares of the three classes."""
+
+    text: str
+    condition: str
+    says: Shares
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels that are learned from, trades apart, and the trades of the authors that are left out."""
+
+    of_trades: Sequence[Label]
+    others: Sequence[Label]
+    held_out: Sequence[Trade]
+
+    @classmethod
+    def read(cls, left_out: Sequence[str], trades_folder: str | None, statements_folder: str | None) -> "Labels":
+        every = trades(Path(trades_folder)) if trades_folder else trades()
+        used = [trade for trade in every if trade.author not in left_out]
+        told = statements(Path(statements_folder)) if statements_folder else statements()
+        kinds = [label for trade in used for label in trade.kinds()]
+        dev = [trade for author in left_out for trade in every if trade.author == author]
+        return cls([label for trade in used for label in trade.labels()], [*kinds, *told], dev)
+
+    @property
+    def all(self) -> list[Label]:
+        return [*self.of_trades, *self.others]
+
+    def of_dev(self) -> dict[str, list[Label]]:
+        """The labels that are left out, by author."""
+        found: dict[str, list[Label]] = {}
+        for trade in self.held_out:
+            found.setdefault(trade.author, []).extend(trade.labels())
+        return found
+
+
+class Passages:
+    """Chooses the sentences of texts. Clauses and conditions are encoded once, by the default encoder as it is."""
+
+    def __init__(self, bert: Any, tokenizer: Any, texts: Sequence[str], conditions: Sequence[str]):
+        self._clauses = {text: clauses_of(text) for text in dict.fromkeys(texts)}
+        pieces = [text[slice(*span)] for text, spans in self._clauses.items() for span in spans]
+        found = sentence_vectors(bert, tokenizer, pieces)
+        edges = np.cumsum([0, *(len(spans) for spans in self._clauses.values())])
+        self._vectors = {text: found[a:b] for text, a, b in zip(self._clauses, edges, edges[1:], strict=False)}
+        self.conditions = list(dict.fromkeys(conditions))
+        self._matrix = sentence_vectors(bert, tokenizer, self.conditions)
+        self._row = {condition: row for row, condition in enumerate(self.conditions)}
+        self._known: dict[tuple[str, str], Passage] = {}
+        self._device = bert.device
+
+    def of(self, text: str, condition: str, near_to: str | None = None) -> Passage:
+        """The sentences of a text for a condition. near_to: the condition by which they are chosen, if it is another
+        one."""
+        key = (text, near_to or condition)
+        if key not in self._known:
+            near = self._vectors[text] @ self._matrix[self._row[key[1]]]
+            self._known[key] = passage(key[1], text, self._clauses[text], near)
+        return self._known[key]._replace(condition=condition)
+
+    def near(self, text: str, count: int) -> list[str]:
+        """The conditions that are nearest to a clause of a text."""
+        cosines = (self._on_device @ torch.from_numpy(self._vectors[text]).to(self._device).T).max(1).values
+        return [self.conditions[row] for row in cosines.topk(min(count, len(cosines))).indices.tolist()]
+
+    @cached_property
+    def _on_device(self) -> Tensor:
+        return torch.from_numpy(self._matrix).to(self._device)
+
+    def clause_count(self, text: str) -> int:
+        return len(self._clauses[text])
+
+
+def clauses_of(text: str) -> list[tuple[int, int]]:
+    return [(one.start, one.end) for one in split_clauses(text)] or [(0, len(text))]
+
+
+@torch.no_grad()
+def sentence_vectors(bert: Any, tokenizer: Any, texts: Sequence[str], at_once: int = 512) -> np.ndarray:
+    """A BERT's own vectors, the mean of the tokens, of length 1."""
+    ids = [encoding.ids[:128] for encoding in tokenizer.encode_batch(list(texts))]
+    order = np.argsort([len(one) for one in ids], kind="stable")
+    found = np.empty((len(ids), bert.config.hidden_size), np.float32)
+    for start in range(0, len(ids), at_once):
+        rows = order[start : start + at_once]
+        longest = max(len(ids[row]) for row in rows)
+        padded = torch.tensor([[*ids[row], *[0] * (longest - len(ids[row]))] for row in rows], device=bert.device)
+        mask = torch.arange(longest) < torch.tensor([[len(ids[row])] for row in rows])
+        states = bert(padded, attention_mask=mask.long().to(bert.device)).last_hidden_state.float()
+        kept = mask.to(bert.device).unsqueeze(-1)
+        found[rows] = F.normalize((states * kept).sum(1) / kept.sum(1), dim=-1).cpu().numpy()
+    return found
+
+
+def turned(phrase: str, draw: random.Random) -> str:
+    """A condition that is denied: "a pool" to "no pool" or "without a pool", "sugar" to "sugar-free"."""
+    bare = re.sub(r"^(?:an?|the|any) ", "", phrase)
+    return draw.choice([f"no {bare}", f"without {phrase}", f"not {phrase}", *([] if " " in bare else [f"{bare}-free"])])
+
+
+def epoch(labels: Labels, passages: Passages, draw: random.Random) -> list[Taught]:
+    """Every label once, each with one of its phrases; some turned round, some silent ones with a foreign condition."""
+    other, found = {AFFIRMED: DENIED, DENIED: AFFIRMED}, []
+    for number, label in enumerate(labels.all):
+        phrase, says = draw.choice(label.phrases), label.says
+        if says in other and draw.random() < TURNED:
+            found.append(Taught(passages.of(label.text, turned(phrase, draw), phrase), other[says]))
+            continue
+        if says == SILENT and number < len(labels.of_trades) and draw.random() < FOREIGN:
+            foreign = draw.choice(labels.of_trades)
+            if foreign.text != label.text and set(foreign.phrases).isdisjoint(label.phrases):
+                phrase = draw.choice(foreign.phrases)
+        found.append(Taught(passages.of(label.text, phrase), says))
+    return found
+
+
+class Question(NamedTuple):
+    """A passage in tokens: which of them are the document's, and what it says."""
+
+    ids: list[int]
+    inside: slice
+    says: Says | None
+
+
+def questions(tokenizer: Any, taught: Sequence[Taught], tokens: int) -> list[Question]:
+    found, known = [], known_texts(tokenizer)
+    for one in taught:
+        ids, places = question(known, condition_ids(known, one.passage.condition), chosen(known, one.passage, tokens))
+        inside = slice(places[0].start, places[-1].stop) if places else slice(0, 0)
+        found.append(Question(ids, inside, one.says))
+    return found
+
+
+@cache
+def known_texts(tokenizer: Any) -> "_Known":
+    return _Known(tokenizer)
+
+
+class _Known:
+    """A tokenizer that remembers the texts it has seen."""
+
+    def __init__(self, tokenizer: Any):
+        self._tokenizer, self._found = tokenizer, dict[tuple[str, ...], Any]()
+
+    def encode(self, *texts: str, add_special_tokens: bool = True) -> Any:
+        if texts not in self._found:
+            self._found[texts] = self._tokenizer.encode(*texts, add_special_tokens=add_special_tokens)
+        return self._found[texts]
+
+
+def batches(rows: list[Question], size: int, draw: random.Random) -> Iterator[list[Question]]:
+    """All rows in a new order, in batches that need little padding."""
+    draw.shuffle(rows)
+    found = []
+    for start in range(0, len(rows), size * SORTED_TOGETHER):
+        window = sorted(rows[start : start + size * SORTED_TOGETHER], key=lambda row: len(row.ids))
+        found += [window[first : first + size] for first in range(0, len(window), size)]
+    draw.shuffle(found)
+    yield from found
+
+
+def summed(scores: Tensor, rows: Sequence[Question]) -> Tensor:
+    """How much speaks for each class, (B, 3), as `document_reader.said` has it, from the scores of tokens (B, L, 3)."""
+    inside = torch.zeros(scores.shape[:2], dtype=torch.bool)
+    for number, row in enumerate(rows):
+        inside[number, row.inside] = True
+    tokens = scores[..., :2].masked_fill(~inside.to(scores.device).unsqueeze(-1), -1e4).logsumexp(1)
+    return torch.cat([tokens, scores[:, :1, 2]], 1)
+
+
+def loss_of(found: Tensor, says: Sequence[Says]) -> Tensor:
+    """Cross-entropy; where a text is only known not to affirm, of the other two together."""
+    shares = F.log_softmax(found, -1)
+    wanted = [one if not isinstance(one, str) else [float(one == name) for name in CLASSES] for one in says]
+    is_other = torch.tensor([one == NOT_AFFIRMED for one in says], device=found.device)
+    own = (torch.tensor(wanted, device=found.device) * shares).sum(-1)
+    return -torch.where(is_other, shares[:, 1:].logsumexp(-1), own).mean()
+
+
+def temperature_of(found: Tensor, says: Sequence[Says]) -> float:
+    """By what the sums are divided so that their shares are probabilities."""
+    return float(min(TEMPERATURES, key=lambda value: loss_of(found / value, says).item()))
+
+
+def asked_of(labels: Sequence[Label], bert: Any, tokenizer: Any) -> list[Taught]:
+    """The labels of authors that are left out, each with its first phrase."""
+    passages = Passages(bert, tokenizer, [one.text for one in labels], [one.phrases[0] for one in labels])
+    return [Taught(passages.of(one.text, one.phrases[0]), one.says) for one in labels]
+
+
+def print_metrics(author: str, found: Tensor, says: Sequence[str]) -> dict[str, float]:
+    metrics = saying_metrics(F.softmax(found, -1).numpy(), says)
+    print(f"{author}: " + ", ".join(f"{name} {value:.3f}" for name, value in metrics.items()), flush=True)
+    return metrics
+
+
+def write_soft(file: Path, rows: Sequence[Soft]) -> None:
+    """A text a line, with its conditions."""
+    grouped: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        grouped.setdefault(row.text, {})[row.condition] = [round(share, 3) for share in row.says]
+    with whole_file(file) as aside, gzip.open(aside, "wt", encoding="utf-8") as stream:
+        for text, conditions in grouped.items():
+            stream.write(json.dumps({"text": text, "conditions": conditions}) + "\n")
+
+
+def read_soft(file: Path) -> list[Soft]:
+    """What `write_soft` wrote."""
+    found = []
+    for number, line in read_lines(file, progress=False):
+        try:
+            row = json.loads(line)
+            found += [Soft(row["text"], condition, (a, d, s)) for condition, (a, d, s) in row["conditions"].items()]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise DataError(f"{file}:{number}: must be a text with conditions, and three shares of each") from None
+    return found
