@@ -238,13 +238,13 @@ class FileStore(VectorStore):
             )
             self._write(now.about, [*kept, Segment(self.folder, name)], gone, now.next + 1)
 
-    def delete(self, ids: Collection[str]) -> int:
+    def delete(self, ids: Collection[str]) -> dict[str, str]:
         with self.writing():
             now = self.snapshot()
-            rows = {now.row_of[id] for id in now.ids_of(ids)}
+            rows = {id: now.row_of[id] for id in now.ids_of(ids)}
             if rows:
-                self._write(now.about, now.segments, _with(now, rows), now.next)
-            return len(rows)
+                self._write(now.about, now.segments, _with(now, rows.values()), now.next)
+            return {id: now.records[row]["document"] for id, row in rows.items()}
 
     def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
         return self.read(lambda now: self._search(now, vectors, k, where))

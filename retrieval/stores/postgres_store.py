@@ -289,24 +289,19 @@ class PostgresStore(RemoteStore):
             [added - len(gone), length, self.collection],
         )
 
-    def _delete(self, ids: Collection[str]) -> int:
-        self.about()
-        names = [name for name in ids if is_id(name)]
-        count = 0
-        for part in in_batches(names, _ROWS):
+    def _delete(self, ids: Sequence[str]) -> None:
+        for part in in_batches(ids, _ROWS):
             with self._transaction() as cursor:
                 self._locked(cursor)
-                text = "DELETE FROM {table} WHERE id = ANY(%s) OR document = ANY(%s) RETURNING words"
-                gone = cursor.execute(self._named(text), [part, part]).fetchall()
+                text = "DELETE FROM {table} WHERE id = ANY(%s) RETURNING words"
+                gone = cursor.execute(self._named(text), [part]).fetchall()
                 if gone:
                     self._count_words(cursor, gone, Counter())
-                count += len(gone)
-        return count
 
-    def digests(self, documents: Collection[str]) -> dict[str, str]:
+    def _known(self, documents: Collection[str], name: str) -> dict[str, str]:
         self.about()
-        names = [name for name in documents if is_id(name)]
-        text = "SELECT id, digest FROM {table} WHERE id = ANY(%s) OR document = ANY(%s)"
+        names = [id for id in documents if is_id(id)]
+        text = f"SELECT id, {name} FROM {{table}} WHERE id = ANY(%s) OR document = ANY(%s)"  # nosec B608
         return dict(self._rows(text, [names, names])) if names else {}
 
     def count(self, where: str | Filter | None = None) -> int:

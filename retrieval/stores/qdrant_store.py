@@ -186,23 +186,20 @@ class QdrantStore(RemoteStore):
             total[number] = total.get(number, 0.0) + weight
         return self._models.SparseVector(indices=list(total), values=list(total.values()))
 
-    def _delete(self, ids: Collection[str]) -> int:
-        found = list(self.digests(ids))
-        for part in in_batches(found, _PAGE):
+    def _delete(self, ids: Sequence[str]) -> None:
+        for part in in_batches(ids, _PAGE):
             selected = self._models.PointIdsList(points=[_point(id) for id in part])
             with self._calling():
                 self._client.delete(self.collection, points_selector=selected, wait=True)
-        if found:
-            self._changed()
-        return len(found)
+        self._changed()
 
-    def digests(self, documents: Collection[str]) -> dict[str, str]:
+    def _known(self, documents: Collection[str], name: str) -> dict[str, str]:
         self.about()
-        names = [name for name in documents if is_id(name)]
+        names = [id for id in documents if is_id(id)]
         found: dict[str, str] = {}
         for part in in_batches(names, _ROWS):
             either = self._models.Filter(should=[self._is_one("id", part), self._is_one("document", part)])
-            found |= {point.payload["id"]: point.payload["digest"] for point in self._pages(either, ["id", "digest"])}
+            found |= {point.payload["id"]: point.payload[name] for point in self._pages(either, ["id", name])}
         return found
 
     def _is_one(self, key: str, values: Sequence[Any]) -> Any:
