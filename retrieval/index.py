@@ -164,18 +164,19 @@ class Index(EncodedDocuments):
         return rules_of(self.folder / EVIDENCE)
 
     def about(self) -> About:
-        return About(
-            encoder=self.manifest["document_encoder"],
-            size=self.vectors.shape[1],
-            model=found_name(self.manifest.get("model"), self.folder),
-            fields=self.manifest.get("fields", {}),
-            columns=self.manifest.get("columns", {}),
-            source=str(self.manifest.get("source", "")),
-            evidence=(self.folder / EVIDENCE).is_dir(),
-            rules=self._rules,
-            line=self.manifest.get("line"),
-            precision=self.vectors.manifest["precision"],
-        )
+        kept = {
+            "encoder": self.manifest["document_encoder"],
+            "size": self.vectors.shape[1],
+            "model": found_name(self.manifest.get("model"), self.folder),
+            "fields": self.manifest.get("fields", {}),
+            "columns": self.manifest.get("columns", {}),
+            "source": str(self.manifest.get("source", "")),
+            "evidence": (self.folder / EVIDENCE).is_dir(),
+            "rules": self._rules,
+            "line": self.manifest.get("line"),
+            "precision": self.vectors.manifest["precision"],
+        }
+        return About.stored(kept, f"{self.folder / MANIFEST}:", "delete the folder and index again")
 
 
 def build_index(

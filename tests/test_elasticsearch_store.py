@@ -26,6 +26,7 @@ from test_stores import (  # noqa: F401 - the same tests as of every other store
     test_filters,
     test_finds_what_a_slow_search_finds,
     test_the_vectors_of_another_encoder_are_refused,
+    test_what_a_store_keeps_of_itself_is_checked_when_it_is_read,
     test_what_cannot_be_is_told,
     test_what_is_stored_is_there_when_it_is_opened_again,
 )

@@ -238,6 +238,17 @@ def test_what_cannot_be_is_told(unchanged, call, message):
     assert unchanged.count() == 60
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("columns", "id"), ("columns", {"id": 3}), ("fields", {"year": "film"}), ("table", None)]
+)
+def test_what_a_store_keeps_of_itself_is_checked_when_it_is_read(place, opened, name, value):
+    made = opened(place)
+    made.create(replace(ABOUT, **{name: value}))
+    made.close()
+    with pytest.raises(RetrievalError, match=rf"is damaged \(field '{name}' is wrong: .*\); (delete|index)"):
+        opened(place).count()
+
+
 def test_a_store_that_is_not_there(place, opened):
     store = opened(place)
     assert not store.exists()

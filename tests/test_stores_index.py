@@ -254,6 +254,20 @@ def test_the_command_line(tmp_path, place, model, films, capsys, monkeypatch):
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("name", "value"), [("columns", 8), ("columns", None), ("fields", ["year"]), ("size", "4")])
+def test_documents_for_a_store_that_is_damaged_are_one_line(tmp_path, model, films, name, value, capsys):
+    flags = ["--store", str(tmp_path / "films"), "--model", str(tmp_path / "model")]
+    assert main(["index", films.name, *flags]) == 0
+    path = tmp_path / "films" / "store.json"
+    kept = json.loads(path.read_text())
+    path.write_text(json.dumps({**kept, "about": {**kept["about"], name: value}}))
+    capsys.readouterr()
+    assert main(["index", films.name, *flags, "--add"]) == 2
+    said = capsys.readouterr().err
+    assert f"store.json: is damaged (field '{name}' is wrong: {value!r}); delete the folder and index again" in said
+    assert said.count("\n") == 1
+
+
 def test_a_folder_of_other_files_is_left_alone(tmp_path, model, films):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "diary.txt").write_text("dear diary")

@@ -97,11 +97,10 @@ class ElasticsearchStore(RemoteStore):
         if META not in mapping.get("_meta", {}):
             raise self._not_ours()
         try:
-            about = About(**json.loads(mapping["_meta"][META]))
+            kept = json.loads(mapping["_meta"][META])
         except (TypeError, ValueError):
-            raise RetrievalError(
-                f"{self.name}: what its mapping knows of it is damaged; index into a new one"
-            ) from None
+            kept = mapping["_meta"][META]
+        about = About.stored(kept, f"{self.name}: what its mapping knows of it", "index into a new collection")
         vector = mapping.get("properties", {}).get("vector", {})
         self._check_size(vector.get("dimension" if self.is_opensearch else "dims"), about)
         return about

@@ -140,9 +140,10 @@ class MilvusStore(RemoteStore):
         properties = known.get("properties") or {}
         try:
             self._columns = dict(json.loads(properties.get(COLUMNS, "{}")))
-            about = About(**json.loads(properties[PROPERTY]))
+            kept = json.loads(properties[PROPERTY])
         except (KeyError, TypeError, ValueError):
             raise self._not_ours() from None
+        about = About.stored(kept, f"{self.name}: its property {PROPERTY}", "index into a new collection")
         if about.evidence and "words" not in {field["name"] for field in known["fields"]}:
             raise RetrievalError(
                 f"{self.name}: was stored by an older version of boolbert; index its documents again, into a new file "

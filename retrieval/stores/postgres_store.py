@@ -145,10 +145,7 @@ class PostgresStore(RemoteStore):
             line, size = self._line(cursor), self._size(cursor)
         if line is None:
             raise self._missing() if size is None else self._not_ours()
-        try:
-            about = About(**line[0])
-        except TypeError:
-            raise RetrievalError(f"{self.name}: its line in {KNOWN} is damaged; index into a new one") from None
+        about = About.stored(line[0], f"{self.name}: its line in {KNOWN}", "index into a new collection")
         if size is None:
             raise RetrievalError(
                 f"{self.name}: its table is gone; delete what is left of it: DELETE FROM {KNOWN} WHERE name = "  # nosec B608

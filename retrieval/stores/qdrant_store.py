@@ -95,18 +95,13 @@ class QdrantStore(RemoteStore):
             line, is_there = self._line(), self._client.collection_exists(self.collection)
         if line is None:
             raise self._not_ours() if is_there else self._missing()
-        try:
-            about = About(**line["about"])
-            change = str(line["change"])
-        except (KeyError, TypeError):
-            raise RetrievalError(
-                f"{self.name}: what {KNOWN!r} knows of it is damaged; index into a new collection"
-            ) from None
+        kept = f"{self.name}: what {KNOWN!r} knows of it"
+        about = About.stored(line.get("about"), kept, "index into a new collection")
         with self._calling():
             vectors = self._client.get_collection(self.collection).config.params.vectors
         size = vectors["vector"].size if isinstance(vectors, dict) and "vector" in vectors else None
         self._check_size(size, about)
-        self._is_at(change)
+        self._is_at(str(line.get("change")))
         return about
 
     def _create(self, about: About) -> None:
