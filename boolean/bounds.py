@@ -31,10 +31,10 @@ _BOUND, _YEAR = (
     for signs, number in ((_SIGNS, _NUMBER), (_OF_YEARS, r"(?:the year )?(?P<number>1\d{3}|20\d\d)\b(?!\s?[€$£%])"))
 )
 _BETWEEN = re.compile(rf"\bbetween (?P<least>\d+(?:\.\d+)?) and {_NUMBER}", re.I)
-YEAR = "year"  # the unit of a bare year
+YEAR = "calendar year"  # the unit of a bare year; "3 years" count some
 # Words behind a number that are no unit.
-_NO_UNITS = frozenset(
-    ["and", "or", "but", "with", "without", "in", "near", "for", "not", "no", "that", "from", "to", "per"]
+_NO_UNIT = re.compile(
+    "and|or|but|with|without|in|on|at|by|of|near|for|not|no|that|which|who|whose|where|from|to|per|each|only", re.I
 )
 
 
@@ -51,7 +51,7 @@ class Bound(NamedTuple):
 def read_bounds(query: str) -> list[Bound]:
     """
     >>> [(one.sign, one.number, one.unit) for one in read_bounds("quick dinners under 20 minutes after 2010")]
-    [('<', 20.0, 'minutes'), ('>', 2010.0, 'year')]
+    [('<', 20.0, 'minutes'), ('>', 2010.0, 'calendar year')]
     >>> [(one.sign, one.number, one.unit) for one in read_bounds("courses that don't cost more than 50")]
     [('<=', 50.0, 'price')]
     >>> [(one.sign, one.number, one.unit) for one in read_bounds("flats between 500 and 900 euros, at least 3 rooms")]
@@ -86,6 +86,6 @@ def _unit(match: re.Match[str]) -> tuple[str, int]:
     if match["coin"]:
         return CURRENCIES[match["coin"].strip()], match.end("number")
     unit = match["unit"] or ""
-    if not unit or unit.lower() in _NO_UNITS:
+    if not unit or _NO_UNIT.fullmatch(unit):
         return "", match.end("number")
     return CURRENCIES.get(unit, unit.lower()), match.end()

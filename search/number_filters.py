@@ -1,13 +1,13 @@
 """Bounds on numbers in a query as filters on the documents' fields: "under 20 minutes" asks for `minutes < 20`.
 
 A field fits where its name has the number's unit, or one of the words that the unit stands for, or the word before the
-bound ("price under 15"); if several do, none is taken. What was taken for a filter is shown with the answer, and
-`--no-numbers` searches for it as words instead.
+bound ("price under 15", but not "price under 300 calories"); if several do, none is taken. What was taken for a filter
+is shown with the answer, and `--no-numbers` searches for it as words instead.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -29,8 +29,20 @@ _MEANS = {
     "km": ("km", "kilometre", "kilometer"),
     "kg": ("kg", "kilo", "kilogram"),
     "star": ("star", "rating"),
+    "year": ("years", "age"),
     YEAR: ("year", "released", "published", "founded", "built"),
 }
+# What a unit counts where the word before the bound says so: "duration under 20 minutes", of the field `duration`.
+_COUNTS = {
+    **dict.fromkeys(("second", "minute", "min", "hour", "hr", "day"), ("duration", "time", "length", "runtime")),
+    **dict.fromkeys(("g", "gram", "kg", "kilo", "kilogram"), ("weight", "mass")),
+    **dict.fromkeys(
+        ("mm", "cm", "m", "metre", "meter", "km", "kilometre", "kilometer", "mile", "foot", "inch"),
+        ("distance", "length", "height", "width", "depth", "size"),
+    ),
+}
+_COINS = ("euro", "eur", "dollar", "usd", "pound", "gbp")
+_UNITS = frozenset((*_COUNTS, *_COINS))
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _BEFORE = re.compile(r"([^\W\d_]+)(?:\s+(?:is|are|of|was|be))?\s+\Z")  # the word that a bound stands behind
 # What is left before it: "soup with a", "soups whose".
@@ -83,16 +95,25 @@ def fitting_field(unit: str, fields: Mapping[str, str]) -> str | None:
     >>> fields = {"prepMinutes": "number", "price_eur": "number", "genre": "text"}
     >>> [fitting_field(unit, fields) for unit in ("minutes", "euros", "stars", "price", "")]
     ['prepMinutes', 'price_eur', None, 'price_eur', None]
+    >>> fitting_field("dollars", fields), fitting_field("years", {"year": "number"})
+    (None, None)
     """
     unit = singular(unit) if unit else ""
     names = _MEANS.get(unit, (unit,)) if unit else ()
     found = [
         field
         for field, kind in fields.items()
-        if (kind == "number" or (kind == "date" and unit == YEAR))
-        and not {singular(word.lower()) for word in _WORD.findall(field)}.isdisjoint(names)
+        if (kind == "number" or (kind == "date" and unit == YEAR)) and _is_in(field, unit, names)
     ]
     return found[0] if len(found) == 1 else None
+
+
+def _is_in(field: str, unit: str, names: Iterable[str]) -> bool:
+    """Whether a field has one of these names, and not the name of another unit."""
+    own = {word.lower() for word in _WORD.findall(field)}
+    own |= {singular(word) for word in own}
+    is_another = unit in _UNITS and not (own & _UNITS <= {unit, *_MEANS.get(unit, ())})
+    return not own.isdisjoint(names) and not is_another
 
 
 def _fitted(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | None, Bound]:
@@ -101,7 +122,13 @@ def _fitted(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | 
         return field, bound
     before = _BEFORE.search(query[: bound.start])
     field = fitting_field(before[1].lower(), fields) if before else None
-    return field, bound._replace(start=before.start()) if before and field else bound
+    if before is None or field is None:
+        return None, bound
+    if bound.unit:  # it may count something else: "price under 300 calories"
+        unit = singular(bound.unit)
+        if not _is_in(field, unit, (*_MEANS.get(unit, (unit,)), *_COUNTS.get(unit, ()))):
+            return None, bound
+    return field, bound._replace(start=before.start())
 
 
 def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tuple[Query, ReadNumbers]:

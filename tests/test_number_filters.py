@@ -118,6 +118,28 @@ def test_no_bound(query):
     assert read_bounds(query) == []
 
 
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("dishes with a price under 300 calories", None),
+        ("dishes with a price under 4 dollars", None),
+        ("dishes under 4 dollars", None),
+        ("dishes with a price under 4 euros", "price_eur < 4"),
+        ("dishes whose weight is under 2 kg", "weight < 2"),
+        ("dishes with a weight under 20 minutes", None),
+        ("dishes with a prep under 1 hour", None),
+        ("dishes with prep under 20 minutes", "prep_minutes < 20"),
+        ("dishes that kept for at least 3 years", None),
+        ("dishes with a weight under 2 on Sundays", "weight < 2"),
+    ],
+)
+def test_the_word_before_a_bound_names_a_field_only_where_the_unit_says_nothing_else(query, where):
+    fields = {"price_eur": "number", "weight": "number", "prep_minutes": "number", "cook_minutes": "number"}
+    _, numbers = read_numbers(read(query), lambda: {**fields, "year": "number"})
+    assert [one.where for one in numbers.filters] == ([where] if where else [])
+    assert bool(numbers.unfitted) is (where is None)
+
+
 def test_of_two_fields_that_fit_none_is_taken():
     (bound,) = read_bounds("under 20 minutes")
     assert fitting_field(bound.unit, {"prep_minutes": "number", "cooking_minutes": "number"}) is None
