@@ -1,18 +1,22 @@
-"""Bounds on numbers in a query as filters on the documents' fields: "under 20 minutes" asks for `minutes < 20`.
+"""Bounds on numbers and dates in a query as filters on the documents' fields: "under 20 minutes" asks for
+`minutes < 20`, "since June 2023" for `start >= 2023-06-01`.
 
 A field fits where its name has the number's unit, or one of the words that the unit stands for, or the word before the
-bound ("price under 15", but not "price under 300 calories"); if several do, none is taken. What was taken for a filter
-is shown with the answer, and `--no-numbers` searches for it as words instead.
+bound ("price under 15", but not "price under 300 calories"); if several do, none is taken. A date fits the one field of
+dates; of several the one that the word before names. What was taken for a filter is shown with the answer, and
+`--no-numbers` searches for it as words instead.
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from boolbert.boolean.bounds import OPPOSITE, YEAR, Bound, read_bounds
+from boolbert.boolean.bounds import DAY, OPPOSITE, YEAR, Bound, read_bounds
 from boolbert.boolean.conditions import Conditions
+from boolbert.boolean.dates import last_day
 from boolbert.boolean.parts import Part, trim
 from boolbert.retrieval.words import singular
 
@@ -59,11 +63,13 @@ class NumberFilter(NamedTuple):
 
 
 class ReadNumbers(NamedTuple):
-    """What became of a query's bounds. unfitted: the words of those that no field fits. fields: those with numbers."""
+    """What became of a query's bounds. unfitted: the words of those that no field fits. fields: those with numbers or
+    dates."""
 
     filters: tuple[NumberFilter, ...] = ()
     unfitted: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
+    has_dates: bool = False
 
     def where(self, given: str | None) -> str | None:
         """The caller's filter and these."""
@@ -80,7 +86,8 @@ class ReadNumbers(NamedTuple):
         return [
             *(f"filter: {one.where}, from {quoted(one.words)}; --no-numbers takes it off" for one in self.filters),
             *(
-                f"{quoted(words)} is searched as words: no one field fits; --where compares fields (numbers: {names})"
+                f"{quoted(words)} is searched as words: no one field fits; --where compares fields "
+                f"(numbers{' and dates' * self.has_dates}: {names})"
                 for words in self.unfitted
             ),
         ]
@@ -116,8 +123,32 @@ def _is_in(field: str, unit: str, names: Iterable[str]) -> bool:
     return not own.isdisjoint(names) and not is_another
 
 
+def _fitted_date(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | None, Bound]:
+    """The field of dates that a bound is about: the only one, or that which the word before names; and the bound with
+    that word."""
+    dates = [field for field, kind in fields.items() if kind == "date" and not math.isnan(bound.number)]
+    before = _BEFORE.search(query[: bound.start])
+    if before and len(named := [field for field in dates if _is_named(field, before[1])]) == 1:
+        return named[0], bound._replace(start=before.start())
+    words = _WORD.findall(query[bound.start : bound.end])  # "that don't start before June 2023"
+    named = [field for field in dates if any(_is_named(field, word) for word in words)]
+    return next((own[0] for own in (named, dates) if len(own) == 1), None), bound
+
+
+def _is_named(field: str, word: str) -> bool:
+    """Whether a word names a field of dates, as a verb too.
+
+    >>> _is_named("start_date", "starting"), _is_named("end", "ends"), _is_named("published", "starting")
+    (True, True, False)
+    """
+    parts = (part.lower() for part in _WORD.findall(field))
+    return any(len(part) >= 3 and word.lower().startswith(part) for part in parts)
+
+
 def _fitted(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | None, Bound]:
     """The field that a bound is about, by its unit or by the word before it, and the bound with that word."""
+    if bound.unit == DAY:
+        return _fitted_date(bound, query, fields)
     if (field := fitting_field(bound.unit, fields)) is not None:
         return field, bound
     before = _BEFORE.search(query[: bound.start])
@@ -151,9 +182,8 @@ def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tu
         sign = OPPOSITE[bound.sign] if is_out else bound.sign
         filters.append(NumberFilter(f"{_name(field)} {sign} {_value(bound, fields[field], sign)}", words))
         taken.append(bound)
-    found = ReadNumbers(
-        tuple(filters), tuple(dict.fromkeys(unfitted)), tuple(n for n, k in fields.items() if k != "text")
-    )
+    names = tuple(name for name, kind in fields.items() if kind != "text")
+    found = ReadNumbers(tuple(filters), tuple(dict.fromkeys(unfitted)), names, "date" in fields.values())
     return (replace(query, conditions=_without(query.conditions, taken, query.query)) if taken else query), found
 
 
@@ -163,7 +193,11 @@ def _name(field: str) -> str:
 
 def _value(bound: Bound, kind: str, sign: str) -> str:
     if kind == "date":  # "after 2010" begins with 2011
-        return f"{bound.number:.0f}-12-31" if sign in (">", "<=") else f"{bound.number:.0f}-01-01"
+        is_end = sign in (">", "<=")
+        if bound.unit != DAY:
+            return f"{bound.number:.0f}-12-31" if is_end else f"{bound.number:.0f}-01-01"
+        year, month, day = int(bound.number) // 10_000, int(bound.number) // 100 % 100, int(bound.number) % 100
+        return f"{year}-{month:02}-{day or (last_day(year, month) if is_end else 1):02}"
     return f"{bound.number:g}"
 
 
@@ -185,10 +219,11 @@ def _around(part: Part, bounds: Sequence[Bound], query: str) -> list[Part]:
     own = [bound for bound in bounds if part.start < bound.end and bound.start < part.end]
     if not own:
         return [part]
-    if any(part.end - part.start <= bound.end - bound.start + 4 for bound in own):
+    inside = [query[max(bound.start, part.start) : min(bound.end, part.end)] for bound in own]  # "March 1, 2025" is cut
+    if any(part.end - part.start <= len(words) + 4 for words in inside):
         return []
     found = []
-    words = "|".join(re.escape(query[bound.start : bound.end]) for bound in own)
+    words = "|".join(map(re.escape, inside))
     for piece in re.split(words, part.text):
         start, end = trim(piece, 0, len(_JOINING.sub("", piece)))
         if any(map(str.isalnum, piece[start:end])):

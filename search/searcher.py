@@ -122,7 +122,8 @@ class BoolSearcher:
         (boolean/kinds.py), and with a `not_weight` it is a set. violations: 0.05 leaves out documents until at most 5%
         of the others are expected to have what is excluded, in a calibrated index (search/calibrating.py). read: how
         many of the best documents the document reader looks at; 0 for none, which takes less time. numbers: bounds such
-        as "under 20 minutes" filter where a field of numbers fits (search/number_filters.py).
+        as "under 20 minutes" and "since June 2023" filter where a field of numbers or dates fits
+        (search/number_filters.py).
         """
         check_k(k)
         reading, vectors = self._read(query, operators, excluded, not_weight, not_kind)
