@@ -182,7 +182,8 @@ def _ranked_in_database(
             for score, row, record in zip(scores, rows, records, strict=True)
         ]
 
-    return RankedDocuments(found.evidence, found.vectors, None, best, candidates, found.wholes)
+    is_all = where is None and len(found.records) == store.statistics().documents
+    return RankedDocuments(found.evidence, found.vectors, None, best, candidates, found.wholes, is_all)
 
 
 def _ranked_in_store(store: "FileStore", now: "Snapshot", where: str | None) -> RankedDocuments:

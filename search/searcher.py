@@ -133,19 +133,19 @@ class BoolSearcher:
         where = bounds.where(where)
         reading = _as_asked(reading, vectors, has_evidence)
         limit = None if violations is None else self._limit(violations, has_evidence)
-        promise, kept, left_out = None, k, 0
+        promise, kept, left_out, counted_all = None, k, 0, True
         if has_evidence:
             question = self._question(reading, parts)
             strength = 1.0 if not_weight is None else not_weight / (question.weights.penalty or 1.0)
             ranking, found = self._ranked(question, parts, k, where, strength=strength, limit=limit, read=read)
-            kept, left_out = ranking.kept, ranking.left_out
+            kept, left_out, counted_all = ranking.kept, ranking.left_out, ranking.counted_all
             if limit is not None:
                 promise = promise_of(limit, ranking, reading, self.documents.was_calibrated(limit.line))
         else:
             found = self.documents.find(parts, k, where)
         violating = self.violating(reading)
         hits, unsure = (hits_of(part, parts, violating) for part in (found[:kept], found[kept:]))
-        return Answer(reading, hits, parts, promise, unsure, left_out, bounds)
+        return Answer(reading, hits, parts, promise, unsure, left_out, bounds, counted_all)
 
     def rows(
         self,
