@@ -1,6 +1,6 @@
 """What a search returns: the hits, how the query was read, and what is promised of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -19,7 +19,8 @@ class Hit:
 
     wanted, excluded: its dot products with what the query wants and with what it excludes, both as long as the query's
     vector; excluded is None where nothing is. violates: whether it is excluded, None where the data does not know.
-    reasons: the clauses that speak for and against it, where the index has evidence.
+    reasons: the clauses that speak for and against it, where the index has evidence. fields: what it has in its columns
+    beside title and text: numbers, dates as "1990-12-31", and lists of texts.
     """
 
     rank: int
@@ -32,6 +33,7 @@ class Hit:
     violates: bool | None = None
     id: str | None = None
     reasons: tuple[Reason, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def deciding(self) -> Reason | None:
