@@ -51,8 +51,9 @@ def index(options: Namespace) -> None:
     if options.add and not store.exists():
         raise BoolBertError(f"--add: {shown_name(options.store)} holds no index yet; leave --add out")
     if store is not None and options.delete:
-        unknown = [id for id in options.delete if not store.digests({id})]
-        count = store.delete(options.delete)
+        gone = store.delete(options.delete)
+        count, known = len(gone), {*gone, *gone.values()}
+        unknown = [id for id in options.delete if id not in known]
         if unknown:
             shown = ", ".join(unknown[:SHOWN_IDS]) + (", ..." if len(unknown) > SHOWN_IDS else "")
             _say(f"note: no document there has {len(unknown):,} of the {len(options.delete):,} ids: {shown}")

@@ -120,7 +120,11 @@ def _add_search(add) -> None:
     flag("--read", type=int, metavar="N", help=read)
     flag("--unsure", action="store_true", help="list what --violations or a typed -word has left out as well")
     flag("--where", metavar="FILTER", help='a filter on the documents\' fields: "year > 1990"')
-    flag("--no-numbers", action="store_true", help='"under 20 minutes" is searched as words, and filters no field')
+    flag(
+        "--no-numbers",
+        action="store_true",
+        help='"under 20 minutes" and "since June 2023" are searched as words, and filter no field',
+    )
     _add_model(command)
 
 

@@ -56,6 +56,7 @@ def show_answer(answer: Answer, *, colour: bool | None = None, width: int | None
         lines += ["", printable(answer.left_out_line)]
     if unsure and answer.unsure:
         lines += ["", "left out:", *_show_hits(answer.unsure, answer, colour, width)]
+        lines += [answer.unlisted_line] if answer.unlisted_line else []
     return "\n".join(lines)
 
 

@@ -1,15 +1,16 @@
 """What an index and a vector store have in common: documents that a model has encoded, and how that model is known."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boolbert.core.errors import RetrievalError
+from boolbert.core.errors import RetrievalError, shorten
+from boolbert.data.own.columns import DATE, NUMBER, TEXT
 from boolbert.retrieval.evidence import RULES
 from boolbert.retrieval.fingerprints import document_encoder_of
-from boolbert.retrieval.shards import FLOAT32
+from boolbert.retrieval.shards import FLOAT32, INT8
 
 if TYPE_CHECKING:
     from boolbert.retrieval.models import SearchModel
@@ -33,6 +34,14 @@ class About:
     table: str = ""  # the user's own table whose rows these are: retrieval/stores/postgres_table.py
 
     @classmethod
+    def stored(cls, known: Any, place: str, remedy: str) -> "About":
+        """What was kept of it as JSON. place, remedy: where that was read, and what to do where it is damaged."""
+        problem = _problem(known)
+        if problem is not None:
+            raise RetrievalError(f"{place} is damaged ({problem}); {remedy}")
+        return cls(**known)
+
+    @classmethod
     def of(
         cls, model: "SearchModel", fields: Mapping[str, str], source: str, *, evidence: bool, precision: str
     ) -> "About":
@@ -43,6 +52,43 @@ class About:
         encoder = document_encoder_of(model)
         rules = RULES if evidence else 0
         return cls(encoder, size, name, dict(fields), source, evidence=evidence, rules=rules, precision=precision)
+
+
+# What each field of `About` has to be.
+_RIGHT: dict[str, Callable[[Any], bool]] = {
+    "encoder": lambda value: isinstance(value, str),
+    "size": lambda value: type(value) is int and value > 0,
+    "model": lambda value: value is None or isinstance(value, str),
+    "fields": lambda value: isinstance(value, dict) and all(kind in (NUMBER, TEXT, DATE) for kind in value.values()),
+    "source": lambda value: isinstance(value, str),
+    "complete": lambda value: isinstance(value, bool),
+    "evidence": lambda value: isinstance(value, bool),
+    "line": lambda value: value is None or isinstance(value, dict),
+    "rules": lambda value: type(value) is int,
+    "precision": lambda value: value in (FLOAT32, INT8),
+    "columns": lambda value: isinstance(value, dict) and all(isinstance(name, str) for name in value.values()),
+    "table": lambda value: isinstance(value, str),
+}
+
+
+def _problem(known: Any) -> str | None:
+    """What is wrong with what a store keeps of itself; None where nothing is.
+
+    >>> _problem({"encoder": "e", "size": 4, "columns": "id"}), _problem({"size": 4})
+    ("field 'columns' is wrong: 'id'", "field 'encoder' is missing")
+    """
+    if not isinstance(known, dict):
+        return f"expected an object, got {shorten(known)}"
+    for own in fields(About):
+        is_needed = own.default is MISSING and own.default_factory is MISSING
+        if is_needed and own.name not in known:
+            return f"field {own.name!r} is missing"
+    for name, value in known.items():
+        if name not in _RIGHT:
+            return f"field {shorten(name)} is none of ours"
+        if not _RIGHT[name](value):
+            return f"field {name!r} is wrong: {shorten(value)}"
+    return None
 
 
 class EncodedDocuments(ABC):

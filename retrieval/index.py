@@ -27,6 +27,7 @@ from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import check_sum, file_sum, read_object, whole_file, write_json
 from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.own import OwnDocument, OwnDocuments
+from boolbert.data.own.columns import written
 from boolbert.retrieval.arrays import load_array
 from boolbert.retrieval.encoded_documents import About, EncodedDocuments
 from boolbert.retrieval.evidence import FOLDER as EVIDENCE
@@ -144,6 +145,30 @@ class Index(EncodedDocuments):
                 found.append(self._document(row, file.readline() if place >= 0 else b""))
         return found
 
+    @cached_property
+    def _record_starts(self) -> npt.NDArray[np.int64]:
+        """Where each line of `RECORDS` begins, and the last one ends; none where there is no such file."""
+        path = self.folder / RECORDS
+        if not path.exists():
+            return np.zeros(1, np.int64)
+        content = path.read_bytes()
+        try:
+            self.check_records(content)
+        except ValueError as error:
+            raise RetrievalError(f"{path}: is damaged ({error}); index again") from None
+        return np.concatenate([[0], np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n")) + 1])
+
+    def fields_at(self, rows: Iterable[int]) -> list[dict[str, Any]]:
+        """What documents have in their columns, as they have it."""
+        kinds, starts, found = self.manifest.get("fields") or {}, self._record_starts, []
+        if not kinds or len(starts) == 1:
+            return [{} for _ in rows]
+        with (self.folder / RECORDS).open("rb") as file:
+            for row in rows:
+                file.seek(int(starts[row]))
+                found.append(written(json.loads(file.readline())["fields"], kinds))
+        return found
+
     def documents(self) -> Iterator[Document]:
         """All documents, in the order of their rows."""
         with (self.folder / DOCUMENTS).open("rb") as file:
@@ -164,18 +189,19 @@ class Index(EncodedDocuments):
         return rules_of(self.folder / EVIDENCE)
 
     def about(self) -> About:
-        return About(
-            encoder=self.manifest["document_encoder"],
-            size=self.vectors.shape[1],
-            model=found_name(self.manifest.get("model"), self.folder),
-            fields=self.manifest.get("fields", {}),
-            columns=self.manifest.get("columns", {}),
-            source=str(self.manifest.get("source", "")),
-            evidence=(self.folder / EVIDENCE).is_dir(),
-            rules=self._rules,
-            line=self.manifest.get("line"),
-            precision=self.vectors.manifest["precision"],
-        )
+        kept = {
+            "encoder": self.manifest["document_encoder"],
+            "size": self.vectors.shape[1],
+            "model": found_name(self.manifest.get("model"), self.folder),
+            "fields": self.manifest.get("fields", {}),
+            "columns": self.manifest.get("columns", {}),
+            "source": str(self.manifest.get("source", "")),
+            "evidence": (self.folder / EVIDENCE).is_dir(),
+            "rules": self._rules,
+            "line": self.manifest.get("line"),
+            "precision": self.vectors.manifest["precision"],
+        }
+        return About.stored(kept, f"{self.folder / MANIFEST}:", "delete the folder and index again")
 
 
 def build_index(

@@ -1,6 +1,6 @@
 """What a search returns: the hits, how the query was read, and what is promised of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -19,7 +19,8 @@ class Hit:
 
     wanted, excluded: its dot products with what the query wants and with what it excludes, both as long as the query's
     vector; excluded is None where nothing is. violates: whether it is excluded, None where the data does not know.
-    reasons: the clauses that speak for and against it, where the index has evidence.
+    reasons: the clauses that speak for and against it, where the index has evidence. fields: what it has in its columns
+    beside title and text: numbers, dates as "1990-12-31", and lists of texts.
     """
 
     rank: int
@@ -32,6 +33,7 @@ class Hit:
     violates: bool | None = None
     id: str | None = None
     reasons: tuple[Reason, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def deciding(self) -> Reason | None:
@@ -78,8 +80,8 @@ class Answer:
     """The hits of a query, best first, and how it was read.
 
     vectors: those that were searched with. promise: where the caller asked for one. left_out: how many documents were,
-    for the promise or because they have what search-box syntax excludes; unsure: the first k of them. numbers: what
-    became of bounds such as "under 20 minutes".
+    for the promise or because they have what search-box syntax excludes; unsure: the first k of them. counted_all:
+    False where a database may hold more that have it. numbers: what became of bounds such as "under 20 minutes".
     """
 
     reading: Query
@@ -89,13 +91,20 @@ class Answer:
     unsure: tuple[Hit, ...] = ()
     left_out: int = 0
     numbers: ReadNumbers = NO_NUMBERS
+    counted_all: bool = True
 
     @property
     def left_out_line(self) -> str:
         """What was left out and why, for people; "" where nothing was."""
         if self.promise is not None:
             return self.promise.line(listed(self.excluded_words, "or"))
-        return left_out_line(self.left_out, self.excluded_words) if self.left_out else ""
+        return left_out_line(self.left_out, self.excluded_words, self.counted_all) if self.left_out else ""
+
+    @property
+    def unlisted_line(self) -> str:
+        """How many of those that were left out are not among `unsure`, for people; "" where none is known."""
+        more = self.left_out - len(self.unsure)
+        return f"and {'' if self.counted_all else 'at least '}{more:,} more" if more > 0 else ""
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -129,17 +138,18 @@ class Answer:
         if self.promise is not None:
             content["promise"] = asdict(self.promise)
         if self.promise is not None or self.left_out:
-            content |= {"left_out": self.left_out, "unsure": [asdict(hit) for hit in self.unsure]}
+            content |= {"left_out": self.left_out, "counted_all": self.counted_all}
+            content["unsure"] = [asdict(hit) for hit in self.unsure]
         return content
 
 
-def left_out_line(count: int, excluded: Sequence[Span]) -> str:
+def left_out_line(count: int, excluded: Sequence[Span], counted_all: bool = True) -> str:
     """
-    >>> left_out_line(2, [Span("not", "nuts", 6, 10)])
-    '2 documents that have “nuts” were left out'
+    >>> left_out_line(2, [Span("not", "nuts", 6, 10)]), left_out_line(1, [Span("not", "nuts", 6, 10)], False)
+    ('2 documents that have “nuts” were left out', 'at least 1 document that has “nuts” was left out')
     """
     some = "1 document that has {} was" if count == 1 else f"{count:,} documents that have {{}} were"
-    return f"{some.format(listed(excluded, 'or'))} left out"
+    return f"{'' if counted_all else 'at least '}{some.format(listed(excluded, 'or'))} left out"
 
 
 def hits_of(found: Sequence[Candidate], parts: QueryVectors, violating: frozenset[int] | None) -> tuple[Hit, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import write_json
 from boolbert.core.progress import shown_progress
+from boolbert.data import DataError
 from boolbert.data.own import OwnDocuments
 from boolbert.data.own.exclusions import Exclusion, make_exclusions
 from boolbert.retrieval.exclusion_line import (
@@ -30,6 +31,8 @@ from boolbert.retrieval.stores.remote import RemoteStore
 
 from .rank import RankedDocuments, rank
 from .searcher import BoolSearcher
+
+ENOUGH = 100  # documents that usually give some hundred exclusions; half as many give a fifth of them, or none
 
 
 def calibrate(
@@ -88,7 +91,15 @@ def made_exclusions(searcher: BoolSearcher) -> list[Exclusion]:
     if not documents:
         raise RetrievalError(f"{searcher.index.name}: has no documents with a word in them, so nothing to calibrate on")
     keys, rows = zip(*documents, strict=True)
-    made = make_exclusions(OwnDocuments(rows, progress=False))
+    try:
+        made = make_exclusions(OwnDocuments(rows, progress=False))
+    except DataError as error:
+        if len(rows) >= ENOUGH:
+            raise RetrievalError(f"{searcher.index.name}: cannot be calibrated: {error}") from None
+        raise RetrievalError(
+            f"{searcher.index.name}: cannot be calibrated: its {len(rows)} documents give too few exclusions to try; "
+            f"usually {ENOUGH} or more are needed"
+        ) from None
     return [Exclusion(one.query, frozenset(keys[row] for row in one.excluded)) for one in made]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
+from boolbert.data.own.columns import written
 from boolbert.retrieval.calibration import UNRELATED
 from boolbert.retrieval.exclusion_line import OUTDATED, ExclusionLine
 from boolbert.retrieval.index import STORE, Index
@@ -16,8 +17,9 @@ from .query_encoder import QueryVectors
 from .rank import DEPTH, PART_DEPTH, RankedDocuments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from boolbert.retrieval.records import Record
     from boolbert.retrieval.scoring import Question
     from boolbert.retrieval.stores import FileStore, StoreHit, VectorStore
     from boolbert.retrieval.stores.file_store import Snapshot
@@ -38,6 +40,7 @@ class Candidate(NamedTuple):
     title: str
     text: str
     vector: npt.NDArray[np.float32]
+    fields: "Mapping[str, Any]"  # what it has in its columns, as it has it
     reasons: tuple[Any, ...] = ()  # `rank.Reason`s, where the index has evidence
 
 
@@ -74,7 +77,7 @@ class DocumentSearch:
         if isinstance(index, Index) and where is None:
             return _candidates(index, *self.rank(index, parts, k))
         return [
-            Candidate(score, None, hit.record.id, hit.record.title, hit.record.text, hit.vector)
+            _candidate(score, hit.record, hit.vector, self._store.about().fields)
             for score, hit in best_in_store(self._store, parts, k, where)
         ]
 
@@ -145,14 +148,21 @@ class DocumentSearch:
 
 def _candidates(index: Index, scores: list[float], rows: list[int]) -> list[Candidate]:
     return [
-        Candidate(score, row, None, document.title, document.text, _vector(index.vectors, row))
-        for score, row, document in zip(scores, rows, index.at(rows), strict=True)
+        Candidate(score, row, None, document.title, document.text, _vector(index.vectors, row), fields)
+        for score, row, document, fields in zip(scores, rows, index.at(rows), index.fields_at(rows), strict=True)
     ]
+
+
+def _candidate(
+    score: float, record: "Record", vector: npt.NDArray[np.float32], kinds: "Mapping[str, str]"
+) -> Candidate:
+    """A document of a store. kinds: of its fields."""
+    return Candidate(score, None, record.id, record.title, record.text, vector, written(record.fields, kinds))
 
 
 def _candidates_in_store(now: "Snapshot", scores: list[float], rows: list[int]) -> list[Candidate]:
     return [
-        Candidate(score, None, record.id, record.title, record.text, _vector(now, row))
+        _candidate(score, record, _vector(now, row), now.about.fields)
         for score, row, record in zip(scores, rows, map(now.full_record, rows), strict=True)
     ]
 
@@ -178,11 +188,12 @@ def _ranked_in_database(
     def candidates(scores: list[float], rows: list[int]) -> list[Candidate]:
         records = (found.records[row] for row in rows)
         return [
-            Candidate(score, None, record.id, record.title, record.text, _vector(found.vectors, row))
+            _candidate(score, record, _vector(found.vectors, row), store.about().fields)
             for score, row, record in zip(scores, rows, records, strict=True)
         ]
 
-    return RankedDocuments(found.evidence, found.vectors, None, best, candidates, found.wholes)
+    is_all = where is None and len(found.records) == store.statistics().documents
+    return RankedDocuments(found.evidence, found.vectors, None, best, candidates, found.wholes, is_all)
 
 
 def _ranked_in_store(store: "FileStore", now: "Snapshot", where: str | None) -> RankedDocuments:

@@ -89,6 +89,7 @@ class Explanation:
     left_out: int = 0
     numbers: ReadNumbers = NO_NUMBERS
     notes_on_signs: tuple[str, ...] = ()
+    counted_all: bool = True
 
     @property
     def composition(self) -> str:
@@ -124,7 +125,8 @@ class Explanation:
         if self.promise is not None:
             notes.append(f"{self.promise.line(listed(self.reading.excluded, 'or'))}.")
         elif self.left_out:
-            notes.append(f"{left_out_line(self.left_out, self.reading.excluded)}.")
+            line = left_out_line(self.left_out, self.reading.excluded, self.counted_all)
+            notes.append(f"{line[0].upper()}{line[1:]}.")
         return notes
 
     def violations(self, changes: Sequence[Change]) -> str:
@@ -224,6 +226,7 @@ def compare(
         left_out=_left_out(answer, k),
         numbers=answer.numbers,
         notes_on_signs=tuple(notes_on_signs(query, reading.query)) if asked.get("operators") is None else (),
+        counted_all=answer.counted_all,
     )
 
 
@@ -233,8 +236,10 @@ def _promise(answer: Answer, k: int) -> Promise | None:
 
 
 def _left_out(answer: Answer, k: int) -> int:
-    """How many documents that would be among the first k were left out."""
-    return answer.left_out if len(answer) <= k else sum(hit.score >= answer[k - 1].score for hit in answer.unsure)
+    """How many documents were left out: for a promise those that would be among the first k."""
+    if answer.promise is None or len(answer) <= k:
+        return answer.left_out
+    return sum(hit.score >= answer[k - 1].score for hit in answer.unsure)
 
 
 def _compared(answer: Answer, other: Answer, k: int) -> list[Change]:

@@ -1,18 +1,22 @@
-"""Bounds on numbers in a query as filters on the documents' fields: "under 20 minutes" asks for `minutes < 20`.
+"""Bounds on numbers and dates in a query as filters on the documents' fields: "under 20 minutes" asks for
+`minutes < 20`, "since June 2023" for `start >= 2023-06-01`.
 
 A field fits where its name has the number's unit, or one of the words that the unit stands for, or the word before the
-bound ("price under 15"); if several do, none is taken. What was taken for a filter is shown with the answer, and
+bound ("price under 15", but not "price under 300 calories"); if several do, none is taken. A date fits the one field of
+dates; of several the one that the word before names. What was taken for a filter is shown with the answer, and
 `--no-numbers` searches for it as words instead.
 """
 
 import json
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from boolbert.boolean.bounds import OPPOSITE, YEAR, Bound, read_bounds
+from boolbert.boolean.bounds import DAY, OPPOSITE, YEAR, Bound, read_bounds
 from boolbert.boolean.conditions import Conditions
+from boolbert.boolean.dates import last_day
 from boolbert.boolean.parts import Part, trim
 from boolbert.retrieval.words import singular
 
@@ -29,8 +33,20 @@ _MEANS = {
     "km": ("km", "kilometre", "kilometer"),
     "kg": ("kg", "kilo", "kilogram"),
     "star": ("star", "rating"),
+    "year": ("years", "age"),
     YEAR: ("year", "released", "published", "founded", "built"),
 }
+# What a unit counts where the word before the bound says so: "duration under 20 minutes", of the field `duration`.
+_COUNTS = {
+    **dict.fromkeys(("second", "minute", "min", "hour", "hr", "day"), ("duration", "time", "length", "runtime")),
+    **dict.fromkeys(("g", "gram", "kg", "kilo", "kilogram"), ("weight", "mass")),
+    **dict.fromkeys(
+        ("mm", "cm", "m", "metre", "meter", "km", "kilometre", "kilometer", "mile", "foot", "inch"),
+        ("distance", "length", "height", "width", "depth", "size"),
+    ),
+}
+_COINS = ("euro", "eur", "dollar", "usd", "pound", "gbp")
+_UNITS = frozenset((*_COUNTS, *_COINS))
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _BEFORE = re.compile(r"([^\W\d_]+)(?:\s+(?:is|are|of|was|be))?\s+\Z")  # the word that a bound stands behind
 # What is left before it: "soup with a", "soups whose".
@@ -47,11 +63,13 @@ class NumberFilter(NamedTuple):
 
 
 class ReadNumbers(NamedTuple):
-    """What became of a query's bounds. unfitted: the words of those that no field fits. fields: those with numbers."""
+    """What became of a query's bounds. unfitted: the words of those that no field fits. fields: those with numbers or
+    dates."""
 
     filters: tuple[NumberFilter, ...] = ()
     unfitted: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
+    has_dates: bool = False
 
     def where(self, given: str | None) -> str | None:
         """The caller's filter and these."""
@@ -68,7 +86,8 @@ class ReadNumbers(NamedTuple):
         return [
             *(f"filter: {one.where}, from {quoted(one.words)}; --no-numbers takes it off" for one in self.filters),
             *(
-                f"{quoted(words)} is searched as words: no one field fits; --where compares fields (numbers: {names})"
+                f"{quoted(words)} is searched as words: no one field fits; --where compares fields "
+                f"(numbers{' and dates' * self.has_dates}: {names})"
                 for words in self.unfitted
             ),
         ]
@@ -83,25 +102,64 @@ def fitting_field(unit: str, fields: Mapping[str, str]) -> str | None:
     >>> fields = {"prepMinutes": "number", "price_eur": "number", "genre": "text"}
     >>> [fitting_field(unit, fields) for unit in ("minutes", "euros", "stars", "price", "")]
     ['prepMinutes', 'price_eur', None, 'price_eur', None]
+    >>> fitting_field("dollars", fields), fitting_field("years", {"year": "number"})
+    (None, None)
     """
     unit = singular(unit) if unit else ""
     names = _MEANS.get(unit, (unit,)) if unit else ()
     found = [
         field
         for field, kind in fields.items()
-        if (kind == "number" or (kind == "date" and unit == YEAR))
-        and not {singular(word.lower()) for word in _WORD.findall(field)}.isdisjoint(names)
+        if (kind == "number" or (kind == "date" and unit == YEAR)) and _is_in(field, unit, names)
     ]
     return found[0] if len(found) == 1 else None
 
 
+def _is_in(field: str, unit: str, names: Iterable[str]) -> bool:
+    """Whether a field has one of these names, and not the name of another unit."""
+    own = {word.lower() for word in _WORD.findall(field)}
+    own |= {singular(word) for word in own}
+    is_another = unit in _UNITS and not (own & _UNITS <= {unit, *_MEANS.get(unit, ())})
+    return not own.isdisjoint(names) and not is_another
+
+
+def _fitted_date(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | None, Bound]:
+    """The field of dates that a bound is about: the only one, or that which the word before names; and the bound with
+    that word."""
+    dates = [field for field, kind in fields.items() if kind == "date" and not math.isnan(bound.number)]
+    before = _BEFORE.search(query[: bound.start])
+    if before and len(named := [field for field in dates if _is_named(field, before[1])]) == 1:
+        return named[0], bound._replace(start=before.start())
+    words = _WORD.findall(query[bound.start : bound.end])  # "that don't start before June 2023"
+    named = [field for field in dates if any(_is_named(field, word) for word in words)]
+    return next((own[0] for own in (named, dates) if len(own) == 1), None), bound
+
+
+def _is_named(field: str, word: str) -> bool:
+    """Whether a word names a field of dates, as a verb too.
+
+    >>> _is_named("start_date", "starting"), _is_named("end", "ends"), _is_named("published", "starting")
+    (True, True, False)
+    """
+    parts = (part.lower() for part in _WORD.findall(field))
+    return any(len(part) >= 3 and word.lower().startswith(part) for part in parts)
+
+
 def _fitted(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | None, Bound]:
     """The field that a bound is about, by its unit or by the word before it, and the bound with that word."""
+    if bound.unit == DAY:
+        return _fitted_date(bound, query, fields)
     if (field := fitting_field(bound.unit, fields)) is not None:
         return field, bound
     before = _BEFORE.search(query[: bound.start])
     field = fitting_field(before[1].lower(), fields) if before else None
-    return field, bound._replace(start=before.start()) if before and field else bound
+    if before is None or field is None:
+        return None, bound
+    if bound.unit:  # it may count something else: "price under 300 calories"
+        unit = singular(bound.unit)
+        if not _is_in(field, unit, (*_MEANS.get(unit, (unit,)), *_COUNTS.get(unit, ()))):
+            return None, bound
+    return field, bound._replace(start=before.start())
 
 
 def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tuple[Query, ReadNumbers]:
@@ -124,9 +182,8 @@ def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tu
         sign = OPPOSITE[bound.sign] if is_out else bound.sign
         filters.append(NumberFilter(f"{_name(field)} {sign} {_value(bound, fields[field], sign)}", words))
         taken.append(bound)
-    found = ReadNumbers(
-        tuple(filters), tuple(dict.fromkeys(unfitted)), tuple(n for n, k in fields.items() if k != "text")
-    )
+    names = tuple(name for name, kind in fields.items() if kind != "text")
+    found = ReadNumbers(tuple(filters), tuple(dict.fromkeys(unfitted)), names, "date" in fields.values())
     return (replace(query, conditions=_without(query.conditions, taken, query.query)) if taken else query), found
 
 
@@ -136,7 +193,11 @@ def _name(field: str) -> str:
 
 def _value(bound: Bound, kind: str, sign: str) -> str:
     if kind == "date":  # "after 2010" begins with 2011
-        return f"{bound.number:.0f}-12-31" if sign in (">", "<=") else f"{bound.number:.0f}-01-01"
+        is_end = sign in (">", "<=")
+        if bound.unit != DAY:
+            return f"{bound.number:.0f}-12-31" if is_end else f"{bound.number:.0f}-01-01"
+        year, month, day = int(bound.number) // 10_000, int(bound.number) // 100 % 100, int(bound.number) % 100
+        return f"{year}-{month:02}-{day or (last_day(year, month) if is_end else 1):02}"
     return f"{bound.number:g}"
 
 
@@ -158,10 +219,11 @@ def _around(part: Part, bounds: Sequence[Bound], query: str) -> list[Part]:
     own = [bound for bound in bounds if part.start < bound.end and bound.start < part.end]
     if not own:
         return [part]
-    if any(part.end - part.start <= bound.end - bound.start + 4 for bound in own):
+    inside = [query[max(bound.start, part.start) : min(bound.end, part.end)] for bound in own]  # "March 1, 2025" is cut
+    if any(part.end - part.start <= len(words) + 4 for words in inside):
         return []
     found = []
-    words = "|".join(re.escape(query[bound.start : bound.end]) for bound in own)
+    words = "|".join(map(re.escape, inside))
     for piece in re.split(words, part.text):
         start, end = trim(piece, 0, len(_JOINING.sub("", piece)))
         if any(map(str.isalnum, piece[start:end])):

@@ -39,7 +39,8 @@ class RankedDocuments(NamedTuple):
 
     vectors: of all rows, with `rows(numbers)` for some of them. allowed: the rows that pass a filter; None: all.
     best: vectors, k -> the rows of the k best of these. candidates: scores, rows -> the documents, which have a text.
-    wholes: for each row the number of its document, where documents were cut into passages.
+    wholes: for each row the number of its document, where documents were cut into passages. is_all: whether these are
+    all documents that pass, not some that a database has found.
     """
 
     evidence: Evidence
@@ -48,6 +49,7 @@ class RankedDocuments(NamedTuple):
     best: Callable[[QueryVectors, int], Sequence[int]]
     candidates: Callable[[list[float], list[int]], list[Any]]
     wholes: Rows | None = None
+    is_all: bool = True
 
     def texts(self, rows: Sequence[int]) -> list[str]:
         return [found.text for found in self.candidates([0.0] * len(rows), list(rows))]
@@ -68,8 +70,10 @@ class Ranking(NamedTuple):
     """The scores and rows of the best documents; behind the first `kept` stand some that were left out, by a limit or
     because they have what search-box syntax excludes.
 
-    said: what those that were read say of each condition. left_out: how many were left out. evidence: for
-    what is excluded, the plain cosine of the best clause; None where there is no limit, or nothing is excluded.
+    said: what those that were read say of each condition. left_out: how many documents were left out: all that have
+    what search-box syntax excludes, and those that a limit left out from among the results. counted_all: False where a
+    database may hold more of them. evidence: for what is excluded, the plain cosine of the best clause; None where
+    there is no limit, or nothing is excluded.
     """
 
     scores: list[float]
@@ -78,6 +82,7 @@ class Ranking(NamedTuple):
     said: dict[int, list[Said]]
     left_out: int = 0
     evidence: float | None = None
+    counted_all: bool = True
 
 
 @dataclass(frozen=True)
@@ -141,18 +146,38 @@ def rank(
     if read and question.is_read and (reader := document_reader()) is not None:
         said = what_they_say(reader, documents, question, rows[:read].tolist())
         scores, rows = reread(question, scores, rows, said, strength)
-    is_out, best_clause = np.zeros(len(rows), bool), None
+    is_typed, best_clause = np.zeros(len(rows), bool), None
     if question.typed:
-        is_out = has_typed(documents, question, rows, said)
+        is_typed = has_typed(documents, question, rows, said)
+    is_out = is_typed
     if limit is not None and excludes(question):
         features = features_of(documents.evidence, question.excluded, rows, documents.wholes)
         is_out = is_out | (limit.line.probabilities(features) > limit.probability)
         is_out = is_out | _same_document(rows, affirming(question, said), documents.wholes)
         best_clause = float(features[:, 0].max())
     kept = np.flatnonzero(~is_out)[:k]
-    out = np.flatnonzero(is_out[: kept[-1]] if len(kept) == k else is_out)
+    end = int(kept[-1]) if len(kept) == k else len(rows)
+    out = _one_of_each(rows, np.flatnonzero(is_typed | (is_out & (np.arange(len(rows)) < end))), documents.wholes)
+    left_out = len(out)
+    if question.typed and len(rows) < len(every := _every_row(documents)):  # those that no condition has found, too
+        having = every[has_typed(documents, question, every, said)]
+        left_out = len(_one_of_each(having, np.arange(len(having)), documents.wholes))
+        left_out += int((~is_typed[out]).sum())
     shown = np.concatenate([kept, out[:k]])
-    return Ranking(scores[shown].tolist(), rows[shown].tolist(), len(kept), said, len(out), best_clause)
+    counted_all = documents.is_all or not question.typed
+    return Ranking(scores[shown].tolist(), rows[shown].tolist(), len(kept), said, left_out, best_clause, counted_all)
+
+
+def _every_row(documents: RankedDocuments) -> Rows:
+    """The rows of all documents that pass the filter."""
+    return np.arange(len(documents.vectors)) if documents.allowed is None else np.flatnonzero(documents.allowed)
+
+
+def _one_of_each(rows: Rows, places: Rows, wholes: Rows | None) -> Rows:
+    """Places in `rows`, of the passages of a document the first one."""
+    if wholes is None:
+        return places
+    return places[np.sort(np.unique(wholes[rows[places]], return_index=True)[1])]
 
 
 def has_typed(documents: RankedDocuments, question: Question, rows: Rows, said: dict[int, list[Said]]) -> Mask:

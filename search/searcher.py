@@ -122,7 +122,8 @@ class BoolSearcher:
         (boolean/kinds.py), and with a `not_weight` it is a set. violations: 0.05 leaves out documents until at most 5%
         of the others are expected to have what is excluded, in a calibrated index (search/calibrating.py). read: how
         many of the best documents the document reader looks at; 0 for none, which takes less time. numbers: bounds such
-        as "under 20 minutes" filter where a field of numbers fits (search/number_filters.py).
+        as "under 20 minutes" and "since June 2023" filter where a field of numbers or dates fits
+        (search/number_filters.py).
         """
         check_k(k)
         reading, vectors = self._read(query, operators, excluded, not_weight, not_kind)
@@ -132,19 +133,19 @@ class BoolSearcher:
         where = bounds.where(where)
         reading = _as_asked(reading, vectors, has_evidence)
         limit = None if violations is None else self._limit(violations, has_evidence)
-        promise, kept, left_out = None, k, 0
+        promise, kept, left_out, counted_all = None, k, 0, True
         if has_evidence:
             question = self._question(reading, parts)
             strength = 1.0 if not_weight is None else not_weight / (question.weights.penalty or 1.0)
             ranking, found = self._ranked(question, parts, k, where, strength=strength, limit=limit, read=read)
-            kept, left_out = ranking.kept, ranking.left_out
+            kept, left_out, counted_all = ranking.kept, ranking.left_out, ranking.counted_all
             if limit is not None:
                 promise = promise_of(limit, ranking, reading, self.documents.was_calibrated(limit.line))
         else:
             found = self.documents.find(parts, k, where)
         violating = self.violating(reading)
         hits, unsure = (hits_of(part, parts, violating) for part in (found[:kept], found[kept:]))
-        return Answer(reading, hits, parts, promise, unsure, left_out, bounds)
+        return Answer(reading, hits, parts, promise, unsure, left_out, bounds, counted_all)
 
     def rows(
         self,

@@ -26,6 +26,7 @@ from test_stores import (  # noqa: F401 - the same tests as of every other store
     test_filters,
     test_finds_what_a_slow_search_finds,
     test_the_vectors_of_another_encoder_are_refused,
+    test_what_a_store_keeps_of_itself_is_checked_when_it_is_read,
     test_what_cannot_be_is_told,
     test_what_is_stored_is_there_when_it_is_opened_again,
 )
@@ -182,8 +183,21 @@ def test_more_records_than_a_page(small, monkeypatch):
     names = [f"d{n:02}" for n in range(30)]
     added(small, names)
     assert [record.id for record in small.records()] == list(small.ids()) == names
-    assert small.delete(names[:15]) == 15
+    assert len(small.delete(names[:15])) == 15
     assert small.count() == 15
+
+
+def test_removing_asks_once_which_documents_are_there(server, small, capsys):
+    address, state = server
+    added(small, [f"d{n}" for n in range(20)])
+    assert small.count() == 20
+    state.calls.clear()
+    gone, missing = [f"d{n}" for n in range(15)], [f"e{n}" for n in range(15)]
+    assert main(["index", "--store", address, "--remove", *gone, *missing]) == 0
+    assert [path.split("/")[-1] for _, path in state.calls].count("_search") == 1
+    said = capsys.readouterr()
+    assert "15 records deleted" in said.out
+    assert "note: no document there has 15 of the 30 ids: e0, e1, e2, e3, e4, ..." in said.err
 
 
 def test_two_who_make_the_collection_at_once(place, opened, monkeypatch):

@@ -244,6 +244,15 @@ def test_exclusions_are_made_from_the_documents(tmp_path, monkeypatch, model):
         calibrate(BoolSearcher(model, index))
 
 
+def test_documents_that_are_too_few_to_calibrate_on_are_counted(tmp_path, model):
+    few = [{"text": f"Offer {n} of a place called {'abcdefghij'[n % 10] * 4}{n}."} for n in range(46)]
+    build_index(OwnDocuments(few, progress=False), tmp_path / "few", model, progress=False)
+    with pytest.raises(RetrievalError) as error:
+        made_exclusions(BoolSearcher(model, tmp_path / "few"))
+    told = f"{tmp_path / 'few'}: cannot be calibrated: its 46 documents give too few exclusions to try; "
+    assert str(error.value) == told + "usually 100 or more are needed"
+
+
 def test_the_commands(tmp_path, monkeypatch, capsys, run_once):
     def without_onnx(searcher):
         raise RetrievalError("ONNX Runtime is not installed")

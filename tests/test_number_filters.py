@@ -3,11 +3,14 @@
 import json
 
 import pytest
+from store_fixtures import KINDS, place_of, skip_without
 
 from boolbert.boolean.bounds import read_bounds
 from boolbert.cli.main import main
+from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.index import build_index
 from boolbert.retrieval.models import default_model
+from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, explain
 from boolbert.search.number_filters import fitting_field, read_numbers
 from boolbert.search.query_reader import read
@@ -111,11 +114,102 @@ def test_what_is_left_of_the_conditions(query, wanted, excluded):
     assert len(numbers.filters) == 1
 
 
+DATED = {"title": "text", "start": "date", "price": "number", "year": "number"}
+
+
 @pytest.mark.parametrize(
-    "query", ["Ocean's 11", "under the bridge", "the 39 steps", "over the rainbow", "route 66 before sunrise", "top 10"]
+    ("query", "filters", "wanted"),
+    [
+        ("courses after March 1st 2025", ["start > 2025-03-01"], [["courses"]]),
+        ("courses after March 1, 2025 in Berlin", ["start > 2025-03-01"], [["courses"], ["in Berlin"]]),
+        ("concerts before 12 May 2024", ["start < 2024-05-12"], [["concerts"]]),
+        ("talks since June 2023", ["start >= 2023-06-01"], [["talks"]]),
+        ("talks until Sept. 2023", ["start <= 2023-09-30"], [["talks"]]),
+        ("talks after February 2024", ["start > 2024-02-29"], [["talks"]]),
+        ("courses starting on or after 2025-03-01", ["start >= 2025-03-01"], [["courses"]]),
+        ("courses not before the 3rd of April 2025", ["start >= 2025-04-03"], [["courses"]]),
+        ("courses that don't start before May 2024", ["start >= 2024-05-01"], [["courses"]]),
+        ("talks between 1 March and 5 May 2025", ["start >= 2025-03-01", "start <= 2025-05-05"], [["talks"]]),
+        ("talks between May and June 2025", ["start >= 2025-05-01", "start <= 2025-06-30"], [["talks"]]),
+        ("talks between 1 March and 5 May", [], [["talks between 1 March and 5 May"]]),
+        ("talks between May 2024 and 2025-01-31", ["start >= 2024-05-01", "start <= 2025-01-31"], [["talks"]]),
+        ("courses after 2 May 2025 under 50 euros", ["start > 2025-05-02", "price < 50"], [["courses"]]),
+        ("courses after 2010", ["year > 2010"], [["courses"]]),
+        ("courses before 12 May", [], [["courses before 12 May"]]),
+        ("courses before 05/06/2024", [], [["courses before 05/06/2024"]]),
+    ],
+)
+def test_a_date_bounds_the_field_of_dates(query, filters, wanted):
+    left, numbers = read_numbers(read(query), lambda: DATED)
+    assert [one.where for one in numbers.filters] == filters
+    assert [[part.text for part in group] for group in left.conditions.wanted] == wanted
+    assert bool(numbers.unfitted) is not bool(filters)
+
+
+def test_of_several_dates_the_word_before_names_one():
+    fields = {"published_at": "date", "end": "date"}
+    for query, where in {
+        "jobs published before May 2024": "published_at < 2024-05-01",
+        "jobs that don't end before May 2024": "end >= 2024-05-01",
+        "jobs before May 2024": None,
+    }.items():
+        _, numbers = read_numbers(read(query), lambda: fields)
+        assert [one.where for one in numbers.filters] == ([where] if where else [])
+    assert numbers.lines == [
+        "“before May 2024” is searched as words: no one field fits; --where compares fields (numbers and dates: "
+        "published_at, end)"
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dates_filter_in_every_store(kind, tmp_path):
+    skip_without(kind)
+    model = default_model("cpu")
+    days = ("2025-02-27", "2025-03-01", "2025-03-02", "2026-01-01")
+    rows = [{"id": day, "title": f"Course {day}", "text": "A course in Greek.", "start": day} for day in days]
+    store = open_store(place_of(kind, tmp_path))
+    index_documents(OwnDocuments(rows, id="id", progress=False), store, model, progress=False)
+    searcher = BoolSearcher(model, store)
+    answer = searcher.search("courses after March 1st 2025")
+    assert {hit.id for hit in answer} == {"2025-03-02", "2026-01-01"}
+    assert answer.numbers.lines == [
+        "filter: start > 2025-03-01, from “after March 1st 2025”; --no-numbers takes it off"
+    ]
+    assert len(searcher.search("courses after March 1st 2025", numbers=False)) == 4
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("Ocean's 11", "under the bridge", "the 39 steps", "over the rainbow", "route 66 before sunrise", "top 10"),
+        *("march before dawn", "hikes in March 2025", "may 2024 follow after dinner"),
+    ],
 )
 def test_no_bound(query):
     assert read_bounds(query) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("dishes with a price under 300 calories", None),
+        ("dishes with a price under 4 dollars", None),
+        ("dishes under 4 dollars", None),
+        ("dishes with a price under 4 euros", "price_eur < 4"),
+        ("dishes whose weight is under 2 kg", "weight < 2"),
+        ("dishes with a weight under 20 minutes", None),
+        ("dishes with a prep under 1 hour", None),
+        ("dishes with prep under 20 minutes", "prep_minutes < 20"),
+        ("dishes that kept for at least 3 years", None),
+        ("dishes with a weight under 2 on Sundays", "weight < 2"),
+    ],
+)
+def test_the_word_before_a_bound_names_a_field_only_where_the_unit_says_nothing_else(query, where):
+    fields = {"price_eur": "number", "weight": "number", "prep_minutes": "number", "cook_minutes": "number"}
+    _, numbers = read_numbers(read(query), lambda: {**fields, "year": "number"})
+    assert [one.where for one in numbers.filters] == ([where] if where else [])
+    assert bool(numbers.unfitted) is (where is None)
 
 
 def test_of_two_fields_that_fit_none_is_taken():

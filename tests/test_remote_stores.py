@@ -145,7 +145,7 @@ def test_a_removed_document_is_never_found(kind, tmp_path, model):
     searcher = BoolSearcher(model, store)
     queries = ("hotels with a pool", "hotels without a bar", "hotels with a pool or a bar")
     gone = {searcher.search(query)[0].id for query in queries}
-    assert store.delete(gone) == len(gone)
+    assert len(store.delete(gone)) == len(gone)
     for query, evidence in itertools.product(queries, (True, False)):
         found = {hit.id for hit in searcher.search(query, 50, evidence=evidence)}
         assert found == {row["id"] for row in rows} - gone

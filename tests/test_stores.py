@@ -152,7 +152,7 @@ def test_an_id_that_no_store_could_find_again_is_not_there(unchanged, id):
     with pytest.raises(RetrievalError, match="a document's id must have 1 to 512 bytes, no control characters"):
         Record(id, "title", "text")
     assert unchanged.digests([id, "tt3"]).keys() == {"tt3"}
-    assert unchanged.delete([id]) == 0
+    assert unchanged.delete([id]) == {}
     assert unchanged.count() == 60
 
 
@@ -163,18 +163,18 @@ def test_an_odd_id_is_found_replaced_and_deleted(store, films, id):
         store.add([replace(record, text=text, digest="")], films[1][:1])
         assert store.count() == 61
     assert store.digests([id]).keys() == {id}
-    assert store.delete([id]) == 1
+    assert len(store.delete([id])) == 1
     assert store.count() == 60
 
 
 def test_deleting(store, films):
-    assert store.delete(["tt0", "tt59", "tt30", "no such"]) == 3
+    assert store.delete(["tt0", "tt59", "tt30", "no such"]) == {"tt0": "tt0", "tt59": "tt59", "tt30": "tt30"}
     assert store.count() == 57
     kept = [row for row in range(60) if row not in (0, 30, 59)]
     rest = [films[0][row] for row in kept], films[1][kept]
     check(store.search(films[1][:4], 57), slow(rest, films[1][:4], 57))
-    assert store.delete(["tt0"]) == 0
-    assert store.delete([record.id for record in films[0]]) == 57
+    assert store.delete(["tt0"]) == {}
+    assert len(store.delete([record.id for record in films[0]])) == 57
     assert store.search(films[1][:2], 5) == [[], []]
     store.add(films[0][:2], films[1][:2])
     assert [hit.record.id for hit in store.search(films[1][:1], 5)[0]] != []
@@ -185,7 +185,7 @@ def test_a_document_is_deleted_with_all_its_passages(store, films):
     passages = [Record(f"long ({part} of 3)", "Long", f"part {part}", document="long") for part in (1, 2, 3)]
     store.add(passages, films[1][:3])
     assert set(store.digests(["long"])) == {record.id for record in passages}
-    assert store.delete(["long"]) == 3
+    assert store.delete(["long"]) == dict.fromkeys((record.id for record in passages), "long")
     assert store.count() == 60
 
 
@@ -236,6 +236,17 @@ def test_what_cannot_be_is_told(unchanged, call, message):
     with pytest.raises(RetrievalError, match=message):
         call(unchanged)
     assert unchanged.count() == 60
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("columns", "id"), ("columns", {"id": 3}), ("fields", {"year": "film"}), ("table", None)]
+)
+def test_what_a_store_keeps_of_itself_is_checked_when_it_is_read(place, opened, name, value):
+    made = opened(place)
+    made.create(replace(ABOUT, **{name: value}))
+    made.close()
+    with pytest.raises(RetrievalError, match=rf"is damaged \(field '{name}' is wrong: .*\); (delete|index)"):
+        opened(place).count()
 
 
 def test_a_store_that_is_not_there(place, opened):

@@ -9,7 +9,7 @@ import socket
 import numpy as np
 import pytest
 from process_helpers import finish, free_port, index_as_rank, write_records
-from store_fixtures import skip_without, write_films
+from store_fixtures import KINDS, place_of, skip_without, write_films
 
 from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
@@ -214,9 +214,9 @@ def test_an_index_takes_more_documents_as_a_store(tmp_path, model, films):
     store = open_store(tmp_path / "index")
     assert store.count() == 60
     assert index_documents(films, store, model, progress=False).encoded == 0
-    assert store.delete(["tt3", "tt4"]) == 2
+    assert len(store.delete(["tt3", "tt4"])) == 2
     assert index_documents(films, store, model, progress=False).encoded == 2
-    assert store.delete(["tt5"]) == 1
+    assert len(store.delete(["tt5"])) == 1
     searcher = BoolSearcher(model, tmp_path / "index")  # by its name: the newest state, not the old index
     assert len(searcher.search("films", 100)) == 59
     with pytest.raises(RetrievalError, match="is a store; add documents with"):
@@ -252,6 +252,51 @@ def test_the_command_line(tmp_path, place, model, films, capsys, monkeypatch):
     }.items():
         assert main(list(words)) == 2
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "value"), [("columns", 8), ("columns", None), ("fields", ["year"]), ("size", "4")])
+def test_documents_for_a_store_that_is_damaged_are_one_line(tmp_path, model, films, name, value, capsys):
+    flags = ["--store", str(tmp_path / "films"), "--model", str(tmp_path / "model")]
+    assert main(["index", films.name, *flags]) == 0
+    path = tmp_path / "films" / "store.json"
+    kept = json.loads(path.read_text())
+    path.write_text(json.dumps({**kept, "about": {**kept["about"], name: value}}))
+    capsys.readouterr()
+    assert main(["index", films.name, *flags, "--add"]) == 2
+    said = capsys.readouterr().err
+    assert f"store.json: is damaged (field '{name}' is wrong: {value!r}); delete the folder and index again" in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "index"])
+@pytest.mark.parametrize("evidence", [[], ["--no-evidence"]])
+def test_json_has_the_columns_of_each_document(tmp_path, model, capsys, kind, evidence):
+    if kind != "index":
+        skip_without(kind)
+    rows = [
+        {
+            "id": "a",
+            "title": "A",
+            "text": "films about war",
+            "year": 1990,
+            "price": 3.5,
+            "day": "1990-12-31",
+            "tags": ["x", "y"],
+        },
+        {"id": "b", "title": "B", "text": "books", "year": 2001, "price": 4, "day": "2001-02-03T10:00", "tags": ["x"]},
+    ]
+    (tmp_path / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    place = str(tmp_path / "made") if kind == "index" else place_of(kind, tmp_path)
+    made, asked = ("--output", "--index") if kind == "index" else ("--store", "--store")
+    assert main(["index", str(tmp_path / "docs.jsonl"), made, place, "--model", str(tmp_path / "model")]) == 0
+    for where in ([], ["--where", "year > 1980"]):
+        capsys.readouterr()
+        assert main(["search", "films", asked, place, "--json", *evidence, *where]) == 0
+        found = {hit["title"]: hit["fields"] for hit in json.loads(capsys.readouterr().out)["hits"]}
+        assert found == {
+            "A": {"year": 1990, "price": 3.5, "day": "1990-12-31", "tags": ["x", "y"]},
+            "B": {"year": 2001, "price": 4, "day": "2001-02-03", "tags": ["x"]},
+        }
 
 
 def test_a_folder_of_other_files_is_left_alone(tmp_path, model, films):

@@ -3,10 +3,13 @@
 import json
 
 import pytest
+from store_fixtures import DATABASES, place_of, skip_without
 
 from boolbert.cli.main import main
+from boolbert.data.own import OwnDocuments, Passages
 from boolbert.retrieval.index import build_index
 from boolbert.retrieval.models import default_model
+from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, explain
 
 CURRIES = {
@@ -77,3 +80,51 @@ def test_the_command_line_lists_them(searcher, capsys):
     assert all(title in shown.split("left out:")[1] for title in CHICKEN)
     assert main(["search", "curry without chicken", "--index", folder, "--unsure"]) == 2
     assert "--unsure lists what --violations or a typed -word leaves out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("all_at_once", [True, False])
+def test_all_that_have_the_word_are_counted_whatever_is_shown(searcher, monkeypatch, all_at_once):
+    if not all_at_once:  # an index so large that only candidates are ranked
+        monkeypatch.setattr("boolbert.search.rank.ALL", 2)
+        monkeypatch.setattr("boolbert.search.rank.DEPTH", 3)
+    for k in (1, 2, 7):
+        answer = searcher.search("curry -chicken", k)
+        assert (len(answer), answer.left_out, answer.counted_all) == (k, 3, True)
+        assert len(answer.unsure) <= k
+    assert searcher.search("curry -chicken -beef", 1).left_out == 4
+
+
+def test_the_command_line_says_how_many_more_there_are(searcher, capsys):
+    asked = ["search", "curry -chicken", "--index", str(searcher.index.folder), "--unsure", "-k", "1"]
+    assert main(asked) == 0
+    shown = capsys.readouterr().out
+    assert "3 documents that have “chicken” were left out" in shown
+    assert shown.rstrip().endswith("and 2 more")
+    notes = explain(searcher, "curry -chicken", 1).notes
+    assert any(note == "3 documents that have “chicken” were left out." for note in notes)
+
+
+def test_a_document_in_passages_counts_once(tmp_path):
+    model = default_model("cpu")
+    long = "It has chicken in it and a rich sauce of butter. " * 12
+    rows = [{"id": "a", "text": f"Butter curry. {long}"}, {"id": "b", "text": "Dal is a curry of red lentils."}]
+    documents = OwnDocuments(rows, id="id", progress=False, passages=Passages(words=20, overlap=5))
+    searcher = BoolSearcher(model, build_index(documents, tmp_path / "index", model, progress=False))
+    answer = searcher.search("curry -chicken", 1)
+    assert ([hit.title for hit in answer], answer.left_out, len(answer.unsure)) == (["b"], 1, 1)
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_a_database_that_found_some_says_at_least(kind, tmp_path, searcher, monkeypatch):
+    skip_without(kind)
+    store = open_store(place_of(kind, tmp_path))
+    rows = [{"id": title, "title": title, "text": text} for title, text in CURRIES.items()]
+    index_documents(OwnDocuments(rows, id="id", progress=False), store, searcher.model, progress=False)
+    asked = BoolSearcher(searcher.model, store)
+    assert asked.search("curry -chicken", 1).left_out_line == "3 documents that have “chicken” were left out"
+    monkeypatch.setattr("boolbert.search.document_search.DEPTH", 2)
+    monkeypatch.setattr("boolbert.search.document_search.PART_DEPTH", 2)
+    answer = asked.search("curry -chicken", 1)
+    assert answer.left_out_line.startswith("at least ")
+    assert answer.as_json()["counted_all"] is False
+    store.close()

@@ -54,6 +54,24 @@ def as_kind(value: Any, kind: str) -> float | str | None:
     return float(day.year * 10_000 + day.month * 100 + day.day)
 
 
+def as_written(value: Value | list[str], kind: str) -> float | str | list[str]:
+    """A stored value as the documents have it, for JSON: a date as a text, texts as a list.
+
+    >>> as_written(19901231.0, "date"), as_written(7.0, "number"), as_written(("a", "b"), "text")
+    ('1990-12-31', 7, ['a', 'b'])
+    """
+    if isinstance(value, tuple | list):
+        return list(value)
+    if kind == DATE:
+        return f"{value:08.0f}"[:4] + f"-{value % 10_000 // 100:02.0f}-{value % 100:02.0f}"
+    return int(value) if value == int(value) and abs(value) < 2**53 else value
+
+
+def written(fields: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, float | str | list[str]]:
+    """The values of a document's fields, as it has them."""
+    return {name: as_written(value, kinds.get(name, NUMBER)) for name, value in fields.items()}
+
+
 def _kind(values: Iterable[Any]) -> str | None:
     filled = [value for value in values if value is not None and value != "" and value != []]
     if not filled or any(isinstance(value, dict) for value in filled):

@@ -58,8 +58,8 @@ class VectorStore(EncodedDocuments):
         """Add documents, no two of one id."""
 
     @abstractmethod
-    def delete(self, ids: Collection[str]) -> int:
-        """Delete documents by id, those with passages as a whole; how many records that were."""
+    def delete(self, ids: Collection[str]) -> dict[str, str]:
+        """Delete documents by id, those with passages as a whole; for each record that was there its document's id."""
 
     @abstractmethod
     def digests(self, documents: Collection[str]) -> dict[str, str]:

@@ -97,11 +97,10 @@ class ElasticsearchStore(RemoteStore):
         if META not in mapping.get("_meta", {}):
             raise self._not_ours()
         try:
-            about = About(**json.loads(mapping["_meta"][META]))
+            kept = json.loads(mapping["_meta"][META])
         except (TypeError, ValueError):
-            raise RetrievalError(
-                f"{self.name}: what its mapping knows of it is damaged; index into a new one"
-            ) from None
+            kept = mapping["_meta"][META]
+        about = About.stored(kept, f"{self.name}: what its mapping knows of it", "index into a new collection")
         vector = mapping.get("properties", {}).get("vector", {})
         self._check_size(vector.get("dimension" if self.is_opensearch else "dims"), about)
         return about
@@ -194,20 +193,18 @@ class ElasticsearchStore(RemoteStore):
             self._client.call("POST", f"{self._path}/_refresh")
             self._has_written = False
 
-    def _delete(self, ids: Collection[str]) -> int:
-        found = list(self.digests(ids))
-        for part in in_batches(found, _PAGE):
+    def _delete(self, ids: Sequence[str]) -> None:
+        for part in in_batches(ids, _PAGE):
             self._bulk([{"delete": {"_id": id}} for id in part])
         self._show_written()
-        return len(found)
 
-    def digests(self, documents: Collection[str]) -> dict[str, str]:
+    def _known(self, documents: Collection[str], name: str) -> dict[str, str]:
         self.about()
-        names = [name for name in documents if is_id(name)]
+        names = [id for id in documents if is_id(id)]
         found: dict[str, str] = {}
         for part in in_batches(names, _PAGE):
             either = {"should": [{"terms": {"id": part}}, {"terms": {"document": part}}], "minimum_should_match": 1}
-            found |= {known["id"]: known["digest"] for known in self._pages({"bool": either}, ["id", "digest"])}
+            found |= {known["id"]: known[name] for known in self._pages({"bool": either}, ["id", name])}
         return found
 
     def _pages(self, query: Mapping[str, Any], wanted: Sequence[str]) -> Iterator[Mapping[str, Any]]:

@@ -41,6 +41,7 @@ from .joined_evidence import JoinedEvidence
 from .where import Filter, Mask, NumberColumn, TextColumn, fitted_filter, matching
 
 LOCK = ".lock"
+REMEDY = "delete the folder and index again"
 _TRIES = 50  # to read what a writer replaces meanwhile
 T = TypeVar("T")
 Part = tuple[Sequence[Record], Array, Sequence[DocumentEvidence] | None]
@@ -238,13 +239,13 @@ class FileStore(VectorStore):
             )
             self._write(now.about, [*kept, Segment(self.folder, name)], gone, now.next + 1)
 
-    def delete(self, ids: Collection[str]) -> int:
+    def delete(self, ids: Collection[str]) -> dict[str, str]:
         with self.writing():
             now = self.snapshot()
-            rows = {now.row_of[id] for id in now.ids_of(ids)}
+            rows = {id: now.row_of[id] for id in now.ids_of(ids)}
             if rows:
-                self._write(now.about, now.segments, _with(now, rows), now.next)
-            return len(rows)
+                self._write(now.about, now.segments, _with(now, rows.values()), now.next)
+            return {id: now.records[row]["document"] for id, row in rows.items()}
 
     def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
         return self.read(lambda now: self._search(now, vectors, k, where))
@@ -314,13 +315,13 @@ class FileStore(VectorStore):
             return Snapshot(segment.index.about(), [segment], {})
         try:
             content = read_object(path, RetrievalError)
-            about = About(**content["about"])
+            about = About.stored(content["about"], f"{path}:", REMEDY)
             about = replace(about, model=found_name(about.model, self.folder))
             names, deleted, next = list(content["segments"]), dict(content["deleted"]), int(content["next"])
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, BoolBertError):
                 raise
-            raise RetrievalError(f"{path}: is damaged ({error!r}); delete the folder and index again") from None
+            raise RetrievalError(f"{path}: is damaged ({error!r}); {REMEDY}") from None
         return Snapshot(about, [known.get(name) or Segment(self.folder, name) for name in names], deleted, next)
 
     def _write(self, about: About, segments: Sequence[Segment], deleted: dict[str, list[int]], next: int) -> None:

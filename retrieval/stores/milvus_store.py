@@ -140,9 +140,10 @@ class MilvusStore(RemoteStore):
         properties = known.get("properties") or {}
         try:
             self._columns = dict(json.loads(properties.get(COLUMNS, "{}")))
-            about = About(**json.loads(properties[PROPERTY]))
+            kept = json.loads(properties[PROPERTY])
         except (KeyError, TypeError, ValueError):
             raise self._not_ours() from None
+        about = About.stored(kept, f"{self.name}: its property {PROPERTY}", "index into a new collection")
         if about.evidence and "words" not in {field["name"] for field in known["fields"]}:
             raise RetrievalError(
                 f"{self.name}: was stored by an older version of boolbert; index its documents again, into a new file "
@@ -250,27 +251,25 @@ class MilvusStore(RemoteStore):
             row["place"] = int(hashlib.blake2b(record.id.encode(), digest_size=8).hexdigest(), 16) % _PLACES
         return row
 
-    def _delete(self, ids: Collection[str]) -> int:
+    def _delete(self, ids: Sequence[str]) -> None:
         with self._changing():
-            found = list(self.digests(ids))
-            if found:  # before they are gone: who dies in between leaves more than are counted, not less
-                self._set(**{COUNT: str(self._count() - len(found))})
-            for part in in_batches(found, _ROWS):  # by a filter, since pymilvus does not escape the quotes of `ids`
+            # Before they are gone: who dies in between leaves more than are counted, not less.
+            self._set(**{COUNT: str(self._count() - len(ids))})
+            for part in in_batches(ids, _ROWS):  # by a filter, since pymilvus does not escape the quotes of `ids`
                 self._client.delete(self.collection, filter=f"id in {_listed(part)}")
             self._set()
-        return len(found)
 
-    def digests(self, documents: Collection[str]) -> dict[str, str]:
+    def _known(self, documents: Collection[str], name: str) -> dict[str, str]:
         self.about()
-        names = [name for name in documents if is_id(name)]
+        names = [id for id in documents if is_id(id)]
         if not names:
             return {}
         if len(names) <= _ROWS:
-            rows = self._query(f"document in {_listed(names)} or id in {_listed(names)}", ["id", "digest"])
+            rows = self._query(f"document in {_listed(names)} or id in {_listed(names)}", ["id", name])
             if len(rows) < MOST_FOUND or len(names) == 1:  # else there may be more, passages of these documents
-                return {row["id"]: row["digest"] for row in rows}
+                return {row["id"]: row[name] for row in rows}
         half = len(names) // 2
-        return self.digests(names[:half]) | self.digests(names[half:])
+        return self._known(names[:half], name) | self._known(names[half:], name)
 
     def _query(self, passing: str, fields: Sequence[str]) -> list[Any]:
         with self._one_line_errors():

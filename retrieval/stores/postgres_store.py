@@ -145,10 +145,7 @@ class PostgresStore(RemoteStore):
             line, size = self._line(cursor), self._size(cursor)
         if line is None:
             raise self._missing() if size is None else self._not_ours()
-        try:
-            about = About(**line[0])
-        except TypeError:
-            raise RetrievalError(f"{self.name}: its line in {KNOWN} is damaged; index into a new one") from None
+        about = About.stored(line[0], f"{self.name}: its line in {KNOWN}", "index into a new collection")
         if size is None:
             raise RetrievalError(
                 f"{self.name}: its table is gone; delete what is left of it: DELETE FROM {KNOWN} WHERE name = "  # nosec B608
@@ -289,24 +286,19 @@ class PostgresStore(RemoteStore):
             [added - len(gone), length, self.collection],
         )
 
-    def _delete(self, ids: Collection[str]) -> int:
-        self.about()
-        names = [name for name in ids if is_id(name)]
-        count = 0
-        for part in in_batches(names, _ROWS):
+    def _delete(self, ids: Sequence[str]) -> None:
+        for part in in_batches(ids, _ROWS):
             with self._transaction() as cursor:
                 self._locked(cursor)
-                text = "DELETE FROM {table} WHERE id = ANY(%s) OR document = ANY(%s) RETURNING words"
-                gone = cursor.execute(self._named(text), [part, part]).fetchall()
+                text = "DELETE FROM {table} WHERE id = ANY(%s) RETURNING words"
+                gone = cursor.execute(self._named(text), [part]).fetchall()
                 if gone:
                     self._count_words(cursor, gone, Counter())
-                count += len(gone)
-        return count
 
-    def digests(self, documents: Collection[str]) -> dict[str, str]:
+    def _known(self, documents: Collection[str], name: str) -> dict[str, str]:
         self.about()
-        names = [name for name in documents if is_id(name)]
-        text = "SELECT id, digest FROM {table} WHERE id = ANY(%s) OR document = ANY(%s)"
+        names = [id for id in documents if is_id(id)]
+        text = f"SELECT id, {name} FROM {{table}} WHERE id = ANY(%s) OR document = ANY(%s)"  # nosec B608
         return dict(self._rows(text, [names, names])) if names else {}
 
     def count(self, where: str | Filter | None = None) -> int:

@@ -95,18 +95,13 @@ class QdrantStore(RemoteStore):
             line, is_there = self._line(), self._client.collection_exists(self.collection)
         if line is None:
             raise self._not_ours() if is_there else self._missing()
-        try:
-            about = About(**line["about"])
-            change = str(line["change"])
-        except (KeyError, TypeError):
-            raise RetrievalError(
-                f"{self.name}: what {KNOWN!r} knows of it is damaged; index into a new collection"
-            ) from None
+        kept = f"{self.name}: what {KNOWN!r} knows of it"
+        about = About.stored(line.get("about"), kept, "index into a new collection")
         with self._calling():
             vectors = self._client.get_collection(self.collection).config.params.vectors
         size = vectors["vector"].size if isinstance(vectors, dict) and "vector" in vectors else None
         self._check_size(size, about)
-        self._is_at(change)
+        self._is_at(str(line.get("change")))
         return about
 
     def _create(self, about: About) -> None:
@@ -186,23 +181,20 @@ class QdrantStore(RemoteStore):
             total[number] = total.get(number, 0.0) + weight
         return self._models.SparseVector(indices=list(total), values=list(total.values()))
 
-    def _delete(self, ids: Collection[str]) -> int:
-        found = list(self.digests(ids))
-        for part in in_batches(found, _PAGE):
+    def _delete(self, ids: Sequence[str]) -> None:
+        for part in in_batches(ids, _PAGE):
             selected = self._models.PointIdsList(points=[_point(id) for id in part])
             with self._calling():
                 self._client.delete(self.collection, points_selector=selected, wait=True)
-        if found:
-            self._changed()
-        return len(found)
+        self._changed()
 
-    def digests(self, documents: Collection[str]) -> dict[str, str]:
+    def _known(self, documents: Collection[str], name: str) -> dict[str, str]:
         self.about()
-        names = [name for name in documents if is_id(name)]
+        names = [id for id in documents if is_id(id)]
         found: dict[str, str] = {}
         for part in in_batches(names, _ROWS):
             either = self._models.Filter(should=[self._is_one("id", part), self._is_one("document", part)])
-            found |= {point.payload["id"]: point.payload["digest"] for point in self._pages(either, ["id", "digest"])}
+            found |= {point.payload["id"]: point.payload[name] for point in self._pages(either, ["id", name])}
         return found
 
     def _is_one(self, key: str, values: Sequence[Any]) -> Any:

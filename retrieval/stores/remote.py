@@ -163,14 +163,23 @@ class RemoteStore(VectorStore):
         self._outdate_line()
         super().add(records, vectors, evidence)
 
-    def delete(self, ids: Collection[str]) -> int:
-        if not self.digests(ids):  # nothing changes
-            return 0
-        self._outdate_line()
-        return self._delete(ids)
+    def digests(self, documents: Collection[str]) -> dict[str, str]:
+        return self._known(documents, "digest")
 
     @abstractmethod
-    def _delete(self, ids: Collection[str]) -> int: ...
+    def _known(self, documents: Collection[str], name: str) -> dict[str, str]:
+        """The "digest" or the "document" of the records of these documents, by the records' ids."""
+
+    def delete(self, ids: Collection[str]) -> dict[str, str]:
+        found = self._known(ids, "document")
+        if found:
+            self._outdate_line()
+            self._delete(list(found))
+        return found
+
+    @abstractmethod
+    def _delete(self, ids: Sequence[str]) -> None:
+        """Delete records that are there."""
 
     def _outdate_line(self) -> None:
         """Write down that what was calibrated is of other documents, before they change. They are not read through to

@@ -84,7 +84,7 @@ def index_documents(
                 stale = stored.keys() - records.keys()
                 # A document that is cut into passages now: deleting it by its id would delete them as well, once added.
                 if whole := stale & {record.document for record in records.values()}:
-                    written.deleted += store.delete(whole)
+                    written.deleted += len(store.delete(whole))
                     stored = store.digests(named)
                     stale = stored.keys() - records.keys()
                 stored |= {} if is_new else store.digests({record.document for record in records.values()} - named)
@@ -96,11 +96,11 @@ def index_documents(
                     store.add(new, vectors, said)
                     written.clauses += sum(len(one.clauses) for one in said or ())
                     written.evidence_bytes += sum(one.size for one in said or ())
-                written.deleted += store.delete(stale) if stale else 0
+                written.deleted += len(store.delete(stale)) if stale else 0
                 written.encoded += len(new)
                 bar.update(len(part))
         if table and (gone := [id for id in store.ids() if id not in seen]):
-            written.deleted += store.delete(gone)
+            written.deleted += len(store.delete(gone))
         _finish(store, len(seen), is_new)
     return written
 

@@ -84,7 +84,7 @@ def test_a_damaged_milvus_store_is_told_or_answers_as_before(tmp_path, record, d
 def test_a_milvus_store_whose_documents_were_deleted_is_whole(tmp_path):
     skip_without("milvus")
     store = filled(tmp_path / "films.db")
-    assert store.delete([f"r{row}" for row in range(45)]) == 45
+    assert len(store.delete([f"r{row}" for row in range(45)])) == 45
     store.close()
     store = open_store(str(tmp_path / "films.db"))
     assert len(found(store)) == 5
