@@ -45,7 +45,7 @@ class Weights(NamedTuple):
 
 # A question is answered by one passage, which its whole vector finds; other queries ask for members of a collection.
 # Where a question negates a property, that passage may mention it: only texts that are about it as a whole lose.
-COLLECTION = Weights(0.5, 1.0, 0.8, 0.8, 0.7, 0.6, 1.5, 0.0, 0.3, 1.0, 2.0, 0.02)
+COLLECTION = Weights(0.5, 1.0, 0.8, 0.8, 0.7, 0.6, 1.5, 0.0, 0.3, 0.8, 4.0, 0.02)
 QUESTION = Weights(3.0, 1.75, 0.8, 0.8, 0.8, 0.35, 1.0, 0.6, 0.3, 0.0, 0.0, 0.02)
 ABOUT_PROPERTY = 1.5  # `about` where a question negates a property
 READ_WORDS = 7  # most words of a condition that is read: the reader has learned what things are, not statements

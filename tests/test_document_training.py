@@ -215,3 +215,8 @@ def test_a_teacher_writes_what_the_reader_learns_from(folder, tmp_path, monkeypa
     learned = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (learned["labels"], learned["soft"]) == (14, len(rows))
     assert set(learned["first"]) >= {"affirmed against denied", "right of three"}
+
+
+def test_an_author_who_has_no_trades_is_one_line():
+    with pytest.raises(DataError, match=r"--dev: 'frist' is no author of the trades: clerks2, .*, talkers"):
+        Labels.read(["frist"], None, None)

@@ -25,7 +25,7 @@ from boolbert.retrieval.metrics import saying_metrics
 
 CLASSES = (AFFIRMED, DENIED, SILENT)
 TURNED = 0.1  # share of the labels that are learned with the condition denied: no pool, without a pool
-FOREIGN = 0.15  # share of a trade's silent labels for which a condition of another trade is taken
+FOREIGN = 0.15  # share of the trades' silent labels for which a condition is taken that the text has no label for
 SORTED_TOGETHER = 16  # batches whose texts are sorted by length
 TEMPERATURES = np.arange(0.6, 3.01, 0.1)
 
@@ -59,6 +59,9 @@ class Labels:
     @classmethod
     def read(cls, left_out: Sequence[str], trades_folder: str | None, statements_folder: str | None) -> "Labels":
         every = trades(Path(trades_folder)) if trades_folder else trades()
+        if unknown := set(left_out) - {trade.author for trade in every}:
+            authors = ", ".join(sorted({trade.author for trade in every}))
+            raise DataError(f"--dev: {min(unknown)!r} is no author of the trades: {authors}")
         used = [trade for trade in every if trade.author not in left_out]
         told = statements(Path(statements_folder)) if statements_folder else statements()
         kinds = [label for trade in used for label in trade.kinds()]
@@ -143,16 +146,18 @@ def turned(phrase: str, draw: random.Random) -> str:
 
 def epoch(labels: Labels, passages: Passages, draw: random.Random) -> list[Taught]:
     """Every label once, each with one of its phrases; some turned round, some silent ones with a foreign condition."""
-    other, found = {AFFIRMED: DENIED, DENIED: AFFIRMED}, []
+    other, found = {AFFIRMED: DENIED, DENIED: AFFIRMED}, list[Taught]()
+    of_text: dict[str, set[str]] = {}
+    for label in labels.of_trades:
+        of_text.setdefault(label.text, set()).update(label.phrases)
     for number, label in enumerate(labels.all):
         phrase, says = draw.choice(label.phrases), label.says
         if says in other and draw.random() < TURNED:
             found.append(Taught(passages.of(label.text, turned(phrase, draw), phrase), other[says]))
             continue
         if says == SILENT and number < len(labels.of_trades) and draw.random() < FOREIGN:
-            foreign = draw.choice(labels.of_trades)
-            if foreign.text != label.text and set(foreign.phrases).isdisjoint(label.phrases):
-                phrase = draw.choice(foreign.phrases)
+            foreign = draw.choice(draw.choice(labels.of_trades).phrases)
+            phrase = phrase if foreign in of_text[label.text] else foreign
         found.append(Taught(passages.of(label.text, phrase), says))
     return found
 
@@ -162,7 +167,7 @@ class Question(NamedTuple):
 
     ids: list[int]
     inside: slice
-    says: Says | None
+    says: Says
 
 
 def questions(tokenizer: Any, taught: Sequence[Taught], tokens: int) -> list[Question]:
@@ -253,7 +258,10 @@ def read_soft(file: Path) -> list[Soft]:
     for number, line in read_lines(file, progress=False):
         try:
             row = json.loads(line)
-            found += [Soft(row["text"], condition, (a, d, s)) for condition, (a, d, s) in row["conditions"].items()]
+            found += [
+                Soft(str(row["text"]), condition, (float(a), float(d), float(s)))
+                for condition, (a, d, s) in row["conditions"].items()
+            ]
         except (ValueError, KeyError, TypeError, AttributeError):
             raise DataError(f"{file}:{number}: must be a text with conditions, and three shares of each") from None
     return found

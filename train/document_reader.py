@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from boolbert.core.arguments import flag, parse_arguments
-from boolbert.core.errors import run_script
+from boolbert.core.errors import TrainingError, run_script
 from boolbert.retrieval.adapters import DOCUMENT_READER, encoder_mark
 from boolbert.retrieval.document_reader import OUTPUTS, TOKENS
 from boolbert.retrieval.encoders import resolve_encoder
@@ -96,12 +96,15 @@ def teach(reader: Adapting, tokenizer: Any, labels: Labels, soft: Sequence[Soft]
         )
     )
     for batch in reader.steps(rows, steps, args.learning_rate):
-        reader.learn(loss_of(logits(reader, batch), [row.says or "" for row in batch]))
+        reader.learn(loss_of(logits(reader, batch), [row.says for row in batch]))
 
 
 def learn(args: Arguments) -> tuple[Adapting, float, dict[str, Any]]:
     folder = resolve_encoder(args.encoder).path
-    tokenizer, labels = whole_texts(folder), Labels.read(args.dev.split(","), args.trades, args.statements)
+    tokenizer, labels = (
+        whole_texts(folder),
+        Labels.read(args.dev.replace(" ", "").split(","), args.trades, args.statements),
+    )
     soft = [row for file in args.soft for row in read_soft(Path(file))]
     reader = Adapting(load_bert(folder, args.device), args.rank, OUTPUTS, seed=args.seed)
     if begun := args.mean or ([args.start] if args.start else []):
@@ -128,6 +131,8 @@ def mean_of(files: Sequence[str]) -> dict[str, Tensor]:
 
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
+    if not 0 <= args.share <= 1:
+        raise TrainingError(f"--share must be from 0 to 1, got {args.share}")
     reader, temperature, about = learn(args)
     mark = encoder_mark(Path(resolve_encoder(args.encoder).path))
     learned = json.dumps(about)

@@ -10,6 +10,7 @@ conditions that come near to them, and the small reader learns from that as well
 
 import json
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from boolbert.core.arguments import flag, parse_arguments
-from boolbert.core.errors import run_script
+from boolbert.core.errors import DataError, run_script
 from boolbert.data.lines import read_lines
 from boolbert.data.reading import marked_queries
 from boolbert.retrieval.document_reader import OUTPUTS
@@ -45,10 +46,8 @@ from boolbert.train.document_labels import (
 from boolbert.train.query_reader import whole_texts
 
 FEWEST, FOR_EACH_CLAUSE, MOST = 6, 4, 48  # conditions that a text is read for without a label
-NEAREST, FURTHER = (
-    3,
-    10,
-)  # times as many are near to it; two thirds are drawn from these, the rest from the further ones
+NEAREST = 3  # two thirds of them are drawn from the nearest conditions, three times as many as are drawn
+FURTHER = 10  # the others from those behind them, up to ten times as many
 AT_ONCE = 512  # passages that are read together
 
 
@@ -121,7 +120,7 @@ def learn(teacher: Teacher, tokenizer: Any, labels: Labels, passages: Passages, 
     teacher.train()
     for number in range(args.epochs):
         for rows in batches(questions(tokenizer, epoch(labels, passages, draw), args.tokens), args.batch_size, draw):
-            loss = loss_of(teacher(rows), [row.says or "" for row in rows])
+            loss = loss_of(teacher(rows), [row.says for row in rows])
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             nn.utils.clip_grad_norm_(teacher.parameters(), 1.0)
@@ -147,12 +146,22 @@ def unlabelled(passages: Passages, texts: Sequence[str], labels: Labels, draw: r
     return found
 
 
+def values_of(file: Path, name: str) -> list[str]:
+    """A field of each row of a file of JSON lines."""
+    found = []
+    for number, line in read_lines(file, progress=False):
+        try:
+            found.append(str(json.loads(line)[name]))
+        except (ValueError, KeyError, TypeError):
+            raise DataError(f"{file}:{number}: must be a JSON object with a field {name!r}") from None
+    return found
+
+
 def marked_atoms(file: Path) -> list[str]:
     """What the marks of a file of queries hold: QUEST's `original_query`."""
-    import re
-
-    rows = [json.loads(line) for _, line in read_lines(file, progress=False)]
-    return [atom.strip() for row in rows for atom in re.findall(r"<mark>(.*?)</mark>", row["original_query"])]
+    return [
+        atom.strip() for text in values_of(file, "original_query") for atom in re.findall(r"<mark>(.*?)</mark>", text)
+    ]
 
 
 def conditions_of(labels: Labels, files: Sequence[str]) -> list[str]:
@@ -166,8 +175,8 @@ def conditions_of(labels: Labels, files: Sequence[str]) -> list[str]:
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
     torch.manual_seed(args.seed)
-    labels = Labels.read(args.dev.split(","), args.trades, args.statements)
-    more = [json.loads(line)["text"] for file in args.texts for _, line in read_lines(Path(file), progress=False)]
+    labels = Labels.read(args.dev.replace(" ", "").split(","), args.trades, args.statements)
+    more = [text for file in args.texts for text in values_of(Path(file), "text")]
     texts = list(dict.fromkeys([label.text for label in labels.all] + more))
     small = resolve_encoder(None).path
     choosing = load_bert(small, args.device), whole_texts(small)

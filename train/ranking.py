@@ -1,6 +1,6 @@
 """Learn what the document reader's probabilities count beside the first stage, with whole collections left out.
 
-    python train/ranking.py                   # over the trades of two authors, which no reader has learned from
+    python train/ranking.py                   # over the trades of three authors, which no reader has learned from
 
 Each trade is scored with the constants that are best on all other trades; the last line is what to write into
 `COLLECTION` in retrieval/scoring.py: the constants that are best on all. "Good" and "violating" are shares of the first
@@ -33,7 +33,7 @@ MOST = 10  # documents of which good and violating ones are counted
 
 @dataclass
 class Arguments:
-    authors: str = flag("first,last", "whose trades are learned from, by commas")
+    authors: str = flag("first,t8,last", "whose trades are learned from, by commas")
     read: int = flag(READ, "documents that the document reader looks at")
 
 
