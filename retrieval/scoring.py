@@ -26,7 +26,8 @@ class Weights(NamedTuple):
     The first block was chosen by hand on the dev queries of the countries, BoolMovies, the documents that deny,
     ExcluIR, BoolQuestions-NOT and ComLQ, among some 150 settings. Of 226 more for QUESTION, those best on two of the
     last three sets were worse on the third than these, each time. The last three of COLLECTION were learned by `python
-    train/ranking.py`, with whole collections left out. Questions are not read.
+    train/ranking.py`, with whole collections left out. A question is read as a whole: does the document answer it? Its
+    weight, of seven that were looked at, is the largest that costs ExcluIR and BoolQuestions-NOT nothing.
     """
 
     whole: float  # the whole query's score against the document's vector
@@ -38,7 +39,7 @@ class Weights(NamedTuple):
     denial: float  # what the best clause that denies it has above `near` speaks for the document
     about: float  # what the document's own vector has above `near` of it: a text about it answers another question
     near: float  # cosine above which a text speaks for or against something excluded
-    read_wanted: float  # the reader: log of the probability that each wanted condition holds, on average
+    read_wanted: float  # the reader: log of the probability that each wanted condition holds, on average; or an answer
     read_excluded: float  # log of the probability that an excluded one does not
     floor: float  # a probability counts as no less than this
 
@@ -46,7 +47,7 @@ class Weights(NamedTuple):
 # A question is answered by one passage, which its whole vector finds; other queries ask for members of a collection.
 # Where a question negates a property, that passage may mention it: only texts that are about it as a whole lose.
 COLLECTION = Weights(0.5, 1.0, 0.8, 0.8, 0.7, 0.6, 1.5, 0.0, 0.3, 0.8, 4.0, 0.02)
-QUESTION = Weights(3.0, 1.75, 0.8, 0.8, 0.8, 0.35, 1.0, 0.6, 0.3, 0.0, 0.0, 0.02)
+QUESTION = Weights(3.0, 1.75, 0.8, 0.8, 0.8, 0.35, 1.0, 0.6, 0.3, 0.2, 0.0, 0.1)
 ABOUT_PROPERTY = 1.5  # `about` where a question negates a property
 READ_WORDS = 7  # most words of a condition that is read: the reader has learned what things are, not statements
 # The kind of documents, "campsites" of "campsites without dogs": what the reader says of it counts this share of what
@@ -91,23 +92,32 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """The conditions of a query with their vectors; built by `Question.of`."""
+    """The conditions of a query with their vectors; built by `Question.of`.
+
+    answer: a question as a whole, for which documents are read instead of for its conditions.
+    """
 
     wanted: tuple[tuple[Asked, ...], ...]
     excluded: tuple[Asked, ...]
     weights: Weights = COLLECTION
     typed: bool = False  # `Conditions.typed`
+    answer: Asked | None = None
 
     @classmethod
-    def of(cls, conditions: Conditions, encode: Encode) -> "Question":
+    def of(cls, conditions: Conditions, encode: Encode, text: str = "") -> "Question":
+        """text: the whole query."""
         parts = [*(part for group in conditions.wanted for part in group), *conditions.excluded]
-        asked = iter([Asked.of(*pair) for pair in zip(parts, encode([part.text for part in parts]), strict=True)])
+        parts += [Part("", 0, len(text), text)] if conditions.asks else []
+        texts = list(dict.fromkeys(part.text for part in parts))
+        vectors = dict(zip(texts, encode(texts), strict=True))
+        asked = iter([Asked.of(part, vectors[part.text]) for part in parts])
         wanted = tuple(tuple(next(asked) for _ in group) for group in conditions.wanted)
         weights = QUESTION if conditions.asks else COLLECTION
         if conditions.kind == "property":
             about = ABOUT_PROPERTY if conditions.asks else 0.0
             weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0, about=about, read_excluded=0.0)
-        return cls(wanted, tuple(asked), weights, conditions.typed)
+        excluded = tuple(next(asked) for _ in conditions.excluded)
+        return cls(wanted, excluded, weights, conditions.typed, next(asked, None))
 
     def combined(self, leaves: Array) -> Array:
         """The scores of what is wanted from those of its conditions (P, N): the best of each group, then mean and
@@ -126,9 +136,13 @@ class Question:
     @property
     def is_read(self) -> bool:
         """Whether what documents say of it changes their scores."""
-        return any(part.is_read for part in self.parts) and bool(
-            self.weights.read_wanted or (self.weights.read_excluded and self.excluded)
-        )
+        counts = self.weights.read_wanted or (self.weights.read_excluded and self.excluded)
+        return bool(counts) and (self.answer is not None or any(part.is_read for part in self.parts))
+
+    @property
+    def read_parts(self) -> tuple[Asked, ...]:
+        """What documents are read for: a question as a whole, or all conditions that are not too long."""
+        return tuple(part for part in self.parts if part.is_read) if self.answer is None else (self.answer,)
 
     @property
     def parts(self) -> tuple[Asked, ...]:
@@ -186,8 +200,12 @@ def score_by_words(question: Question, words: Array) -> Scores:
 
 def second_stage(question: Question, affirmed: Array, strength: float = 1.0) -> Scores:
     """What the document reader adds to the scores of documents: from the probabilities (P, N) that each condition
-    holds. A group of alternatives holds where one of them does; what is not read changes nothing."""
+    holds, or (1, N) that a question is answered. A group of alternatives holds where one of them does; what is not read
+    changes nothing."""
     weights, each = question.weights, iter(affirmed)
+    if question.answer is not None:
+        answered: Scores = weights.read_wanted * np.log(np.maximum(next(each), weights.floor))
+        return answered
     score: Scores = np.zeros(affirmed.shape[1], np.float32)
     for number, group in enumerate(question.wanted):
         holds = 1 - np.prod([1 - next(each) for _ in group], axis=0)

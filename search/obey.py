@@ -226,7 +226,7 @@ class ObeyingEncoder:
 
         if self._is_cosine:
             vectors = unit_length(vectors)
-        question = Question.of(encoded.reading.conditions, encode_parts)
+        question = Question.of(encoded.reading.conditions, encode_parts, encoded.reading.query)
         evidence = Evidence.in_memory([one.evidence for one in said], self.unrelated)
         documents = RankedDocuments(
             evidence, _Rows(vectors), None, best, lambda _, rows: [_Text(texts[row]) for row in rows]

@@ -194,6 +194,8 @@ def has_typed(documents: RankedDocuments, question: Question, rows: Rows, said: 
 
 def affirming(question: Question, said: dict[int, list[Said]]) -> Rows:
     """The documents that, as the reader finds, say that they have something of what is excluded."""
+    if question.answer is not None:
+        return np.empty(0, np.int64)
     first = len(question.parts) - len(question.excluded)
     has = [row for row, parts in said.items() if any(part.affirms >= LIKELY for part in parts[first:])]
     return np.array(has, np.int64)
@@ -223,14 +225,17 @@ def reread(
 def what_they_say(
     reader: DocumentReader, documents: RankedDocuments, question: Question, rows: Sequence[int]
 ) -> dict[int, list[Said]]:
-    """What documents say of each condition of a query; nothing of those that are not read."""
-    parts = [part for part in question.parts if part.is_read]
+    """What documents say of each condition of a query, nothing of those that are not read; or of a question as a
+    whole."""
+    parts = question.read_parts
     vectors = np.stack([part.vector for part in parts])
     passages = []
     for row, text in zip(rows, documents.texts(rows), strict=True):
         clauses, cosines = documents.evidence.cosines(vectors, row)
         passages += [passage(part.part.text, text, clauses, own) for part, own in zip(parts, cosines, strict=True)]
     found = iter(reader.read(passages))
+    if question.answer is not None:
+        return {row: [next(found)] for row in rows}
     return {row: [next(found) if part.is_read else NOTHING for part in question.parts] for row in rows}
 
 
@@ -262,9 +267,13 @@ def reasons(
 ) -> tuple[Reason, ...]:
     """What a document says of a query's conditions: the reader's sentences, or of what was not read the nearest
     clauses."""
-    each: Iterator[Said | None] = iter(said) if said is not None else repeat(None)
     found: list[Reason | None] = []
-    for group in question.wanted:
+    wanted = question.wanted
+    if question.answer is not None and said is not None:
+        found.append(_affirming_sentence([(question.answer, said[0])], text))
+        wanted, said = () if found[0] else wanted, None
+    each: Iterator[Said | None] = iter(said) if said is not None else repeat(None)
+    for group in wanted:
         own = [(asked, next(each)) for asked in group]
         read = [(asked, one) for asked, one in own if one is not None and asked.is_read]
         if len(read) == len(group):

@@ -290,7 +290,7 @@ class BoolSearcher:
                 return parts.vectors  # it is encoded already
             return unit_length(self.queries.plain_vectors(texts))
 
-        return Question.of(reading.conditions, encode)
+        return Question.of(reading.conditions, encode, reading.query)
 
     def _ranked(
         self, question: Question, parts: QueryVectors, k: int, where: str | None, **how: Any
