@@ -45,7 +45,7 @@ _BETWEEN_DATES = re.compile(
 )
 YEAR = "calendar year"  # the unit of a bare year; "3 years" count some
 DAY = "day of the calendar"  # of a date
-# Words behind a number that are no unit.
+# Words behind a number that are never a unit, nor a field's name.
 _NO_UNIT = re.compile(
     "and|or|but|with|without|in|on|at|by|of|near|for|not|no|that|which|who|whose|where|from|to|per|each|only", re.I
 )
@@ -54,7 +54,8 @@ _NO_UNIT = re.compile(
 class Bound(NamedTuple):
     """A stretch `query[start:end]` that bounds a number. unit: the word behind it, or what the words say, or "".
 
-    A date is 20250301 of the unit DAY, a month 20250300, and NaN what is not known to be one day.
+    A date is 20250301 of the unit DAY, a month 20250300, and NaN what is not known to be one day. number_end: where
+    its number ends. about: what its other words say that it counts, or "".
     """
 
     start: int
@@ -62,6 +63,13 @@ class Bound(NamedTuple):
     sign: str
     number: float
     unit: str
+    number_end: int = 0
+    about: str = ""
+
+    @property
+    def without_unit(self) -> "Bound":
+        """The same where the word behind the number is no unit: "under 20 please"."""
+        return self._replace(end=self.number_end, unit=self.about)
 
 
 def read_bounds(query: str) -> list[Bound]:
@@ -83,8 +91,8 @@ def read_bounds(query: str) -> list[Bound]:
     for match in _BETWEEN.finditer(query):
         unit, end = _unit(match)
         found += [
-            Bound(match.start(), end, ">=", float(match["least"]), unit),
-            Bound(match.start(), end, "<=", _number(match), unit),
+            Bound(match.start(), end, ">=", float(match["least"]), unit, match.end("number")),
+            Bound(match.start(), end, "<=", _number(match), unit, match.end("number")),
         ]
     for pattern, signs in ((_DATE, _OF_YEARS), (_YEAR, _OF_YEARS), (_BOUND, _SIGNS)):
         for match in pattern.finditer(query):
@@ -96,9 +104,9 @@ def read_bounds(query: str) -> list[Bound]:
                 found.append(Bound(match.start(), match.end(), sign, date_number(match["number"]), DAY))
                 continue
             unit, end = (YEAR, match.end()) if pattern is _YEAR else _unit(match)
-            if not unit and ("cheaper" in match.group().lower() or (match["verb"] or "").lower() == "cost"):
-                unit = "price"
-            found.append(Bound(match.start(), end, sign, _number(match), unit))
+            is_price = "cheaper" in match.group().lower() or (match["verb"] or "").lower() == "cost"
+            about = "price" if is_price and unit != YEAR else ""
+            found.append(Bound(match.start(), end, sign, _number(match), unit or about, match.end("number"), about))
     return sorted(found, key=lambda bound: bound.start)
 
 

@@ -23,30 +23,27 @@ from boolbert.retrieval.words import singular
 from .query import Query, quoted
 
 _PRICE = ("price", "cost", "fee", "rent", "fare")
+# Units of a scale that has several sizes, which are not converted: a field fits where its name has the same unit.
+_SCALED = (
+    *(("second", "sec"), ("minute", "min"), ("hour", "hr", "hrs"), ("day",)),
+    *(("g", "gram"), ("kg", "kgs", "kilo", "kilogram"), ("lb", "lbs"), ("oz", "ounce")),
+    *(("mm",), ("cm",), ("m", "metre", "meter"), ("km", "kms", "kilometre", "kilometer")),
+    *(("mile",), ("foot", "feet", "ft"), ("inch", "inche")),  # `singular` makes "inche" of "inches"
+)
 _MEANS = {
     **{coin: (coin, short, *_PRICE) for coin, short in (("euro", "eur"), ("dollar", "usd"), ("pound", "gbp"))},
     **{short: (coin, short, *_PRICE) for coin, short in (("euro", "eur"), ("dollar", "usd"), ("pound", "gbp"))},
     **dict.fromkeys(_PRICE, _PRICE),
-    "minute": ("minute", "min"),
-    "min": ("minute", "min"),
-    "hour": ("hour", "hr"),
-    "km": ("km", "kilometre", "kilometer"),
-    "kg": ("kg", "kilo", "kilogram"),
+    **{name: names for names in _SCALED for name in names},
     "star": ("star", "rating"),
     "year": ("years", "age"),
     YEAR: ("year", "released", "published", "founded", "built"),
 }
-# What a unit counts where the word before the bound says so: "duration under 20 minutes", of the field `duration`.
-_COUNTS = {
-    **dict.fromkeys(("second", "minute", "min", "hour", "hr", "day"), ("duration", "time", "length", "runtime")),
-    **dict.fromkeys(("g", "gram", "kg", "kilo", "kilogram"), ("weight", "mass")),
-    **dict.fromkeys(
-        ("mm", "cm", "m", "metre", "meter", "km", "kilometre", "kilometer", "mile", "foot", "inch"),
-        ("distance", "length", "height", "width", "depth", "size"),
-    ),
-}
-_COINS = ("euro", "eur", "dollar", "usd", "pound", "gbp")
-_UNITS = frozenset((*_COUNTS, *_COINS))
+_COINS = frozenset(("euro", "eur", "dollar", "usd", "pound", "gbp"))
+_UNITS = frozenset((*(name for names in _SCALED for name in names), *_COINS))
+# What a number counts beside these. Any other word behind a number may be the sentence's next: "price under 20 please".
+_COUNTED = "calories kcal points words people persons guests pages percent weeks months stars years rooms seats times"
+_KNOWN_UNITS = _UNITS | frozenset(map(singular, _COUNTED.split()))
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _BEFORE = re.compile(r"([^\W\d_]+)(?:\s+(?:is|are|of|was|be))?\s+\Z")  # the word that a bound stands behind
 # What is left before it: "soup with a", "soups whose".
@@ -116,11 +113,22 @@ def fitting_field(unit: str, fields: Mapping[str, str]) -> str | None:
 
 
 def _is_in(field: str, unit: str, names: Iterable[str]) -> bool:
-    """Whether a field has one of these names, and not the name of another unit."""
-    own = {word.lower() for word in _WORD.findall(field)}
-    own |= {singular(word) for word in own}
-    is_another = unit in _UNITS and not (own & _UNITS <= {unit, *_MEANS.get(unit, ())})
+    """Whether a field has one of these names, and not the name of another unit.
+
+    >>> _is_in("price_per_day", "euro", ["price"]), _is_in("price_per_day", "day", ["day"])
+    (True, False)
+    """
+    words = [word.lower() for word in _WORD.findall(field)]
+    own, per = ({*part, *map(singular, part)} for part in _split(words, "per"))
+    others = own if unit in _COINS else own | per  # "under 50 km" is not about `km_per_hour`
+    is_another = unit in _UNITS and not (others & _UNITS <= {unit, *_MEANS.get(unit, ())})
     return not own.isdisjoint(names) and not is_another
+
+
+def _split(words: list[str], word: str) -> tuple[list[str], list[str]]:
+    """What stands before a word, and the word and what stands behind it."""
+    at = words.index(word) if word in words else len(words)
+    return words[:at], words[at:]
 
 
 def _fitted_date(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | None, Bound]:
@@ -151,14 +159,17 @@ def _fitted(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | 
         return _fitted_date(bound, query, fields)
     if (field := fitting_field(bound.unit, fields)) is not None:
         return field, bound
+    unit = singular(bound.unit) if bound.unit else ""
+    if unit and unit != YEAR and unit not in _KNOWN_UNITS:
+        bound, unit = bound.without_unit, ""
+        if (field := fitting_field(bound.unit, fields)) is not None:
+            return field, bound
     before = _BEFORE.search(query[: bound.start])
     field = fitting_field(before[1].lower(), fields) if before else None
     if before is None or field is None:
         return None, bound
-    if bound.unit:  # it may count something else: "price under 300 calories"
-        unit = singular(bound.unit)
-        if not _is_in(field, unit, (*_MEANS.get(unit, (unit,)), *_COUNTS.get(unit, ()))):
-            return None, bound
+    if unit and not _is_in(field, unit, _MEANS.get(unit, (unit,))):
+        return None, bound  # it counts something else, "price under 300 calories", or is not converted
     return field, bound._replace(start=before.start())
 
 

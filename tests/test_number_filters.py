@@ -197,7 +197,7 @@ def test_no_bound(query):
         ("dishes with a price under 4 dollars", None),
         ("dishes under 4 dollars", None),
         ("dishes with a price under 4 euros", "price_eur < 4"),
-        ("dishes whose weight is under 2 kg", "weight < 2"),
+        ("dishes whose weight is under 2 kg", None),  # the field may have grams
         ("dishes with a weight under 20 minutes", None),
         ("dishes with a prep under 1 hour", None),
         ("dishes with prep under 20 minutes", "prep_minutes < 20"),
@@ -216,3 +216,37 @@ def test_of_two_fields_that_fit_none_is_taken():
     (bound,) = read_bounds("under 20 minutes")
     assert fitting_field(bound.unit, {"prep_minutes": "number", "cooking_minutes": "number"}) is None
     assert fitting_field(bound.unit, {"prep_minutes": "number", "minutes_note": "text"}) == "prep_minutes"
+
+
+@pytest.mark.parametrize(
+    ("query", "fields", "where"),
+    [
+        ("boats under 50 euros", ["price_per_day"], "price_per_day < 50"),
+        ("boats under 50 euros", ["price_per_hour", "length_m"], "price_per_hour < 50"),
+        ("cheese with a price under 50 euros", ["price_per_kg"], "price_per_kg < 50"),
+        ("boats under 3 days", ["price_per_day"], None),
+        ("boats under 50 km", ["km_per_hour"], None),
+        ("boats with a price below 6 if possible", ["price"], "price < 6"),
+        ("boats with a price under 20 please", ["price"], "price < 20"),
+        ("boats with a price under 50 a night", ["price"], "price < 50"),
+        ("boats cheaper than 20 please", ["price"], "price < 20"),
+        ("boats with a price under 20 people", ["price"], None),
+        ("boats with at most 4 bunks", ["bunks"], "bunks <= 4"),
+        ("films with a runtime under 2 hours", ["runtime"], None),
+        ("films with a runtime under 2 hours", ["runtime_minutes"], None),
+        ("films with a runtime under 2 hours", ["runtime_hours"], "runtime_hours < 2"),
+        ("films with a runtime under 90", ["runtime"], "runtime < 90"),
+        ("boats with a weight under 5 kg", ["weight_lbs"], None),
+        ("boats with a weight under 5 lb", ["weight_lbs"], "weight_lbs < 5"),
+        ("boats under 5 ounces", ["weight_oz"], "weight_oz < 5"),
+    ],
+)
+def test_only_units_that_are_known_keep_a_field_from_fitting(query, fields, where):
+    _, numbers = read_numbers(read(query), lambda: dict.fromkeys(fields, "number"))
+    assert [one.where for one in numbers.filters] == ([where] if where else [])
+    assert bool(numbers.unfitted) is (where is None)
+
+
+def test_a_word_behind_a_number_that_is_no_unit_stays_in_the_query():
+    left, _ = read_numbers(read("boats with a price under 20 today in Berlin"), lambda: {"price": "number"})
+    assert [[part.text for part in group] for group in left.conditions.wanted] == [["boats"], ["today in Berlin"]]
