@@ -35,7 +35,7 @@ _BOUND, _YEAR, _DATE = (
     )
     for signs, number in (
         (_SIGNS, _NUMBER),
-        (_OF_YEARS, r"(?:the year )?(?P<number>1\d{3}|20\d\d)\b(?!\s?[€$£%])"),
+        (_OF_YEARS, r"(?:the year )?(?P<number>1\d{3}|20\d\d)\b(?!\s?[€$£%]|[-/.]?\d)"),
         (_OF_YEARS, f"(?P<number>{WRITTEN_DATE})"),
     )
 )

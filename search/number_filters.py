@@ -60,11 +60,12 @@ class NumberFilter(NamedTuple):
 
 
 class ReadNumbers(NamedTuple):
-    """What became of a query's bounds. unfitted: the words of those that no field fits. fields: those with numbers or
-    dates."""
+    """What became of a query's bounds. unfitted: the words of those that no field fits; uncertain: the ones of them
+    whose date is not certain. fields: those with numbers or dates."""
 
     filters: tuple[NumberFilter, ...] = ()
     unfitted: tuple[str, ...] = ()
+    uncertain: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     has_dates: bool = False
 
@@ -83,7 +84,10 @@ class ReadNumbers(NamedTuple):
         return [
             *(f"filter: {one.where}, from {quoted(one.words)}; --no-numbers takes it off" for one in self.filters),
             *(
-                f"{quoted(words)} is searched as words: no one field fits; --where compares fields "
+                f"{quoted(words)} is searched as words: the day is not certain; write it as 2024-06-05"
+                f"{', the earlier one first' * ('between' in words.lower())}"
+                if words in self.uncertain
+                else f"{quoted(words)} is searched as words: no one field fits; --where compares fields "
                 f"(numbers{' and dates' * self.has_dates}: {names})"
                 for words in self.unfitted
             ),
@@ -194,7 +198,9 @@ def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tu
         filters.append(NumberFilter(f"{_name(field)} {sign} {_value(bound, fields[field], sign)}", words))
         taken.append(bound)
     names = tuple(name for name, kind in fields.items() if kind != "text")
-    found = ReadNumbers(tuple(filters), tuple(dict.fromkeys(unfitted)), names, "date" in fields.values())
+    has_dates = "date" in fields.values()
+    uncertain = tuple(query.query[one.start : one.end] for one in bounds if has_dates and math.isnan(one.number))
+    found = ReadNumbers(tuple(filters), tuple(dict.fromkeys(unfitted)), uncertain, names, has_dates)
     return (replace(query, conditions=_without(query.conditions, taken, query.query)) if taken else query), found
 
 

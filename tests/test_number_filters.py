@@ -134,6 +134,14 @@ DATED = {"title": "text", "start": "date", "price": "number", "year": "number"}
         ("talks between 1 March and 5 May", [], [["talks between 1 March and 5 May"]]),
         ("talks between May 2024 and 2025-01-31", ["start >= 2024-05-01", "start <= 2025-01-31"], [["talks"]]),
         ("courses after 2 May 2025 under 50 euros", ["start > 2025-05-02", "price < 50"], [["courses"]]),
+        ("talks between December and February 2025", ["start >= 2024-12-01", "start <= 2025-02-28"], [["talks"]]),
+        ("talks between 3 May and May 2025", ["start >= 2025-05-03", "start <= 2025-05-31"], [["talks"]]),
+        ("talks between May 2025 and March 2025", [], [["talks between May 2025 and March 2025"]]),
+        ("talks after 2024-05", ["start > 2024-05-31"], [["talks"]]),
+        ("talks since 2024/05/01", ["start >= 2024-05-01"], [["talks"]]),
+        ("talks since 2024/25", [], [["talks since 2024/25"]]),
+        ("talks since 0 May 2024", [], [["talks since 0 May 2024"]]),
+        ("talks since 2024-05-00", [], [["talks since 2024-05-00"]]),
         ("courses after 2010", ["year > 2010"], [["courses"]]),
         ("courses before 12 May", [], [["courses before 12 May"]]),
         ("courses before 05/06/2024", [], [["courses before 05/06/2024"]]),
@@ -250,3 +258,10 @@ def test_only_units_that_are_known_keep_a_field_from_fitting(query, fields, wher
 def test_a_word_behind_a_number_that_is_no_unit_stays_in_the_query():
     left, _ = read_numbers(read("boats with a price under 20 today in Berlin"), lambda: {"price": "number"})
     assert [[part.text for part in group] for group in left.conditions.wanted] == [["boats"], ["today in Berlin"]]
+
+
+@pytest.mark.parametrize("date", ["12 May", "05/06/2024", "February 30, 2024"])
+def test_a_date_that_is_not_certain_is_told(date):
+    _, numbers = read_numbers(read(f"talks before {date}"), lambda: DATED)
+    (line,) = numbers.lines
+    assert line.startswith(f"“before {date}” is searched as words: the day is not certain; write it as 2024-06-05")
