@@ -25,10 +25,11 @@ OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 CURRENCIES = {"€": "euro", "$": "dollar", "£": "pound"}
 _NUMBER = r"(?P<coin>[€$£]\s?)?(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s?-?(?P<unit>[€$£]|[^\W\d_]+)?"
 # "do not cost more than 50" asks for at most 50.
-_DENIED = (
-    r"(?P<denied>(?:\w+n['’]?t|not|never|cannot)\s+"
-    r"(?P<verb>cost|be|take|last|weigh|run|need|have|start|begin|end|open|close|expire)\s+)?"
+_NOT, _VERB = (
+    r"(?:\w+n['’]?t|not|never|cannot)\s+",
+    (r"(?P<verb>cost|be|take|last|weigh|run|need|have|start|begin|end|open|close|expire)\s+"),
 )
+_DENIED, _DENIED_BETWEEN = rf"(?P<denied>{_NOT}{_VERB})?", rf"(?P<denied>{_NOT}(?:{_VERB})?)?between "
 _BOUND, _YEAR, _DATE = (
     re.compile(
         rf"\b{_DENIED}(?:{'|'.join(f'(?P<s{n}>{words})' for n, words in enumerate(signs.values()))}) {number}", re.I
@@ -39,9 +40,9 @@ _BOUND, _YEAR, _DATE = (
         (_OF_YEARS, f"(?P<number>{WRITTEN_DATE})"),
     )
 )
-_BETWEEN = re.compile(rf"\bbetween (?P<least>\d+(?:\.\d+)?) and {_NUMBER}", re.I)
+_BETWEEN = re.compile(rf"\b{_DENIED_BETWEEN}(?P<least>\d+(?:\.\d+)?) and {_NUMBER}", re.I)
 _BETWEEN_DATES = re.compile(
-    rf"\bbetween (?P<least>{WRITTEN_DATE}|{WRITTEN_MONTH}) and (?P<number>{WRITTEN_DATE})", re.I
+    rf"\b{_DENIED_BETWEEN}(?P<least>{WRITTEN_DATE}|{WRITTEN_MONTH}) and (?P<number>{WRITTEN_DATE})", re.I
 )
 YEAR = "calendar year"  # the unit of a bare year; "3 years" count some
 DAY = "day of the calendar"  # of a date
@@ -86,13 +87,14 @@ def read_bounds(query: str) -> list[Bound]:
     found = [
         Bound(match.start(), match.end(), sign, number, DAY)
         for match in _BETWEEN_DATES.finditer(query)
-        for sign, number in zip((">=", "<="), between_dates(match["least"], match["number"]), strict=True)
+        for sign, number in zip(_outer_signs(match), between_dates(match["least"], match["number"]), strict=True)
     ]
     for match in _BETWEEN.finditer(query):
         unit, end = _unit(match)
+        numbers = float(match["least"]), _number(match)
         found += [
-            Bound(match.start(), end, ">=", float(match["least"]), unit, match.end("number")),
-            Bound(match.start(), end, "<=", _number(match), unit, match.end("number")),
+            Bound(match.start(), end, sign, number, unit, match.end("number"))
+            for sign, number in zip(_outer_signs(match), numbers, strict=True)
         ]
     for pattern, signs in ((_DATE, _OF_YEARS), (_YEAR, _OF_YEARS), (_BOUND, _SIGNS)):
         for match in pattern.finditer(query):
@@ -108,6 +110,11 @@ def read_bounds(query: str) -> list[Bound]:
             about = "price" if is_price and unit != YEAR else ""
             found.append(Bound(match.start(), end, sign, _number(match), unit or about, match.end("number"), about))
     return sorted(found, key=lambda bound: bound.start)
+
+
+def _outer_signs(match: re.Match[str]) -> tuple[str, str]:
+    """Of "between", and of "not between": below the first or above the second."""
+    return ("<", ">") if match["denied"] else (">=", "<=")
 
 
 def _number(match: re.Match[str]) -> float:

@@ -46,6 +46,7 @@ _COUNTED = "calories kcal points words people persons guests pages percent weeks
 _KNOWN_UNITS = _UNITS | frozenset(map(singular, _COUNTED.split()))
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _BEFORE = re.compile(r"([^\W\d_]+)(?:\s+(?:is|are|of|was|be))?\s+\Z")  # the word that a bound stands behind
+_VERB = re.compile(r"[a-z]{3,}(?:ed|ing)|(?:start|begin|end|open|close|expire)s?", re.I)
 # What is left before it: "soup with a", "soups whose".
 _JOINING = re.compile(
     r"(?:\s+(?:with|whose|where|that|which|at|for|of|has|have|costs?|costing|an?|the|its?|is|are))+\s*\Z", re.I
@@ -139,9 +140,11 @@ def _fitted_date(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[s
     """The field of dates that a bound is about: the only one, or that which the word before names; and the bound with
     that word."""
     dates = [field for field, kind in fields.items() if kind == "date" and not math.isnan(bound.number)]
+    # A verb or the field's whole name is part of the bound; a noun, "courses" of `course_start`, stays in the query.
     before = _BEFORE.search(query[: bound.start])
     if before and len(named := [field for field in dates if _is_named(field, before[1])]) == 1:
-        return named[0], bound._replace(start=before.start())
+        is_taken = _is_all_of(named[0], before[1]) or _is_verb(before[1], query[: before.start()])
+        return named[0], bound._replace(start=before.start()) if is_taken else bound
     words = _WORD.findall(query[bound.start : bound.end])  # "that don't start before June 2023"
     named = [field for field in dates if any(_is_named(field, word) for word in words)]
     return next((own[0] for own in (named, dates) if len(own) == 1), None), bound
@@ -152,9 +155,31 @@ def _is_named(field: str, word: str) -> bool:
 
     >>> _is_named("start_date", "starting"), _is_named("end", "ends"), _is_named("published", "starting")
     (True, True, False)
+    >>> _is_named("end", "endless"), _is_named("course_start", "courses")
+    (False, True)
     """
-    parts = (part.lower() for part in _WORD.findall(field))
-    return any(len(part) >= 3 and word.lower().startswith(part) for part in parts)
+    return any(len(part) >= 3 and _stem(word) == _stem(part) for part in _WORD.findall(field))
+
+
+def _is_all_of(field: str, word: str) -> bool:
+    return [_stem(part) for part in _WORD.findall(field)] == [_stem(word)]
+
+
+def _is_verb(word: str, before: str) -> bool:
+    """Whether a word is a verb: "published", "that starts", "start".
+
+    >>> _is_verb("starting", "courses"), _is_verb("updates", "pages which"), _is_verb("courses", "python")
+    (True, True, False)
+    """
+    return bool(_VERB.fullmatch(word) or re.search(r"\b(?:that|which|who)\Z", before, re.I))
+
+
+def _stem(word: str) -> str:
+    """
+    >>> [_stem(word) for word in ("starting", "releases", "released", "end")]
+    ['start', 'releas', 'releas', 'end']
+    """
+    return re.sub(r"(?<=\w{3})(?:ing|ed|es|s|e|d)\Z", "", word.lower())
 
 
 def _fitted(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | None, Bound]:
@@ -187,7 +212,7 @@ def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tu
     filters: list[NumberFilter] = []
     unfitted: list[str] = []
     taken: list[Bound] = []
-    for read in bounds:
+    for index, read in enumerate(bounds):
         field, bound = _fitted(read, query.query, fields)
         words = query.query[bound.start : bound.end]
         if field is None:
@@ -195,7 +220,11 @@ def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tu
             continue
         is_out = any(part.start <= read.start and read.end <= part.end for part in query.conditions.excluded)
         sign = OPPOSITE[bound.sign] if is_out else bound.sign
-        filters.append(NumberFilter(f"{_name(field)} {sign} {_value(bound, fields[field], sign)}", words))
+        where = f"{_name(field)} {sign} {_value(bound, fields[field], sign)}"
+        # "not between 2 and 4": below the first or above the second, two bounds that stand at one place.
+        if sign == ">" and index and (bounds[index - 1].start, bounds[index - 1].end) == (read.start, read.end):
+            where = f"({filters.pop().where} or {where})"
+        filters.append(NumberFilter(where, words))
         taken.append(bound)
     names = tuple(name for name, kind in fields.items() if kind != "text")
     has_dates = "date" in fields.values()
@@ -215,7 +244,7 @@ def _value(bound: Bound, kind: str, sign: str) -> str:
             return f"{bound.number:.0f}-12-31" if is_end else f"{bound.number:.0f}-01-01"
         year, month, day = int(bound.number) // 10_000, int(bound.number) // 100 % 100, int(bound.number) % 100
         return f"{year}-{month:02}-{day or (last_day(year, month) if is_end else 1):02}"
-    return f"{bound.number:g}"
+    return f"{bound.number:.0f}" if bound.number.is_integer() else f"{bound.number:.15g}"
 
 
 def _without(conditions: Conditions, bounds: Sequence[Bound], query: str) -> Conditions:

@@ -142,6 +142,7 @@ DATED = {"title": "text", "start": "date", "price": "number", "year": "number"}
         ("talks since 2024/25", [], [["talks since 2024/25"]]),
         ("talks since 0 May 2024", [], [["talks since 0 May 2024"]]),
         ("talks since 2024-05-00", [], [["talks since 2024-05-00"]]),
+        ("talks not between May and June 2025", ["(start < 2025-05-01 or start > 2025-06-30)"], [["talks"]]),
         ("courses after 2010", ["year > 2010"], [["courses"]]),
         ("courses before 12 May", [], [["courses before 12 May"]]),
         ("courses before 05/06/2024", [], [["courses before 05/06/2024"]]),
@@ -265,3 +266,41 @@ def test_a_date_that_is_not_certain_is_told(date):
     _, numbers = read_numbers(read(f"talks before {date}"), lambda: DATED)
     (line,) = numbers.lines
     assert line.startswith(f"“before {date}” is searched as words: the day is not certain; write it as 2024-06-05")
+
+
+@pytest.mark.parametrize(
+    ("query", "fields", "filters", "wanted"),
+    [
+        ("python courses after March 2025", ["course_start"], ["course_start > 2025-03-31"], [["python courses"]]),
+        (
+            "python courses after March 2025",
+            ["course_start", "sold"],
+            ["course_start > 2025-03-31"],
+            [["python courses"]],
+        ),
+        ("courses starting after March 2025", ["course_start"], ["course_start > 2025-03-31"], [["courses"]]),
+        ("tales that are endless before March 2025", ["end", "sold"], [], None),
+        ("courses whose end is before March 2025", ["end"], ["end < 2025-03-01"], [["courses"]]),
+    ],
+)
+def test_a_noun_that_names_a_field_of_dates_stays_in_the_query(query, fields, filters, wanted):
+    left, numbers = read_numbers(read(query), lambda: dict.fromkeys(fields, "date"))
+    assert [one.where for one in numbers.filters] == filters
+    assert wanted is None or [[part.text for part in group] for group in left.conditions.wanted] == wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("flats not between 2 and 4 rooms", "(rooms < 2 or rooms > 4)"),
+        ("flats that don't have between 2 and 4 rooms", "(rooms < 2 or rooms > 4)"),
+        ("flats except those between 2 and 4 rooms", "(rooms < 2 or rooms > 4)"),
+        ("flats between 2 and 4 rooms", "rooms >= 2 and rooms <= 4"),
+        ("flats under 1,234,567 rooms", "rooms < 1234567"),
+        ("flats under 2.5 rooms", "rooms < 2.5"),
+    ],
+)
+def test_between_may_be_denied(query, where):
+    _, numbers = read_numbers(read(query), lambda: {"rooms": "number"})
+    assert numbers.where(None) == where
+    assert numbers.where("size > 3") == f"(size > 3) and {where}"
