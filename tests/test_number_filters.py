@@ -7,8 +7,9 @@ from store_fixtures import KINDS, place_of, skip_without
 
 from boolbert.boolean.bounds import read_bounds
 from boolbert.cli.main import main
+from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments
-from boolbert.retrieval.index import build_index
+from boolbert.retrieval.index import Index, build_index
 from boolbert.retrieval.models import default_model
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, explain
@@ -304,3 +305,28 @@ def test_between_may_be_denied(query, where):
     _, numbers = read_numbers(read(query), lambda: {"rooms": "number"})
     assert numbers.where(None) == where
     assert numbers.where("size > 3") == f"(size > 3) and {where}"
+
+
+def test_hits_with_fields_can_be_members_of_a_set(searcher):
+    answer = searcher.search("soup", 10)
+    assert answer[0].fields
+    assert len({*answer}) == 10
+
+
+def test_the_records_of_an_index_are_read_where_it_has_columns(tmp_path):
+    model = default_model("cpu")
+    for name, columns in (("plain", {}), ("columns", {"minutes": 20})):
+        rows = [{"title": f"Soup {n}", "text": "A soup.", **columns} for n in range(2)]
+        folder = build_index(OwnDocuments(rows, progress=False), tmp_path / name, model, progress=False).folder
+        manifest = json.loads((folder / "index.json").read_text())
+        (folder / "records.jsonl").write_text('{"id": "0"}\n')  # one line too few, without fields
+        if columns:
+            with pytest.raises(RetrievalError, match=r"records\.jsonl: is damaged"):
+                Index(folder).fields_at([0])
+            del manifest["records"]  # as in an index of an earlier version
+            (folder / "index.json").write_text(json.dumps(manifest))
+            for row in (0, 1):
+                with pytest.raises(RetrievalError, match=f"line {row + 1} is damaged; index again"):
+                    Index(folder).fields_at([row])
+        else:
+            assert Index(folder).fields_at([0, 1]) == [{}, {}]
