@@ -2,7 +2,8 @@
 `minutes < 20`, "since June 2023" for `start >= 2023-06-01`.
 
 A field fits where its name has the number's unit, or one of the words that the unit stands for, or the word before the
-bound ("price under 15", but not "price under 300 calories"); if several do, none is taken. A date fits the one field of
+bound ("price under 15", but not "price under 300 calories"); if several do, none is taken. Units are not converted:
+"runtime under 2 hours" fits `runtime_hours`, not `runtime`, which may have minutes. A date fits the one field of
 dates; of several the one that the word before names. What was taken for a filter is shown with the answer, and
 `--no-numbers` searches for it as words instead.
 """
@@ -140,9 +141,9 @@ def _fitted_date(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[s
     """The field of dates that a bound is about: the only one, or that which the word before names; and the bound with
     that word."""
     dates = [field for field, kind in fields.items() if kind == "date" and not math.isnan(bound.number)]
-    # A verb or the field's whole name is part of the bound; a noun, "courses" of `course_start`, stays in the query.
     before = _BEFORE.search(query[: bound.start])
     if before and len(named := [field for field in dates if _is_named(field, before[1])]) == 1:
+        # A verb or the field's whole name is part of the bound; a noun, "courses" of `course_start`, stays in the query.
         is_taken = _is_all_of(named[0], before[1]) or _is_verb(before[1], query[: before.start()])
         return named[0], bound._replace(start=before.start()) if is_taken else bound
     words = _WORD.findall(query[bound.start : bound.end])  # "that don't start before June 2023"
