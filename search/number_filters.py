@@ -143,7 +143,7 @@ def _fitted_date(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[s
     dates = [field for field, kind in fields.items() if kind == "date" and not math.isnan(bound.number)]
     before = _BEFORE.search(query[: bound.start])
     if before and len(named := [field for field in dates if _is_named(field, before[1])]) == 1:
-        # A verb or the field's whole name is part of the bound; a noun, "courses" of `course_start`, stays in the query.
+        # A verb or the field's whole name is taken with the bound; "courses" of `course_start` stays in the query.
         is_taken = _is_all_of(named[0], before[1]) or _is_verb(before[1], query[: before.start()])
         return named[0], bound._replace(start=before.start()) if is_taken else bound
     words = _WORD.findall(query[bound.start : bound.end])  # "that don't start before June 2023"
