@@ -25,27 +25,28 @@ OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 CURRENCIES = {"€": "euro", "$": "dollar", "£": "pound"}
 _NUMBER = r"(?P<coin>[€$£]\s?)?(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s?-?(?P<unit>[€$£]|[^\W\d_]+)?"
 # "do not cost more than 50" asks for at most 50.
-_DENIED = (
-    r"(?P<denied>(?:\w+n['’]?t|not|never|cannot)\s+"
-    r"(?P<verb>cost|be|take|last|weigh|run|need|have|start|begin|end|open|close|expire)\s+)?"
+_NOT, _VERB = (
+    r"(?:\w+n['’]?t|not|never|cannot)\s+",
+    (r"(?P<verb>cost|be|take|last|weigh|run|need|have|start|begin|end|open|close|expire)\s+"),
 )
+_DENIED, _DENIED_BETWEEN = rf"(?P<denied>{_NOT}{_VERB})?", rf"(?P<denied>{_NOT}(?:{_VERB})?)?between "
 _BOUND, _YEAR, _DATE = (
     re.compile(
         rf"\b{_DENIED}(?:{'|'.join(f'(?P<s{n}>{words})' for n, words in enumerate(signs.values()))}) {number}", re.I
     )
     for signs, number in (
         (_SIGNS, _NUMBER),
-        (_OF_YEARS, r"(?:the year )?(?P<number>1\d{3}|20\d\d)\b(?!\s?[€$£%])"),
+        (_OF_YEARS, r"(?:the year )?(?P<number>1\d{3}|20\d\d)\b(?!\s?[€$£%]|[-/.]?\d)"),
         (_OF_YEARS, f"(?P<number>{WRITTEN_DATE})"),
     )
 )
-_BETWEEN = re.compile(rf"\bbetween (?P<least>\d+(?:\.\d+)?) and {_NUMBER}", re.I)
+_BETWEEN = re.compile(rf"\b{_DENIED_BETWEEN}(?P<least>\d+(?:\.\d+)?) and {_NUMBER}", re.I)
 _BETWEEN_DATES = re.compile(
-    rf"\bbetween (?P<least>{WRITTEN_DATE}|{WRITTEN_MONTH}) and (?P<number>{WRITTEN_DATE})", re.I
+    rf"\b{_DENIED_BETWEEN}(?P<least>{WRITTEN_DATE}|{WRITTEN_MONTH}) and (?P<number>{WRITTEN_DATE})", re.I
 )
 YEAR = "calendar year"  # the unit of a bare year; "3 years" count some
 DAY = "day of the calendar"  # of a date
-# Words behind a number that are no unit.
+# Words behind a number that are never a unit, nor a field's name.
 _NO_UNIT = re.compile(
     "and|or|but|with|without|in|on|at|by|of|near|for|not|no|that|which|who|whose|where|from|to|per|each|only", re.I
 )
@@ -54,7 +55,8 @@ _NO_UNIT = re.compile(
 class Bound(NamedTuple):
     """A stretch `query[start:end]` that bounds a number. unit: the word behind it, or what the words say, or "".
 
-    A date is 20250301 of the unit DAY, a month 20250300, and NaN what is not known to be one day.
+    A date is 20250301 of the unit DAY, a month 20250300, and NaN what is not known to be one day. number_end: where
+    its number ends. about: what its other words say that it counts, or "".
     """
 
     start: int
@@ -62,6 +64,13 @@ class Bound(NamedTuple):
     sign: str
     number: float
     unit: str
+    number_end: int = 0
+    about: str = ""
+
+    @property
+    def without_unit(self) -> "Bound":
+        """The same where the word behind the number is no unit: "under 20 please"."""
+        return self._replace(end=self.number_end, unit=self.about)
 
 
 def read_bounds(query: str) -> list[Bound]:
@@ -78,13 +87,14 @@ def read_bounds(query: str) -> list[Bound]:
     found = [
         Bound(match.start(), match.end(), sign, number, DAY)
         for match in _BETWEEN_DATES.finditer(query)
-        for sign, number in zip((">=", "<="), between_dates(match["least"], match["number"]), strict=True)
+        for sign, number in zip(_outer_signs(match), between_dates(match["least"], match["number"]), strict=True)
     ]
     for match in _BETWEEN.finditer(query):
         unit, end = _unit(match)
+        numbers = float(match["least"]), _number(match)
         found += [
-            Bound(match.start(), end, ">=", float(match["least"]), unit),
-            Bound(match.start(), end, "<=", _number(match), unit),
+            Bound(match.start(), end, sign, number, unit, match.end("number"))
+            for sign, number in zip(_outer_signs(match), numbers, strict=True)
         ]
     for pattern, signs in ((_DATE, _OF_YEARS), (_YEAR, _OF_YEARS), (_BOUND, _SIGNS)):
         for match in pattern.finditer(query):
@@ -96,10 +106,15 @@ def read_bounds(query: str) -> list[Bound]:
                 found.append(Bound(match.start(), match.end(), sign, date_number(match["number"]), DAY))
                 continue
             unit, end = (YEAR, match.end()) if pattern is _YEAR else _unit(match)
-            if not unit and ("cheaper" in match.group().lower() or (match["verb"] or "").lower() == "cost"):
-                unit = "price"
-            found.append(Bound(match.start(), end, sign, _number(match), unit))
+            is_price = "cheaper" in match.group().lower() or (match["verb"] or "").lower() == "cost"
+            about = "price" if is_price and unit != YEAR else ""
+            found.append(Bound(match.start(), end, sign, _number(match), unit or about, match.end("number"), about))
     return sorted(found, key=lambda bound: bound.start)
+
+
+def _outer_signs(match: re.Match[str]) -> tuple[str, str]:
+    """Of "between", and of "not between": below the first or above the second."""
+    return ("<", ">") if match["denied"] else (">=", "<=")
 
 
 def _number(match: re.Match[str]) -> float:

@@ -1,4 +1,4 @@
-"""Dates as people write them: "March 1st 2025", "12 May 2024", "June 2023", "2025-03-01"."""
+"""Dates as people write them: "March 1st 2025", "12 May 2024", "June 2023", "2025-03-01", "2025-03"."""
 
 import calendar
 import math
@@ -12,8 +12,8 @@ WRITTEN_MONTH = (
 _DAY, _YEAR = r"\d\d?(?:st|nd|rd|th)?", r"(?:1\d{3}|20\d\d)"
 _NAMED_DAY = rf"(?:the )?{_DAY} (?:of )?{WRITTEN_MONTH}|{WRITTEN_MONTH} (?:the )?{_DAY}"
 WRITTEN_DATE = (
-    rf"(?:{_YEAR}-\d\d?-\d\d?|(?:{_NAMED_DAY})(?:,? {_YEAR})?|{WRITTEN_MONTH},? {_YEAR}"
-    rf"|\d\d?[/.]\d\d?[/.](?:{_YEAR}|\d\d))(?!\w)"
+    rf"(?:{_YEAR}[-/.]\d\d?[-/.]\d\d?|{_YEAR}[-/]\d\d?|(?:{_NAMED_DAY})(?:,? {_YEAR})?|{WRITTEN_MONTH},? {_YEAR}"
+    rf"|\d\d?[/.]\d\d?[/.](?:{_YEAR}|\d\d))(?!\w|[-/.]\d)"
 )
 
 
@@ -22,10 +22,12 @@ def date_number(text: str) -> float:
 
     >>> [date_number(text) for text in ("March 1st, 2025", "the 12th of May 2024", "Sept. 2023", "2025-3-1")]
     [20250301.0, 20240512.0, 20230900.0, 20250301.0]
-    >>> [date_number(text) for text in ("12 May", "February 30, 2024", "05/06/2024")]
-    [nan, nan, nan]
+    >>> [date_number(text) for text in ("12 May", "February 30, 2024", "05/06/2024", "0 May 2024", "2024/25")]
+    [nan, nan, nan, nan, nan]
+    >>> [date_number(text) for text in ("2024-05", "2024/05/01")]
+    [20240500.0, 20240501.0]
     """
-    if re.search(r"\d[/.]\d", text):
+    if re.match(r"\d\d?[/.]\d", text):  # the day or the month may stand first
         return math.nan
     numbers = [int(number) for number in re.findall(r"\d+", text)]
     names = [word[:3] for word in re.findall(r"[a-z]+", text.lower()) if word[:3] in _MONTHS]
@@ -33,23 +35,31 @@ def date_number(text: str) -> float:
     rest = [number for number in numbers if number != year]
     if year is None:
         return math.nan
-    month, day = (_MONTHS.index(names[0]) + 1, [*rest, 0][0]) if names else (rest[0], rest[1])
-    if not 1 <= month <= 12 or day > last_day(year, month):
+    month, *days = [_MONTHS.index(names[0]) + 1, *rest] if names else rest
+    if not 1 <= month <= 12 or not all(1 <= day <= last_day(year, month) for day in days):
         return math.nan
-    return float(10_000 * year + 100 * month + day)
+    return float(10_000 * year + 100 * month + sum(days))
 
 
 def between_dates(first: str, last: str) -> tuple[float, float]:
-    """The numbers of both; the first one may have its year from the last. NaN twice where one is no date.
+    """The numbers of both; the first one may have its year from the last, or the year before. NaN twice where one is no
+    date or they are in the wrong order.
 
     >>> between_dates("1 March", "5 May 2025"), between_dates("May 2024", "31 June 2024")
     ((20250301.0, 20250505.0), (nan, nan))
+    >>> between_dates("December", "February 2025"), between_dates("May 2025", "May 2024")
+    ((20241200.0, 20250200.0), (nan, nan))
     """
-    end = date_number(last)
-    start = date_number(first)
-    if math.isnan(start) and not math.isnan(end):
-        start = date_number(f"{first} {end // 10_000:.0f}")
-    return (math.nan, math.nan) if math.isnan(start) or math.isnan(end) else (start, end)
+    end, start = date_number(last), date_number(first)
+    if math.isnan(end):
+        return math.nan, math.nan
+    end_day = end if end % 100 else end + 99  # to the month's last day
+    if not re.search(_YEAR, first):
+        year = end // 10_000
+        start = date_number(f"{first} {year:.0f}")
+        if start > end_day:
+            start = date_number(f"{first} {year - 1:.0f}")
+    return (start, end) if start <= end_day else (math.nan, math.nan)
 
 
 def last_day(year: int, month: int) -> int:

@@ -160,13 +160,17 @@ class Index(EncodedDocuments):
 
     def fields_at(self, rows: Iterable[int]) -> list[dict[str, Any]]:
         """What documents have in their columns, as they have it."""
-        kinds, starts, found = self.manifest.get("fields") or {}, self._record_starts, []
-        if not kinds or len(starts) == 1:
+        kinds: dict[str, str] = self.manifest.get("fields") or {}
+        if not kinds or len(starts := self._record_starts) == 1:
             return [{} for _ in rows]
+        found = []
         with (self.folder / RECORDS).open("rb") as file:
             for row in rows:
-                file.seek(int(starts[row]))
-                found.append(written(json.loads(file.readline())["fields"], kinds))
+                try:
+                    file.seek(int(starts[row]))
+                    found.append(written(json.loads(file.readline())["fields"], kinds))
+                except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+                    raise RetrievalError(f"{self.folder / RECORDS}: line {row + 1} is damaged; index again") from None
         return found
 
     def documents(self) -> Iterator[Document]:

@@ -33,7 +33,7 @@ class Hit:
     violates: bool | None = None
     id: str | None = None
     reasons: tuple[Reason, ...] = ()
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def deciding(self) -> Reason | None:
@@ -50,8 +50,9 @@ class Hit:
 class Promise:
     """At most the share `violations` of the hits is expected to have what the query excludes.
 
-    left_out: how many documents that would be among the hits were left out for it. exclusions: how many it was
-    calibrated on. notes: why nothing can be promised for this query.
+    left_out: how many documents were left out: those that would be among the hits, and where an exclusion is typed,
+    -word, all that have it. exclusions: how many it was calibrated on. notes: why nothing can be promised for this
+    query.
     """
 
     violations: float
@@ -59,13 +60,16 @@ class Promise:
     exclusions: int
     notes: tuple[str, ...] = ()
 
-    def line(self, excluded: str) -> str:
-        """What it says, for people.
+    def line(self, excluded: str, counted_all: bool = True) -> str:
+        """What it says, for people. counted_all: of the answer.
 
         >>> Promise(0.05, 3, 240).line("nuts")
         '3 documents were left out; at most 5% of the results should have nuts (calibrated on 240 exclusions)'
+        >>> Promise(0.05, 3, 240, ("the line is old",)).line("nuts", counted_all=False)
+        'at least 3 documents were left out; nothing is promised: the line is old'
         """
         documents = "1 document was left out" if self.left_out == 1 else f"{self.left_out:,} documents were left out"
+        documents = documents if counted_all else f"at least {documents}"
         if self.notes:
             why = "nothing is promised: " + "; ".join(self.notes)
             return f"{documents}; {why}" if excluded and self.left_out else why
@@ -97,7 +101,7 @@ class Answer:
     def left_out_line(self) -> str:
         """What was left out and why, for people; "" where nothing was."""
         if self.promise is not None:
-            return self.promise.line(listed(self.excluded_words, "or"))
+            return self.promise.line(listed(self.excluded_words, "or"), self.counted_all)
         return left_out_line(self.left_out, self.excluded_words, self.counted_all) if self.left_out else ""
 
     @property

@@ -98,7 +98,7 @@ def made_exclusions(searcher: BoolSearcher) -> list[Exclusion]:
             raise RetrievalError(f"{searcher.index.name}: cannot be calibrated: {error}") from None
         raise RetrievalError(
             f"{searcher.index.name}: cannot be calibrated: its {len(rows)} documents give too few exclusions to try; "
-            f"usually {ENOUGH} or more are needed"
+            f"usually {ENOUGH} or more are needed ({error})"
         ) from None
     return [Exclusion(one.query, frozenset(keys[row] for row in one.excluded)) for one in made]
 

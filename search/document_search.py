@@ -76,10 +76,9 @@ class DocumentSearch:
         index = self.index
         if isinstance(index, Index) and where is None:
             return _candidates(index, *self.rank(index, parts, k))
-        return [
-            _candidate(score, hit.record, hit.vector, self._store.about().fields)
-            for score, hit in best_in_store(self._store, parts, k, where)
-        ]
+        found = best_in_store(self._store, parts, k, where)
+        kinds = self._store.about().fields
+        return [_candidate(score, hit.record, hit.vector, kinds) for score, hit in found]
 
     def rank(self, index: Index, parts: QueryVectors, k: int) -> tuple[list[float], list[int]]:
         """The scores and rows of the k best documents."""
@@ -186,13 +185,14 @@ def _ranked_in_database(
         return np.argsort(-parts.scores(found.vectors[:]), kind="stable")[:k].tolist()
 
     def candidates(scores: list[float], rows: list[int]) -> list[Candidate]:
-        records = (found.records[row] for row in rows)
+        kinds = store.about().fields
         return [
-            _candidate(score, record, _vector(found.vectors, row), store.about().fields)
-            for score, row, record in zip(scores, rows, records, strict=True)
+            _candidate(score, found.records[row], _vector(found.vectors, row), kinds)
+            for score, row in zip(scores, rows, strict=True)
         ]
 
-    is_all = where is None and len(found.records) == store.statistics().documents
+    # Only what is typed is counted, and a database counts its documents for each call.
+    is_all = question.typed and where is None and len(found.records) == store.statistics().documents
     return RankedDocuments(found.evidence, found.vectors, None, best, candidates, found.wholes, is_all)
 
 

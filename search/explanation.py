@@ -123,7 +123,7 @@ class Explanation:
             how = "each has a vector of its own" if self.vectors > 1 else "the one that a document speaks for counts"
             notes.append(f"OR offers {listed(self.reading.alternatives, 'or')}; {how}.")
         if self.promise is not None:
-            notes.append(f"{self.promise.line(listed(self.reading.excluded, 'or'))}.")
+            notes.append(f"{self.promise.line(listed(self.reading.excluded, 'or'), self.counted_all)}.")
         elif self.left_out:
             line = left_out_line(self.left_out, self.reading.excluded, self.counted_all)
             notes.append(f"{line[0].upper()}{line[1:]}.")

@@ -2,7 +2,8 @@
 `minutes < 20`, "since June 2023" for `start >= 2023-06-01`.
 
 A field fits where its name has the number's unit, or one of the words that the unit stands for, or the word before the
-bound ("price under 15", but not "price under 300 calories"); if several do, none is taken. A date fits the one field of
+bound ("price under 15", but not "price under 300 calories"); if several do, none is taken. Units are not converted:
+"runtime under 2 hours" fits `runtime_hours`, not `runtime`, which may have minutes. A date fits the one field of
 dates; of several the one that the word before names. What was taken for a filter is shown with the answer, and
 `--no-numbers` searches for it as words instead.
 """
@@ -23,32 +24,30 @@ from boolbert.retrieval.words import singular
 from .query import Query, quoted
 
 _PRICE = ("price", "cost", "fee", "rent", "fare")
+# Units of a scale that has several sizes, which are not converted: a field fits where its name has the same unit.
+_SCALED = (
+    *(("second", "sec"), ("minute", "min"), ("hour", "hr", "hrs"), ("day",)),
+    *(("g", "gram"), ("kg", "kgs", "kilo", "kilogram"), ("lb", "lbs"), ("oz", "ounce")),
+    *(("mm",), ("cm",), ("m", "metre", "meter"), ("km", "kms", "kilometre", "kilometer")),
+    *(("mile",), ("foot", "feet", "ft"), ("inch", "inche")),  # `singular` makes "inche" of "inches"
+)
 _MEANS = {
     **{coin: (coin, short, *_PRICE) for coin, short in (("euro", "eur"), ("dollar", "usd"), ("pound", "gbp"))},
     **{short: (coin, short, *_PRICE) for coin, short in (("euro", "eur"), ("dollar", "usd"), ("pound", "gbp"))},
     **dict.fromkeys(_PRICE, _PRICE),
-    "minute": ("minute", "min"),
-    "min": ("minute", "min"),
-    "hour": ("hour", "hr"),
-    "km": ("km", "kilometre", "kilometer"),
-    "kg": ("kg", "kilo", "kilogram"),
+    **{name: names for names in _SCALED for name in names},
     "star": ("star", "rating"),
     "year": ("years", "age"),
     YEAR: ("year", "released", "published", "founded", "built"),
 }
-# What a unit counts where the word before the bound says so: "duration under 20 minutes", of the field `duration`.
-_COUNTS = {
-    **dict.fromkeys(("second", "minute", "min", "hour", "hr", "day"), ("duration", "time", "length", "runtime")),
-    **dict.fromkeys(("g", "gram", "kg", "kilo", "kilogram"), ("weight", "mass")),
-    **dict.fromkeys(
-        ("mm", "cm", "m", "metre", "meter", "km", "kilometre", "kilometer", "mile", "foot", "inch"),
-        ("distance", "length", "height", "width", "depth", "size"),
-    ),
-}
-_COINS = ("euro", "eur", "dollar", "usd", "pound", "gbp")
-_UNITS = frozenset((*_COUNTS, *_COINS))
+_COINS = frozenset(("euro", "eur", "dollar", "usd", "pound", "gbp"))
+_UNITS = frozenset((*(name for names in _SCALED for name in names), *_COINS))
+# What a number counts beside these. Any other word behind a number may be the sentence's next: "price under 20 please".
+_COUNTED = "calories kcal points words people persons guests pages percent weeks months stars years rooms seats times"
+_KNOWN_UNITS = _UNITS | frozenset(map(singular, _COUNTED.split()))
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _BEFORE = re.compile(r"([^\W\d_]+)(?:\s+(?:is|are|of|was|be))?\s+\Z")  # the word that a bound stands behind
+_VERB = re.compile(r"[a-z]{3,}(?:ed|ing)|(?:start|begin|end|open|close|expire)s?", re.I)
 # What is left before it: "soup with a", "soups whose".
 _JOINING = re.compile(
     r"(?:\s+(?:with|whose|where|that|which|at|for|of|has|have|costs?|costing|an?|the|its?|is|are))+\s*\Z", re.I
@@ -63,11 +62,12 @@ class NumberFilter(NamedTuple):
 
 
 class ReadNumbers(NamedTuple):
-    """What became of a query's bounds. unfitted: the words of those that no field fits. fields: those with numbers or
-    dates."""
+    """What became of a query's bounds. unfitted: the words of those that no field fits; uncertain: the ones of them
+    whose date is not certain. fields: those with numbers or dates."""
 
     filters: tuple[NumberFilter, ...] = ()
     unfitted: tuple[str, ...] = ()
+    uncertain: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     has_dates: bool = False
 
@@ -86,7 +86,10 @@ class ReadNumbers(NamedTuple):
         return [
             *(f"filter: {one.where}, from {quoted(one.words)}; --no-numbers takes it off" for one in self.filters),
             *(
-                f"{quoted(words)} is searched as words: no one field fits; --where compares fields "
+                f"{quoted(words)} is searched as words: the day is not certain; write it as 2024-06-05"
+                f"{', the earlier one first' * ('between' in words.lower())}"
+                if words in self.uncertain
+                else f"{quoted(words)} is searched as words: no one field fits; --where compares fields "
                 f"(numbers{' and dates' * self.has_dates}: {names})"
                 for words in self.unfitted
             ),
@@ -116,11 +119,22 @@ def fitting_field(unit: str, fields: Mapping[str, str]) -> str | None:
 
 
 def _is_in(field: str, unit: str, names: Iterable[str]) -> bool:
-    """Whether a field has one of these names, and not the name of another unit."""
-    own = {word.lower() for word in _WORD.findall(field)}
-    own |= {singular(word) for word in own}
-    is_another = unit in _UNITS and not (own & _UNITS <= {unit, *_MEANS.get(unit, ())})
+    """Whether a field has one of these names, and not the name of another unit.
+
+    >>> _is_in("price_per_day", "euro", ["price"]), _is_in("price_per_day", "day", ["day"])
+    (True, False)
+    """
+    words = [word.lower() for word in _WORD.findall(field)]
+    own, per = ({*part, *map(singular, part)} for part in _split(words, "per"))
+    others = own if unit in _COINS else own | per  # "under 50 km" is not about `km_per_hour`
+    is_another = unit in _UNITS and not (others & _UNITS <= {unit, *_MEANS.get(unit, ())})
     return not own.isdisjoint(names) and not is_another
+
+
+def _split(words: list[str], word: str) -> tuple[list[str], list[str]]:
+    """What stands before a word, and the word and what stands behind it."""
+    at = words.index(word) if word in words else len(words)
+    return words[:at], words[at:]
 
 
 def _fitted_date(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | None, Bound]:
@@ -129,7 +143,9 @@ def _fitted_date(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[s
     dates = [field for field, kind in fields.items() if kind == "date" and not math.isnan(bound.number)]
     before = _BEFORE.search(query[: bound.start])
     if before and len(named := [field for field in dates if _is_named(field, before[1])]) == 1:
-        return named[0], bound._replace(start=before.start())
+        # A verb or the field's whole name is taken with the bound; "courses" of `course_start` stays in the query.
+        is_taken = _is_all_of(named[0], before[1]) or _is_verb(before[1], query[: before.start()])
+        return named[0], bound._replace(start=before.start()) if is_taken else bound
     words = _WORD.findall(query[bound.start : bound.end])  # "that don't start before June 2023"
     named = [field for field in dates if any(_is_named(field, word) for word in words)]
     return next((own[0] for own in (named, dates) if len(own) == 1), None), bound
@@ -140,9 +156,31 @@ def _is_named(field: str, word: str) -> bool:
 
     >>> _is_named("start_date", "starting"), _is_named("end", "ends"), _is_named("published", "starting")
     (True, True, False)
+    >>> _is_named("end", "endless"), _is_named("course_start", "courses")
+    (False, True)
     """
-    parts = (part.lower() for part in _WORD.findall(field))
-    return any(len(part) >= 3 and word.lower().startswith(part) for part in parts)
+    return any(len(part) >= 3 and _stem(word) == _stem(part) for part in _WORD.findall(field))
+
+
+def _is_all_of(field: str, word: str) -> bool:
+    return [_stem(part) for part in _WORD.findall(field)] == [_stem(word)]
+
+
+def _is_verb(word: str, before: str) -> bool:
+    """Whether a word is a verb: "published", "that starts", "start".
+
+    >>> _is_verb("starting", "courses"), _is_verb("updates", "pages which"), _is_verb("courses", "python")
+    (True, True, False)
+    """
+    return bool(_VERB.fullmatch(word) or re.search(r"\b(?:that|which|who)\Z", before, re.I))
+
+
+def _stem(word: str) -> str:
+    """
+    >>> [_stem(word) for word in ("starting", "releases", "released", "end")]
+    ['start', 'releas', 'releas', 'end']
+    """
+    return re.sub(r"(?<=\w{3})(?:ing|ed|es|s|e|d)\Z", "", word.lower())
 
 
 def _fitted(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | None, Bound]:
@@ -151,14 +189,17 @@ def _fitted(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | 
         return _fitted_date(bound, query, fields)
     if (field := fitting_field(bound.unit, fields)) is not None:
         return field, bound
+    unit = singular(bound.unit) if bound.unit else ""
+    if unit and unit != YEAR and unit not in _KNOWN_UNITS:
+        bound, unit = bound.without_unit, ""
+        if (field := fitting_field(bound.unit, fields)) is not None:
+            return field, bound
     before = _BEFORE.search(query[: bound.start])
     field = fitting_field(before[1].lower(), fields) if before else None
     if before is None or field is None:
         return None, bound
-    if bound.unit:  # it may count something else: "price under 300 calories"
-        unit = singular(bound.unit)
-        if not _is_in(field, unit, (*_MEANS.get(unit, (unit,)), *_COUNTS.get(unit, ()))):
-            return None, bound
+    if unit and not _is_in(field, unit, _MEANS.get(unit, (unit,))):
+        return None, bound  # it counts something else, "price under 300 calories", or is not converted
     return field, bound._replace(start=before.start())
 
 
@@ -172,7 +213,7 @@ def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tu
     filters: list[NumberFilter] = []
     unfitted: list[str] = []
     taken: list[Bound] = []
-    for read in bounds:
+    for index, read in enumerate(bounds):
         field, bound = _fitted(read, query.query, fields)
         words = query.query[bound.start : bound.end]
         if field is None:
@@ -180,10 +221,16 @@ def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tu
             continue
         is_out = any(part.start <= read.start and read.end <= part.end for part in query.conditions.excluded)
         sign = OPPOSITE[bound.sign] if is_out else bound.sign
-        filters.append(NumberFilter(f"{_name(field)} {sign} {_value(bound, fields[field], sign)}", words))
+        where = f"{_name(field)} {sign} {_value(bound, fields[field], sign)}"
+        # "not between 2 and 4": below the first or above the second, two bounds that stand at one place.
+        if sign == ">" and index and (bounds[index - 1].start, bounds[index - 1].end) == (read.start, read.end):
+            where = f"({filters.pop().where} or {where})"
+        filters.append(NumberFilter(where, words))
         taken.append(bound)
     names = tuple(name for name, kind in fields.items() if kind != "text")
-    found = ReadNumbers(tuple(filters), tuple(dict.fromkeys(unfitted)), names, "date" in fields.values())
+    has_dates = "date" in fields.values()
+    uncertain = tuple(query.query[one.start : one.end] for one in bounds if has_dates and math.isnan(one.number))
+    found = ReadNumbers(tuple(filters), tuple(dict.fromkeys(unfitted)), uncertain, names, has_dates)
     return (replace(query, conditions=_without(query.conditions, taken, query.query)) if taken else query), found
 
 
@@ -198,7 +245,7 @@ def _value(bound: Bound, kind: str, sign: str) -> str:
             return f"{bound.number:.0f}-12-31" if is_end else f"{bound.number:.0f}-01-01"
         year, month, day = int(bound.number) // 10_000, int(bound.number) // 100 % 100, int(bound.number) % 100
         return f"{year}-{month:02}-{day or (last_day(year, month) if is_end else 1):02}"
-    return f"{bound.number:g}"
+    return f"{bound.number:.0f}" if bound.number.is_integer() else f"{bound.number:.15g}"
 
 
 def _without(conditions: Conditions, bounds: Sequence[Bound], query: str) -> Conditions:

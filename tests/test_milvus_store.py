@@ -1,7 +1,9 @@
 """Milvus as a store: nothing is kept where it is searched, older collections, odd names, and errors of one line."""
 
 import json
-from contextlib import contextmanager
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -73,6 +75,23 @@ def test_two_stores_of_one_file(tmp_path, opened, store):
     store.close()
     store.close()
     assert other.held_by(["word"]) == {"word": 3}
+
+
+def test_two_threads_that_delete_one_document_count_it_once(store, monkeypatch):
+    add_small(store, ["a", "b"])
+    name = "a"
+    both, look = threading.Barrier(2), store._known
+
+    def known(*names):
+        found = look(*names)
+        with suppress(threading.BrokenBarrierError):  # the second one may have to wait for the first
+            both.wait(1)
+        return found
+
+    monkeypatch.setattr(store, "_known", known)
+    with ThreadPoolExecutor(2) as threads:
+        deleted = list(threads.map(store.delete, [[name], [name]]))
+    assert sorted(map(len, deleted)) == [0, 1]
 
 
 def test_words_change_with_the_documents(store, opened):

@@ -7,8 +7,9 @@ from store_fixtures import KINDS, place_of, skip_without
 
 from boolbert.boolean.bounds import read_bounds
 from boolbert.cli.main import main
+from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments
-from boolbert.retrieval.index import build_index
+from boolbert.retrieval.index import Index, build_index
 from boolbert.retrieval.models import default_model
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, explain
@@ -134,6 +135,15 @@ DATED = {"title": "text", "start": "date", "price": "number", "year": "number"}
         ("talks between 1 March and 5 May", [], [["talks between 1 March and 5 May"]]),
         ("talks between May 2024 and 2025-01-31", ["start >= 2024-05-01", "start <= 2025-01-31"], [["talks"]]),
         ("courses after 2 May 2025 under 50 euros", ["start > 2025-05-02", "price < 50"], [["courses"]]),
+        ("talks between December and February 2025", ["start >= 2024-12-01", "start <= 2025-02-28"], [["talks"]]),
+        ("talks between 3 May and May 2025", ["start >= 2025-05-03", "start <= 2025-05-31"], [["talks"]]),
+        ("talks between May 2025 and March 2025", [], [["talks between May 2025 and March 2025"]]),
+        ("talks after 2024-05", ["start > 2024-05-31"], [["talks"]]),
+        ("talks since 2024/05/01", ["start >= 2024-05-01"], [["talks"]]),
+        ("talks since 2024/25", [], [["talks since 2024/25"]]),
+        ("talks since 0 May 2024", [], [["talks since 0 May 2024"]]),
+        ("talks since 2024-05-00", [], [["talks since 2024-05-00"]]),
+        ("talks not between May and June 2025", ["(start < 2025-05-01 or start > 2025-06-30)"], [["talks"]]),
         ("courses after 2010", ["year > 2010"], [["courses"]]),
         ("courses before 12 May", [], [["courses before 12 May"]]),
         ("courses before 05/06/2024", [], [["courses before 05/06/2024"]]),
@@ -197,7 +207,7 @@ def test_no_bound(query):
         ("dishes with a price under 4 dollars", None),
         ("dishes under 4 dollars", None),
         ("dishes with a price under 4 euros", "price_eur < 4"),
-        ("dishes whose weight is under 2 kg", "weight < 2"),
+        ("dishes whose weight is under 2 kg", None),  # the field may have grams
         ("dishes with a weight under 20 minutes", None),
         ("dishes with a prep under 1 hour", None),
         ("dishes with prep under 20 minutes", "prep_minutes < 20"),
@@ -216,3 +226,107 @@ def test_of_two_fields_that_fit_none_is_taken():
     (bound,) = read_bounds("under 20 minutes")
     assert fitting_field(bound.unit, {"prep_minutes": "number", "cooking_minutes": "number"}) is None
     assert fitting_field(bound.unit, {"prep_minutes": "number", "minutes_note": "text"}) == "prep_minutes"
+
+
+@pytest.mark.parametrize(
+    ("query", "fields", "where"),
+    [
+        ("boats under 50 euros", ["price_per_day"], "price_per_day < 50"),
+        ("boats under 50 euros", ["price_per_hour", "length_m"], "price_per_hour < 50"),
+        ("cheese with a price under 50 euros", ["price_per_kg"], "price_per_kg < 50"),
+        ("boats under 3 days", ["price_per_day"], None),
+        ("boats under 50 km", ["km_per_hour"], None),
+        ("boats with a price below 6 if possible", ["price"], "price < 6"),
+        ("boats with a price under 20 please", ["price"], "price < 20"),
+        ("boats with a price under 50 a night", ["price"], "price < 50"),
+        ("boats cheaper than 20 please", ["price"], "price < 20"),
+        ("boats with a price under 20 people", ["price"], None),
+        ("boats with at most 4 bunks", ["bunks"], "bunks <= 4"),
+        ("films with a runtime under 2 hours", ["runtime"], None),
+        ("films with a runtime under 2 hours", ["runtime_minutes"], None),
+        ("films with a runtime under 2 hours", ["runtime_hours"], "runtime_hours < 2"),
+        ("films with a runtime under 90", ["runtime"], "runtime < 90"),
+        ("boats with a weight under 5 kg", ["weight_lbs"], None),
+        ("boats with a weight under 5 lb", ["weight_lbs"], "weight_lbs < 5"),
+        ("boats under 5 ounces", ["weight_oz"], "weight_oz < 5"),
+    ],
+)
+def test_only_units_that_are_known_keep_a_field_from_fitting(query, fields, where):
+    _, numbers = read_numbers(read(query), lambda: dict.fromkeys(fields, "number"))
+    assert [one.where for one in numbers.filters] == ([where] if where else [])
+    assert bool(numbers.unfitted) is (where is None)
+
+
+def test_a_word_behind_a_number_that_is_no_unit_stays_in_the_query():
+    left, _ = read_numbers(read("boats with a price under 20 today in Berlin"), lambda: {"price": "number"})
+    assert [[part.text for part in group] for group in left.conditions.wanted] == [["boats"], ["today in Berlin"]]
+
+
+@pytest.mark.parametrize("date", ["12 May", "05/06/2024", "February 30, 2024"])
+def test_a_date_that_is_not_certain_is_told(date):
+    _, numbers = read_numbers(read(f"talks before {date}"), lambda: DATED)
+    (line,) = numbers.lines
+    assert line.startswith(f"“before {date}” is searched as words: the day is not certain; write it as 2024-06-05")
+
+
+@pytest.mark.parametrize(
+    ("query", "fields", "filters", "wanted"),
+    [
+        ("python courses after March 2025", ["course_start"], ["course_start > 2025-03-31"], [["python courses"]]),
+        (
+            "python courses after March 2025",
+            ["course_start", "sold"],
+            ["course_start > 2025-03-31"],
+            [["python courses"]],
+        ),
+        ("courses starting after March 2025", ["course_start"], ["course_start > 2025-03-31"], [["courses"]]),
+        ("tales that are endless before March 2025", ["end", "sold"], [], None),
+        ("courses whose end is before March 2025", ["end"], ["end < 2025-03-01"], [["courses"]]),
+    ],
+)
+def test_a_noun_that_names_a_field_of_dates_stays_in_the_query(query, fields, filters, wanted):
+    left, numbers = read_numbers(read(query), lambda: dict.fromkeys(fields, "date"))
+    assert [one.where for one in numbers.filters] == filters
+    assert wanted is None or [[part.text for part in group] for group in left.conditions.wanted] == wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("flats not between 2 and 4 rooms", "(rooms < 2 or rooms > 4)"),
+        ("flats that don't have between 2 and 4 rooms", "(rooms < 2 or rooms > 4)"),
+        ("flats except those between 2 and 4 rooms", "(rooms < 2 or rooms > 4)"),
+        ("flats between 2 and 4 rooms", "rooms >= 2 and rooms <= 4"),
+        ("flats under 1,234,567 rooms", "rooms < 1234567"),
+        ("flats under 2.5 rooms", "rooms < 2.5"),
+    ],
+)
+def test_between_may_be_denied(query, where):
+    _, numbers = read_numbers(read(query), lambda: {"rooms": "number"})
+    assert numbers.where(None) == where
+    assert numbers.where("size > 3") == f"(size > 3) and {where}"
+
+
+def test_hits_with_fields_can_be_members_of_a_set(searcher):
+    answer = searcher.search("soup", 10)
+    assert answer[0].fields
+    assert len({*answer}) == 10
+
+
+def test_the_records_of_an_index_are_read_where_it_has_columns(tmp_path):
+    model = default_model("cpu")
+    for name, columns in (("plain", {}), ("columns", {"minutes": 20})):
+        rows = [{"title": f"Soup {n}", "text": "A soup.", **columns} for n in range(2)]
+        folder = build_index(OwnDocuments(rows, progress=False), tmp_path / name, model, progress=False).folder
+        manifest = json.loads((folder / "index.json").read_text())
+        (folder / "records.jsonl").write_text('{"id": "0"}\n')  # one line too few, without fields
+        if columns:
+            with pytest.raises(RetrievalError, match=r"records\.jsonl: is damaged"):
+                Index(folder).fields_at([0])
+            del manifest["records"]  # as in an index of an earlier version
+            (folder / "index.json").write_text(json.dumps(manifest))
+            for row in (0, 1):
+                with pytest.raises(RetrievalError, match=f"line {row + 1} is damaged; index again"):
+                    Index(folder).fields_at([row])
+        else:
+            assert Index(folder).fields_at([0, 1]) == [{}, {}]

@@ -1,6 +1,7 @@
 """`-word`, `NOT word` and `-"a phrase"` are typed by people who mean it: what affirms the word is left out."""
 
 import json
+from collections import Counter
 
 import pytest
 from store_fixtures import DATABASES, place_of, skip_without
@@ -127,4 +128,31 @@ def test_a_database_that_found_some_says_at_least(kind, tmp_path, searcher, monk
     answer = asked.search("curry -chicken", 1)
     assert answer.left_out_line.startswith("at least ")
     assert answer.as_json()["counted_all"] is False
+    store.close()
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_a_database_is_asked_once_for_what_all_hits_share(kind, tmp_path, searcher, monkeypatch):
+    skip_without(kind)
+    store, calls = open_store(place_of(kind, tmp_path)), Counter()
+    rows = [{"id": title, "title": title, "text": text} for title, text in CURRIES.items()]
+    index_documents(OwnDocuments(rows, id="id", progress=False), store, searcher.model, progress=False)
+    asked = BoolSearcher(searcher.model, store)
+
+    def count(name):
+        own = getattr(store, name)
+        monkeypatch.setattr(store, name, lambda: calls.update([name]) or own())
+
+    count("about")
+    count("statistics")
+
+    def counted(query, k, **options):
+        calls.clear()
+        asked.search(query, k, **options)
+        return dict(calls)
+
+    counted("curry", 1)
+    assert counted("curry", 9)["about"] == counted("curry", 1)["about"]
+    assert counted("curry", 9, evidence=False)["about"] == counted("curry", 1, evidence=False)["about"]
+    assert counted("curry", 1)["statistics"] < counted("curry -chicken", 1)["statistics"]
     store.close()

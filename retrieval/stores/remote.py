@@ -171,11 +171,16 @@ class RemoteStore(VectorStore):
         """The "digest" or the "document" of the records of these documents, by the records' ids."""
 
     def delete(self, ids: Collection[str]) -> dict[str, str]:
-        found = self._known(ids, "document")
-        if found:
-            self._outdate_line()
-            self._delete(list(found))
+        with self._changing():  # what is there is counted down: another thread may delete the same
+            found = self._known(ids, "document")
+            if found:
+                self._outdate_line()
+                self._delete(list(found))
         return found
+
+    def _changing(self) -> AbstractContextManager[None]:
+        """Held where changes come one after another; a database that counts its documents itself needs none."""
+        return nullcontext()
 
     @abstractmethod
     def _delete(self, ids: Sequence[str]) -> None:
