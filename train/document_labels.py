@@ -17,7 +17,8 @@ from torch.nn import functional as F
 
 from boolbert.boolean.clauses import split_clauses
 from boolbert.core.errors import DataError
-from boolbert.core.files import whole_file
+from boolbert.core.files import read_object, whole_file
+from boolbert.data.embedded import countries_folder, country_names
 from boolbert.data.lines import read_lines
 from boolbert.data.trades import AFFIRMED, DENIED, NOT_AFFIRMED, SILENT, Label, Trade, statements, trades
 from boolbert.retrieval.document_reader import Passage, chosen, condition_ids, passage, question
@@ -64,7 +65,7 @@ class Labels:
             raise DataError(f"--dev: {min(unknown)!r} is no author of the trades: {authors}")
         used = [trade for trade in every if trade.author not in left_out]
         told = statements(Path(statements_folder)) if statements_folder else statements()
-        kinds = [label for trade in used for label in trade.kinds()]
+        kinds = [*(label for trade in used for label in trade.kinds()), *country_labels()]
         dev = [trade for author in left_out for trade in every if trade.author == author]
         return cls([label for trade in used for label in trade.labels()], [*kinds, *told], dev)
 
@@ -78,6 +79,23 @@ class Labels:
         for trade in self.held_out:
             found.setdefault(trade.author, []).extend(trade.labels())
         return found
+
+
+def country_labels(seed: int = 0) -> list[Label]:
+    """Members of the countries' sets, and as many countries that are none: of a set such as "region:Eastern Europe",
+    those that are in another region."""
+    draw, found, folder = random.Random(seed), list[Label](), countries_folder()
+    rows = [json.loads(line) for _, line in read_lines(folder / "documents.jsonl", progress=False)]
+    texts = [f"{row['title']}. {row['text']}" for row in rows]
+    members: dict[str, list[int]] = read_object(folder / "atoms.json", DataError)
+    for atom, phrases in country_names().items():
+        family = f"{atom.partition(':')[0]}:"
+        others = {row for name, own in members.items() if name.startswith(family) for row in own} or range(len(texts))
+        outside = sorted(set(others) - set(members[atom]))
+        for says, own in ((AFFIRMED, members[atom]), (NOT_AFFIRMED, outside)):
+            drawn = draw.sample(own, min(len(own), len(members[atom])))
+            found += [Label(texts[row], tuple(phrases), says) for row in drawn]
+    return found
 
 
 class Passages:
