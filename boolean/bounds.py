@@ -6,7 +6,7 @@
 import re
 from typing import NamedTuple
 
-from boolbert.boolean.dates import WRITTEN_DATE, WRITTEN_MONTH, between_dates, date_number
+from .dates import WRITTEN_DATE, WRITTEN_MONTH, between_dates, date_number
 
 _BELOW = "under|below|less than|fewer than|cheaper than|shorter than|lighter than|smaller than"
 _AT_MOST = (
