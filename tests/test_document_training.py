@@ -3,6 +3,8 @@
 import json
 import math
 import random
+from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,17 +26,20 @@ from boolbert.retrieval.document_reader import (
     sentences_of,
 )
 from boolbert.retrieval.document_reader import summed as summed_in_search
-from boolbert.train import document_reader, document_teacher
+from boolbert.train import document_labels, document_reader, document_teacher
 from boolbert.train.document_labels import (
+    Asked,
     Labels,
+    Packed,
     Passages,
     Soft,
-    Taught,
     batches,
     epoch,
     loss_of,
-    questions,
+    on_all_cores,
+    packed,
     read_soft,
+    shares_of,
     summed,
     write_soft,
 )
@@ -107,12 +112,17 @@ def test_a_question_has_the_special_tokens_of_its_encoder_and_says_where_sentenc
 
 def test_training_and_search_add_up_the_same_sums(tokenizer):
     passages = [Passage("a pool", TEXT, nearest_first(word)) for word in ("pool", "quiet", "Dogs")]
-    rows = questions(tokenizer, [Taught(one, AFFIRMED) for one in passages], 20)
-    scores = torch.randn(len(rows), max(len(row.ids) for row in rows), 3, generator=torch.Generator().manual_seed(0))
-    shares = torch.softmax(summed(scores, rows), -1).numpy()
+    told = iter(passages)
+    choosing = SimpleNamespace(of=lambda text, condition, near_to: next(told))
+    rows = packed(choosing, tokenizer, [Asked(TEXT, "a pool", AFFIRMED)] * 3, 20)
+    batch = rows.batch(torch.arange(3), 40)
+    scores = torch.randn(3, 40, 3, generator=torch.Generator().manual_seed(0))
+    shares = torch.softmax(summed(scores, batch["inside"]), -1).numpy()
     for number, one in enumerate(passages):
         pieces = chosen(tokenizer, one, 20)
-        _, places = question(tokenizer, condition_ids(tokenizer, one.condition), pieces)
+        ids, places = question(tokenizer, condition_ids(tokenizer, one.condition), pieces)
+        assert batch["ids"][number, batch["mask"][number]].tolist() == ids
+        assert batch["ids"][number].tolist() == [*ids, *[0] * (40 - len(ids))]
         found = said(summed_in_search(scores[number].numpy(), places), pieces)
         assert found[:3] == pytest.approx(shares[number].tolist(), abs=1e-5)
         tokens = [token for place in places for token in range(place.start, place.stop)]  # written out
@@ -146,7 +156,7 @@ def test_the_loss_is_the_cross_entropy_of_classes_shares_and_of_what_is_known_no
             slow.append(-sum(wanted * math.log(own) for wanted, own in zip(one, shares, strict=True)))
         else:
             slow.append(-math.log({AFFIRMED: shares[0], NOT_AFFIRMED: 1 - shares[0], SILENT: shares[2]}[one]))
-    assert loss_of(found, says).item() == pytest.approx(sum(slow) / 4, abs=1e-6)
+    assert loss_of(found, *shares_of(says)).item() == pytest.approx(sum(slow) / 4, abs=1e-6)
 
 
 def test_an_epoch_has_every_label_once_and_turns_some_round(folder):
@@ -155,15 +165,40 @@ def test_an_epoch_has_every_label_once_and_turns_some_round(folder):
     bert = BertModel.from_pretrained(folder, add_pooling_layer=False).eval()
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     passages = Passages(bert, tokenizer, [TEXT, "No lift."], ["a pool", "dogs", "a dog", "a lift"])
-    found = epoch(Labels(labels, others, []), passages, random.Random(0))
+    found = epoch(Labels(labels, others, []), random.Random(0))
     assert len(found) == 301
     turned = [one for one in found if one.says == AFFIRMED]
     assert 5 < len(turned) < 40
-    assert {one.passage.condition for one in turned} <= {"no pool", "without a pool", "not a pool", "pool-free"}
-    assert {one.passage.condition for one in found if one.says == SILENT} == {"dogs", "a dog"}  # no other text is there
-    rows = questions(tokenizer, found, TOKENS)
+    assert {one.condition for one in turned} <= {"no pool", "without a pool", "not a pool", "pool-free"}
+    assert {one.condition for one in found if one.says == SILENT} == {"dogs", "a dog"}  # no other text is there
+    rows = packed(passages, tokenizer, found, TOKENS)
     parts = list(batches(rows, 32, random.Random(0)))
-    assert sorted(map(id, rows)) == sorted(id(row) for part in parts for row in part)
+    assert all(part["ids"].shape[1] % 16 == 0 for part in parts)
+    read = [tuple(ids[mask].tolist()) for part in parts for ids, mask in zip(part["ids"], part["mask"], strict=True)]
+    assert sorted(read) == sorted(texts_of(rows))
+
+
+def texts_of(rows):
+    return [tuple(rows.ids[start:end].tolist()) for start, end in pairwise(rows.starts.tolist())]
+
+
+def test_rows_are_drawn_and_joined_as_they_were_packed(tokenizer):
+    passages = [Passage("a pool", TEXT, nearest_first(word)) for word in ("pool", "quiet", "Dogs", "Breakfast")]
+    told = iter(passages)
+    choosing = SimpleNamespace(of=lambda text, condition, near_to: next(told))
+    says = [AFFIRMED, (0.2, 0.5, 0.3), NOT_AFFIRMED, SILENT]
+    rows = packed(choosing, tokenizer, [Asked(TEXT, "a pool", one) for one in says], 12)
+    drawn = rows.some(torch.tensor([3, 0, 2]))
+    assert texts_of(drawn) == [texts_of(rows)[number] for number in (3, 0, 2)]
+    assert drawn.is_other.tolist() == [False, False, True]
+    both = Packed.joined([drawn, rows])
+    assert texts_of(both) == texts_of(drawn) + texts_of(rows)
+    assert both.shares.tolist() == drawn.shares.tolist() + rows.shares.tolist()
+    assert both.inside.tolist() == drawn.inside.tolist() + rows.inside.tolist()
+
+
+def test_work_on_all_cores_comes_back_in_its_order():
+    assert list(on_all_cores(lambda number: number * 2, range(0, 100, 3))) == [n * 2 for n in range(0, 100, 3)]
 
 
 def test_what_a_teacher_found_is_read_again(tmp_path):
@@ -200,6 +235,7 @@ def test_a_teacher_writes_what_the_reader_learns_from(folder, tmp_path, monkeypa
         trade = {"author": author, "attributes": attributes, "kinds": {"hotel": ["hotels"]}, "documents": documents}
         (trades / f"{number}.json").write_text(json.dumps({**trade, "queries": []}))
     (statements / "one.txt").write_text("No lift. || a lift = n ; dogs = u\n")
+    monkeypatch.setattr(document_labels, "country_labels", lambda: [])
     monkeypatch.setattr(document_teacher, "conditions_of", lambda labels, files: ["a pool", "dogs", "hotels", "a lift"])
     given = ["--trades", str(trades), "--statements", str(statements), "--dev", "first", "--device", "cpu"]
     soft = tmp_path / "soft.jsonl.gz"

@@ -1,9 +1,9 @@
 """Learn adapters for an encoder that stays as it is: what both readers' training has in common."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,9 +11,11 @@ from torch.nn import functional as F
 
 from boolbert.core.files import whole_file
 from boolbert.modeling_boolbert import LowRank, ReadingAdapters
+from boolbert.retrieval.recorded import RecordedStep
+from boolbert.train.optimizer import build_optimizer, learning_rate_share, place_learning_rates, set_learning_rate
 
 WARMUP = 0.1  # share of the steps
-Rows = TypeVar("Rows")
+Batch = dict[str, Tensor]
 
 
 class Adapting:
@@ -25,33 +27,75 @@ class Adapting:
         self.adapters = fresh_adapters(self.bert.config, rank, outputs).to(self.device)
         self.dropout, self.is_learning = dropout, False
 
-    def scores(self, texts: Sequence[Sequence[int]]) -> Tensor:
-        """The head's numbers for each token (B, L, outputs) of texts, which are padded to the longest."""
-        length = max(map(len, texts))
-        ids = torch.tensor([[*text, *[0] * (length - len(text))] for text in texts], device=self.device)
-        mask = torch.arange(length, device=self.device) < torch.tensor([[len(t)] for t in texts], device=self.device)
+    def __call__(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """The head's numbers for each token (B, L, outputs)."""
         embeddings = F.dropout(self.bert.embeddings(ids), self.dropout, self.is_learning)
-        with torch.autocast(self.device, torch.bfloat16, enabled=self.device.startswith("cuda")):
+        with in_half(self.device):
             found: Tensor = self.adapters(self.bert.encoder.layer, embeddings, mask)
         return found.float()
 
-    def steps(self, batches: Iterable[Rows], count: int, learning_rate: float) -> Iterator[Rows]:
-        """The batches, one step for each; the rate rises, then falls to 0."""
-        self._optimizer = torch.optim.AdamW(self.adapters.parameters(), lr=learning_rate, weight_decay=0.01)
-        rate = torch.optim.lr_scheduler.LambdaLR(
-            self._optimizer, lambda step: min(1.0, (step + 1) / (WARMUP * count)) * max(0.0, 1 - step / count)
-        )
+    def scores(self, texts: Sequence[Sequence[int]]) -> Tensor:
+        """The same for texts, which are padded to the longest."""
+        return self(*(one.to(self.device) for one in padded(texts, max(map(len, texts)))))
+
+    def learn(
+        self,
+        batches: Iterable[Batch],
+        count: int,
+        learning_rate: float,
+        loss: Callable[[Tensor, Batch], Tensor],
+        on_step: Callable[[int], object] = lambda _: None,
+    ) -> None:
+        """A step for each of `count` batches, which hold "ids" and "mask". loss: of a batch's scores. on_step: called
+        with 1 after each."""
+
+        def loss_of(batch: Batch) -> Tensor:
+            return loss(self(batch["ids"], batch["mask"]), batch)
+
         self.is_learning = True
-        for rows in batches:
-            yield rows
-            rate.step()
+        learn(self.adapters, loss_of, batches, count, learning_rate, on_step)
         self.is_learning = False
 
-    def learn(self, loss: Tensor) -> None:
-        self._optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.adapters.parameters(), 1.0)
-        self._optimizer.step()
+
+def learn(
+    model: nn.Module,
+    loss: Callable[[Batch], Tensor],
+    batches: Iterable[Batch],
+    count: int,
+    learning_rate: float,
+    on_step: Callable[[int], object] = lambda _: None,
+) -> None:
+    """Teach a model by the loss of each batch; the rate rises, then falls to 0. On a GPU each shape of batch is
+    recorded."""
+    device = next(model.parameters()).device
+    optimizer = build_optimizer(model, learning_rate=learning_rate)
+    place_learning_rates(optimizer, device if device.type == "cuda" else None)
+
+    def compute(batch: Batch) -> Batch:
+        optimizer.zero_grad()
+        found = loss(batch)
+        found.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        return {"loss": found.detach()}
+
+    step = RecordedStep(compute, device, forget=optimizer.zero_grad, on=device.type == "cuda")
+    for number, batch in enumerate(batches):
+        set_learning_rate(optimizer, learning_rate_share(number, count, WARMUP))
+        step(batch)
+        on_step(1)
+    step.close()
+
+
+def in_half(device: str) -> Any:
+    """bfloat16 on a GPU."""
+    return torch.autocast(device.partition(":")[0], torch.bfloat16, enabled=device.startswith("cuda"))
+
+
+def padded(texts: Sequence[Sequence[int]], length: int) -> tuple[Tensor, Tensor]:
+    """Token ids (B, length) and which of them are not padding."""
+    ids = torch.tensor([[*text, *[0] * (length - len(text))] for text in texts])
+    return ids, torch.arange(length) < torch.tensor([[len(text)] for text in texts])
 
 
 def load_bert(folder: str, device: str | None = None) -> Any:

@@ -9,7 +9,7 @@ encoder has read. The probabilities are calibrated on the trades of the first au
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,19 +25,19 @@ from boolbert.retrieval.document_reader import OUTPUTS, TOKENS
 from boolbert.retrieval.encoders import resolve_encoder
 from boolbert.train.adapting import Adapting, load_bert, save_adapters
 from boolbert.train.document_labels import (
+    Asked,
     Labels,
+    Packed,
     Passages,
-    Question,
     Soft,
-    Taught,
-    asked_of,
     batches,
     epoch,
-    loss_of,
+    packed,
+    packed_labels,
     print_metrics,
-    questions,
+    read_all,
     read_soft,
-    summed,
+    reading_loss,
     temperature_of,
 )
 from boolbert.train.query_reader import whole_texts
@@ -66,17 +66,17 @@ class Arguments:
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
 
 
-def logits(reader: Adapting, rows: Sequence[Question]) -> Tensor:
-    """How much speaks for each class, (B, 3)."""
-    return summed(reader.scores([row.ids for row in rows]), rows)
-
-
 def rows_of(
-    labels: Labels, soft: Sequence[Soft], passages: Passages, share: float, draw: random.Random
-) -> list[Taught]:
-    """What is seen in one epoch."""
-    drawn = draw.sample(list(soft), int(share * len(soft)))
-    return [*epoch(labels, passages, draw), *(Taught(passages.of(one.text, one.condition), one.says) for one in drawn)]
+    passages: Passages, tokenizer: Any, labels: Labels, soft: Packed | None, args: Arguments
+) -> Iterator[Packed]:
+    """What is seen in each epoch."""
+    draw, device = random.Random(args.seed), passages.device
+    for _ in range(args.epochs):
+        own = packed(passages, tokenizer, epoch(labels, draw), TOKENS).to(device)
+        if soft is not None and (count := int(args.share * len(soft))):
+            rows = torch.tensor(draw.sample(range(len(soft)), count), device=device)
+            own = Packed.joined([own, soft.some(rows)])
+        yield own
 
 
 def teach(reader: Adapting, tokenizer: Any, labels: Labels, soft: Sequence[Soft], args: Arguments) -> None:
@@ -86,25 +86,19 @@ def teach(reader: Adapting, tokenizer: Any, labels: Labels, soft: Sequence[Soft]
         [*(label.text for label in labels.all), *(row.text for row in soft)],
         [*(phrase for label in labels.all for phrase in label.phrases), *(row.condition for row in soft)],
     )
-    draw = random.Random(args.seed)
+    found = packed(passages, tokenizer, [Asked(*row) for row in soft], TOKENS).to(reader.device) if soft else None
     steps = args.epochs * -(-(len(labels.all) + int(args.share * len(soft))) // args.batch_size)
-    rows = (
-        batch
-        for _ in range(args.epochs)
-        for batch in batches(
-            questions(tokenizer, rows_of(labels, soft, passages, args.share, draw), TOKENS), args.batch_size, draw
-        )
-    )
-    for batch in reader.steps(rows, steps, args.learning_rate):
-        reader.learn(loss_of(logits(reader, batch), [row.says for row in batch]))
+    draw = random.Random(args.seed)
+    parts = rows_of(passages, tokenizer, labels, found, args)
+    each = (batch for rows in parts for batch in batches(rows, args.batch_size, draw))
+    reader.learn(each, steps, args.learning_rate, reading_loss)
 
 
-def learn(args: Arguments) -> tuple[Adapting, float, dict[str, Any]]:
+def learned(args: Arguments) -> tuple[Adapting, float, dict[str, Any]]:
+    """The adapters, the temperature of their probabilities, and what was learned from."""
     folder = resolve_encoder(args.encoder).path
-    tokenizer, labels = (
-        whole_texts(folder),
-        Labels.read(args.dev.replace(" ", "").split(","), args.trades, args.statements),
-    )
+    tokenizer = whole_texts(folder)
+    labels = Labels.read(args.dev.replace(" ", "").split(","), args.trades, args.statements)
     soft = [row for file in args.soft for row in read_soft(Path(file))]
     reader = Adapting(load_bert(folder, args.device), args.rank, OUTPUTS, seed=args.seed)
     if begun := args.mean or ([args.start] if args.start else []):
@@ -114,10 +108,9 @@ def learn(args: Arguments) -> tuple[Adapting, float, dict[str, Any]]:
     about: dict[str, Any] = {"labels": len(labels.all), "soft": len(soft)}
     temperature = 1.0
     for number, (author, own) in enumerate(labels.of_dev().items()):
-        says, asked = [label.says for label in own], questions(tokenizer, asked_of(own, reader.bert, tokenizer), TOKENS)
-        with torch.no_grad():
-            parts = [logits(reader, asked[start : start + AT_ONCE]).cpu() for start in range(0, len(asked), AT_ONCE)]
-        found = torch.cat(parts)
+        says = [label.says for label in own]
+        rows = packed_labels(own, reader.bert, tokenizer, tokenizer, TOKENS).to(reader.device)
+        found = read_all(reader, rows, AT_ONCE)
         temperature = temperature if number else temperature_of(found, says)
         about[author] = print_metrics(author, found / temperature, says)
     return reader, temperature, about
@@ -133,12 +126,10 @@ def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
     if not 0 <= args.share <= 1:
         raise TrainingError(f"--share must be from 0 to 1, got {args.share}")
-    reader, temperature, about = learn(args)
+    reader, temperature, about = learned(args)
     mark = encoder_mark(Path(resolve_encoder(args.encoder).path))
-    learned = json.dumps(about)
-    save_adapters(
-        reader.adapters, Path(args.output), encoder=mark, temperature=f"{temperature:.1f}", learned_from=learned
-    )
+    told = {"temperature": f"{temperature:.1f}", "learned_from": json.dumps(about)}
+    save_adapters(reader.adapters, Path(args.output), encoder=mark, **told)
     print(json.dumps({**vars(args), "temperature": temperature, **about}))
 
 

@@ -26,20 +26,19 @@ from boolbert.data.lines import read_lines
 from boolbert.data.reading import marked_queries
 from boolbert.retrieval.document_reader import OUTPUTS
 from boolbert.retrieval.encoders import resolve_encoder
-from boolbert.train.adapting import WARMUP, load_bert
+from boolbert.train.adapting import in_half, learn, load_bert
 from boolbert.train.document_labels import (
+    Asked,
     Labels,
     Passages,
-    Question,
     Soft,
-    Taught,
-    asked_of,
     batches,
     epoch,
-    loss_of,
+    packed,
+    packed_labels,
     print_metrics,
-    questions,
-    summed,
+    read_all,
+    reading_loss,
     temperature_of,
     write_soft,
 )
@@ -87,46 +86,26 @@ class Teacher(nn.Module):
         self.device = device
         self.to(device)
 
-    def forward(self, rows: Sequence[Question]) -> Tensor:
-        longest, padding = max(len(row.ids) for row in rows), self.body.config.pad_token_id or 0
-        ids = torch.full((len(rows), longest), padding)
-        mask = torch.zeros((len(rows), longest), dtype=torch.long)
-        for number, row in enumerate(rows):
-            ids[number, : len(row.ids)] = torch.tensor(row.ids)
-            mask[number, : len(row.ids)] = 1
-        with torch.autocast(self.device, torch.bfloat16, enabled=self.device.startswith("cuda")):
-            states = self.body(ids.to(self.device), attention_mask=mask.to(self.device)).last_hidden_state
-            scores = self.head(states)
-        return summed(scores.float(), rows)
-
-    @torch.no_grad()
-    def read(self, rows: Sequence[Question]) -> Tensor:
-        """What all rows say, (N, 3)."""
-        found = torch.empty(len(rows), OUTPUTS)
-        order = sorted(range(len(rows)), key=lambda number: len(rows[number].ids))
-        for start in range(0, len(rows), AT_ONCE):
-            own = order[start : start + AT_ONCE]
-            found[own] = self([rows[number] for number in own]).cpu()
-        return found
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Three numbers for each token (B, L, 3)."""
+        padding = self.body.config.pad_token_id or 0
+        with in_half(self.device):
+            states = self.body(ids.masked_fill(~mask, padding), attention_mask=mask.long()).last_hidden_state
+            scores: Tensor = self.head(states)
+        return scores.float()
 
 
-def learn(teacher: Teacher, tokenizer: Any, labels: Labels, passages: Passages, args: Arguments) -> None:
+def teach(teacher: Teacher, passages: Passages, tokenizer: Any, labels: Labels, args: Arguments) -> None:
     draw = random.Random(args.seed)
     steps = args.epochs * -(-len(labels.all) // args.batch_size)
-    optimizer = torch.optim.AdamW(teacher.parameters(), lr=args.learning_rate, weight_decay=0.01)
-    rate = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min(1.0, (step + 1) / (WARMUP * steps)) * max(0.0, 1 - step / steps)
-    )
+    parts = (packed(passages, tokenizer, epoch(labels, draw), args.tokens) for _ in range(args.epochs))
+    each = (batch for rows in parts for batch in batches(rows.to(teacher.device), args.batch_size, draw))
+
+    def loss(batch: dict[str, Tensor]) -> Tensor:
+        return reading_loss(teacher(batch["ids"], batch["mask"]), batch)
+
     teacher.train()
-    for number in range(args.epochs):
-        for rows in batches(questions(tokenizer, epoch(labels, passages, draw), args.tokens), args.batch_size, draw):
-            loss = loss_of(teacher(rows), [row.says for row in rows])
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            nn.utils.clip_grad_norm_(teacher.parameters(), 1.0)
-            optimizer.step()
-            rate.step()
-        print(f"epoch {number + 1} of {args.epochs}: loss of its last batch {loss.item():.3f}", flush=True)
+    learn(teacher, loss, each, steps, args.learning_rate)
     teacher.eval()
 
 
@@ -183,16 +162,17 @@ def main(words: Sequence[str] | None = None) -> None:
     passages = Passages(*choosing, texts, conditions_of(labels, args.conditions))
     folder = resolve_encoder(args.encoder).path
     tokenizer, teacher = whole_texts(folder), Teacher(folder, str(choosing[0].device))
-    learn(teacher, tokenizer, labels, passages, args)
+    teach(teacher, passages, tokenizer, labels, args)
     temperature = 1.0
     for number, (author, own) in enumerate(labels.of_dev().items()):
         says = [label.says for label in own]
-        found = teacher.read(questions(tokenizer, asked_of(own, *choosing), args.tokens))
+        rows = packed_labels(own, *choosing, tokenizer, args.tokens).to(teacher.device)
+        found = read_all(teacher, rows, AT_ONCE)
         temperature = temperature if number else temperature_of(found, says)
         print_metrics(author, found / temperature, says)
     pairs = unlabelled(passages, texts, labels, random.Random(args.seed))
-    asked = [Taught(passages.of(text, condition), says) for text, condition, says in pairs]
-    shares = F.softmax(teacher.read(questions(tokenizer, asked, args.tokens)) / temperature, -1).tolist()
+    rows = packed(passages, tokenizer, [Asked(*pair) for pair in pairs], args.tokens).to(teacher.device)
+    shares = F.softmax(read_all(teacher, rows, AT_ONCE) / temperature, -1).tolist()
     write_soft(Path(args.output), [row._replace(says=tuple(own)) for row, own in zip(pairs, shares, strict=True)])
     means = [sum(column) / len(shares) for column in zip(*shares, strict=True)]
     print(

@@ -7,7 +7,7 @@ marked what people want and exclude. `python eval/reading.py` measures the resul
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ from boolbert.data.reading import MarkedQuery, authors, marked_queries
 from boolbert.data.reading_scores import measured, own_queries
 from boolbert.retrieval.adapters import QUERY_READER, embeddings_mark, encoder_mark
 from boolbert.retrieval.encoders import resolve_encoder
-from boolbert.train.adapting import Adapting, frozen, load_bert, save_adapters
+from boolbert.train.adapting import Adapting, frozen, load_bert, padded, save_adapters
+from boolbert.train.shapes import LENGTH_MULTIPLE, rounded
 
 MOST_TOKENS_LEARNED = 128  # of a query; the reader does not learn from the rest
 SORTED_TOGETHER = 16  # batches whose queries are sorted by length
@@ -89,16 +90,22 @@ _KINDS = [tag[2:] for tag in TAGS]
 _SAME_KIND = np.array([[one == other for one in _KINDS] for other in _KINDS])
 
 
-class TagLoss:
-    """How far the reader's tags are from the right ones."""
+def tag_loss(scores: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
+    """How far the tags of tokens (B, L, T) are from the right ones."""
+    right = batch["right"]
+    counts = right.any(-1)
+    log_right = F.log_softmax(scores.float(), -1).masked_fill(~right, -1e4).logsumexp(-1)
+    return -(log_right * counts).sum() / counts.sum()
 
-    def __call__(self, scores: Tensor, rows: Sequence[TaggedWords]) -> Tensor:  # (B, L, T)
-        right = torch.zeros(scores.shape, dtype=torch.bool)
-        for number, row in enumerate(rows):
-            right[number, : len(row.right)] = torch.from_numpy(row.right)
-        counts = right.any(-1).to(scores.device)
-        log_right = F.log_softmax(scores.float(), -1).masked_fill(~right.to(scores.device), -1e4).logsumexp(-1)
-        return -log_right[counts].mean()
+
+def batch_of(rows: Sequence[TaggedWords]) -> dict[str, Tensor]:
+    """Queries as a step takes them."""
+    length = rounded(max(len(row.ids) for row in rows), LENGTH_MULTIPLE, MOST_TOKENS_LEARNED)
+    ids, mask = padded([row.ids for row in rows], length)
+    right = torch.zeros((len(rows), length, len(TAGS)), dtype=torch.bool)
+    for number, row in enumerate(rows):
+        right[number, : len(row.right)] = torch.from_numpy(row.right)
+    return {"ids": ids, "mask": mask, "right": right}
 
 
 def mistyped(query: MarkedQuery, draw: random.Random) -> MarkedQuery:
@@ -139,7 +146,7 @@ def learn(
     queries: Sequence[MarkedQuery],
     bert: Any = None,
     tokenizer: Any = None,
-    on_step: Callable[[int], object] | None = None,
+    on_step: Callable[[int], object] = lambda _: None,
 ) -> tuple[Adapting, Any]:
     """The adapters for an encoder, learned from queries, and its tokenizer. bert, tokenizer: the encoder, where it is
     loaded already; on_step: called with 1 after each of `steps_of` steps."""
@@ -149,11 +156,8 @@ def learn(
     reader = Adapting(bert, args.rank, len(TAGS), seed=args.seed)
     if args.start:
         reader.adapters.load_state_dict(load_file(args.start))
-    loss = TagLoss()
-    for rows in reader.steps(batches(queries, tokenizer, args), steps_of(args, queries), args.learning_rate):
-        reader.learn(loss(reader.scores([row.ids for row in rows]), rows))
-        if on_step is not None:
-            on_step(1)
+    each = map(batch_of, batches(queries, tokenizer, args))
+    reader.learn(each, steps_of(args, queries), args.learning_rate, tag_loss, on_step)
     return reader, tokenizer
 
 
