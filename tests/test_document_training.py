@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from collections import Counter
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -27,22 +28,8 @@ from boolbert.retrieval.document_reader import (
 )
 from boolbert.retrieval.document_reader import summed as summed_in_search
 from boolbert.train import document_labels, document_reader, document_teacher
-from boolbert.train.document_labels import (
-    Asked,
-    Labels,
-    Packed,
-    Passages,
-    Soft,
-    batches,
-    epoch,
-    loss_of,
-    on_all_cores,
-    packed,
-    read_soft,
-    shares_of,
-    summed,
-    write_soft,
-)
+from boolbert.train.document_labels import Asked, Labels, Passages, Soft, epoch, read_soft, write_soft
+from boolbert.train.packed_rows import Packed, batches, loss_of, on_all_cores, packed, shares_of, summed
 
 TEXT = "The Old Mill. A quiet hotel by the river. Dogs stay in the yard. There is no pool. Breakfast is from seven."
 WORDS = sorted({word.strip(".,").lower() for word in f"{TEXT} a pool dogs no without not free any lift".split()})
@@ -175,7 +162,10 @@ def test_an_epoch_has_every_label_once_and_turns_some_round(folder):
     parts = list(batches(rows, 32, random.Random(0)))
     assert all(part["ids"].shape[1] % 16 == 0 for part in parts)
     read = [tuple(ids[mask].tolist()) for part in parts for ids, mask in zip(part["ids"], part["mask"], strict=True)]
-    assert sorted(read) == sorted(texts_of(rows))
+    assert [len(part["ids"]) for part in parts] == [32] * 10  # 301 rows, and 19 of them again
+    assert set(read) == set(texts_of(rows))
+    counts = Counter(read) - Counter(texts_of(rows))
+    assert counts.total() == 19
 
 
 def texts_of(rows):
@@ -235,7 +225,7 @@ def test_a_teacher_writes_what_the_reader_learns_from(folder, tmp_path, monkeypa
         trade = {"author": author, "attributes": attributes, "kinds": {"hotel": ["hotels"]}, "documents": documents}
         (trades / f"{number}.json").write_text(json.dumps({**trade, "queries": []}))
     (statements / "one.txt").write_text("No lift. || a lift = n ; dogs = u\n")
-    monkeypatch.setattr(document_labels, "country_labels", lambda: [])
+    monkeypatch.setattr(document_labels, "country_labels", list)
     monkeypatch.setattr(document_teacher, "conditions_of", lambda labels, files: ["a pool", "dogs", "hotels", "a lift"])
     given = ["--trades", str(trades), "--statements", str(statements), "--dev", "first", "--device", "cpu"]
     soft = tmp_path / "soft.jsonl.gz"
@@ -254,5 +244,5 @@ def test_a_teacher_writes_what_the_reader_learns_from(folder, tmp_path, monkeypa
 
 
 def test_an_author_who_has_no_trades_is_one_line():
-    with pytest.raises(DataError, match=r"--dev: 'frist' is no author of the trades: clerks2, .*, talkers"):
+    with pytest.raises(DataError, match=r"--dev: 'frist' is no author of the trades: anglers, .*, talkers"):
         Labels.read(["frist"], None, None)

@@ -19,19 +19,27 @@ Batch = dict[str, Tensor]
 
 
 class Adapting:
-    """A BERT, whose weights should be `frozen`, and its adapters. dropout: of the embeddings, while it learns."""
+    """A BERT, whose weights should be `frozen`, and its adapters. dropout: of the embeddings, while it learns. compile:
+    the layers, for the steps."""
 
-    def __init__(self, bert: Any, rank: int, outputs: int, *, seed: int = 0, dropout: float = 0.1):
+    def __init__(
+        self, bert: Any, rank: int, outputs: int, *, seed: int = 0, dropout: float = 0.1, compile: bool = False
+    ):
         torch.manual_seed(seed)
         self.bert, self.device = bert, str(bert.device)
         self.adapters = fresh_adapters(self.bert.config, rank, outputs).to(self.device)
         self.dropout, self.is_learning = dropout, False
+        self._compiled: Any = self.adapters
+        if compile:
+            torch._dynamo.config.recompile_limit = 64  # a program for each length of texts
+            self._compiled = torch.compile(self.adapters, dynamic=False)
 
     def __call__(self, ids: Tensor, mask: Tensor) -> Tensor:
         """The head's numbers for each token (B, L, outputs)."""
         embeddings = F.dropout(self.bert.embeddings(ids), self.dropout, self.is_learning)
         with in_half(self.device):
-            found: Tensor = self.adapters(self.bert.encoder.layer, embeddings, mask)
+            layers = self._compiled if self.is_learning else self.adapters
+            found: Tensor = layers(self.bert.encoder.layer, embeddings, mask)
         return found.float()
 
     def scores(self, texts: Sequence[Sequence[int]]) -> Tensor:

@@ -27,24 +27,11 @@ from boolbert.data.reading import marked_queries
 from boolbert.retrieval.document_reader import OUTPUTS
 from boolbert.retrieval.encoders import resolve_encoder
 from boolbert.train.adapting import in_half, learn, load_bert
-from boolbert.train.document_labels import (
-    Asked,
-    Labels,
-    Passages,
-    Soft,
-    batches,
-    epoch,
-    packed,
-    packed_labels,
-    print_metrics,
-    read_all,
-    reading_loss,
-    temperature_of,
-    write_soft,
-)
+from boolbert.train.document_labels import Asked, Labels, Passages, Soft, epoch, print_metrics, write_soft
+from boolbert.train.packed_rows import batches, packed, packed_labels, read_all, reading_loss, temperature_of
 from boolbert.train.query_reader import whole_texts
 
-FEWEST, FOR_EACH_CLAUSE, MOST = 6, 4, 48  # conditions that a text is read for without a label
+LEAST, MOST = 1.5, 12  # conditions that a text is read for without a label, for each that one of its clauses adds
 NEAREST = 3  # two thirds of them are drawn from the nearest conditions, three times as many as are drawn
 FURTHER = 10  # the others from those behind them, up to ten times as many
 AT_ONCE = 512  # passages that are read together
@@ -62,8 +49,9 @@ class Arguments:
     texts: list[str] = flag([], "files of JSON lines with a text each, which are read as well")
     conditions: list[str] = flag([], "files of queries in QUEST's form, whose marked atoms are conditions as well")
     epochs: int = flag(3, "times that each label is seen")
-    learning_rate: float = flag(3e-5, "the highest")
-    batch_size: int = flag(64, "labels")
+    learning_rate: float = flag(4e-5, "the highest")
+    batch_size: int = flag(128, "labels")
+    per_clause: int = flag(4, "conditions that a text is read for without a label, for each of its clauses")
     tokens: int = flag(220, "of a document that are read")
     seed: int = flag(0, "of the head, the order and the phrases")
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
@@ -109,14 +97,16 @@ def teach(teacher: Teacher, passages: Passages, tokenizer: Any, labels: Labels, 
     teacher.eval()
 
 
-def unlabelled(passages: Passages, texts: Sequence[str], labels: Labels, draw: random.Random) -> list[Soft]:
+def unlabelled(
+    passages: Passages, texts: Sequence[str], labels: Labels, per_clause: int, draw: random.Random
+) -> list[Soft]:
     """Texts with conditions that come near to them and that nobody has labelled."""
     own: dict[str, set[str]] = {}
     for label in labels.all:
         own.setdefault(label.text, set()).update(label.phrases)
     found = []
     for text in texts:
-        count = min(MOST, FEWEST + FOR_EACH_CLAUSE * passages.clause_count(text))
+        count = int(per_clause * min(MOST, LEAST + passages.clause_count(text)))
         near = passages.near(text, FURTHER * count)
         nearest, further = near[: NEAREST * count], near[NEAREST * count :]
         drawn = draw.sample(nearest, min(2 * count // 3, len(nearest)))
@@ -170,7 +160,7 @@ def main(words: Sequence[str] | None = None) -> None:
         found = read_all(teacher, rows, AT_ONCE)
         temperature = temperature if number else temperature_of(found, says)
         print_metrics(author, found / temperature, says)
-    pairs = unlabelled(passages, texts, labels, random.Random(args.seed))
+    pairs = unlabelled(passages, texts, labels, args.per_clause, random.Random(args.seed))
     rows = packed(passages, tokenizer, [Asked(*pair) for pair in pairs], args.tokens).to(teacher.device)
     shares = F.softmax(read_all(teacher, rows, AT_ONCE) / temperature, -1).tolist()
     write_soft(Path(args.output), [row._replace(says=tuple(own)) for row, own in zip(pairs, shares, strict=True)])
