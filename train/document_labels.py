@@ -21,7 +21,14 @@ from boolbert.core.files import read_object, whole_file
 from boolbert.data.embedded import countries_folder, country_names
 from boolbert.data.lines import read_lines
 from boolbert.data.trades import AFFIRMED, DENIED, NOT_AFFIRMED, SILENT, Label, Trade, statements, trades
-from boolbert.retrieval.document_reader import Passage, chosen, condition_ids, passage, question
+from boolbert.retrieval.document_reader import (
+    Passage,
+    RememberingTokenizer,
+    chosen,
+    condition_ids,
+    passage,
+    question,
+)
 from boolbert.retrieval.metrics import saying_metrics
 
 CLASSES = (AFFIRMED, DENIED, SILENT)
@@ -198,20 +205,8 @@ def questions(tokenizer: Any, taught: Sequence[Taught], tokens: int) -> list[Que
 
 
 @cache
-def known_texts(tokenizer: Any) -> "_Known":
-    return _Known(tokenizer)
-
-
-class _Known:
-    """A tokenizer that remembers the texts it has seen."""
-
-    def __init__(self, tokenizer: Any):
-        self._tokenizer, self._found = tokenizer, dict[tuple[str, ...], Any]()
-
-    def encode(self, *texts: str, add_special_tokens: bool = True) -> Any:
-        if texts not in self._found:
-            self._found[texts] = self._tokenizer.encode(*texts, add_special_tokens=add_special_tokens)
-        return self._found[texts]
+def known_texts(tokenizer: Any) -> RememberingTokenizer:
+    return RememberingTokenizer(tokenizer)
 
 
 def batches(rows: list[Question], size: int, draw: random.Random) -> Iterator[list[Question]]:
