@@ -93,7 +93,10 @@ def best_tags(scores: Sequence[Sequence[float]], favour: float = 0.0) -> list[in
     best = {(_HAS[tag], tag): float(scores[0][tag]) for tag in range(len(TAGS)) if not _IS_INSIDE[tag]}
     back: list[dict[tuple[int, int], tuple[int, int]]] = []
     for row in scores[1:]:
-        highest = {had: max((end for end in best if end[0] == had), key=lambda end: best[end]) for had, _ in best}
+        highest: dict[int, tuple[int, int]] = {}  # for each `had` the end that scores most
+        for end, score in best.items():
+            if end[0] not in highest or score > best[highest[end[0]]]:
+                highest[end[0]] = end
         new: dict[tuple[int, int], float] = {}
         came: dict[tuple[int, int], tuple[int, int]] = {}
         for had, top in highest.items():

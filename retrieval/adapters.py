@@ -44,12 +44,13 @@ class Reader:
 
         weights = load_file(folder / "model.safetensors")
         own = {name: value.astype(np.float32) for name, value in load_file(adapters).items()}
-        self.config = SimpleNamespace(**read_object(folder / "config.json", RetrievalError))
         self._words = weights["embeddings.word_embeddings.weight"]
         self._places = weights["embeddings.position_embeddings.weight"]
         self._places = self._places + weights["embeddings.token_type_embeddings.weight"][0]
         self._norm = [weights[f"embeddings.LayerNorm.{name}"] for name in ("weight", "bias")]
-        program = token_program(adapted(weights, own), self.config, own["head.weight"], own["head.bias"])
+        config = SimpleNamespace(**read_object(folder / "config.json", RetrievalError))
+        self._epsilon = config.layer_norm_eps
+        program = token_program(adapted(weights, own), config, own["head.weight"], own["head.bias"])
         self._session = open_program(program)
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.no_padding()
@@ -57,7 +58,13 @@ class Reader:
 
     def scores(self, ids: Sequence[int]) -> Array:
         """The head's numbers for each token of one text, (L, outputs)."""
-        return self._run([ids])[0]
+        states = self._words[ids] + self._places[: len(ids)]
+        states -= states.mean(-1, keepdims=True)
+        states /= np.sqrt((states**2).mean(-1, keepdims=True) + self._epsilon)
+        states = states * self._norm[0] + self._norm[1]
+        (found,) = self._session.run(None, {"states": states[None].astype(np.float32)})
+        own: Array = found[0]
+        return own
 
     def all_scores(self, texts: Sequence[Sequence[int]]) -> list[Array]:
         """The same for many texts, on all cores; each alone, so that its bits do not depend on the others."""
@@ -65,18 +72,6 @@ class Reader:
             return list(map(self.scores, texts))
         with ThreadPoolExecutor(threads()) as pool:
             return list(pool.map(self.scores, texts))
-
-    def _run(self, texts: Sequence[Sequence[int]]) -> list[Array]:
-        """Texts in one batch, padded to the longest."""
-        lengths = np.array([len(ids) for ids in texts])
-        ids, mask = np.zeros((len(texts), lengths.max()), np.int64), np.arange(lengths.max()) < lengths[:, None]
-        ids[mask] = np.concatenate([np.asarray(one) for one in texts])
-        states = self._words[ids] + self._places[: ids.shape[1]]
-        states = states - states.mean(-1, keepdims=True)
-        states = states / np.sqrt((states**2).mean(-1, keepdims=True) + self.config.layer_norm_eps)
-        states = (states * self._norm[0] + self._norm[1]).astype(np.float32)
-        (found,) = self._session.run(None, {"states": states, "mask": mask.astype(np.int32)})
-        return [own[:length] for own, length in zip(found, lengths, strict=True)]
 
 
 def adapted(weights: Mapping[str, npt.NDArray[Any]], own: Mapping[str, Array]) -> dict[str, npt.NDArray[Any]]:

@@ -64,6 +64,19 @@ class Piece(NamedTuple):
     nearer: int
 
 
+class RememberingTokenizer:
+    """A tokenizer that remembers the texts it has seen."""
+
+    def __init__(self, tokenizer: Any):
+        self._tokenizer, self._found = tokenizer, dict[tuple[tuple[str, ...], bool], Any]()
+
+    def encode(self, *texts: str, add_special_tokens: bool = True) -> Any:
+        key = texts, add_special_tokens
+        if key not in self._found:
+            self._found[key] = self._tokenizer.encode(*texts, add_special_tokens=add_special_tokens)
+        return self._found[key]
+
+
 class DocumentReader:
     """Reads documents for conditions."""
 
@@ -75,7 +88,7 @@ class DocumentReader:
         """What each text says of its condition."""
         if len(self._known) > REMEMBERED:
             self._known.clear()
-        tokenizer = self._reader.tokenizer
+        tokenizer = RememberingTokenizer(self._reader.tokenizer)  # several conditions are asked of a sentence
         pieces = [chosen(tokenizer, one) for one in passages]
         inputs = [
             question(tokenizer, condition_ids(tokenizer, one.condition), own)

@@ -7,6 +7,7 @@ docs/search.md has both as ten lines.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -106,8 +107,7 @@ class Question:
     @classmethod
     def of(cls, conditions: Conditions, encode: Encode, text: str = "") -> "Question":
         """text: the whole query."""
-        parts = [*(part for group in conditions.wanted for part in group), *conditions.excluded]
-        parts += [Part("", 0, len(text), text)] if conditions.asks else []
+        parts = asked_parts(conditions, text)
         texts = list(dict.fromkeys(part.text for part in parts))
         vectors = dict(zip(texts, encode(texts), strict=True))
         asked = iter([Asked.of(part, vectors[part.text]) for part in parts])
@@ -123,7 +123,7 @@ class Question:
         """The scores of what is wanted from those of its conditions (P, N): the best of each group, then mean and
         smallest."""
         each = iter(leaves)
-        groups = np.stack([np.max([next(each) for _ in group], axis=0) for group in self.wanted])
+        groups = np.stack([reduce(np.maximum, [next(each) for _ in group]) for group in self.wanted])
         mean: Array = self.weights.mean * groups.mean(0) + (1 - self.weights.mean) * groups.min(0)
         return mean
 
@@ -147,6 +147,12 @@ class Question:
     @property
     def parts(self) -> tuple[Asked, ...]:
         return (*(part for group in self.wanted for part in group), *self.excluded)
+
+
+def asked_parts(conditions: Conditions, text: str = "") -> list[Part]:
+    """What is asked of documents: the conditions of a query, and a question as a whole. text: the whole query."""
+    parts = [*(part for group in conditions.wanted for part in group), *conditions.excluded]
+    return [*parts, Part("", 0, len(text), text)] if conditions.asks else parts
 
 
 def first_stage(

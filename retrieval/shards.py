@@ -69,7 +69,7 @@ def rows_by_part(
     edges: the first row of each part.
     """
     numbers = np.searchsorted(edges, rows, side="right") - 1
-    for number in np.unique(numbers):
+    for number in np.flatnonzero(np.bincount(numbers)):
         is_there = numbers == number
         yield int(number), rows[is_there] - edges[number], is_there
 

@@ -139,6 +139,7 @@ class WordIndex:
             arrays[name] for name in ARRAYS
         )
         self.small_files = (content, self._starts, self.lengths, self._checks)
+        self._is_checked = np.zeros(self._checks.shape, np.bool_)
         words = max(1, len(self._starts) - 1)  # no word at all is an empty file, which holds one empty line
         if len(self._numbers) != words:
             raise ValueError("its files do not belong together")
@@ -173,9 +174,12 @@ class WordIndex:
         return rows, weights
 
     def _check(self, word: str, column: int, rows: Integers, values: npt.NDArray[Any]) -> None:
-        """Raise where what was read of a word is not as it was written."""
-        if len(rows) and self._checks[self._numbers[word], column] != check_sum(rows, values):
+        """Raise where what was read of a word is not as it was written. It is looked at when it is first read."""
+        if not len(rows) or self._is_checked[place := (self._numbers[word], column)]:
+            return
+        if self._checks[place] != check_sum(rows, values):
             raise changed(self._folder.parent)
+        self._is_checked[place] = True
 
     def _inside(self, word: str) -> slice:
         number = self._numbers.get(word)

@@ -240,7 +240,11 @@ def _best_rows(
         is_there = (found >= 0) & np.isfinite(products)
         rows = np.unique(found[is_there])
         bound = float(products[:, -1].max()) if is_there.all() and found.shape[1] == depth else None
-        return [(rows.tolist(), parts.scores(now.rows(rows)).tolist() if len(rows) else [], bound)]
+        if not len(rows):
+            return [([], [], bound)]
+        scores = parts.scores(now.rows(rows))
+        order = np.argsort(-scores, kind="stable")[:k]
+        return [(rows[order].tolist(), scores[order].tolist(), bound)]
 
     return [row for _, row in ask_deeper(look, 1, k, _first_depth(parts, k), DEEPEST)[0]]
 

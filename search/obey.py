@@ -10,7 +10,7 @@ are the embedder's own, and a query without NOT and OR is embedded as it is.
 """
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,7 @@ from boolbert.retrieval.evidence_bytes import Keeper, Kept, is_kept, kept_from_t
 from boolbert.retrieval.functions import Embed, listed, vectors_of
 from boolbert.retrieval.models import bool_bert, load_encoder
 from boolbert.retrieval.ranking import check_k
-from boolbert.retrieval.scoring import Question
+from boolbert.retrieval.scoring import Question, asked_parts
 from boolbert.sentence_boolbert import QueryParts
 
 from .query import Query
@@ -43,7 +43,7 @@ ONE_VECTOR = 0.3  # how much of b is taken from the one vector of `encode_query`
 AT_ONCE = 200  # documents whose clauses are kept at once
 PROBE, PROBED = "A quiet hotel in the hills.", 8  # a text, and how many numbers of its vector tell an encoder
 PROBE_NOISE = 0.25  # by which these may differ on another machine
-REMEMBERED = 20_000  # texts and clauses whose vectors `rerank` keeps for the next query
+REMEMBERED = 20_000  # texts and clauses whose vectors `rerank` keeps for the next query, and what these texts say
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,29 @@ class EncodedTexts:
     def scores(self, documents: Any) -> Vectors:
         """The scores of documents' vectors: (N, D) -> (N,)."""
         return self.vectors.scores(documents)
+
+
+class QueryTexts(NamedTuple):
+    """The texts that a query is embedded as: what it wants and its alternatives; what it excludes; and all of it, where
+    that has a share in what it wants."""
+
+    wanted: list[str]
+    excluded: list[str]
+    whole: list[str]
+    takes_away: bool
+
+    @classmethod
+    def of(cls, reading: Query) -> "QueryTexts":
+        treatment = TREATMENTS[reading.kind or "property"]
+        excluded = [span.text for span in reading.excluded]
+        takes_away = bool(excluded) and treatment.whole_apart < 1
+        wanted = [reading.wanted if takes_away else reading.query, *(span.text for span in reading.alternatives)]
+        whole = [reading.query] if takes_away and treatment.whole_apart else []
+        return cls(wanted, excluded, whole, takes_away)
+
+    @property
+    def all(self) -> list[str]:
+        return [*self.wanted, *self.excluded, *self.whole]
 
 
 class _Text(NamedTuple):
@@ -130,6 +153,7 @@ class ObeyingEncoder:
         self._sample, self._texts = sample, texts
         self._size: int | None = None
         self._remembered: dict[str, Vectors] = {}
+        self._known: dict[str, Kept] = {}  # what texts say, of those whose vectors are remembered
         self._keepers: set[Keeper] = set()
 
     def encode_document(self, texts: Iterable[str]) -> Vectors:
@@ -156,27 +180,31 @@ class ObeyingEncoder:
         """The vectors by which a store is asked: of what is wanted, and its alternatives."""
         return self.encode_reading(read_query(query), penalty=False).search_vectors
 
-    def encode_reading(self, reading: Query, *, penalty: bool = True) -> QueryParts:
+    def encode_reading(
+        self, reading: Query, *, penalty: bool = True, vectors_of_texts: Mapping[str, Vectors] | None = None
+    ) -> QueryParts:
         """The vectors of a query that was read, from one call of the embedder. penalty: with what documents lose that
-        are near to what is excluded."""
-        treatment = TREATMENTS[reading.kind or "property"]
-        excluded = [span.text for span in reading.excluded]
-        takes_away = bool(excluded) and treatment.whole_apart < 1
-        wanted = [reading.wanted if takes_away else reading.query, *(span.text for span in reading.alternatives)]
-        whole = [reading.query] if takes_away and treatment.whole_apart else []
-        found = self._embedded(self._embed_queries, [*wanted, *excluded, *whole])
-        vectors, rest = found[: len(wanted)], found[len(wanted) :]
-        if not excluded:
+        are near to what is excluded. vectors_of_texts: of the query's texts, where they are embedded already."""
+        texts = QueryTexts.of(reading)
+        known = self._query_vectors(texts.all) if vectors_of_texts is None else vectors_of_texts
+        vectors = np.stack([known[text] for text in texts.wanted])
+        if not texts.excluded:
             return QueryParts(vectors, vectors[0], None, vectors, cosine=self._is_cosine)
-        if whole:
-            vectors[0] = mixed(vectors[0], rest[-1], treatment.whole_apart)
-        unwanted = unit_length(rest[: len(excluded)]).mean(0)
+        treatment, takes_away = TREATMENTS[reading.kind or "property"], texts.takes_away
+        if texts.whole:
+            vectors[0] = mixed(vectors[0], known[texts.whole[0]], treatment.whole_apart)
+        unwanted = unit_length(np.stack([known[text] for text in texts.excluded])).mean(0)
         one = less(vectors, unwanted, ONE_VECTOR) if takes_away else vectors
         if not self._is_cosine:  # w and t are about cosines
             return QueryParts(one, vectors[0], unwanted, one)
         if not penalty:
             return QueryParts(one, vectors[0], unwanted, vectors, cosine=True)
         return QueryParts(one, vectors[0], unwanted, vectors, (treatment.penalty, self.near), cosine=True)
+
+    def _query_vectors(self, texts: Sequence[str]) -> dict[str, Vectors]:
+        """The vector of each of a query's texts, from one call of the embedder."""
+        texts = list(dict.fromkeys(texts))
+        return dict(zip(texts, self._embedded(self._embed_queries, texts), strict=True))
 
     @cached_property
     def unrelated(self) -> float:
@@ -215,23 +243,25 @@ class ObeyingEncoder:
             return []
         reading = read_query(query)
         said = self._said(texts, [None] * len(texts) if kept is None else list(kept))
-        encoded = EncodedTexts(reading, self.encode_reading(reading))
+        conditions = [part.text for part in asked_parts(reading.conditions, reading.query)]
+        of_query = self._query_vectors([*QueryTexts.of(reading).all, *conditions])
+        encoded = self.encode_reading(reading, vectors_of_texts=of_query)
         vectors = np.stack([one.vector for one in said])
 
         def encode_parts(parts: Sequence[str]) -> Vectors:
-            return unit_length(self._embedded(self._embed_queries, parts))
+            return unit_length(np.stack([of_query[part] for part in parts]))
 
         def best(parts: QueryVectors, count: int) -> Sequence[int]:
             return np.argsort(-parts.scores(vectors), kind="stable")[:count].tolist()
 
         if self._is_cosine:
             vectors = unit_length(vectors)
-        question = Question.of(encoded.reading.conditions, encode_parts, encoded.reading.query)
+        question = Question.of(reading.conditions, encode_parts, reading.query)
         evidence = Evidence.in_memory([one.evidence for one in said], self.unrelated)
         documents = RankedDocuments(
             evidence, _Rows(vectors), None, best, lambda _, rows: [_Text(texts[row]) for row in rows]
         )
-        found = rank(documents, question, QueryVectors.of(encoded.vectors), k or len(texts), read=read)
+        found = rank(documents, question, QueryVectors.of(encoded), k or len(texts), read=read)
         return [
             Reranked(row, score, texts[row], reasons(evidence, question, row, texts[row], found.said.get(row)))
             for row, score in zip(found.rows[: found.kept], found.scores[: found.kept], strict=True)
@@ -255,7 +285,7 @@ class ObeyingEncoder:
         return tuple(round(float(number), 2) for number in vector[:PROBED] * np.sqrt(len(vector)))
 
     def _said(self, texts: Sequence[str], kept: Sequence[str | None]) -> list[Kept]:
-        """What texts say and their vectors: as it was kept, the rest embedded."""
+        """What texts say and their vectors: as it was kept or is remembered, the rest embedded."""
         if len(kept) != len(texts):
             raise RetrievalError(f"{len(texts)} texts, and what was kept of {len(kept)}; give one for each, or None")
         found: list[Kept | None] = [None] * len(texts)
@@ -270,6 +300,8 @@ class ObeyingEncoder:
                 "are embedded again; keep them anew",
                 stacklevel=3,
             )
+        remembered = self._known
+        found = [remembered.get(text) if one is None else one for text, one in zip(texts, found, strict=True)]
         new = [row for row, one in enumerate(found) if one is None]
         if new:
             own = [texts[row] for row in new]
@@ -277,6 +309,8 @@ class ObeyingEncoder:
             said = evidence_of(own, lambda clauses: unit_length(self._document_vectors(clauses)))
             for row, evidence, vector in zip(new, said, vectors, strict=True):
                 found[row] = Kept(evidence, vector)
+            remembered = {**remembered, **{texts[row]: one for row in new if (one := found[row]) is not None}}
+            self._known = {text: one for text, one in remembered.items() if text in self._remembered}
         return [one for one in found if one is not None]
 
     def _check_keeper(self, keeper: Keeper) -> None:

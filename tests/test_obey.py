@@ -21,6 +21,7 @@ from boolbert.retrieval.models import load_encoder
 from boolbert.retrieval.scoring import Question, first_stage
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, build_index, query_reader
+from boolbert.search import obey as obey_file
 from boolbert.search.obey import NEAR_SHARE
 from boolbert.serve.engine import Engine
 from boolbert.serve.view import reading_html, results_html
@@ -343,6 +344,18 @@ def test_rerank_embeds_a_text_once(words):
     words.calls.clear()
     assert encoder.rerank(query, texts) == first
     assert not {text for call in words.calls for text in call} & {*texts, "Hotel", "There is no pool"}
+    assert len(words.calls) == 1  # the query and its conditions
+
+
+def test_what_rerank_remembers_changes_nothing(words, monkeypatch):
+    """Texts that it knows, new ones, some twice, and more of them than it remembers."""
+    batches = [TEXTS[:3], TEXTS, [TEXTS[4], "Hotel. There is no pool.", TEXTS[4]], TEXTS[1:]]
+    for most in (20_000, 4):
+        monkeypatch.setattr(obey_file, "REMEMBERED", most)
+        encoder = obey(words, TEXTS)
+        for batch in [*batches, *batches]:
+            expected = obey(words, TEXTS).rerank("hotel without a pool", batch, read=0)
+            assert encoder.rerank("hotel without a pool", batch, read=0) == expected
 
 
 def test_what_obeys_already_is_refused(words, run_once, load_once):

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from boolbert.data.trades import NOT_AFFIRMED, Label
-from boolbert.retrieval.document_reader import OUTPUTS, chosen, condition_ids, question
+from boolbert.retrieval.document_reader import OUTPUTS, RememberingTokenizer, chosen, condition_ids, question
 from boolbert.train.document_labels import CLASSES, Asked, Passages, Says
 from boolbert.train.shapes import LENGTH_MULTIPLE, rounded
 
@@ -78,7 +78,7 @@ class Packed:
 
 def packed(passages: Passages, tokenizer: Any, asked: Sequence[Asked], tokens: int) -> Packed:
     """The rows of texts and conditions, made on all cores."""
-    known = _Known(tokenizer)
+    known = RememberingTokenizer(tokenizer)
 
     def part(start: int) -> tuple[np.ndarray, ...]:
         rows = [_row(passages, known, one, tokens) for one in asked[start : start + MADE_TOGETHER]]
@@ -123,18 +123,6 @@ _shared: dict[str, Callable[[int], Any]] = {}
 def _in_process(number: int) -> Any:
     torch.set_num_threads(1)
     return _shared["work"](number)
-
-
-class _Known:
-    """A tokenizer that remembers the texts it has seen."""
-
-    def __init__(self, tokenizer: Any):
-        self._tokenizer, self._found = tokenizer, dict[tuple[str, ...], Any]()
-
-    def encode(self, *texts: str, add_special_tokens: bool = True) -> Any:
-        if texts not in self._found:
-            self._found[texts] = self._tokenizer.encode(*texts, add_special_tokens=add_special_tokens)
-        return self._found[texts]
 
 
 def batches(rows: Packed, size: int, draw: random.Random) -> Iterator[dict[str, Tensor]]:

@@ -4,13 +4,14 @@ BM25's weights depend on all documents. They are computed when a query asks for 
 index that was freshly made from the documents that are left.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from boolbert.retrieval.calibration import spread_rows
-from boolbert.retrieval.evidence import Array, DocumentEvidence, Evidence, Statement
+from boolbert.retrieval.evidence import Array, DocumentEvidence, Evidence, Statement, best_of_each
 from boolbert.retrieval.shards import rows_by_part
 from boolbert.retrieval.words import WordIndex, word_weights
 
@@ -27,6 +28,7 @@ class JoinedWords(WordIndex):
         self._parts, self._places, self._live, self._documents = parts, starts, live, len(live)
         lengths = np.concatenate([np.empty(0, np.int32), *(part.lengths for part in parts)])
         self._live_count = int(live.sum())
+        self._is_whole = self._live_count == len(live)
         self._relative = lengths / max(float(lengths[live].sum() / max(self._live_count, 1)), 1e-9)
 
     @property
@@ -37,8 +39,9 @@ class JoinedWords(WordIndex):
         held = [part.holding(word) for part in self._parts]
         rows = np.concatenate([NONE, *(start + rows for start, (rows, _) in zip(self._places, held, strict=False))])
         counts = np.concatenate([NONE, *(counts for _, counts in held)])
-        is_live = self._live[rows]
-        rows, counts = rows[is_live], counts[is_live]
+        if not self._is_whole:
+            is_live = self._live[rows]
+            rows, counts = rows[is_live], counts[is_live]
         return rows, word_weights(counts, self._relative[rows], len(rows), self._live_count)
 
 
@@ -48,6 +51,7 @@ class JoinedEvidence(Evidence):
     def __init__(self, parts: Sequence[Evidence], live: Mask):
         self._parts, self._live = parts, live
         self._places = np.cumsum([0, *(part.manifest["documents"] for part in parts)])
+        self._edges = self._places.tolist()
         self.words = JoinedWords([part.words for part in parts], self._places, live)
 
     @property
@@ -55,19 +59,29 @@ class JoinedEvidence(Evidence):
         return sum(part.size for part in self._parts)
 
     def best(self, vectors: Array, rows: Rows) -> tuple[Array, Array]:
+        order = np.argsort(rows, kind="stable")
+        parts = rows_by_part(self._places, rows[order])
+        found = [self._parts[number].compared(vectors, inside) for number, inside, _ in parts]
         affirming = np.zeros((len(vectors), len(rows)), np.float32)
         denying = np.zeros_like(affirming)
-        for number, inside, places in rows_by_part(self._places, rows):
-            affirming[:, places], denying[:, places] = self._parts[number].best(vectors, inside)
+        if found:
+            cosines, denies, counts = zip(*found, strict=True)
+            together = np.concatenate(cosines, axis=1), np.concatenate(denies), np.concatenate(counts)
+            affirming[:, order], denying[:, order] = best_of_each(*together)
         return affirming, denying
 
     def nearest(self, vector: Array, row: int, denies: bool) -> Statement | None:
-        ((number, (inside,), _),) = rows_by_part(self._places, np.array([row]))
-        return self._parts[number].nearest(vector, int(inside), denies)
+        part, inside = self._at(row)
+        return part.nearest(vector, inside, denies)
 
     def cosines(self, vectors: Array, row: int) -> tuple[list[tuple[int, int]], Array]:
-        ((number, (inside,), _),) = rows_by_part(self._places, np.array([row]))
-        return self._parts[number].cosines(vectors, int(inside))
+        part, inside = self._at(row)
+        return part.cosines(vectors, inside)
+
+    def _at(self, row: int) -> tuple[Evidence, int]:
+        """The segment that holds a document, and the document's row there."""
+        number = bisect_right(self._edges, row) - 1
+        return self._parts[number], row - self._edges[number]
 
     def _sample(self) -> Array:
         live = np.flatnonzero(self._live)
