@@ -20,6 +20,22 @@ def prepare_training() -> None:
 
 
 @contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread while the block runs: for queries that are encoded one by one, whose products are so
+    small that two threads wait for each other longer than they compute."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    threads = torch.get_num_threads()
+    try:
+        with threadpool_limits(1):  # numpy's threads
+            torch.set_num_threads(1)
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
 def log_level(level: int, *names: str) -> Iterator[None]:
     """Hide what these libraries log below `level` while the block runs.
 
