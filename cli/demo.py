@@ -39,6 +39,7 @@ TRAIN: dict[str, Any] = {"epochs": 1, "batch_size": 16, "learning_rate": 5e-4, "
 QUICK_TRAIN: dict[str, Any] = {"max_steps": 4, "batch_size": 128, "learning_rate": 1e-3}
 EXCLUSION = {"exclusion_weight": 0.5, "branches": 4}
 QUICK_QUERIES = 35  # of the test split
+THREADS = max(1, (os.cpu_count() or 1) // 2)  # of each of the two trainings
 
 
 @contextmanager
@@ -127,14 +128,14 @@ def training(folder: Path, flags: dict[str, Any], fresh: bool) -> list[str] | No
         return None
     words = [f"--{name}={value}" for name, value in flags.items()]
     words += [f"--output_dir={folder}", "--tracker=none", "--keep_last=1", "--resume" if same else "--overwrite"]
+    words += [f"--threads={THREADS}"]
     return [sys.executable, str(PACKAGE / "train" / "quest.py"), *words]
 
 
 def run_together(commands: Sequence[Sequence[str]], log: Path) -> list[int]:
     """Run commands at the same time, and return their exit statuses. The first is shown, others write into a file."""
-    threads = max(1, (os.cpu_count() or 1) // max(1, len(commands)))
     environment = {**os.environ, "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    environment["OMP_NUM_THREADS"] = str(threads)
+    environment["OMP_NUM_THREADS"] = str(THREADS)
     with log.open("w", encoding="utf-8") as file:
         outputs = [None, *[file] * (len(commands) - 1)]
         processes = [
@@ -162,6 +163,7 @@ def compare(output: Path, limit: int | None) -> list[dict[str, Any]]:
         return read_json(table)
     from tqdm import tqdm
 
+    from boolbert.core.environment import one_thread
     from boolbert.data.tasks import quest_task
     from boolbert.eval.compare import write_all
     from boolbert.eval.results import measure
@@ -169,7 +171,7 @@ def compare(output: Path, limit: int | None) -> list[dict[str, Any]]:
 
     task = quest_task(None, "test", limit, progress=False)
     results = []
-    with tqdm(systems(output, task), total=8, unit="system") as bar:
+    with one_thread(), tqdm(systems(output, task), total=8, unit="system") as bar:
         for system in bar:
             bar.set_postfix_str(system.name)
             results.append(measure(system, task, quest_metrics))

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from boolbert import __version__
 from boolbert.core.arguments import add_document_flags
-from boolbert.core.environment import keep_freed_memory, prepare_training
+from boolbert.core.environment import keep_freed_memory, one_numpy_thread, prepare_training
 from boolbert.core.errors import INTERRUPTED, BoolBertError, drop_output, one_line
 from boolbert.core.terminal import use_any_encoding
 
@@ -248,6 +248,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     use_any_encoding()
     if is_process:
         prepare_training() if words[:1] == ["upgrade"] else keep_freed_memory()
+        if words[:1] == ["demo"]:
+            one_numpy_thread()
         if words[:1] in (["search"], ["explain"], ["index"]):
             gc.set_threshold(*SELDOM)
     try:

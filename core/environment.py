@@ -19,6 +19,25 @@ def prepare_training() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
+def one_numpy_thread() -> None:
+    """What a command that ranks for many queries sets before it imports numpy, whose threads spin between products."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute with one thread while the block runs: for queries that are encoded one by one, whose products
+    are so small that two threads wait for each other longer than they compute."""
+    import torch
+
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 @contextmanager
 def log_level(level: int, *names: str) -> Iterator[None]:
     """Hide what these libraries log below `level` while the block runs.

@@ -39,6 +39,16 @@ def write_records(place, count, name, told):
             told.send(number)
 
 
+def hold_open(place, told):
+    """Open a store, tell it, and keep it until something is heard."""
+    from boolbert.retrieval.stores import open_store
+
+    store = open_store(place)
+    told.send("open")
+    told.recv()
+    store.close()
+
+
 def index_as_rank(rank, port, folder, arguments):
     """Run a command as one of two processes, as `accelerate launch` or torchrun start them."""
     from boolbert.cli.main import main

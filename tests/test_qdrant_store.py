@@ -1,11 +1,11 @@
 """Qdrant as a store: odd names, collections of others, and errors of one line."""
 
-import subprocess
-import sys
+import multiprocessing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
 import pytest
+from process_helpers import finish, hold_open
 from store_fixtures import one_line, skip_without, small_about
 
 from boolbert.core.errors import RetrievalError
@@ -59,17 +59,13 @@ def test_errors_are_one_line(tmp_path, capsys, monkeypatch):
     server.server_close()
 
 
-def test_a_folder_belongs_to_one_process(tmp_path):
-    place = f"qdrant:{tmp_path / 'films'}"
-    code = f"""
-from boolbert.retrieval.stores import open_store
-store = open_store({place!r})
-print("open", flush=True)
-input()
-"""
-    other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert other.stdout.readline() == "open\n"
+def test_a_folder_belongs_to_one_process(tmp_path, start):
+    place, (here, there) = f"qdrant:{tmp_path / 'films'}", multiprocessing.Pipe()
+    other = start(hold_open, place, there)
+    assert here.poll(60)
+    assert here.recv() == "open"
     with pytest.raises(RetrievalError, match="another process has it open; try again when it has finished"):
         open_store(place)
-    other.communicate("\n")
+    here.send("close")
+    assert finish(other) == [0]
     open_store(place).close()

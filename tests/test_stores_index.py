@@ -408,7 +408,7 @@ def test_a_server_that_is_not_there_is_one_line(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_documents_that_are_added_are_read_as_the_first_ones_were(tmp_path, capsys):
+def test_documents_that_are_added_are_read_as_the_first_ones_were(tmp_path, capsys, run_once):
     """Their ids and sets; an index that was made by --output, and a store."""
     rows = [
         (f"c{row}", f"Course {row}", f"An evening course, number {row}.", ("York", "Leeds")[row % 2])
@@ -418,7 +418,7 @@ def test_documents_that_are_added_are_read_as_the_first_ones_were(tmp_path, caps
     (tmp_path / "first.csv").write_text(f"code,title,text,city\n{first}")
     (tmp_path / "more.csv").write_text("code,title,text,city\nc3,Course 3,An old one.,York\nc77,Course 77,Bees.,York\n")
     for flag, name in (("--output", "index"), ("--store", "store")):
-        place = [flag, str(tmp_path / name)]
+        place = [flag, str(tmp_path / name), "--model", str(run_once())]
         assert main(["index", str(tmp_path / "first.csv"), "--id", "code", "--atoms", "city", *place]) == 0
         assert main(["index", str(tmp_path / "more.csv"), "--add", *place]) == 0
         store = open_store(tmp_path / name)
