@@ -78,7 +78,7 @@ def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Seq
             for part in parsed_parts(text[start:end])
             if part.text.lower() not in _THOSE
         ]
-        text = _blanked(text, [*excluded, *cues])
+        text = blanked(text, [*excluded, *cues])
         parts = _wanted_only(text)
     unwanted = [_without_pronoun(part) for part in unwanted]
     kind = kind_of_exclusion(query, [(part.start, part.end) for part in unwanted]) if unwanted else "set"
@@ -115,7 +115,7 @@ def _with_antecedents(parts: Sequence[Part]) -> list[Part]:
     return found
 
 
-def _blanked(text: str, holes: Sequence[Span]) -> str:
+def blanked(text: str, holes: Sequence[Span]) -> str:
     """A text with blanks in place of some stretches."""
     letters = list(text)
     for start, end in holes:

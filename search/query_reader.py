@@ -30,7 +30,7 @@ from boolbert.boolean import (
     without_double_negation,
 )
 from boolbert.boolean import Reading as RuleReading
-from boolbert.boolean.conditions import Conditions, read_conditions
+from boolbert.boolean.conditions import Conditions, blanked, read_conditions
 from boolbert.boolean.kinds import is_question
 from boolbert.boolean.parts import Part, after_filler
 from boolbert.boolean.reasons import unread_negations
@@ -85,9 +85,37 @@ def _grouped(found: Query) -> Query:
     if any(len(group) > 1 for group in conditions.wanted):
         return replace(found, conditions=conditions._replace(wanted=_joined(found.query, conditions.wanted)))
     excluded = [(_before_empty(found.query, span.start), span.end) for span in found.excluded]
-    cues = [span.place for span in found.cues if span.operator == "not"]
-    by_rules = read_conditions(found.query, excluded, [*excluded, *cues])
-    return replace(found, conditions=conditions._replace(wanted=by_rules.wanted))
+    holes = [*excluded, *(span.place for span in found.cues if span.operator == "not")]
+    by_rules = read_conditions(found.query, excluded, holes).wanted
+    marks = [(part.start, part.end) for (part,) in conditions.wanted]
+    return replace(found, conditions=conditions._replace(wanted=_marked_only(found.query, by_rules, marks, holes)))
+
+
+def _marked_only(
+    query: str, groups: Sequence[tuple[Part, ...]], marks: Sequence[tuple[int, int]], holes: Sequence[tuple[int, int]]
+) -> tuple[tuple[Part, ...], ...]:
+    """The groups without the words before and behind those that the reader has marked as wanted, "kind regards" and
+    "in search of"; what has no such word is no condition. holes: stretches that are no part of what is wanted.
+
+    >>> query = "hello, a lamp not of brass for my aunt, thanks"
+    >>> groups = [[_part(query, 0, 5)], [Part("", 7, 38, "a lamp for my aunt")], [_part(query, 40, 46)]]
+    >>> [[part.text for part in group] for group in _marked_only(query, groups, [(9, 13), (33, 38)], [(14, 26)])]
+    [['lamp for my aunt']]
+    """
+    left = blanked(query, holes)
+    found = []
+    for group in groups:
+        parts = []
+        for part in group:
+            own = [(max(a, part.start), min(b, part.end)) for a, b in marks if a < part.end and part.start < b]
+            if not own:
+                continue
+            start, end = own[0][0], own[-1][1]
+            if part.text.split() == left[part.start : part.end].split():  # else it begins with words from elsewhere
+                part = Part(part.operator, start, end, " ".join(left[start:end].split()))
+            parts.append(part)
+        found += [tuple(parts)] if parts else []
+    return tuple(found) or tuple(map(tuple, groups))
 
 
 def _before_empty(query: str, start: int) -> int:
@@ -208,8 +236,9 @@ def by_reader(query: str, reader: Reader) -> Query:
         mark._replace(start=_bare(query, mark.start, mark.end)) if mark.kind == EXCLUDED else mark
         for mark in marks_of(query, words, best_tags(scores.tolist(), FAVOUR))
     ]
-    if any(mark.kind == EXCLUDED and not _says_nothing(query, mark) for mark in marks):
-        marks = [mark for mark in marks if mark.kind != EXCLUDED or not _says_nothing(query, mark)]
+    for kind in (EXCLUDED, WANTED):
+        if any(mark.kind == kind and not _says_nothing(query, mark) for mark in marks):
+            marks = [mark for mark in marks if mark.kind != kind or not _says_nothing(query, mark)]
     is_cut = len(tokens.ids) > MOST_TOKENS_READ or sum(mark.kind == EXCLUDED for mark in marks) > MOST_EXCLUDED
     return replace(_marked(query, marks), truncated=is_cut)
 

@@ -26,7 +26,7 @@ from boolbert.retrieval.scoring import Question, first_stage
 from boolbert.search.rank import READ, RankedDocuments, reread, what_they_say
 from boolbert.search.searcher import BoolSearcher
 
-WANTED, EXCLUDED = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.8), (0.0, 0.4, 0.8, 1.5, 2.0, 2.5, 4.0)
+WANTED, EXCLUDED = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.8), (0.0, 0.8, 1.5, 2.5, 4.0, 6.0, 9.0)
 FLOORS = (0.02, 0.05, 0.1)
 MOST = 10  # documents of which good and violating ones are counted
 
