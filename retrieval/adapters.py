@@ -47,9 +47,7 @@ class Reader:
         self._words = weights["embeddings.word_embeddings.weight"]
         self._places = weights["embeddings.position_embeddings.weight"]
         self._places = self._places + weights["embeddings.token_type_embeddings.weight"][0]
-        self._norm = [weights[f"embeddings.LayerNorm.{name}"] for name in ("weight", "bias")]
         config = SimpleNamespace(**read_object(folder / "config.json", RetrievalError))
-        self._epsilon = config.layer_norm_eps
         program = token_program(adapted(weights, own), config, own["head.weight"], own["head.bias"])
         self._session = open_program(program)
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -58,11 +56,8 @@ class Reader:
 
     def scores(self, ids: Sequence[int]) -> Array:
         """The head's numbers for each token of one text, (L, outputs)."""
-        states = self._words[ids] + self._places[: len(ids)]
-        states -= states.mean(-1, keepdims=True)
-        states /= np.sqrt((states**2).mean(-1, keepdims=True) + self._epsilon)
-        states = states * self._norm[0] + self._norm[1]
-        (found,) = self._session.run(None, {"states": states[None].astype(np.float32)})
+        embeddings = self._words[ids] + self._places[: len(ids)]
+        (found,) = self._session.run(None, {"embeddings": embeddings[None]})
         own: Array = found[0]
         return own
 

@@ -175,7 +175,7 @@ def program_of(weights: Mapping[str, npt.NDArray[Any]], config: Any, *, is_mean:
     places = weights[f"{before}position_embeddings.weight"] + weights[f"{before}token_type_embeddings.weight"][0]
     words = graph.node("Gather", graph.constant(f"{before}word_embeddings.weight"), "ids")
     placed = graph.node("Gather", graph.stored("places_embeddings", places), "places")
-    states = graph.layers(graph.normalised(words, placed, f"{before}LayerNorm"), "MultiHeadAttention")
+    states = graph.layers(graph.normalised(graph.node("Add", words, placed), f"{before}LayerNorm"))
     axis = graph.stored("axis", np.array([1]))
     if not is_mean:
         edges = (graph.stored("first", np.array([0])), graph.stored("end", np.array([1])))
@@ -187,13 +187,13 @@ def program_of(weights: Mapping[str, npt.NDArray[Any]], config: Any, *, is_mean:
 def token_program(
     weights: Mapping[str, npt.NDArray[Any]], config: Any, head: npt.NDArray[Any], bias: npt.NDArray[Any]
 ) -> bytes:
-    """A BERT's layers and a head as an ONNX program for one text: `states` (1, length, size), its embeddings, to
-    `vector` (1, length, outputs)."""
+    """A BERT's layers and a head as an ONNX program for one text: `embeddings` (1, length, size), of words and places
+    together, to `vector` (1, length, outputs)."""
     graph = _Graph(weights, config)
-    states = graph.layers("states", "Attention")
+    states = graph.layers(graph.normalised("embeddings", "embeddings.LayerNorm"))
     found = graph.node("MatMul", states, graph.stored("head", head.T.astype(np.float32)))
     graph.output("Add", [found, graph.stored("head_bias", bias.astype(np.float32))], "vector")
-    return graph.program({"states": config.hidden_size}, ["batch", "length", len(bias)])
+    return graph.program({"embeddings": config.hidden_size}, ["batch", "length", len(bias)])
 
 
 class _Graph:
@@ -239,37 +239,33 @@ class _Graph:
         )
         return str(self.node("Mul", found, scale))
 
-    def normalised(self, first: str, second: str, name: str, *bias: str) -> str:
-        inputs = first, second, self.constant(f"{name}.weight"), self.constant(f"{name}.bias"), *bias
-        epsilon = self.config.layer_norm_eps
-        return str(self.node("SkipLayerNormalization", *inputs, domain="com.microsoft", epsilon=epsilon))
+    def normalised(self, states: str, name: str) -> str:
+        given = self.constant(f"{name}.weight"), self.constant(f"{name}.bias")
+        return str(self.node("LayerNormalization", states, *given, epsilon=self.config.layer_norm_eps))
 
-    def layers(self, states: str, attention: str) -> str:
-        """The BERT's layers, from its embeddings to the last states.
+    def added(self, states: str, inputs: str, name: str) -> str:
+        """States with what a product makes of the inputs, and its bias."""
+        both = self.node("Add", states, self.product(inputs, name))
+        return str(self.node("Add", both, self.constant(f"{name}.bias")))
 
-        attention: "Attention" is faster, "MultiHeadAttention" rounds in another way, and indexes that were made with it
-        go on with it: products in int8 make much of what is rounded. `LayerNormalization` would take a quarter of the
-        time of `SkipLayerNormalization`, and was left for the same reason.
-        """
+    def layers(self, states: str) -> str:
+        """The BERT's layers, from its embeddings to the last states. Of two ways to write a step in ONNX Runtime's
+        operators the faster one is taken: `SkipLayerNormalization` takes four times as long as additions and
+        `LayerNormalization`, `MultiHeadAttention` one and a half times as long as `Attention`."""
         heads = self.config.num_attention_heads
-        is_fast = attention == "Attention"
-        counts = {"q_num_heads": heads, "kv_num_heads": heads} if is_fast else {"num_heads": heads}
         for number in range(self.config.num_hidden_layers):
             layer = f"encoder.layer.{number}"
             own = [f"{layer}.attention.self.{name}" for name in ("query", "key", "value")]
             together = self.node("Add", self.product(states, *own), self.constant(*(f"{name}.bias" for name in own)))
             parts = self.node("Split", together, outputs=3, axis=-1, num_outputs=3)
-            attended = self.node(attention, *parts, domain="" if is_fast else "com.microsoft", **counts)
-            states = self.added(states, attended, f"{layer}.attention.output")
+            attended = self.node("Attention", *parts, q_num_heads=heads, kv_num_heads=heads)
+            output = f"{layer}.attention.output"
+            states = self.normalised(self.added(states, attended, f"{output}.dense"), f"{output}.LayerNorm")
             inside, bias = f"{layer}.intermediate.dense", self.constant(f"{layer}.intermediate.dense.bias")
             active = self.node("BiasGelu", self.product(states, inside), bias, domain="com.microsoft")
-            states = self.added(states, active, f"{layer}.output")
+            output = f"{layer}.output"
+            states = self.normalised(self.added(states, active, f"{output}.dense"), f"{output}.LayerNorm")
         return states
-
-    def added(self, states: str, inputs: str, name: str) -> str:
-        """States with what a layer's output makes of the inputs, normalised."""
-        product, bias = self.product(inputs, f"{name}.dense"), self.constant(f"{name}.dense.bias")
-        return self.normalised(states, product, f"{name}.LayerNorm", bias)
 
     def program(self, inputs: Mapping[str, Any], shape: Sequence[Any]) -> bytes:
         """inputs: what stands behind (batch, length) in the shape of each, or "length" for numbers of tokens."""
