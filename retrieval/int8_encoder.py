@@ -193,7 +193,7 @@ def token_program(
     states = graph.layers(graph.normalised("embeddings", "embeddings.LayerNorm"))
     found = graph.node("MatMul", states, graph.stored("head", head.T.astype(np.float32)))
     graph.output("Add", [found, graph.stored("head_bias", bias.astype(np.float32))], "vector")
-    return graph.program({"embeddings": config.hidden_size}, ["batch", "length", len(bias)])
+    return graph.program({"embeddings": config.hidden_size}, [1, "length", len(bias)])
 
 
 class _Graph:
@@ -268,13 +268,13 @@ class _Graph:
         return states
 
     def program(self, inputs: Mapping[str, Any], shape: Sequence[Any]) -> bytes:
-        """inputs: what stands behind (batch, length) in the shape of each, or "length" for numbers of tokens."""
+        """inputs: what stands behind (1, length) in the shape of each, or "length" for numbers of tokens."""
         from onnx import TensorProto
 
         taken = [
-            self._onnx.make_tensor_value_info(name, TensorProto.INT32, ["batch", "length"])
+            self._onnx.make_tensor_value_info(name, TensorProto.INT32, [1, "length"])
             if last == "length"
-            else self._onnx.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "length", last])
+            else self._onnx.make_tensor_value_info(name, TensorProto.FLOAT, [1, "length", last])
             for name, last in inputs.items()
         ]
         outputs = [self._onnx.make_tensor_value_info("vector", TensorProto.FLOAT, list(shape))]

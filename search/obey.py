@@ -234,7 +234,7 @@ class ObeyingEncoder:
         the document reader looks at. A text with a word that the query excludes as -word or NOT word is left out.
 
         kept: for each text what `keep_clauses` gave for it, or None; of these nothing is embedded. What was embedded
-        for an earlier query is not embedded again.
+        for an earlier query is not embedded again, as long as it is remembered.
         """
         if k is not None:
             check_k(k)
@@ -309,8 +309,9 @@ class ObeyingEncoder:
             said = evidence_of(own, lambda clauses: unit_length(self._document_vectors(clauses)))
             for row, evidence, vector in zip(new, said, vectors, strict=True):
                 found[row] = Kept(evidence, vector)
-            remembered = {**remembered, **{texts[row]: one for row in new if (one := found[row]) is not None}}
-            self._known = {text: one for text, one in remembered.items() if text in self._remembered}
+            made = {texts[row]: one for row in new if (one := found[row]) is not None}
+            clauses = sum(len(one.evidence.clauses) for one in (*remembered.values(), *made.values()))
+            self._known = {**remembered, **made} if clauses <= REMEMBERED else made
         return [one for one in found if one is not None]
 
     def _check_keeper(self, keeper: Keeper) -> None:

@@ -77,10 +77,11 @@ def read(query: str, not_kind: str | None = None) -> Query:
 
 def _grouped(found: Query) -> Query:
     """What is wanted, its words in larger groups than the reader's: "former colonies of Britain" is one condition, not
-    three, each of which is had by many. The rules find them; where there are alternatives, which the reader tells
-    better, neighbours are joined."""
+    three, each of which is had by many. The rules find them, in the words that the reader has marked; where there are
+    alternatives, which the reader tells better, neighbours are joined. A query that was not read to its end keeps the
+    reader's."""
     conditions = found.conditions
-    if conditions.asks or len(conditions.wanted) < 2:
+    if conditions.asks or len(conditions.wanted) < 2 or found.truncated:
         return found
     if any(len(group) > 1 for group in conditions.wanted):
         return replace(found, conditions=conditions._replace(wanted=_joined(found.query, conditions.wanted)))
@@ -111,8 +112,9 @@ def _marked_only(
             if not own:
                 continue
             start, end = own[0][0], own[-1][1]
-            if part.text.split() == left[part.start : part.end].split():  # else it begins with words from elsewhere
-                part = Part(part.operator, start, end, " ".join(left[start:end].split()))
+            is_of_query = part.text.split() == left[part.start : part.end].split()  # else with words from elsewhere
+            if is_of_query and (text := " ".join(left[start:end].split())):
+                part = Part(part.operator, start, end, text)
             parts.append(part)
         found += [tuple(parts)] if parts else []
     return tuple(found) or tuple(map(tuple, groups))

@@ -28,7 +28,7 @@ from boolbert.retrieval.document_reader import (
 )
 from boolbert.retrieval.document_reader import summed as summed_in_search
 from boolbert.train import document_labels, document_reader, document_teacher
-from boolbert.train.document_labels import Asked, Labels, Passages, Soft, epoch, read_soft, write_soft
+from boolbert.train.document_labels import LabelledCondition, Labels, Passages, Soft, epoch, read_soft, write_soft
 from boolbert.train.packed_rows import Packed, batches, loss_of, on_all_cores, packed, shares_of, summed
 
 TEXT = "The Old Mill. A quiet hotel by the river. Dogs stay in the yard. There is no pool. Breakfast is from seven."
@@ -101,7 +101,7 @@ def test_training_and_search_add_up_the_same_sums(tokenizer):
     passages = [Passage("a pool", TEXT, nearest_first(word)) for word in ("pool", "quiet", "Dogs")]
     told = iter(passages)
     choosing = SimpleNamespace(of=lambda text, condition, near_to: next(told))
-    rows = packed(choosing, tokenizer, [Asked(TEXT, "a pool", AFFIRMED)] * 3, 20)
+    rows = packed(choosing, tokenizer, [LabelledCondition(TEXT, "a pool", AFFIRMED)] * 3, 20)
     batch = rows.batch(torch.arange(3), 40)
     scores = torch.randn(3, 40, 3, generator=torch.Generator().manual_seed(0))
     shares = torch.softmax(summed(scores, batch["inside"]), -1).numpy()
@@ -177,8 +177,8 @@ def test_rows_are_drawn_and_joined_as_they_were_packed(tokenizer):
     told = iter(passages)
     choosing = SimpleNamespace(of=lambda text, condition, near_to: next(told))
     says = [AFFIRMED, (0.2, 0.5, 0.3), NOT_AFFIRMED, SILENT]
-    rows = packed(choosing, tokenizer, [Asked(TEXT, "a pool", one) for one in says], 12)
-    drawn = rows.some(torch.tensor([3, 0, 2]))
+    rows = packed(choosing, tokenizer, [LabelledCondition(TEXT, "a pool", one) for one in says], 12)
+    drawn = rows.drawn(torch.tensor([3, 0, 2]))
     assert texts_of(drawn) == [texts_of(rows)[number] for number in (3, 0, 2)]
     assert drawn.is_other.tolist() == [False, False, True]
     both = Packed.joined([drawn, rows])

@@ -158,7 +158,7 @@ def test_alternatives_are_one_condition_and_other_words_are_others():
 
 WANTED = {
     "countries driving on the left that are island states but do not have a coast on the Caribbean Sea": (
-        [["countries driving on the left"], ["are island states"]],
+        [["countries driving on the left"], ["island states"]],
         ["coast on the Caribbean Sea"],
     ),
     "ports that are also capitals, excluding those that are crossed by the equator": (
@@ -170,6 +170,13 @@ WANTED = {
         [],
     ),
     "towns with a castle or a beach": ([["towns"], ["with a castle", "beach"]], []),
+    # what people say around their wish is no condition
+    "boat with an up to date survey, loo preferably not fitted as I would only tear it out": (
+        [["boat with an up to date survey"]],
+        ["fitted"],
+    ),
+    "used office machine thats anything but loud": ([["used office machine"]], ["loud"]),
+    "yachts except those without a heads": ([["yachts"], ["heads"]], []),
 }
 
 

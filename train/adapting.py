@@ -1,5 +1,6 @@
 """Learn adapters for an encoder that stays as it is: what both readers' training has in common."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,12 +10,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from boolbert.core.errors import TrainingError
 from boolbert.core.files import whole_file
 from boolbert.modeling_boolbert import LowRank, ReadingAdapters
 from boolbert.retrieval.recorded import RecordedStep
-from boolbert.train.optimizer import build_optimizer, learning_rate_share, place_learning_rates, set_learning_rate
+from boolbert.train.optimizer import (
+    BEFORE_RECORDED,
+    build_optimizer,
+    learning_rate_share,
+    place_learning_rates,
+    set_learning_rate,
+)
 
 WARMUP = 0.1  # share of the steps
+LENGTHS = 32  # most lengths of texts for which layers are compiled
 Batch = dict[str, Tensor]
 
 
@@ -29,10 +38,7 @@ class Adapting:
         self.bert, self.device = bert, str(bert.device)
         self.adapters = fresh_adapters(self.bert.config, rank, outputs).to(self.device)
         self.dropout, self.is_learning = dropout, False
-        self._compiled: Any = self.adapters
-        if compile:
-            torch._dynamo.config.recompile_limit = 64  # a program for each length of texts
-            self._compiled = torch.compile(self.adapters, dynamic=False)
+        self._compiled: Any = torch.compile(self.adapters, dynamic=False) if compile else self.adapters
 
     def __call__(self, ids: Tensor, mask: Tensor) -> Tensor:
         """The head's numbers for each token (B, L, outputs)."""
@@ -61,8 +67,11 @@ class Adapting:
             return loss(self(batch["ids"], batch["mask"]), batch)
 
         self.is_learning = True
-        learn(self.adapters, loss_of, batches, count, learning_rate, on_step)
-        self.is_learning = False
+        try:
+            with torch._dynamo.config.patch(recompile_limit=LENGTHS):
+                learn(self.adapters, loss_of, batches, count, learning_rate, on_step)
+        finally:
+            self.is_learning = False
 
 
 def learn(
@@ -74,7 +83,7 @@ def learn(
     on_step: Callable[[int], object] = lambda _: None,
 ) -> None:
     """Teach a model by the loss of each batch; the rate rises, then falls to 0. On a GPU each shape of batch is
-    recorded."""
+    recorded. Raises `TrainingError` where the last loss is no number."""
     device = next(model.parameters()).device
     optimizer = build_optimizer(model, learning_rate=learning_rate)
     place_learning_rates(optimizer, device if device.type == "cuda" else None)
@@ -88,11 +97,18 @@ def learn(
         return {"loss": found.detach()}
 
     step = RecordedStep(compute, device, forget=optimizer.zero_grad, on=device.type == "cuda")
-    for number, batch in enumerate(batches):
-        set_learning_rate(optimizer, learning_rate_share(number, count, WARMUP))
-        step(batch)
-        on_step(1)
-    step.close()
+    found: Batch = {}
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=BEFORE_RECORDED)
+            for number, batch in enumerate(batches):
+                set_learning_rate(optimizer, learning_rate_share(number, count, WARMUP))
+                found = step(batch)
+                on_step(1)
+    finally:
+        step.close()
+    if found and not found["loss"].isfinite():
+        raise TrainingError("the loss is no number any more; a lower --learning_rate may help")
 
 
 def in_half(device: str) -> Any:

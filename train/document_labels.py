@@ -32,7 +32,7 @@ Shares = tuple[float, float, float]  # how probable it is that a text affirms, d
 Says = str | Shares
 
 
-class Asked(NamedTuple):
+class LabelledCondition(NamedTuple):
     """A text, a condition, and what the text says of it: a class, or the shares of all three. near_to: the condition by
     which the sentences are chosen, if it is another one."""
 
@@ -111,17 +111,14 @@ class Passages:
         self.conditions = list(dict.fromkeys(conditions))
         self._matrix = sentence_vectors(bert, tokenizer, self.conditions)
         self._row = {condition: row for row, condition in enumerate(self.conditions)}
-        self._known: dict[tuple[str, str], Passage] = {}
         self.device = str(bert.device)
 
     def of(self, text: str, condition: str, near_to: str | None = None) -> Passage:
         """The sentences of a text for a condition. near_to: the condition by which they are chosen, if it is another
         one."""
-        key = (text, near_to or condition)
-        if key not in self._known:
-            near = self._vectors[text] @ self._matrix[self._row[key[1]]]
-            self._known[key] = passage(key[1], text, self._clauses[text], near)
-        return self._known[key]._replace(condition=condition)
+        chosen_by = near_to or condition
+        near = self._vectors[text] @ self._matrix[self._row[chosen_by]]
+        return passage(chosen_by, text, self._clauses[text], near)._replace(condition=condition)
 
     def near(self, text: str, count: int) -> list[str]:
         """The conditions that are nearest to a clause of a text."""
@@ -163,21 +160,21 @@ def turned(phrase: str, draw: random.Random) -> str:
     return draw.choice([f"no {bare}", f"without {phrase}", f"not {phrase}", *([] if " " in bare else [f"{bare}-free"])])
 
 
-def epoch(labels: Labels, draw: random.Random) -> list[Asked]:
+def epoch(labels: Labels, draw: random.Random) -> list[LabelledCondition]:
     """Every label once, each with one of its phrases; some turned round, some silent ones with a foreign condition."""
-    other, found = {AFFIRMED: DENIED, DENIED: AFFIRMED}, list[Asked]()
+    other, found = {AFFIRMED: DENIED, DENIED: AFFIRMED}, list[LabelledCondition]()
     of_text: dict[str, set[str]] = {}
     for label in labels.of_trades:
         of_text.setdefault(label.text, set()).update(label.phrases)
     for number, label in enumerate(labels.all):
         phrase, says = draw.choice(label.phrases), label.says
         if says in other and draw.random() < TURNED:
-            found.append(Asked(label.text, turned(phrase, draw), other[says], phrase))
+            found.append(LabelledCondition(label.text, turned(phrase, draw), other[says], phrase))
             continue
         if says == SILENT and number < len(labels.of_trades) and draw.random() < FOREIGN:
             foreign = draw.choice(draw.choice(labels.of_trades).phrases)
             phrase = phrase if foreign in of_text[label.text] else foreign
-        found.append(Asked(label.text, phrase, says))
+        found.append(LabelledCondition(label.text, phrase, says))
     return found
 
 

@@ -24,7 +24,7 @@ from boolbert.retrieval.adapters import DOCUMENT_READER, encoder_mark
 from boolbert.retrieval.document_reader import OUTPUTS, TOKENS
 from boolbert.retrieval.encoders import resolve_encoder
 from boolbert.train.adapting import Adapting, load_bert, save_adapters
-from boolbert.train.document_labels import Asked, Labels, Passages, Soft, epoch, print_metrics, read_soft
+from boolbert.train.document_labels import LabelledCondition, Labels, Passages, Soft, epoch, print_metrics, read_soft
 from boolbert.train.packed_rows import Packed, batches, packed, packed_labels, read_all, reading_loss, temperature_of
 from boolbert.train.query_reader import whole_texts
 
@@ -50,19 +50,18 @@ class Arguments:
     rank: int = flag(16, "of the adapters")
     seed: int = flag(0, "of the adapters, the order and the phrases")
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
-    compile: bool = flag(False, "compile the adapters' layers: a GPU then makes 1.4 times as many steps")
+    compile: bool = flag(False, "compile the adapters' layers: faster steps on a GPU, after a minute")
 
 
 def rows_of(
-    passages: Passages, tokenizer: Any, labels: Labels, soft: Packed | None, args: Arguments
+    passages: Passages, tokenizer: Any, labels: Labels, soft: Packed | None, args: Arguments, draw: random.Random
 ) -> Iterator[Packed]:
     """What is seen in each epoch."""
-    draw, device = random.Random(args.seed), passages.device
     for _ in range(args.epochs):
-        own = packed(passages, tokenizer, epoch(labels, draw), TOKENS).to(device)
+        own = packed(passages, tokenizer, epoch(labels, draw), TOKENS).to(passages.device)
         if soft is not None and (count := int(args.share * len(soft))):
-            rows = torch.tensor(draw.sample(range(len(soft)), count), device=device)
-            own = Packed.joined([own, soft.some(rows)])
+            rows = torch.tensor(draw.sample(range(len(soft)), count), device=passages.device)
+            own = Packed.joined([own, soft.drawn(rows)])
         yield own
 
 
@@ -73,10 +72,14 @@ def teach(reader: Adapting, tokenizer: Any, labels: Labels, soft: Sequence[Soft]
         [*(label.text for label in labels.all), *(row.text for row in soft)],
         [*(phrase for label in labels.all for phrase in label.phrases), *(row.condition for row in soft)],
     )
-    found = packed(passages, tokenizer, [Asked(*row) for row in soft], TOKENS).to(reader.device) if soft else None
+    found = (
+        packed(passages, tokenizer, [LabelledCondition(*row) for row in soft], TOKENS).to(reader.device)
+        if soft
+        else None
+    )
     steps = args.epochs * -(-(len(labels.all) + int(args.share * len(soft))) // args.batch_size)
     draw = random.Random(args.seed)
-    parts = rows_of(passages, tokenizer, labels, found, args)
+    parts = rows_of(passages, tokenizer, labels, found, args, draw)
     each = (batch for rows in parts for batch in batches(rows, args.batch_size, draw))
     reader.learn(each, steps, args.learning_rate, reading_loss)
 

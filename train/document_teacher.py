@@ -21,19 +21,20 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from boolbert.core.arguments import flag, parse_arguments
-from boolbert.core.errors import DataError, run_script
+from boolbert.core.errors import DataError, TrainingError, run_script
 from boolbert.data.lines import read_lines
 from boolbert.data.reading import marked_queries
 from boolbert.retrieval.document_reader import OUTPUTS
 from boolbert.retrieval.encoders import resolve_encoder
 from boolbert.train.adapting import in_half, learn, load_bert
-from boolbert.train.document_labels import Asked, Labels, Passages, Soft, epoch, print_metrics, write_soft
+from boolbert.train.document_labels import LabelledCondition, Labels, Passages, Soft, epoch, print_metrics, write_soft
 from boolbert.train.packed_rows import batches, packed, packed_labels, read_all, reading_loss, temperature_of
 from boolbert.train.query_reader import whole_texts
 
-LEAST, MOST = 1.5, 12  # conditions that a text is read for without a label, for each that one of its clauses adds
-NEAREST = 3  # two thirds of them are drawn from the nearest conditions, three times as many as are drawn
-FURTHER = 10  # the others from those behind them, up to ten times as many
+MORE, MOST = 1.5, 12  # a text counts as having so many clauses more than it has, and no more than so many
+# Of a text's conditions two thirds are drawn from the nearest ones, three times as many as it gets, the others from
+# those behind them, up to ten times as many.
+NEAREST, FURTHER = 3, 10
 AT_ONCE = 512  # passages that are read together
 
 
@@ -106,7 +107,7 @@ def unlabelled(
         own.setdefault(label.text, set()).update(label.phrases)
     found = []
     for text in texts:
-        count = int(per_clause * min(MOST, LEAST + passages.clause_count(text)))
+        count = int(per_clause * min(MOST, MORE + passages.clause_count(text)))
         near = passages.near(text, FURTHER * count)
         nearest, further = near[: NEAREST * count], near[NEAREST * count :]
         drawn = draw.sample(nearest, min(2 * count // 3, len(nearest)))
@@ -143,6 +144,8 @@ def conditions_of(labels: Labels, files: Sequence[str]) -> list[str]:
 
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
+    if args.per_clause < 1:
+        raise TrainingError(f"--per_clause must be 1 or more, got {args.per_clause}")
     torch.manual_seed(args.seed)
     labels = Labels.read(args.dev.replace(" ", "").split(","), args.trades, args.statements)
     more = [text for file in args.texts for text in values_of(Path(file), "text")]
@@ -161,7 +164,7 @@ def main(words: Sequence[str] | None = None) -> None:
         temperature = temperature if number else temperature_of(found, says)
         print_metrics(author, found / temperature, says)
     pairs = unlabelled(passages, texts, labels, args.per_clause, random.Random(args.seed))
-    rows = packed(passages, tokenizer, [Asked(*pair) for pair in pairs], args.tokens).to(teacher.device)
+    rows = packed(passages, tokenizer, [LabelledCondition(*pair) for pair in pairs], args.tokens).to(teacher.device)
     shares = F.softmax(read_all(teacher, rows, AT_ONCE) / temperature, -1).tolist()
     write_soft(Path(args.output), [row._replace(says=tuple(own)) for row, own in zip(pairs, shares, strict=True)])
     means = [sum(column) / len(shares) for column in zip(*shares, strict=True)]

@@ -29,6 +29,7 @@ from boolbert.train.arguments import FREE, PRECISIONS, RunArguments
 from boolbert.train.checkpoints import WRITE_ERRORS, Checkpoints
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.logs import available_tracker
+from boolbert.train.optimizer import BEFORE_RECORDED
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate", "tokenizers", "numpy")
 
@@ -81,7 +82,7 @@ def make_accelerator(args: RunArguments) -> Accelerator:
     # The first is about a setting whose new name Accelerate does not know yet, the second about the steps before one is
     # recorded.
     warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
-    warnings.filterwarnings("ignore", message="This instance was constructed with capturable=True")
+    warnings.filterwarnings("ignore", message=BEFORE_RECORDED)
     if accelerator.device.type == "cpu":
         # `accelerate launch` sets a single thread by default.
         torch.set_num_threads(args.threads or max(1, (os.cpu_count() or 1) // accelerator.num_processes))

@@ -4,6 +4,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields
 from multiprocessing import get_context
 from typing import Any, TypeVar
@@ -13,9 +14,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from boolbert.core.errors import TrainingError
 from boolbert.data.trades import NOT_AFFIRMED, Label
 from boolbert.retrieval.document_reader import OUTPUTS, RememberingTokenizer, chosen, condition_ids, question
-from boolbert.train.document_labels import CLASSES, Asked, Passages, Says
+from boolbert.retrieval.int8_encoder import threads
+from boolbert.train.document_labels import CLASSES, LabelledCondition, Passages, Says
 from boolbert.train.shapes import LENGTH_MULTIPLE, rounded
 
 SORTED_TOGETHER = 16  # batches whose texts are sorted by length
@@ -58,7 +61,7 @@ class Packed:
         others = [torch.cat([getattr(part, name) for part in parts]) for name in ("inside", "shares", "is_other")]
         return cls(torch.cat([part.ids for part in parts]), torch.cat([*starts, last]), *others)
 
-    def some(self, rows: Tensor) -> "Packed":
+    def drawn(self, rows: Tensor) -> "Packed":
         """Some of the rows, in this order."""
         lengths = self.lengths[rows]
         starts = F.pad(lengths.cumsum(0), (1, 0))
@@ -76,23 +79,25 @@ class Packed:
         return {"ids": ids, "mask": mask, "inside": inside, "shares": self.shares[rows], "other": self.is_other[rows]}
 
 
-def packed(passages: Passages, tokenizer: Any, asked: Sequence[Asked], tokens: int) -> Packed:
+def packed(passages: Passages, tokenizer: Any, labelled: Sequence[LabelledCondition], tokens: int) -> Packed:
     """The rows of texts and conditions, made on all cores."""
+    if not labelled:
+        raise TrainingError("there is no text with a condition to read")
     known = RememberingTokenizer(tokenizer)
 
     def part(start: int) -> tuple[np.ndarray, ...]:
-        rows = [_row(passages, known, one, tokens) for one in asked[start : start + MADE_TOGETHER]]
+        rows = [_row(passages, known, one, tokens) for one in labelled[start : start + MADE_TOGETHER]]
         ids, inside = zip(*rows, strict=True)
         lengths = [len(one) for one in ids]
         return np.concatenate([np.array(one, np.int32) for one in ids]), np.array(lengths), np.array(inside)
 
-    parts = list(on_all_cores(part, range(0, len(asked), MADE_TOGETHER)))
+    parts = list(on_all_cores(part, range(0, len(labelled), MADE_TOGETHER)))
     ids, lengths, inside = (torch.from_numpy(np.concatenate(own)) for own in zip(*parts, strict=True))
-    shares, is_other = shares_of([one.says for one in asked])
+    shares, is_other = shares_of([one.says for one in labelled])
     return Packed(ids, F.pad(lengths.cumsum(0), (1, 0)), inside, shares, is_other)
 
 
-def _row(passages: Passages, tokenizer: Any, one: Asked, tokens: int) -> tuple[list[int], tuple[int, int]]:
+def _row(passages: Passages, tokenizer: Any, one: LabelledCondition, tokens: int) -> tuple[list[int], tuple[int, int]]:
     """The tokens of a condition with sentences, and the first and the last that are the document's."""
     passage = passages.of(one.text, one.condition, one.near_to)
     ids, places = question(tokenizer, condition_ids(tokenizer, one.condition), chosen(tokenizer, passage, tokens))
@@ -106,28 +111,35 @@ def shares_of(says: Sequence[Says]) -> tuple[Tensor, Tensor]:
     return torch.tensor(shares), torch.tensor([one == NOT_AFFIRMED for one in says])
 
 
-def on_all_cores(work: Callable[[int], Result], given: Sequence[int]) -> Iterator[Result]:
+def on_all_cores(work: Callable[[int], Result], starts: Sequence[int]) -> Iterator[Result]:
     """`work` of each, in their order; where there is much of it, in processes that share this one's memory."""
-    count = min(os.cpu_count() or 1, len(given) // 4)
-    if count < 2 or sys.platform == "win32":
-        yield from map(work, given)
+    count = min(threads(), len(starts) // 4)
+    if count < 2 or sys.platform != "linux":  # elsewhere a process cannot be forked safely
+        yield from map(work, starts)
         return
     _shared["work"] = work
-    with get_context("fork").Pool(count) as pool:
-        yield from pool.imap(_in_process, given)
+    try:
+        with ProcessPoolExecutor(count, get_context("fork"), initializer=_alone) as pool:
+            yield from pool.map(_in_process, starts)
+    finally:
+        _shared.clear()
 
 
 _shared: dict[str, Callable[[int], Any]] = {}
 
 
-def _in_process(number: int) -> Any:
+def _alone() -> None:
     torch.set_num_threads(1)
-    return _shared["work"](number)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the tokenizer warns that its threads are not in this process
+
+
+def _in_process(start: int) -> Any:
+    return _shared["work"](start)
 
 
 def batches(rows: Packed, size: int, draw: random.Random) -> Iterator[dict[str, Tensor]]:
-    """All rows in a new order, in batches of one size that need little padding and are of few lengths. The last one is
-    filled up with rows of the first."""
+    """All rows in a new order, in batches that need little padding and are of few lengths. So that all have one size,
+    some rows may come twice."""
     device, lengths = rows.starts.device, rows.lengths.cpu()
     order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(draw.getrandbits(32)))
     order = order[torch.arange(-(-len(rows) // size) * size) % len(rows)]
@@ -180,4 +192,6 @@ def packed_labels(labels: Sequence[Label], bert: Any, choosing: Any, tokenizer: 
     """The labels of authors that are left out, each with its first phrase. bert, choosing: the encoder that chooses
     sentences, and its tokenizer."""
     passages = Passages(bert, choosing, [one.text for one in labels], [one.phrases[0] for one in labels])
-    return packed(passages, tokenizer, [Asked(one.text, one.phrases[0], one.says) for one in labels], tokens)
+    return packed(
+        passages, tokenizer, [LabelledCondition(one.text, one.phrases[0], one.says) for one in labels], tokens
+    )
