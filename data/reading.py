@@ -26,10 +26,10 @@ class MarkedQuery(NamedTuple):
 
 
 def marked_queries(split: str, folder: Path = FOLDER) -> list[MarkedQuery]:
-    """The queries of a split: "train", "dev" or "test"."""
+    """The queries of a split: "train", "dev", "test" or "groups"."""
     files = sorted(folder.glob(f"{split}*.txt"))
     if not files:
-        raise DataError(f"{folder}: holds no {split}*.txt; the splits are train, dev and test")
+        raise DataError(f"{folder}: holds no {split}*.txt; the splits are train, dev, test and groups")
     return [query for file in files for query in read_marked(file)]
 
 

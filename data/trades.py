@@ -132,11 +132,6 @@ def _check(where: str, value: Any, fields: Mapping[str, type]) -> None:
             raise DataError(f"{where}: must have a field {name!r} that is a {kind.__name__}")
 
 
-def marked_trade_queries(folder: Path = FOLDER / "trades") -> list[str]:
-    """The queries of all trades whose authors have marked them, as `data/reading` has its own."""
-    return [query["marked"] for trade in trades(folder) for query in trade.content["queries"] if "marked" in query]
-
-
 def statements(folder: Path = FOLDER / "statements") -> list[Label]:
     """Short texts with what they say of conditions, from all files of a folder."""
     return [label for file in statement_files(folder) for label in read_statements(file)]

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.core.arguments import flag, parse_arguments
-from boolbert.core.errors import run_script
+from boolbert.core.errors import EvaluationError, run_script
 from boolbert.core.files import write_json
 from boolbert.data.lists import lists
 from boolbert.data.tasks import Question
@@ -65,7 +65,7 @@ def quest_pool(data: str) -> TrapSet:
 
 def trade_pools(author: str) -> list[TrapSet]:
     """The trades of one author, each a collection of its own."""
-    return [
+    found = [
         TrapSet(
             trade.name,
             trade.texts,
@@ -74,6 +74,10 @@ def trade_pools(author: str) -> list[TrapSet]:
         for trade in trades()
         if trade.author == author
     ]
+    if not found:
+        known = ", ".join(sorted({trade.author for trade in trades()}))
+        raise EvaluationError(f"no trades by {author!r}; there are some by {known}")
+    return found
 
 
 def list_pool() -> TrapSet:

@@ -5,7 +5,7 @@
 
 An encoder of 110M parameters learns more from the same labels than the default one can. All of
 its weights learn from the trades and statements of `data/`; then it reads their texts, and those of --texts, for
-conditions that come near to them, and the small reader learns from that as well. A GPU is needed: ten minutes.
+conditions that come near to them, and the small reader learns from that as well. A GPU is needed: six minutes.
 """
 
 import json

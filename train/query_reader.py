@@ -1,6 +1,6 @@
 """Teach the encoder to read queries: which words are wanted, excluded, alternatives, or cues.
 
-    python train/query_reader.py --output retrieval/query_reader.safetensors     # minutes on two cores
+    python train/query_reader.py --output retrieval/query_reader.safetensors     # half an hour on one core
 
 The encoder stays as it is; adapters of low rank learn from the queries of `data/reading`, in which many authors have
 marked what people want and exclude. `python eval/reading.py` measures the result.
