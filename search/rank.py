@@ -31,6 +31,7 @@ DEPTH = 300  # of a larger one: the best by the query's vector, and as many by i
 PART_DEPTH = 100  # and the best by the vector of each condition, where there are several
 READ = 20  # documents that the document reader looks at
 LIKELY = 0.5  # a probability from which something is said to hold
+SURE = 0.6  # from which a sentence is shown against a document: below it, one in four denies what is excluded
 CLEAR = 0.44  # without a reader, a clause is shown against a document above this, or where it has an excluded word
 
 
@@ -283,7 +284,7 @@ def reasons(
             found.append(max(stated, key=lambda reason: reason.confidence, default=None))
     for asked, one in zip(question.excluded, each, strict=False):
         if one is not None and asked.is_read:
-            found.append(_excluded_sentence(asked, text, one))
+            found.append(_excluded_sentence(asked, text, one, left_out))
         else:
             found.append(_excluded_clause(evidence, question, asked, row, text, left_out))
     return tuple(reason for reason in found if reason is not None)
@@ -295,9 +296,9 @@ def _affirming_sentence(group: Sequence[tuple[Asked, Said]], text: str) -> Reaso
     return _reason(asked, "for", text, best, best.affirms) if best.affirms >= LIKELY else None
 
 
-def _excluded_sentence(asked: Asked, text: str, said: Said) -> Reason | None:
+def _excluded_sentence(asked: Asked, text: str, said: Said, left_out: bool) -> Reason | None:
     """The sentence that affirms or denies something excluded."""
-    if said.affirms >= LIKELY:
+    if said.affirms >= (LIKELY if left_out else SURE):
         return _reason(asked, "against", text, said, said.affirms)
     return _reason(asked, "denied", text, said, said.denies) if said.denies >= LIKELY else None
 
