@@ -13,7 +13,7 @@ import numpy.typing as npt
 from boolbert.retrieval.calibration import spread_rows
 from boolbert.retrieval.evidence import Array, DocumentEvidence, Evidence, Statement, best_of_each
 from boolbert.retrieval.shards import rows_by_part
-from boolbert.retrieval.words import WordIndex, word_weights
+from boolbert.retrieval.words import Integers, WordIndex, word_weights
 
 from .where import Mask
 
@@ -35,7 +35,9 @@ class JoinedWords(WordIndex):
     def documents(self) -> int:
         return self._live_count
 
-    def weights(self, word: str) -> tuple[Rows, npt.NDArray[np.float16]]:
+    def weights(self, word: str) -> tuple[Integers, npt.NDArray[np.float16]]:
+        if self._is_whole and len(self._parts) == 1:
+            return self._parts[0].weights(word)
         held = [part.holding(word) for part in self._parts]
         rows = np.concatenate([NONE, *(start + rows for start, (rows, _) in zip(self._places, held, strict=False))])
         counts = np.concatenate([NONE, *(counts for _, counts in held)])
