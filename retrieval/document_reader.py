@@ -20,7 +20,7 @@ from boolbert.retrieval.adapters import DOCUMENT_READER, Reader, open_reader
 SENTENCES = 12  # most sentences of a document that are looked at for a condition
 TOKENS = 96  # of a document that are read for a condition
 FIRST_TOKENS = 16  # a first sentence of at most as many tokens is always read: it may be the title
-LONG_SENTENCE = 300  # characters; of a longer one the clause nearest to the condition is read, with its neighbours
+LONG_SENTENCE = 300  # characters; of a longer one the clauses nearest to the condition are read, with their neighbours
 CONDITION = 24  # tokens of a condition
 NEARER = 0.2  # what a sentence's strongest token has less as a reason, for each sentence that is nearer
 OUTPUTS = 3  # numbers of a token: it affirms, it denies, nothing is said; the last is read at the first token alone
@@ -196,20 +196,33 @@ def passage(condition: str, text: str, clauses: Sequence[Span], near: Array) -> 
     scored: list[tuple[float, Span]] = []
     for (start, end), lower in _sentences(text):
         first, last = bisect_left(starts, start), bisect_left(starts, end)
-        best = max(cosines[first:last], default=0.0)
-        span = (start, end)
         if end - start > LONG_SENTENCE and first < last:
-            own = range(first, last)
-            nearest = max(
-                own, key=lambda number: cosines[number] + SHARED * _share(words, text[slice(*clauses[number])])
-            )
-            span = max(start, clauses[max(0, nearest - 1)][0]), min(end, clauses[min(len(clauses), nearest + 2) - 1][1])
-        scored.append((best + SHARED * _share(words, lower), span))
+            scored += _stretches(words, text, (start, end), clauses[first:last], cosines[first:last])
+            continue
+        best = max(cosines[first:last], default=0.0)
+        scored.append((best + SHARED * _share(words, lower), (start, end)))
     nearest_first = sorted(range(len(scored)), key=lambda row: -scored[row][0])
     rows = nearest_first[:SENTENCES]
     if scored and 0 not in rows:
         rows.append(0)
     return Passage(condition, text, [scored[row][1] for row in rows])
+
+
+def _stretches(
+    words: Sequence[str], text: str, sentence: Span, clauses: Sequence[Span], cosines: Sequence[float]
+) -> list[tuple[float, Span]]:
+    """What is read of a long sentence: the clause nearest to a condition with its neighbours, and then those that have
+    words of the condition which the ones before lack."""
+    near = [cosine + SHARED * _share(words, text[slice(*own)]) for cosine, own in zip(cosines, clauses, strict=True)]
+    found, missing = list[tuple[float, Span]](), set(words)
+    for number in sorted(range(len(near)), key=lambda number: -near[number]):
+        before, behind = clauses[max(0, number - 1)], clauses[min(len(clauses) - 1, number + 1)]
+        span = max(sentence[0], before[0]), min(sentence[1], behind[1])
+        own = {word for word in missing if word in text[slice(*clauses[number])].lower()}
+        if not found or own:
+            found.append((near[number], span))
+            missing -= {word for word in missing if word in text[slice(*span)].lower()}
+    return found
 
 
 def _share(words: Sequence[str], text: str) -> float:

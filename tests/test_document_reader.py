@@ -19,7 +19,7 @@ from boolbert.train.document_reader import mean_of
 
 LIST = (
     "The shed holds "
-    + ", ".join([f"a tin of paint number {n}" for n in range(20)] + ["two iron rakes", "a rope"])
+    + ", ".join([f"a tin of paint number {n}" for n in range(30)] + ["two iron rakes", "a rope"])
     + "."
 )
 
@@ -30,6 +30,15 @@ def test_of_a_long_list_the_item_is_read_that_has_the_words():
     found = passage("iron rakes", LIST, clauses, near)
     assert ["iron rakes" in LIST[start:end] for start, end in found.sentences] == [True]
     assert len(LIST[slice(*found.sentences[0])]) < 100
+
+
+def test_of_a_long_list_all_items_are_read_that_a_question_names():
+    clauses = [(one.start, one.end) for one in split_clauses(LIST)]
+    found = passage("which shed holds paint number 17 and iron rakes?", LIST, clauses, np.full(len(clauses), 0.2))
+    read = [LIST[start:end] for start, end in found.sentences]
+    assert any("iron rakes" in piece for piece in read)
+    assert any("paint number 17" in piece for piece in read)
+    assert len(read) <= 3  # the others say no word more
 
 
 @pytest.mark.parametrize(
