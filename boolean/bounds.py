@@ -81,6 +81,8 @@ def read_bounds(query: str) -> list[Bound]:
     [('<=', 50.0, 'price')]
     >>> [(one.sign, one.number, one.unit) for one in read_bounds("flats between 500 and 900 euros, at least 3 rooms")]
     [('>=', 500.0, 'euros'), ('<=', 900.0, 'euros'), ('>=', 3.0, 'rooms')]
+    >>> [(one.sign, one.number) for one in read_bounds("flats between 900 and 500 euros")]
+    [('>=', 500.0), ('<=', 900.0)]
     >>> [(one.sign, one.number) for one in read_bounds("courses after March 1st 2025, on or before 2025-06-30")]
     [('>', 20250301.0), ('<=', 20250630.0)]
     """
@@ -91,7 +93,7 @@ def read_bounds(query: str) -> list[Bound]:
     ]
     for match in _BETWEEN.finditer(query):
         unit, end = _unit(match)
-        numbers = float(match["least"]), _number(match)
+        numbers = sorted([float(match["least"]), _number(match)])
         found += [
             Bound(match.start(), end, sign, number, unit, match.end("number"))
             for sign, number in zip(_outer_signs(match), numbers, strict=True)
