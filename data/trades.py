@@ -4,7 +4,7 @@ A trade is a collection of one kind of thing: its attributes with the phrases th
 the attributes that each affirms and denies, and queries. Statements are short texts, each with conditions of its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -107,6 +107,14 @@ def trades(folder: Path = FOLDER / "trades") -> list[Trade]:
     if not files:
         raise DataError(f"{folder}: holds no trades")
     return [Trade(file.stem, _content(file)) for file in files]
+
+
+def by_authors(every: Sequence[Trade], authors: Sequence[str], flag: str) -> list[Trade]:
+    """The trades of these authors, in their order. flag: what named them, for the error on one who is unknown."""
+    if unknown := set(authors) - {trade.author for trade in every}:
+        known = ", ".join(sorted({trade.author for trade in every}))
+        raise DataError(f"{flag}: {min(unknown)!r} is no author of the trades: {known}")
+    return [trade for author in authors for trade in every if trade.author == author]
 
 
 def _content(file: Path) -> dict[str, Any]:

@@ -26,11 +26,11 @@ import numpy.typing as npt
 
 from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.core.arguments import flag, parse_arguments
-from boolbert.core.errors import EvaluationError, run_script
+from boolbert.core.errors import run_script
 from boolbert.core.files import write_json
 from boolbert.data.lists import lists
 from boolbert.data.tasks import Question
-from boolbert.data.trades import trades
+from boolbert.data.trades import by_authors, trades
 from boolbert.eval.exclusion import TrapQuery, TrapSet, named_task, read_trap_set, score_ranked
 from boolbert.eval.searched import Searched, TextIndex
 from boolbert.retrieval import ranking
@@ -65,19 +65,14 @@ def quest_pool(data: str) -> TrapSet:
 
 def trade_pools(author: str) -> list[TrapSet]:
     """The trades of one author, each a collection of its own."""
-    found = [
+    return [
         TrapSet(
             trade.name,
             trade.texts,
             [TrapQuery(query.text, query.good, query.violating, "trade") for query in trade.queries() if query.good],
         )
-        for trade in trades()
-        if trade.author == author
+        for trade in by_authors(trades(), [author], "--data trades:AUTHOR")
     ]
-    if not found:
-        known = ", ".join(sorted({trade.author for trade in trades()}))
-        raise EvaluationError(f"no trades by {author!r}; there are some by {known}")
-    return found
 
 
 def list_pool() -> TrapSet:

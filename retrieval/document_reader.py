@@ -213,15 +213,16 @@ def _stretches(
 ) -> list[tuple[float, Span]]:
     """What is read of a long sentence: the clause nearest to a condition with its neighbours, and then those that have
     words of the condition which the ones before lack."""
-    near = [cosine + SHARED * _share(words, text[slice(*own)]) for cosine, own in zip(cosines, clauses, strict=True)]
+    pieces = [text[slice(*own)].lower() for own in clauses]
+    near = [cosine + SHARED * _share(words, piece) for cosine, piece in zip(cosines, pieces, strict=True)]
     found, missing = list[tuple[float, Span]](), set(words)
     for number in sorted(range(len(near)), key=lambda number: -near[number]):
+        if found and not any(word in pieces[number] for word in missing):
+            continue
         before, behind = clauses[max(0, number - 1)], clauses[min(len(clauses) - 1, number + 1)]
         span = max(sentence[0], before[0]), min(sentence[1], behind[1])
-        own = {word for word in missing if word in text[slice(*clauses[number])].lower()}
-        if not found or own:
-            found.append((near[number], span))
-            missing -= {word for word in missing if word in text[slice(*span)].lower()}
+        found.append((near[number], span))
+        missing -= {word for word in missing if word in text[slice(*span)].lower()}
     return found
 
 

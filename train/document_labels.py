@@ -20,7 +20,7 @@ from boolbert.core.errors import DataError
 from boolbert.core.files import read_object, whole_file
 from boolbert.data.embedded import countries_folder, country_names
 from boolbert.data.lines import read_lines
-from boolbert.data.trades import AFFIRMED, DENIED, NOT_AFFIRMED, SILENT, Label, Trade, statements, trades
+from boolbert.data.trades import AFFIRMED, DENIED, NOT_AFFIRMED, SILENT, Label, Trade, by_authors, statements, trades
 from boolbert.retrieval.document_reader import Passage, passage
 from boolbert.retrieval.metrics import saying_metrics
 
@@ -61,13 +61,10 @@ class Labels:
     @classmethod
     def read(cls, left_out: Sequence[str], trades_folder: str | None, statements_folder: str | None) -> "Labels":
         every = trades(Path(trades_folder)) if trades_folder else trades()
-        if unknown := set(left_out) - {trade.author for trade in every}:
-            authors = ", ".join(sorted({trade.author for trade in every}))
-            raise DataError(f"--dev: {min(unknown)!r} is no author of the trades: {authors}")
+        dev = by_authors(every, left_out, "--dev")
         used = [trade for trade in every if trade.author not in left_out]
         told = statements(Path(statements_folder)) if statements_folder else statements()
         kinds = [*(label for trade in used for label in trade.kinds()), *country_labels()]
-        dev = [trade for author in left_out for trade in every if trade.author == author]
         return cls([label for trade in used for label in trade.labels()], [*kinds, *told], dev)
 
     @property

@@ -15,9 +15,8 @@ SCHEDULES = ("linear", "cosine", "constant")
 STRENGTH, PENALTY = "composer.strength", "composer.penalty"
 SINGLE_NUMBERS = (STRENGTH, PENALTY, "composer.penalty_above")
 STRENGTH_RATE = 1e-2
-BEFORE_RECORDED = (
-    "This instance was constructed with capturable=True"  # torch warns of the steps before one is recorded
-)
+# What torch warns of in the steps before one is recorded.
+BEFORE_RECORDED = "This instance was constructed with capturable=True"
 
 
 def learning_rate_share(step: int, total: int, warmup: float, schedule: str = "linear") -> float:

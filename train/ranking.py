@@ -18,7 +18,7 @@ import numpy.typing as npt
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import run_script
 from boolbert.core.progress import shown_progress
-from boolbert.data.trades import Trade, TradeQuery, trades
+from boolbert.data.trades import Trade, TradeQuery, by_authors, trades
 from boolbert.eval.searched import TextIndex
 from boolbert.retrieval.document_reader import document_reader
 from boolbert.retrieval.models import default_model
@@ -97,7 +97,7 @@ def outcome(queries: Sequence[Scored], constants: tuple[float, float, float]) ->
 
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
-    model, own = default_model("cpu"), [trade for trade in trades() if trade.author in args.authors.split(",")]
+    model, own = default_model("cpu"), by_authors(trades(), args.authors.split(","), "--authors")
     collections = {}
     with shown_progress("read", len(own), "trade") as advance:
         for trade in own:
