@@ -1,7 +1,8 @@
 """Readers: the default encoder with adapters that came with the package, run by ONNX Runtime on the CPU.
 
 The adapters are changes of low rank to the encoder's own weights (`ReadingAdapters` in modeling_boolbert.py), 1.3 MB
-for each reader. They are added to the weights once, when the reader is opened; torch is not needed.
+for each reader. They are added to the weights once, when the reader is opened; torch is not needed. On a GPU:
+retrieval/gpu_reader.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,20 +40,13 @@ class Reader:
 
     def __init__(self, folder: Path, adapters: Path):
         """folder: the encoder's; adapters: a file that one of `train/*_reader.py` has written for it."""
-        from safetensors.numpy import load_file
-        from tokenizers import Tokenizer
-
-        weights = load_file(folder / "model.safetensors")
-        own = {name: value.astype(np.float32) for name, value in load_file(adapters).items()}
+        weights, head, bias = weights_of(folder, adapters)
         self._words = weights["embeddings.word_embeddings.weight"]
         self._places = weights["embeddings.position_embeddings.weight"]
         self._places = self._places + weights["embeddings.token_type_embeddings.weight"][0]
         config = SimpleNamespace(**read_object(folder / "config.json", RetrievalError))
-        program = token_program(adapted(weights, own), config, own["head.weight"], own["head.bias"])
-        self._session = open_program(program)
-        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self.tokenizer.no_padding()
-        self.tokenizer.no_truncation()
+        self._session = open_program(token_program(weights, config, head, bias))
+        self.tokenizer = open_tokenizer(folder)
 
     def scores(self, ids: Sequence[int]) -> Array:
         """The head's numbers for each token of one text, (L, outputs)."""
@@ -69,6 +63,24 @@ class Reader:
             return list(pool.map(self.scores, texts))
 
 
+def open_tokenizer(folder: Path) -> Any:
+    """The tokenizer of an encoder, for whole texts."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def weights_of(folder: Path, adapters: Path) -> tuple[dict[str, npt.NDArray[Any]], Array, Array]:
+    """A BERT's weights with the changes of adapters, and the weight and bias of the adapters' head."""
+    from safetensors.numpy import load_file
+
+    own = {name: value.astype(np.float32) for name, value in load_file(adapters).items()}
+    return adapted(load_file(folder / "model.safetensors"), own), own["head.weight"], own["head.bias"]
+
+
 def adapted(weights: Mapping[str, npt.NDArray[Any]], own: Mapping[str, Array]) -> dict[str, npt.NDArray[Any]]:
     """A BERT's weights with the changes of adapters added to them."""
     found = dict(weights)
@@ -82,7 +94,13 @@ def adapted(weights: Mapping[str, npt.NDArray[Any]], own: Mapping[str, Array]) -
 
 @cache
 def open_reader(adapters: Path) -> Reader | None:
-    """A reader that comes with the package; None where the encoder that it was learned for is not to be had."""
+    """A reader that comes with the package; None where its encoder is not to be had."""
+    folder = encoder_of(adapters)
+    return None if folder is None else Reader(folder, adapters)
+
+
+def encoder_of(adapters: Path) -> Path | None:
+    """The folder of the encoder that adapters were learned for; None where it is not to be had."""
     from safetensors import safe_open
 
     try:
@@ -94,7 +112,7 @@ def open_reader(adapters: Path) -> Reader | None:
     with safe_open(adapters, framework="np") as file:
         expected = (file.metadata() or {}).get("encoder")
     folder = Path(encoder.path)
-    return Reader(folder, adapters) if expected == encoder_mark(folder) else None
+    return folder if expected == encoder_mark(folder) else None
 
 
 def encoder_mark(folder: Path) -> str:

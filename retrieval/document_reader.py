@@ -10,12 +10,15 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.retrieval.adapters import DOCUMENT_READER, Reader, open_reader
+from boolbert.retrieval.adapters import DOCUMENT_READER, Reader, encoder_of
+
+if TYPE_CHECKING:
+    from boolbert.retrieval.gpu_reader import GpuReader
 
 SENTENCES = 12  # most sentences of a document that are looked at for a condition
 TOKENS = 96  # of a document that are read for a condition
@@ -80,7 +83,7 @@ class RememberingTokenizer:
 class DocumentReader:
     """Reads documents for conditions."""
 
-    def __init__(self, reader: Reader, temperature: float = 1.0):
+    def __init__(self, reader: "Reader | GpuReader", temperature: float = 1.0):
         self._reader, self._temperature = reader, temperature
         self._known: dict[bytes, Summed] = {}  # what was read before, by its tokens
 
@@ -232,13 +235,23 @@ def _share(words: Sequence[str], text: str) -> float:
     return sum(word in text for word in words) / max(1, len(words))
 
 
+def document_reader(device: Any = None) -> DocumentReader | None:
+    """The reader that comes with the package; None where its encoder is not to be had. device: where the search model
+    is; if that is a GPU, documents are read there, too."""
+    return _opened(str(device) if str(device).startswith("cuda") else None)
+
+
 @cache
-def document_reader() -> DocumentReader | None:
-    """The reader that comes with the package; None where its encoder is not to be had."""
+def _opened(gpu: str | None) -> DocumentReader | None:
     from safetensors import safe_open
 
-    reader = open_reader(DOCUMENT_READER)
-    if reader is None:
+    folder = encoder_of(DOCUMENT_READER)
+    if folder is None:
         return None
     with safe_open(DOCUMENT_READER, framework="np") as file:
-        return DocumentReader(reader, float(file.metadata()["temperature"]))
+        temperature = float(file.metadata()["temperature"])
+    if gpu is None:
+        return DocumentReader(Reader(folder, DOCUMENT_READER), temperature)
+    from boolbert.retrieval.gpu_reader import GpuReader
+
+    return DocumentReader(GpuReader(folder, DOCUMENT_READER, gpu), temperature)

@@ -122,10 +122,12 @@ def rank(
     strength: float = 1.0,
     limit: Limit | None = None,
     read: int = READ,
+    device: Any = None,
 ) -> Ranking:
     """The k best documents, without those that a limit or search-box syntax leaves out.
 
-    strength: of NOT. read: how many documents the document reader looks at, 0 for none.
+    strength: of NOT. read: how many documents the document reader looks at, 0 for none. device: where the search model
+    is.
     """
     if read < 0:
         raise RetrievalError(f"read must be a number of documents, 0 or more, got {read}")
@@ -144,7 +146,7 @@ def rank(
     order = np.lexsort((rows, -scores))
     scores, rows = scores[order], rows[order]
     said: dict[int, list[Said]] = {}
-    if read and question.is_read and (reader := document_reader()) is not None:
+    if read and question.is_read and (reader := document_reader(device)) is not None:
         said = what_they_say(reader, documents, question, rows[:read].tolist())
         scores, rows = reread(question, scores, rows, said, strength)
     is_typed, best_clause = np.zeros(len(rows), bool), None

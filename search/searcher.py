@@ -164,7 +164,7 @@ class BoolSearcher:
             return self.documents.rank(self.index, parts, k)[1]
         reading, bounds = read_numbers(reading, self._fields)
         question = self._question(reading, parts)
-        look = partial(rank, question=question, parts=parts, k=k, read=read)
+        look = partial(rank, question=question, parts=parts, k=k, read=read, device=self.documents.device)
         found = self.documents.ranked(bounds.where(None), look, question, parts, k)
         return found.rows[: found.kept]
 
@@ -298,7 +298,7 @@ class BoolSearcher:
         """The best documents by what they say, each with its reasons. how: see `rank`."""
 
         def look(documents: RankedDocuments) -> tuple[Ranking, list[Candidate]]:
-            ranking = rank(documents, question, parts, k, **how)
+            ranking = rank(documents, question, parts, k, device=self.documents.device, **how)
             found = documents.candidates(ranking.scores, ranking.rows)
             said = ranking.said if how["read"] else {}
             return ranking, [

@@ -8,8 +8,10 @@ from transformers import BertConfig, BertModel
 
 from boolbert.retrieval import adapters as module
 from boolbert.retrieval.adapters import Reader, adapted, encoder_mark, open_reader
+from boolbert.retrieval.gpu_reader import GpuReader
 from boolbert.train.adapting import Adapting, load_bert, save_adapters
 
+on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 OUTPUTS = 5
 TEXTS = ([2, 9, 17, 31, 3], [2, 5, 3], [2, *range(20, 60), 3])
 
@@ -86,6 +88,19 @@ def test_a_reader_gives_what_torch_gives(folder, learned, file):
         assert found.shape == (len(ids), OUTPUTS)
         assert np.abs(found - expected).mean() < 0.1 * np.abs(other - expected).mean()
         np.testing.assert_array_equal(found, reader.scores(ids))
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_a_gpu)])
+def test_a_reader_on_a_gpu_gives_the_same(folder, learned, file, device):
+    """Each text the same beside others as alone, to half precision."""
+    reader = GpuReader(folder, file, device)
+    expected = [scores_of(learned, ids) for ids in TEXTS]
+    for ids, found, right in zip(TEXTS, reader.all_scores(TEXTS), expected, strict=True):
+        assert found.shape == (len(ids), OUTPUTS)
+        np.testing.assert_allclose(found, right, atol=0.02 * np.abs(right).max())
+        (alone,) = reader.all_scores([ids])
+        np.testing.assert_allclose(found, alone, atol=0.02 * np.abs(right).max())
+    assert reader.all_scores([]) == []
 
 
 def test_a_reader_is_opened_for_the_encoder_that_it_was_learned_for(folder, learned, tmp_path, monkeypatch):
