@@ -243,6 +243,18 @@ def test_a_teacher_writes_what_the_reader_learns_from(folder, tmp_path, monkeypa
     assert set(learned["first"]) >= {"affirmed against denied", "right of three"}
 
 
+def test_of_countries_that_are_no_members_silence_is_no_denial():
+    """A kingdom's text says that it is no republic; that of a country outside NATO says nothing of NATO."""
+    labels = document_labels.country_labels()
+    says = {
+        name: Counter(label.says for label in labels if name in label.phrases)
+        for name in ("monarchies", "members of NATO")
+    }
+    assert set(says["monarchies"]) == {AFFIRMED, NOT_AFFIRMED}
+    assert set(says["members of NATO"]) == {AFFIRMED, SILENT}
+    assert all(len(set(each.values())) == 1 for each in says.values())  # as many others as members
+
+
 def test_an_author_who_has_no_trades_is_one_line():
     with pytest.raises(DataError, match=r"--dev: 'frist' is no author of the trades: anglers, .*, talkers"):
         Labels.read(["frist"], None, None)

@@ -26,6 +26,10 @@ from boolbert.retrieval.metrics import saying_metrics
 
 CLASSES = (AFFIRMED, DENIED, SILENT)
 TURNED = 0.1  # share of the labels that are learned with the condition denied: no pool, without a pool
+# Families of the countries' sets of which each text says what a country has instead: a republic, another continent. Of
+# the others it keeps silent: that it belongs to the Arab League does not deny that it is in NATO.
+STATED = ("landlocked", "island", "government", "hemisphere", "area", "population", "continent", "region")
+STATED += ("independence", "drives", "language", "currency", "border")
 FOREIGN = 0.15  # share of the trades' silent labels for which a condition is taken that the text has no label for
 
 Shares = tuple[float, float, float]  # how probable it is that a text affirms, denies, does not say
@@ -80,17 +84,19 @@ class Labels:
 
 
 def country_labels(seed: int = 0) -> list[Label]:
-    """Members of the countries' sets, and as many countries that are none: of a set such as "region:Eastern Europe",
-    those that are in another region."""
+    """Members of the countries' sets, and as many countries that are none, whose texts do not affirm it or do not speak
+    of it: of a set such as "region:Eastern Europe", those that are in another region."""
     draw, found, folder = random.Random(seed), list[Label](), countries_folder()
     rows = [json.loads(line) for _, line in read_lines(folder / "documents.jsonl", progress=False)]
     texts = [f"{row['title']}. {row['text']}" for row in rows]
     members: dict[str, list[int]] = read_object(folder / "atoms.json", DataError)
     for atom, phrases in country_names().items():
-        family = f"{atom.partition(':')[0]}:"
-        others = {row for name, own in members.items() if name.startswith(family) for row in own} or range(len(texts))
-        outside = sorted(set(others) - set(members[atom]))
-        for says, own in ((AFFIRMED, members[atom]), (NOT_AFFIRMED, outside)):
+        family = atom.partition(":")[0]
+        others = {row for name, own in members.items() if name.startswith(f"{family}:") for row in own}
+        if len(others) < len(texts) / 2:  # most are republics, which are no set
+            others = set(range(len(texts)))
+        outside = sorted(others - set(members[atom]))
+        for says, own in ((AFFIRMED, members[atom]), (NOT_AFFIRMED if family in STATED else SILENT, outside)):
             drawn = draw.sample(own, min(len(own), len(members[atom])))
             found += [Label(texts[row], tuple(phrases), says) for row in drawn]
     return found
