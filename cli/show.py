@@ -10,7 +10,7 @@ from boolbert.core.terminal import fitted, printable
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation
 from boolbert.search.query import COLOURS, Query, WordGroup, listed
-from boolbert.search.rank import Reason
+from boolbert.search.reasons import Reason
 
 LABEL = 11  # columns of the row labels
 TITLE = 34  # what is longer is cut

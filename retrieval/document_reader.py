@@ -2,14 +2,14 @@
 
 The document reader is the default encoder with adapters of its own (retrieval/adapters.py). It sees the condition
 beside the sentences of the document that are nearest to it, in the document's order. Each of their tokens says how much
-speaks for and against the condition; the strongest decide, and the sentence that they stand in is the reason.
+speaks for and against the condition. The reason is the sentence of the strongest token, or one that says it by itself.
 """
 
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ FIRST_TOKENS = 16  # a first sentence of at most as many tokens is always read: 
 LONG_SENTENCE = 300  # characters; of a longer one the clauses nearest to the condition are read, with their neighbours
 CONDITION = 24  # tokens of a condition
 NEARER = 0.2  # what a sentence's strongest token has less as a reason, for each sentence that is nearer
+LIKELY = 0.5  # a probability from which something is said to hold
 OUTPUTS = 3  # numbers of a token: it affirms, it denies, nothing is said; the last is read at the first token alone
 REMEMBERED = 20_000  # conditions with sentences that were read; then it begins anew
 SHARED = 0.2  # how much nearer a sentence is that has all words of a condition, in cosines
@@ -46,6 +47,15 @@ class Said(NamedTuple):
     silent: float
     start: int = 0
     end: int = 0
+
+    @property
+    def span(self) -> "Span":
+        return self.start, self.end
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it affirms or denies."""
+        return max(self.affirms, self.denies) >= LIKELY
 
 
 NOTHING = Said(0.0, 0.0, 1.0)
@@ -90,7 +100,8 @@ class DocumentReader:
     def read(self, passages: Sequence[Passage]) -> list[Said]:
         """What each text says of its condition."""
         if len(self._known) > REMEMBERED:
-            self._known.clear()
+            self._known = {}
+        known = self._known  # another thread may begin anew meanwhile
         tokenizer = RememberingTokenizer(self._reader.tokenizer)  # several conditions are asked of a sentence
         pieces = [chosen(tokenizer, one) for one in passages]
         inputs = [
@@ -98,11 +109,36 @@ class DocumentReader:
             for one, own in zip(passages, pieces, strict=True)
         ]
         keys = [np.array(ids, np.int32).tobytes() for ids, _ in inputs]
-        new = {key: row for row, key in enumerate(keys) if key not in self._known}
+        new = {key: row for row, key in enumerate(keys) if key not in known}
         scores = self._reader.all_scores([inputs[row][0] for row in new.values()])
         for (key, row), own in zip(new.items(), scores, strict=True):
-            self._known[key] = summed(own, inputs[row][1])
-        return [said(self._known[key], own, self._temperature) for key, own in zip(keys, pieces, strict=True)]
+            known[key] = summed(own, inputs[row][1])
+        return [said(known[key], own, self._temperature) for key, own in zip(keys, pieces, strict=True)]
+
+    def with_plain_sentences(self, passages: Sequence[Passage], found: Sequence[Said]) -> list[Said]:
+        """What `read` found, each with a sentence that says it by itself, where there is one. What stands out beside
+        others need not: "a kingdom" denies a republic, but the token that shows it may be elsewhere."""
+        each = list(found)
+        spoken = [row for row, one in enumerate(each) if one.is_sure]
+        shares = self._alone([(passages[row], each[row].span, each[row]) for row in spoken])
+        doubtful = [row for row, share in zip(spoken, shares, strict=True) if share < LIKELY]
+        tokenizer = RememberingTokenizer(self._reader.tokenizer)
+        spans = [[piece.span for piece in chosen(tokenizer, passages[row])] for row in doubtful]
+        asked = [(passages[row], span, each[row]) for row, own in zip(doubtful, spans, strict=True) for span in own]
+        alone = iter(self._alone(asked))
+        for row, own in zip(doubtful, spans, strict=True):
+            share, best = max(zip(islice(alone, len(own)), own, strict=True), key=lambda pair: pair[0])
+            if share >= LIKELY:
+                each[row] = each[row]._replace(start=best[0], end=best[1])
+        return each
+
+    def _alone(self, asked: Sequence[tuple[Passage, Span, Said]]) -> list[float]:
+        """How probable it is that a sentence by itself says what its document does."""
+        read = self.read([passage._replace(sentences=[span]) for passage, span, _ in asked])
+        return [
+            one.denies if whole.denies > whole.affirms else one.affirms
+            for one, (_, _, whole) in zip(read, asked, strict=True)
+        ]
 
 
 def condition_ids(tokenizer: Any, condition: str) -> list[int]:

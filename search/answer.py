@@ -10,7 +10,8 @@ from .document_search import Candidate
 from .number_filters import NO_NUMBERS, ReadNumbers
 from .query import Query, Span, listed
 from .query_encoder import QueryVectors
-from .rank import Limit, Ranking, Reason
+from .rank import Limit, Ranking
+from .reasons import Reason
 
 
 @dataclass(frozen=True)

@@ -123,17 +123,16 @@ class DocumentSearch:
         if not isinstance(index, Index) or where is not None:
             store = self._store
             if remote := _as_remote(store):
-                return rank(_ranked_in_database(remote, question, parts, k, where))
+                return rank(_ranked_in_database(remote, question, parts, k, where)._replace(device=self.device))
             folder = store.local()
-            return folder.read(lambda now: rank(_ranked_in_store(folder, now, where)))
+            return folder.read(lambda now: rank(_ranked_in_store(folder, now, where)._replace(device=self.device)))
         assert index.evidence is not None
 
         def best(parts: QueryVectors, k: int) -> "Sequence[int]":
             return self.rank(index, parts, k)[1]
 
-        return rank(
-            RankedDocuments(index.evidence, index.vectors, None, best, partial(_candidates, index), index.wholes)
-        )
+        found = partial(_candidates, index)
+        return rank(RankedDocuments(index.evidence, index.vectors, None, best, found, index.wholes, device=self.device))
 
     @cached_property
     def _store(self) -> "VectorStore":

@@ -34,7 +34,8 @@ from boolbert.sentence_boolbert import QueryParts
 from .query import Query
 from .query_encoder import QueryVectors
 from .query_reader import read as read_query
-from .rank import READ, RankedDocuments, Reason, rank, reasons
+from .rank import READ, RankedDocuments, rank
+from .reasons import Reason, reasons
 
 Vectors = npt.NDArray[np.float32]
 
@@ -262,10 +263,10 @@ class ObeyingEncoder:
             evidence, _Rows(vectors), None, best, lambda _, rows: [_Text(texts[row]) for row in rows]
         )
         found = rank(documents, question, QueryVectors.of(encoded), k or len(texts), read=read)
-        return [
-            Reranked(row, score, texts[row], reasons(evidence, question, row, texts[row], found.said.get(row)))
-            for row, score in zip(found.rows[: found.kept], found.scores[: found.kept], strict=True)
-        ]
+        found = found._replace(scores=found.scores[: found.kept], rows=found.rows[: found.kept])
+        ranked = [texts[row] for row in found.rows]
+        each = zip(found.rows, found.scores, ranked, reasons(documents, question, found, ranked), strict=True)
+        return [Reranked(*one) for one in each]
 
     def keep_clauses(self, texts: Iterable[str]) -> list[str]:
         """What each text says and its vector, as a text for the metadata of a store: `rerank` takes it back. Some 500

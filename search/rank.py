@@ -1,25 +1,22 @@
-"""Rank documents for a query: candidates, two stages of scores, and the reasons, which are what the scores rest on.
+"""Rank documents for a query: candidates, and two stages of scores.
 
 Search, evaluation, calibration and reranking all come here. Where the documents are (a folder, a store, a list of
 texts) is told by `RankedDocuments`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import reduce
-from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
-from boolbert.retrieval.document_reader import NOTHING, DocumentReader, Said, document_reader, passage
+from boolbert.retrieval.document_reader import LIKELY, NOTHING, DocumentReader, Passage, Said, document_reader, passage
 from boolbert.retrieval.evidence import Array, Evidence
 from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
 from boolbert.retrieval.passages import exclude_by_document
 from boolbert.retrieval.scoring import Asked, Question, first_stage, score_by_words, second_stage, word_scores
-from boolbert.retrieval.words import DENIED, words_of
 
 from .query_encoder import QueryVectors
 
@@ -30,9 +27,6 @@ ALL = 4096  # documents of an index that is looked through as a whole
 DEPTH = 300  # of a larger one: the best by the query's vector, and as many by its conditions' words; or 2 k
 PART_DEPTH = 100  # and the best by the vector of each condition, where there are several
 READ = 20  # documents that the document reader looks at
-LIKELY = 0.5  # a probability from which something is said to hold
-SURE = 0.6  # from which a sentence is shown against a document: below it, one in four denies what is excluded
-CLEAR = 0.44  # without a reader, a clause is shown against a document above this, or where it has an excluded word
 
 
 class RankedDocuments(NamedTuple):
@@ -41,7 +35,8 @@ class RankedDocuments(NamedTuple):
     vectors: of all rows, with `rows(numbers)` for some of them. allowed: the rows that pass a filter; None: all.
     best: vectors, k -> the rows of the k best of these. candidates: scores, rows -> the documents, which have a text.
     wholes: for each row the number of its document, where documents were cut into passages. is_all: whether these are
-    all documents that pass, not some that a database has found.
+    all documents that pass, not some that a database has found. device: where the search model is, and documents are
+    read if that is a GPU.
     """
 
     evidence: Evidence
@@ -51,6 +46,7 @@ class RankedDocuments(NamedTuple):
     candidates: Callable[[list[float], list[int]], list[Any]]
     wholes: Rows | None = None
     is_all: bool = True
+    device: Any = None
 
     def texts(self, rows: Sequence[int]) -> list[str]:
         return [found.text for found in self.candidates([0.0] * len(rows), list(rows))]
@@ -86,33 +82,6 @@ class Ranking(NamedTuple):
     counted_all: bool = True
 
 
-@dataclass(frozen=True)
-class Reason:
-    """A stretch of a found document, `text[start:end]`, and what it says about a condition of the query.
-
-    says: "for" one that is wanted; "against", where it is excluded; "denied", where it denies what is excluded.
-    confidence: the reader's probability; of a document that was not read, the cosine of the clause on the encoder's
-    own scale.
-    """
-
-    part: str
-    says: str
-    clause: str
-    start: int
-    end: int
-    confidence: float
-
-    @property
-    def speaks_for(self) -> bool:
-        """Whether it speaks for the document."""
-        return self.says != "against"
-
-    @property
-    def label(self) -> str:
-        """What it says: "snack bars", "nuts", "not nuts"."""
-        return f"not {self.part}" if self.says == "denied" else self.part
-
-
 def rank(
     documents: RankedDocuments,
     question: Question,
@@ -122,12 +91,10 @@ def rank(
     strength: float = 1.0,
     limit: Limit | None = None,
     read: int = READ,
-    device: Any = None,
 ) -> Ranking:
     """The k best documents, without those that a limit or search-box syntax leaves out.
 
-    strength: of NOT. read: how many documents the document reader looks at, 0 for none. device: where the search model
-    is.
+    strength: of NOT. read: how many documents the document reader looks at, 0 for none.
     """
     if read < 0:
         raise RetrievalError(f"read must be a number of documents, 0 or more, got {read}")
@@ -146,7 +113,7 @@ def rank(
     order = np.lexsort((rows, -scores))
     scores, rows = scores[order], rows[order]
     said: dict[int, list[Said]] = {}
-    if read and question.is_read and (reader := document_reader(device)) is not None:
+    if read and question.is_read and (reader := document_reader(documents.device)) is not None:
         said = what_they_say(reader, documents, question, rows[:read].tolist())
         scores, rows = reread(question, scores, rows, said, strength)
     is_typed, best_clause = np.zeros(len(rows), bool), None
@@ -230,16 +197,22 @@ def what_they_say(
 ) -> dict[int, list[Said]]:
     """What documents say of each condition of a query, nothing of those that are not read; or of a question as a
     whole."""
-    parts = question.read_parts
-    vectors = np.stack([part.vector for part in parts])
-    passages = []
-    for row, text in zip(rows, documents.texts(rows), strict=True):
-        clauses, cosines = documents.evidence.cosines(vectors, row)
-        passages += [passage(part.part.text, text, clauses, own) for part, own in zip(parts, cosines, strict=True)]
+    texts = documents.texts(rows)
+    passages = [
+        one
+        for row, text in zip(rows, texts, strict=True)
+        for one in passages_of(documents.evidence, question.read_parts, row, text)
+    ]
     found = iter(reader.read(passages))
     if question.answer is not None:
         return {row: [next(found)] for row in rows}
     return {row: [next(found) if part.is_read else NOTHING for part in question.parts] for row in rows}
+
+
+def passages_of(evidence: Evidence, parts: Sequence[Asked], row: int, text: str) -> list[Passage]:
+    """What is read of a document for each part."""
+    clauses, cosines = evidence.cosines(np.stack([part.vector for part in parts]), row)
+    return [passage(part.part.text, text, clauses, own) for part, own in zip(parts, cosines, strict=True)]
 
 
 def _candidates(documents: RankedDocuments, question: Question, parts: QueryVectors, words: Array, k: int) -> Rows:
@@ -257,78 +230,3 @@ def _candidates(documents: RankedDocuments, question: Question, parts: QueryVect
     for asked in wanted if len(wanted) > 1 else ():
         found.append(best(QueryVectors(asked.vector[None], asked.vector, None), min(PART_DEPTH, count)))
     return np.unique(np.concatenate([np.asarray(rows, np.int64) for rows in found]))
-
-
-def reasons(
-    evidence: Evidence,
-    question: Question,
-    row: int,
-    text: str,
-    said: Sequence[Said] | None = None,
-    *,
-    left_out: bool = False,
-) -> tuple[Reason, ...]:
-    """What a document says of a query's conditions: the reader's sentences, or of what was not read the nearest
-    clauses."""
-    found: list[Reason | None] = []
-    wanted = question.wanted
-    if question.answer is not None and said is not None:
-        found.append(_affirming_sentence([(question.answer, said[0])], text))
-        wanted, said = () if found[0] else wanted, None
-    each: Iterator[Said | None] = iter(said) if said is not None else repeat(None)
-    for group in wanted:
-        own = [(asked, next(each)) for asked in group]
-        read = [(asked, one) for asked, one in own if one is not None and asked.is_read]
-        if len(read) == len(group):
-            found.append(_affirming_sentence(read, text))
-        else:
-            stated = [reason for asked in group if (reason := _clause(evidence, asked, row, text, "for")) is not None]
-            found.append(max(stated, key=lambda reason: reason.confidence, default=None))
-    for asked, one in zip(question.excluded, each, strict=False):
-        if one is not None and asked.is_read:
-            found.append(_excluded_sentence(asked, text, one, left_out))
-        else:
-            found.append(_excluded_clause(evidence, question, asked, row, text, left_out))
-    return tuple(reason for reason in found if reason is not None)
-
-
-def _affirming_sentence(group: Sequence[tuple[Asked, Said]], text: str) -> Reason | None:
-    """The sentence that affirms one of a group best."""
-    asked, best = max(group, key=lambda pair: pair[1].affirms)
-    return _reason(asked, "for", text, best, best.affirms) if best.affirms >= LIKELY else None
-
-
-def _excluded_sentence(asked: Asked, text: str, said: Said, left_out: bool) -> Reason | None:
-    """The sentence that affirms or denies something excluded."""
-    if said.affirms >= (LIKELY if left_out else SURE):
-        return _reason(asked, "against", text, said, said.affirms)
-    return _reason(asked, "denied", text, said, said.denies) if said.denies >= LIKELY else None
-
-
-def _excluded_clause(
-    evidence: Evidence, question: Question, asked: Asked, row: int, text: str, left_out: bool
-) -> Reason | None:
-    """The clause nearest to something excluded, where it is near enough to be shown."""
-    against, denied = (_clause(evidence, asked, row, text, says) for says in ("against", "denied"))
-    near = [one for one in (against, denied) if one is not None and one.confidence > question.weights.near]
-    nearest = max(near, key=lambda reason: reason.confidence, default=None)
-    if nearest is not None and (left_out or nearest is denied or _is_clear(nearest, asked)):
-        return nearest
-    return None
-
-
-def _reason(asked: Asked, says: str, text: str, said: Said, confidence: float) -> Reason:
-    return Reason(asked.part.text, says, text[said.start : said.end], said.start, said.end, round(confidence, 4))
-
-
-def _is_clear(reason: Reason, asked: Asked) -> bool:
-    words = {word.removeprefix(DENIED) for word in asked.words}
-    return reason.confidence > CLEAR or not words.isdisjoint(words_of(reason.clause))
-
-
-def _clause(evidence: Evidence, asked: Asked, row: int, text: str, says: str) -> Reason | None:
-    nearest = evidence.nearest(asked.vector, row, denies=asked.denies != (says == "denied"))
-    if nearest is None:
-        return None
-    confidence = float(evidence.from_unrelated(np.array(nearest.cosine)))
-    return Reason(asked.part.text, says, text[nearest.start : nearest.end], nearest.start, nearest.end, confidence)

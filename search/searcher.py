@@ -33,7 +33,8 @@ from .opening import model_of, open_index
 from .query import Query
 from .query_encoder import QueryEncoder, QueryVectors, encoded_query
 from .query_reader import as_it_is, check_query, read, read_for_caller
-from .rank import READ, Limit, RankedDocuments, Ranking, rank, reasons
+from .rank import READ, Limit, RankedDocuments, Ranking, rank
+from .reasons import reasons
 
 if TYPE_CHECKING:
     from boolbert.retrieval.stores import VectorStore
@@ -164,7 +165,7 @@ class BoolSearcher:
             return self.documents.rank(self.index, parts, k)[1]
         reading, bounds = read_numbers(reading, self._fields)
         question = self._question(reading, parts)
-        look = partial(rank, question=question, parts=parts, k=k, read=read, device=self.documents.device)
+        look = partial(rank, question=question, parts=parts, k=k, read=read)
         found = self.documents.ranked(bounds.where(None), look, question, parts, k)
         return found.rows[: found.kept]
 
@@ -298,17 +299,10 @@ class BoolSearcher:
         """The best documents by what they say, each with its reasons. how: see `rank`."""
 
         def look(documents: RankedDocuments) -> tuple[Ranking, list[Candidate]]:
-            ranking = rank(documents, question, parts, k, device=self.documents.device, **how)
+            ranking = rank(documents, question, parts, k, **how)
             found = documents.candidates(ranking.scores, ranking.rows)
-            said = ranking.said if how["read"] else {}
-            return ranking, [
-                one._replace(
-                    reasons=reasons(
-                        documents.evidence, question, row, one.text, said.get(row), left_out=n >= ranking.kept
-                    )
-                )
-                for n, (row, one) in enumerate(zip(ranking.rows, found, strict=True))
-            ]
+            each = reasons(documents, question, ranking, [one.text for one in found])
+            return ranking, [one._replace(reasons=own) for one, own in zip(found, each, strict=True)]
 
         return self.documents.ranked(where, look, question, parts, k)
 

@@ -10,7 +10,7 @@ from boolbert.core.pages import render
 from boolbert.search import Explanation, Query
 from boolbert.search.answer import Hit
 from boolbert.search.explanation import Change
-from boolbert.search.rank import Reason
+from boolbert.search.reasons import Reason
 
 _TEMPLATES = Path(__file__).parent.parent / "core" / "templates"
 CSS, CLICKS = ((_TEMPLATES / name).read_text(encoding="utf-8") for name in ("serve.css", "serve.js"))

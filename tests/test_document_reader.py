@@ -1,5 +1,7 @@
 """The document reader: which sentences it sees, what it says of texts by authors that it has not learned from."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,8 @@ from boolbert.core.errors import BoolBertError
 from boolbert.data.trades import FOLDER
 from boolbert.eval import saying
 from boolbert.eval.searched import TextIndex
-from boolbert.retrieval.document_reader import passage
+from boolbert.retrieval import document_reader as module
+from boolbert.retrieval.document_reader import DocumentReader, Passage, Said, document_reader, passage, sentences_of
 from boolbert.retrieval.models import default_model
 from boolbert.search.searcher import BoolSearcher
 from boolbert.train.document_labels import turned
@@ -98,3 +101,71 @@ def test_what_is_not_read_has_its_reason_in_the_nearest_clause():
     clauses = {reason.says: reason.clause for reason in hit.reasons}
     assert "grandmother" in clauses["for"]
     assert "No nuts" in clauses["denied"]
+
+
+TEXT = "Quiet rooms. The lake was drained. Bring a towel."
+FIRST, SECOND, THIRD = sentences_of(TEXT)
+
+
+class Told(DocumentReader):
+    """Reads of each sentence alone what it is told, and keeps what it was asked."""
+
+    def __init__(self, told):
+        self._reader = SimpleNamespace(tokenizer=document_reader()._reader.tokenizer)
+        self.told, self.asked = told, []
+
+    def read(self, passages):
+        self.asked += [one.sentences for one in passages]
+        return [self.told[one.sentences[0]] for one in passages]
+
+
+YES, NO, NOTHING = Said(0.9, 0.0, 0.1), Said(0.0, 0.8, 0.2), Said(0.1, 0.1, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("told", "whole", "expected"),
+    [
+        ([NOTHING, NO, NOTHING], NO, SECOND),  # another sentence says it by itself
+        ([NOTHING, YES, NOTHING], NO, FIRST),  # it says the opposite, so that what stood out stays
+        ([NOTHING, NOTHING, NOTHING], NO, FIRST),
+        ([NO, Said(0.0, 0.99, 0.0), NOTHING], NO, FIRST),  # what stood out says it, too
+        ([NOTHING, NOTHING, YES], YES, THIRD),
+    ],
+)
+def test_the_reason_is_a_sentence_that_says_it_by_itself(told, whole, expected):
+    reader = Told(dict(zip((FIRST, SECOND, THIRD), told, strict=True)))
+    asked = Passage("a lake", TEXT, [FIRST, SECOND, THIRD])
+    (found,) = reader.with_plain_sentences([asked], [whole._replace(start=FIRST[0], end=FIRST[1])])
+    assert found == whole._replace(start=expected[0], end=expected[1])
+
+
+def test_only_what_is_doubtful_is_read_sentence_by_sentence():
+    reader = Told({FIRST: NOTHING, SECOND: NO, THIRD: NOTHING})
+    every = Passage("a lake", TEXT, [FIRST, SECOND, THIRD])
+    one = Passage("a lake", TEXT, [SECOND])
+    first = {"start": FIRST[0], "end": FIRST[1]}
+    silent, doubtful, sure = (
+        NOTHING._replace(**first),
+        NO._replace(**first),
+        NO._replace(start=SECOND[0], end=SECOND[1]),
+    )
+    found = reader.with_plain_sentences([every, every, one, every], [silent, doubtful, sure, sure])
+    assert [said.span for said in found] == [FIRST, SECOND, SECOND, SECOND]
+    assert reader.asked == [[FIRST], [SECOND], [SECOND], [FIRST], [SECOND], [THIRD]]
+    assert reader.with_plain_sentences([], []) == []
+
+
+@pytest.mark.parametrize(
+    ("device", "expected"),
+    [(None, None), ("cpu", None), ("mps", None), ("cuda:1", "cuda:1"), (torch.device("cuda:0"), "cuda:0")],
+)
+def test_documents_are_read_where_the_search_model_is(monkeypatch, device, expected):
+    opened = []
+    monkeypatch.setattr("boolbert.retrieval.gpu_reader.GpuReader", lambda *of: opened.append(of[-1]))
+    monkeypatch.setattr(module, "Reader", lambda *of: opened.append(None))
+    module._opened.cache_clear()
+    try:
+        assert document_reader(device) is document_reader(device)
+        assert opened == [expected]
+    finally:
+        module._opened.cache_clear()

@@ -253,6 +253,10 @@ def test_of_countries_that_are_no_members_silence_is_no_denial():
     assert set(says["monarchies"]) == {AFFIRMED, NOT_AFFIRMED}
     assert set(says["members of NATO"]) == {AFFIRMED, SILENT}
     assert all(len(set(each.values())) == 1 for each in says.values())  # as many others as members
+    silent = {
+        label.text for label in labels if label.says == SILENT and "countries on the Caribbean Sea" in label.phrases
+    }
+    assert not [text for text in silent if "no access to the sea" in text]
 
 
 def test_an_author_who_has_no_trades_is_one_line():

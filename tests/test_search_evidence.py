@@ -5,6 +5,7 @@ import json
 import pytest
 
 from boolbert.cli.main import main
+from boolbert.retrieval.document_reader import document_reader
 from boolbert.retrieval.index import build_index
 from boolbert.search import BoolSearcher, explain, rank
 from boolbert.search.picture import write_picture
@@ -45,6 +46,16 @@ def test_a_result_says_why(searcher):
     written = [[reason["clause"] for reason in hit["reasons"]] for hit in answer.as_json()["hits"]]
     assert written == [[reason.clause for reason in hit.reasons] for hit in answer]
     assert any(written)
+
+
+def test_documents_are_read_where_the_search_model_is(searcher, monkeypatch):
+    asked = []
+    for place in ("rank", "reasons"):
+        name = f"boolbert.search.{place}.document_reader"
+        monkeypatch.setattr(name, lambda device: asked.append(device) or document_reader())
+    searcher.documents.device = "cuda:7"
+    searcher.search(QUERY)
+    assert asked == ["cuda:7", "cuda:7"]
 
 
 def test_a_clause_stands_against_a_document_where_it_clearly_has_what_is_excluded():

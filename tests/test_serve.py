@@ -14,7 +14,7 @@ from boolbert.core.errors import BoolBertError
 from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher
-from boolbert.search.rank import Reason
+from boolbert.search.reasons import Reason
 from boolbert.serve.engine import LONGEST_SERVED_QUERY, UNREADABLE, Engine, RateLimiter, error_line
 from boolbert.serve.guard import LARGEST, Guard
 from boolbert.serve.view import error_html, examples_html, reading_html, results_html

@@ -26,10 +26,11 @@ from boolbert.retrieval.metrics import saying_metrics
 
 CLASSES = (AFFIRMED, DENIED, SILENT)
 TURNED = 0.1  # share of the labels that are learned with the condition denied: no pool, without a pool
-# Families of the countries' sets of which each text says what a country has instead: a republic, another continent. Of
-# the others it keeps silent: that it belongs to the Arab League does not deny that it is in NATO.
-STATED = ("landlocked", "island", "government", "hemisphere", "area", "population", "continent", "region")
-STATED += ("independence", "drives", "language", "currency", "border")
+# Families of the countries' sets where a text may say what a country is instead: a republic, on another continent,
+# without a coast. Of the others it keeps silent: that a country belongs to the Arab League does not deny that it is in
+# NATO.
+STATED = {"landlocked", "island", "sea", "government", "hemisphere", "area", "population", "continent", "region"}
+STATED |= {"independence", "drives", "language", "currency", "border"}
 FOREIGN = 0.15  # share of the trades' silent labels for which a condition is taken that the text has no label for
 
 Shares = tuple[float, float, float]  # how probable it is that a text affirms, denies, does not say
@@ -93,7 +94,7 @@ def country_labels(seed: int = 0) -> list[Label]:
     for atom, phrases in country_names().items():
         family = atom.partition(":")[0]
         others = {row for name, own in members.items() if name.startswith(f"{family}:") for row in own}
-        if len(others) < len(texts) / 2:  # most are republics, which are no set
+        if len(others) < len(texts) / 2:  # republics are no set, so all others are outside
             others = set(range(len(texts)))
         outside = sorted(others - set(members[atom]))
         for says, own in ((AFFIRMED, members[atom]), (NOT_AFFIRMED if family in STATED else SILENT, outside)):
