@@ -28,7 +28,7 @@ CONDITION = 24  # tokens of a condition
 NEARER = 0.2  # what a sentence's strongest token has less as a reason, for each sentence that is nearer
 LIKELY = 0.5  # a probability from which something is said to hold
 OUTPUTS = 3  # numbers of a token: it affirms, it denies, nothing is said; the last is read at the first token alone
-REMEMBERED = 20_000  # conditions with sentences that were read; then it begins anew
+REMEMBERED = 20_000  # conditions with sentences that were read, and sentences in tokens; then it begins anew
 SHARED = 0.2  # how much nearer a sentence is that has all words of a condition, in cosines
 
 Array = npt.NDArray[np.float32]
@@ -78,16 +78,18 @@ class Piece(NamedTuple):
 
 
 class RememberingTokenizer:
-    """A tokenizer that remembers the texts it has seen."""
+    """A tokenizer that remembers the texts it has seen, and begins anew after many."""
 
     def __init__(self, tokenizer: Any):
         self._tokenizer, self._found = tokenizer, dict[tuple[tuple[str, ...], bool], Any]()
 
     def encode(self, *texts: str, add_special_tokens: bool = True) -> Any:
         key = texts, add_special_tokens
-        if key not in self._found:
-            self._found[key] = self._tokenizer.encode(*texts, add_special_tokens=add_special_tokens)
-        return self._found[key]
+        if (found := self._found.get(key)) is None:
+            if len(self._found) >= REMEMBERED:
+                self._found = {}
+            found = self._found[key] = self._tokenizer.encode(*texts, add_special_tokens=add_special_tokens)
+        return found
 
 
 class DocumentReader:
@@ -95,6 +97,7 @@ class DocumentReader:
 
     def __init__(self, reader: "Reader | GpuReader", temperature: float = 1.0):
         self._reader, self._temperature = reader, temperature
+        self._tokenizer = RememberingTokenizer(reader.tokenizer)  # several conditions are asked of a sentence
         self._known: dict[bytes, Summed] = {}  # what was read before, by its tokens
 
     def read(self, passages: Sequence[Passage]) -> list[Said]:
@@ -102,10 +105,9 @@ class DocumentReader:
         if len(self._known) > REMEMBERED:
             self._known = {}
         known = self._known  # another thread may begin anew meanwhile
-        tokenizer = RememberingTokenizer(self._reader.tokenizer)  # several conditions are asked of a sentence
-        pieces = [chosen(tokenizer, one) for one in passages]
+        pieces = [chosen(self._tokenizer, one) for one in passages]
         inputs = [
-            question(tokenizer, condition_ids(tokenizer, one.condition), own)
+            question(self._tokenizer, condition_ids(self._tokenizer, one.condition), own)
             for one, own in zip(passages, pieces, strict=True)
         ]
         keys = [np.array(ids, np.int32).tobytes() for ids, _ in inputs]
@@ -122,8 +124,7 @@ class DocumentReader:
         spoken = [row for row, one in enumerate(each) if one.is_sure]
         shares = self._alone([(passages[row], each[row].span, each[row]) for row in spoken])
         doubtful = [row for row, share in zip(spoken, shares, strict=True) if share < LIKELY]
-        tokenizer = RememberingTokenizer(self._reader.tokenizer)
-        spans = [[piece.span for piece in chosen(tokenizer, passages[row])] for row in doubtful]
+        spans = [[piece.span for piece in chosen(self._tokenizer, passages[row])] for row in doubtful]
         asked = [(passages[row], span, each[row]) for row, own in zip(doubtful, spans, strict=True) for span in own]
         alone = iter(self._alone(asked))
         for row, own in zip(doubtful, spans, strict=True):

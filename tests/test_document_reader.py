@@ -14,7 +14,15 @@ from boolbert.data.trades import FOLDER
 from boolbert.eval import saying
 from boolbert.eval.searched import TextIndex
 from boolbert.retrieval import document_reader as module
-from boolbert.retrieval.document_reader import DocumentReader, Passage, Said, document_reader, passage, sentences_of
+from boolbert.retrieval.document_reader import (
+    DocumentReader,
+    Passage,
+    RememberingTokenizer,
+    Said,
+    document_reader,
+    passage,
+    sentences_of,
+)
 from boolbert.retrieval.models import default_model
 from boolbert.search.searcher import BoolSearcher
 from boolbert.train.document_labels import turned
@@ -111,7 +119,7 @@ class Told(DocumentReader):
     """Reads of each sentence alone what it is told, and keeps what it was asked."""
 
     def __init__(self, told):
-        self._reader = SimpleNamespace(tokenizer=document_reader()._reader.tokenizer)
+        super().__init__(document_reader()._reader)
         self.told, self.asked = told, []
 
     def read(self, passages):
@@ -161,11 +169,25 @@ def test_only_what_is_doubtful_is_read_sentence_by_sentence():
 )
 def test_documents_are_read_where_the_search_model_is(monkeypatch, device, expected):
     opened = []
-    monkeypatch.setattr("boolbert.retrieval.gpu_reader.GpuReader", lambda *of: opened.append(of[-1]))
-    monkeypatch.setattr(module, "Reader", lambda *of: opened.append(None))
+
+    def reader(*given):
+        opened.append(given[2] if len(given) > 2 else None)
+        return SimpleNamespace(tokenizer=None)
+
+    monkeypatch.setattr("boolbert.retrieval.gpu_reader.GpuReader", reader)
+    monkeypatch.setattr(module, "Reader", reader)
     module._opened.cache_clear()
     try:
         assert document_reader(device) is document_reader(device)
         assert opened == [expected]
     finally:
         module._opened.cache_clear()
+
+
+def test_a_tokenizer_forgets_and_still_gives_the_same(monkeypatch):
+    monkeypatch.setattr(module, "REMEMBERED", 2)
+    asked = []
+    tokenizer = RememberingTokenizer(SimpleNamespace(encode=lambda *of, **how: asked.append(of) or (of, how)))
+    for text in ("a", "b", "a", "c", "a"):
+        assert tokenizer.encode(text) == ((text,), {"add_special_tokens": True})
+    assert asked == [("a",), ("b",), ("c",), ("a",)]
