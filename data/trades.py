@@ -110,7 +110,8 @@ def trades(folder: Path = FOLDER / "trades") -> list[Trade]:
 
 
 def by_authors(every: Sequence[Trade], authors: Sequence[str], flag: str) -> list[Trade]:
-    """The trades of these authors, in their order. flag: what named them, for the error on one who is unknown."""
+    """The trades of these authors, in their order. The error on an unknown author begins with `flag`, which named
+    them."""
     if unknown := set(authors) - {trade.author for trade in every}:
         known = ", ".join(sorted({trade.author for trade in every}))
         raise DataError(f"{flag}: {min(unknown)!r} is no author of the trades: {known}")

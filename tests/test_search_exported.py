@@ -307,7 +307,7 @@ def test_the_command_gives_the_same_json_without_torch(work, capsys):
     assert not has_torch
     changed_weights(work, None)
     assert main(words) == 0
-    near = {"parse_float": lambda number: pytest.approx(float(number), abs=2e-4)}
+    near = {"parse_float": lambda number: pytest.approx(float(number), abs=1e-4)}
     assert json.loads(answer) == json.loads(capsys.readouterr().out, **near)
 
 
