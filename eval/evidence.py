@@ -104,11 +104,13 @@ def part_of(pool: TrapSet, queries: int | None, documents: int | None) -> TrapSe
 
 
 def scores(model: SearchModel, pool: TrapSet, read: int = READ) -> dict[str, Scores]:
-    """Scores (Q, N) in the order in which four systems rank: the plain encoder, BM25, vectors alone, and search."""
+    """Scores (Q, N) in the order in which five systems rank: the plain encoder, BM25, vectors alone, search that reads
+    no documents, and search."""
     questions = [Question(query.text, query.text, ()) for query in pool.queries]
     held = TextIndex(pool.texts, model)
     searcher = BoolSearcher(model, held.index, onnx=model.bert is not None and str(model.encoder.device) == "cpu")
-    systems = [Searched(name, searcher, name, read) for name in ("plain", "words", "vectors", "search")]
+    systems = [Searched(how, searcher, how) for how in ("plain", "words", "vectors")]
+    systems += [Searched("unread", searcher, read=0), Searched("search", searcher, read=read)]
     return {system.name: system.scorer(questions)(0, len(pool.texts)).numpy() for system in systems}
 
 
