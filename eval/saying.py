@@ -38,7 +38,7 @@ def main(words: Sequence[str] | None = None) -> None:
     else:
         own = by_authors(trades(), [args.author], "--author")
         sets = {f"{len(own)} trades": [label for trade in own for label in trade.labels()[: args.labels]]}
-    reader, queries = document_reader(), BoolSearcher(progress=False, onnx=True).queries
+    reader, queries = document_reader(), BoolSearcher(device="cpu", progress=False, onnx=True).queries
     if empty := [name for name, labels in sets.items() if not labels]:
         raise EvaluationError(f"{empty[0]}: there are no labels to read")
     if reader is None or queries is None:
