@@ -34,6 +34,7 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .composing_boolbert import NOT, QueryComposer, masked_mean
 from .configuration_boolbert import OPERATORS, BoolBertConfig
+from .reading_boolbert import CUE, READER_TAGS, LowRank, ReadingAdapters, best_tags, between_specials, of_kind
 
 NUM_OPERATORS = len(OPERATORS)
 
@@ -41,6 +42,8 @@ NUM_OPERATORS = len(OPERATORS)
 DECISION = 0.5
 # A fresh cue predictor expects a cue on about one token in twenty.
 INITIAL_CUE_LOGIT = -3.0
+# What a fresh reader says for "outside of everything", more than `FAVOUR` can make up for.
+INITIAL_OUTSIDE = 10.0
 # In a (B, 1, L, L) mask of scores to add, a score below this hides a token.
 MASKED_SCORE = -30000.0
 # The Gaussian's exponent, times sigma squared, where no cue reaches. Finite, or sigma's gradient would be 0 * infinity.
@@ -51,19 +54,16 @@ HEAD_MULTIPLE = 8
 IGNORED_LABEL = -100
 # The modules and parameters that Boolean-aware attention adds to a BERT.
 BOOLEAN_PARTS = frozenset(
-    {"operator_embeddings", "cue_predictor", "scope_reader", "reader", "word_pieces", "gate"}
+    {"operator_embeddings", "cue_predictor", "scope_reader", "reader", "gate"}
     | {"scope_predictor", "bias_predictor", "composer"}
 )
 # Those that read cues, scopes and operators; the others act on what they read.
 READING_PARTS = ("operator_embeddings", "cue_predictor", "scope_reader", "reader", "gate")
-# What the reader calls a token: outside of everything, or the begin (B) or inside (I) of what is wanted (w), excluded
-# (x), an alternative (a), or a cue of NOT (c). And the tags that are in the scope of each operator.
-READER_TAGS = ("O", "B-w", "I-w", "B-x", "I-x", "B-a", "I-a", "B-c", "I-c")
-SCOPE_TAGS = {"and": "w", "or": "a", "not": "x"}
-CUE_TAGS = "c"
+# What of the reader's tags is in the scope of each operator.
+SCOPE_KINDS = {"and": "w", "or": "a", "not": "x"}
 # In `operators` and `not_scope`: the model decides.
 MODEL_DECIDES = -1
-# The scope logit of a token whose scope the caller says; no layer's own predictor outweighs it.
+# The scope logit of a token whose scope the caller says, or the reader; no layer's own predictor outweighs it.
 CERTAIN = 100.0
 
 
@@ -473,72 +473,6 @@ class BoolBertLayer(BertLayer):
         )
 
 
-class LowRank(nn.Module):
-    """A change of low rank to a linear layer that stays as it is: W x + U (D x)."""
-
-    def __init__(self, inputs: int, outputs: int, rank: int):
-        super().__init__()
-        self.down = nn.Parameter(torch.empty(rank, inputs))
-        self.up = nn.Parameter(torch.empty(outputs, rank))
-
-    def forward(self, linear: nn.Linear, states: Tensor) -> Tensor:
-        return linear(states) + states @ self.down.T @ self.up.T
-
-
-class ReadingLayer(nn.ModuleDict):
-    """A BERT layer's six matrices, each with a change of low rank."""
-
-    def __init__(self, config: BoolBertConfig, rank: int):
-        size, inside = config.hidden_size, config.intermediate_size
-        shapes = dict.fromkeys(("query", "key", "value", "attended"), (size, size))
-        shapes |= {"inside": (size, inside), "output": (inside, size)}
-        super().__init__({name: LowRank(*shape, rank) for name, shape in shapes.items()})
-        self.heads, self.activation = config.num_attention_heads, ACT2FN[config.hidden_act]
-
-    def forward(self, layer: BertLayer, states: Tensor, mask: Tensor) -> Tensor:  # mask (B, 1, 1, L): not padding
-        own, attention = layer.attention.self, layer.attention.output
-        linears = {"query": own.query, "key": own.key, "value": own.value}
-        parts = (self[name](linear, states).unflatten(-1, (self.heads, -1)) for name, linear in linears.items())
-        query, key, value = (part.transpose(1, 2) for part in parts)
-        attended = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-        attended = self["attended"](attention.dense, attended.transpose(1, 2).flatten(2))
-        states = attention.LayerNorm(attended + states)
-        inside = self.activation(self["inside"](layer.intermediate.dense, states))
-        return layer.output.LayerNorm(self["output"](layer.output.dense, inside) + states)
-
-
-class ReadingAdapters(nn.Module):
-    """What turns the encoder's own layers into a reader: a change of low rank to each, and a head for each token.
-
-    The encoder's weights stay as they are, so one copy of them both reads and embeds.
-    """
-
-    def __init__(self, config: BoolBertConfig, rank: int, outputs: int):
-        super().__init__()
-        self.layer = nn.ModuleList([ReadingLayer(config, rank) for _ in range(config.num_hidden_layers)])
-        self.head = nn.Linear(config.hidden_size, outputs)
-
-    def forward(self, layers: Iterable[BertLayer], embeddings: Tensor, token_mask: Tensor) -> Tensor:
-        """The layers of a BERT, its embeddings (B, L, D), which tokens are not padding (B, L) -> (B, L, outputs)."""
-        mask = (token_mask != 0)[:, None, None]
-        for own, layer in zip(self.layer, layers, strict=True):
-            embeddings = own(layer, embeddings, mask)
-        return self.head(embeddings)
-
-
-def tag_logits(tags: Tensor, kind: str) -> Tensor:
-    """How likely each token is of a kind, from the scores of `READER_TAGS`: (B, L, tags) -> (B, L)."""
-    own = [number for number, tag in enumerate(READER_TAGS) if tag.endswith(f"-{kind}")]
-    others = [number for number in range(len(READER_TAGS)) if number not in own]
-    return tags[..., own].logsumexp(-1) - tags[..., others].logsumexp(-1)
-
-
-def between_specials(token_mask: Tensor) -> Tensor:
-    """Which tokens are words: neither padding nor the first or the last of a sentence, [CLS] and [SEP]. (B, L) bool."""
-    before, after = token_mask.cumsum(1), token_mask.flip(1).cumsum(1).flip(1)
-    return (token_mask != 0) & (before > 1) & (after > 1)
-
-
 class BoolBertEncoder(nn.Module):
     """The stack of layers, Boolean-aware where the configuration says so."""
 
@@ -622,9 +556,10 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
                 init.zeros_(module.head_scale)
         elif isinstance(module, BoolBertModel):
             init.normal_(module.operator_embeddings)
-            if module.reader is not None:  # all tags are alike, so a fresh reader finds nothing
+            if module.reader is not None:  # a fresh reader finds nothing
                 init.zeros_(module.reader.head.weight)
-                init.zeros_(module.word_pieces)
+                init.zeros_(module.reader.head.bias)
+                init.constant_(module.reader.head.bias[0], INITIAL_OUTSIDE)
 
 
 class BoolBertModel(BoolBertPreTrainedModel):
@@ -634,8 +569,6 @@ class BoolBertModel(BoolBertPreTrainedModel):
     the model. Without it the model's gate decides, so that plain text is enough. With every gate off, and with
     `boolean=False`, this is exactly the BERT that it was made from, to the bit where no gradients are asked for.
     """
-
-    word_pieces: Tensor
 
     def __init__(self, config: BoolBertConfig, add_pooling_layer: bool = True):
         super().__init__(config)
@@ -647,8 +580,6 @@ class BoolBertModel(BoolBertPreTrainedModel):
         has_adapters = config.reader_rank > 0
         self.scope_reader = ScopeReader(config) if config.scope_reader_size and not has_adapters else None
         self.reader = ReadingAdapters(config, config.reader_rank, len(READER_TAGS)) if has_adapters else None
-        if has_adapters:  # which ids of the vocabulary go on with a word; set with the reader's weights
-            self.register_buffer("word_pieces", torch.zeros(config.vocab_size, dtype=torch.bool))
         self.gate = OperatorGate(config)
         self.encoder = BoolBertEncoder(config)
         self.composer = QueryComposer(config)
@@ -689,7 +620,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         reading, context, scope = BooleanReading(), None, None
         if boolean:
-            reading, context = self._read(embeddings, token_mask, operators, not_scope, self._starts(input_ids))
+            reading, context = self._read(embeddings, token_mask, operators, not_scope)
             scope = reading.scope
             if whole_weight is not None:  # where all of the query is wanted, NOT is read and changes nothing
                 whole_weight = whole_weight.to(token_mask.device)
@@ -721,7 +652,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
     ) -> BooleanReading:
         """Cues, gates and scopes of sentences; layers run for a reader with adapters alone."""
         embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        return self._read(embeddings, token_mask, operators, not_scope, self._starts(input_ids))[0]
+        return self._read(embeddings, token_mask, operators, not_scope)[0]
 
     def _embed(
         self,
@@ -738,24 +669,15 @@ class BoolBertModel(BoolBertPreTrainedModel):
         )
         return embeddings, self._token_mask(attention_mask, shape, embeddings.device)
 
-    def _starts(self, input_ids: Tensor | None) -> Tensor | None:
-        """For each token the index of the first piece of its word, (B, L), for a reader; None where it is not known."""
-        if self.reader is None or input_ids is None:
-            return None
-        known = torch.where(input_ids < len(self.word_pieces), input_ids, 0)  # a vocabulary may have grown
-        is_first = torch.arange(input_ids.shape[1], device=input_ids.device) == 0
-        return last_cue(~self.word_pieces[known] | is_first)[0]
-
     def _read(
         self,
         embeddings: Tensor,
         token_mask: Tensor,
         operators: Tensor | None,
         not_scope: Tensor | None,
-        starts: Tensor | None,
     ) -> tuple[BooleanReading, BooleanContext]:
         """What the sentences say, and what the layers need to know of it."""
-        cue_logits, scope_logits = self._cues_and_scopes(embeddings, token_mask, starts)
+        cue_logits, scope_logits = self._cues_and_scopes(embeddings, token_mask)
         cue_probs = torch.sigmoid(cue_logits.float()) * token_mask.unsqueeze(1)
         gate_logits = self.gate(embeddings, token_mask)
         if scope_logits is None and self.scope_reader is not None:
@@ -796,24 +718,21 @@ class BoolBertModel(BoolBertPreTrainedModel):
         )
         return reading, context
 
-    def _cues_and_scopes(
-        self, embeddings: Tensor, token_mask: Tensor, starts: Tensor | None
-    ) -> tuple[Tensor, Tensor | None]:
+    def _cues_and_scopes(self, embeddings: Tensor, token_mask: Tensor) -> tuple[Tensor, Tensor | None]:
         """The logits of cues, and those of scopes where a reader with adapters finds them: both (B, E, L).
 
-        The reader finds NOT's cues too; all pieces of a word are what its first piece is. It learns by itself
-        (train/query_reader.py): no other loss reaches it.
+        The reader finds NOT's cues too, and is certain of what it says. It learns by itself (train/query_reader.py): no
+        other loss reaches it.
         """
         cue_logits = self.cue_predictor(embeddings, self.operator_embeddings, token_mask)
         if self.reader is None:
             return cue_logits, None
         with torch.no_grad():
-            tags = self.reader(self.encoder.layer, embeddings, token_mask).float()  # (B, L, tags)
-            if starts is not None:
-                tags = tags.gather(1, starts.unsqueeze(-1).expand_as(tags))
-            kinds = (*(SCOPE_TAGS[name] for name in OPERATORS), CUE_TAGS)
-            logits = torch.stack([tag_logits(tags, kind) for kind in kinds], 1)
-            *scopes, cues = torch.where(between_specials(token_mask).unsqueeze(1), logits, -CERTAIN).unbind(1)
+            scores = self.reader(self.encoder.layer, embeddings, token_mask)  # (B, L, tags)
+            tags = best_tags(scores, between_specials(token_mask))
+            kinds = (*(SCOPE_KINDS[name] for name in OPERATORS), CUE)
+            found = torch.stack([of_kind(tags, kind) for kind in kinds], 1)
+            *scopes, cues = ((2.0 * found - 1.0) * CERTAIN).unbind(1)
         is_not = torch.arange(NUM_OPERATORS, device=token_mask.device)[:, None] == NOT  # (E, 1)
         return torch.where(is_not, cues.unsqueeze(1).to(cue_logits.dtype), cue_logits), torch.stack(scopes, 1)
 

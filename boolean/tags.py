@@ -79,49 +79,6 @@ def word_tags(words: Sequence[tuple[int, int]], marks: Sequence[Mark]) -> list[i
     return tags
 
 
-def best_tags(scores: Sequence[Sequence[float]], favour: float = 0.0) -> list[int]:
-    """The best sequence of tags for words of these scores (W, T), in which nothing goes on that has not begun, and
-    which has both cues and exclusions or neither. favour: what an exclusion gets on top, in the logs of probabilities.
-
-    >>> scores = [[-9.0] * len(TAGS) for _ in range(2)]
-    >>> scores[0][TAGS.index("B-c")], scores[1][TAGS.index("B-w")], scores[1][TAGS.index("I-x")] = 0, -1, -2
-    >>> scores[1][TAGS.index("B-x")] = -3
-    >>> [TAGS[tag] for tag in best_tags(scores)]
-    ['B-c', 'B-x']
-    """
-    # What the best sequence so far scores, by which of cues and exclusions it has (_HAS) and by its last tag.
-    best = {(_HAS[tag], tag): float(scores[0][tag]) for tag in range(len(TAGS)) if not _IS_INSIDE[tag]}
-    back: list[dict[tuple[int, int], tuple[int, int]]] = []
-    for row in scores[1:]:
-        highest: dict[int, tuple[int, int]] = {}  # for each `had` the end that scores most
-        for end, score in best.items():
-            if end[0] not in highest or score > best[highest[end[0]]]:
-                highest[end[0]] = end
-        new: dict[tuple[int, int], float] = {}
-        came: dict[tuple[int, int], tuple[int, int]] = {}
-        for had, top in highest.items():
-            for tag, score in enumerate(row):
-                if _IS_INSIDE[tag]:
-                    befores = [(had, one) for one in _BEFORE[tag] if (had, one) in best]
-                    if not befores:
-                        continue
-                    before = max(befores, key=lambda end: best[end])
-                else:
-                    before = top
-                end, value = (had | _HAS[tag], tag), best[before] + float(score)
-                if end not in new or value > new[end]:
-                    new[end], came[end] = value, before
-        back.append(came)
-        best = new
-    ends = (end for end in best if end[0] in _SEEN_TOGETHER)
-    end = max(ends, key=lambda end: best[end] + favour * bool(end[0]))
-    tags = [end[1]]
-    for came in reversed(back):
-        end = came[end]
-        tags.append(end[1])
-    return tags[::-1]
-
-
 def marks_of(text: str, words: Sequence[tuple[int, int]], tags: Sequence[int]) -> list[Mark]:
     """The marks that tags form, from left to right. Alternatives with "or" or a comma between them are one group;
     one that is left alone is wanted.
@@ -170,10 +127,3 @@ def _grouped(text: str, marks: list[Mark]) -> list[Mark]:
             kind = {"kind": WANTED, "group": 0} if len(run) == 1 else {"group": group}
             found[number] = found[number]._replace(**kind)
     return [mark for mark in found if mark.end > mark.start]
-
-
-_IS_INSIDE = [tag.startswith("I-") for tag in TAGS]
-# The tags that may stand before each one that goes on.
-_BEFORE = [[place for place, before in enumerate(TAGS) if before[2:] == tag[2:] and before != OUTSIDE] for tag in TAGS]
-_HAS = [1 if tag.endswith(f"-{CUE}") else 2 if tag.endswith(f"-{EXCLUDED}") else 0 for tag in TAGS]
-_SEEN_TOGETHER = (0, 3)  # of a sequence that has neither cues nor exclusions, or both

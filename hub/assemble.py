@@ -17,7 +17,7 @@ OPTIONAL = ("special_tokens_map.json", "added_tokens.json", "vocab.txt")
 WEIGHTS = ("model*.safetensors", "model.safetensors.index.json")
 PICKLED = ("pytorch_model*.bin", "*.ckpt", "*.pkl", "*.pickle")
 SETTINGS = ("modules.json", "router_config.json", "config_sentence_transformers.json")
-CODE = ("configuration_boolbert.py", "composing_boolbert.py", "modeling_boolbert.py", "sentence_boolbert.py")
+CODE = tuple(f"{name}_boolbert.py" for name in ("configuration", "reading", "composing", "modeling", "sentence"))
 # A module's class is imported by whoever loads the model, so only these may be named.
 MODULE_TYPE = re.compile(r"sentence_transformers(\.\w+)+|sentence_boolbert\.BoolBert(Transformer|Pooling)")
 # The name of a folder inside the run: no "..", no leading "/", no backslash.

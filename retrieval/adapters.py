@@ -1,10 +1,11 @@
 """Readers: the default encoder with adapters that came with the package, run by ONNX Runtime on the CPU.
 
-The adapters are changes of low rank to the encoder's own weights (`ReadingAdapters` in modeling_boolbert.py), 1.3 MB
+The adapters are changes of low rank to the encoder's own weights (`ReadingAdapters` in reading_boolbert.py), 1.3 MB
 for each reader. They are added to the weights once, when the reader is opened; torch is not needed. On a GPU:
 retrieval/gpu_reader.py.
 """
 
+import gzip
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -22,6 +23,8 @@ from boolbert.retrieval.int8_encoder import open_program, threads, token_program
 
 QUERY_READER = Path(__file__).parent / "query_reader.safetensors"
 DOCUMENT_READER = Path(__file__).parent / "document_reader.safetensors"
+# `best_tags` of reading_boolbert.py as an ONNX graph; search/default_program.py writes it.
+BEST_TAGS = Path(__file__).parent / "best_tags.onnx.gz"
 # A layer's matrices, as `ReadingLayer` and as a BERT names them.
 MATRICES = {
     "query": "attention.self.query",
@@ -55,12 +58,25 @@ class Reader:
         own: Array = found[0]
         return own
 
+    def tags(self, ids: Sequence[int]) -> npt.NDArray[np.int64]:
+        """The tag of each token of a query, as a number in `TAGS`; the first and the last are no words."""
+        words = np.ones((1, len(ids)), bool)
+        words[:, [0, -1]] = False
+        (found,) = _decoder().run(None, {"scores": self.scores(ids)[None], "words": words})
+        own: npt.NDArray[np.int64] = found[0]
+        return own
+
     def all_scores(self, texts: Sequence[Sequence[int]]) -> list[Array]:
         """The same for many texts, on all cores; each alone, so that its bits do not depend on the others."""
         if len(texts) < 2:
             return list(map(self.scores, texts))
         with ThreadPoolExecutor(threads()) as pool:
             return list(pool.map(self.scores, texts))
+
+
+@cache
+def _decoder() -> Any:
+    return open_program(gzip.decompress(BEST_TAGS.read_bytes()))
 
 
 def open_tokenizer(folder: Path) -> Any:

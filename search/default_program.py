@@ -3,7 +3,7 @@
 Its query side comes with the package as an ONNX graph without weights: those are filled in from the encoder's own
 files. Its document side is a BERT, which retrieval/int8_encoder.py writes as a graph.
 
-python -m boolbert.search.default_program       # writes default_query.onnx.gz, after the model's code changes
+python -m boolbert.search.default_program       # writes both graphs, after the model's code changes
 """
 
 import gzip
@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from boolbert.core.errors import BoolBertError, run_script
 from boolbert.core.files import read_object, write_bytes
+from boolbert.retrieval.adapters import BEST_TAGS
 from boolbert.retrieval.countries_index import STORED as COUNTRIES
 from boolbert.retrieval.countries_index import countries
 from boolbert.retrieval.encoders import encoder_parts, resolve_encoder
@@ -190,7 +191,7 @@ def main() -> None:
     from boolbert.retrieval.fingerprints import document_encoder_of
     from boolbert.retrieval.models import default_model
 
-    from .export import checked_encoder, export_graph, tokenizer_of
+    from .export import checked_encoder, decoder_graph, export_graph, tokenizer_of
 
     model, copy = default_model("cpu"), default_model("cpu")
     if model.path is None or not model.trained:
@@ -202,7 +203,9 @@ def main() -> None:
     about = {name: getattr(queries, name) for name in TOLD}
     about |= {"document_encoder": document_encoder_of(model), "length": length}
     write_bytes(STORED, without_weights(graph, Path(model.path), about))
-    print(f"{STORED}: {STORED.stat().st_size:,} bytes")
+    write_bytes(BEST_TAGS, gzip.compress(decoder_graph(), mtime=0))
+    for file in (STORED, BEST_TAGS):
+        print(f"{file}: {file.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ from boolbert.core.environment import without_telemetry
 from boolbert.core.errors import BoolBertError, RetrievalError, first_line, run_script
 from boolbert.core.files import write_bytes
 from boolbert.data.tasks import quest_task
+from boolbert.reading_boolbert import READER_TAGS, best_tags
 from boolbert.retrieval.models import SearchModel, bool_bert, is_cosine, load_encoder, prompt_of, side_modules, twin_of
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.penalty import penalised_query
@@ -145,24 +146,36 @@ def export_graph(encoder: SentenceTransformer) -> bytes:
     ids = torch.ones(2, 7, dtype=torch.long)
     decided = (torch.full((2, len(OPERATORS)), MODEL_DECIDES), torch.full_like(ids, MODEL_DECIDES))
     example = (ids, torch.ones_like(ids), *decided, torch.full((2,), math.nan), torch.zeros(2))
+    axes = {name: {0: "batch"} | ({1: "length"} if name in LONG else {}) for name in INPUTS}
+    return _exported(side, example, list(INPUTS), list(side(*example)), axes)
+
+
+def _exported(
+    module: nn.Module, example: tuple[Any, ...], inputs: list[str], outputs: list[str], axes: dict[str, Any]
+) -> bytes:
     try:
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
-            file = Path(folder, "query.onnx")
+            file = Path(folder, "exported.onnx")
+            names: dict[str, Any] = {"input_names": inputs, "output_names": outputs, "dynamic_axes": axes}
             # The newer exporter, which reads the program and not a trace of it, takes twenty times as long.
-            torch.onnx.export(
-                side,
-                example,
-                file,
-                opset_version=ONNX_VERSION,
-                dynamo=False,
-                input_names=list(INPUTS),
-                output_names=list(side(*example)),
-                dynamic_axes={name: {0: "batch"} | ({1: "length"} if name in LONG else {}) for name in INPUTS},
-            )
+            torch.onnx.export(module, example, file, opset_version=ONNX_VERSION, dynamo=False, **names)
             return file.read_bytes()
     except Exception as error:  # of the exporter, which has many kinds
         raise RetrievalError(f"cannot be exported to ONNX: {first_line(error)}") from error
+
+
+def decoder_graph() -> bytes:
+    """`best_tags` as an ONNX graph: `scores` (1, length, tags) and `words` (1, length) to `tags` (1, length)."""
+
+    class Decoder(nn.Module):
+        def forward(self, scores: Tensor, words: Tensor) -> Tensor:
+            return best_tags(scores, words)
+
+    example = (torch.zeros(1, 5, len(READER_TAGS)), torch.ones(1, 5, dtype=torch.bool))
+    return _exported(
+        Decoder(), example, ["scores", "words"], ["tags"], {"scores": {1: "length"}, "words": {1: "length"}}
+    )
 
 
 def tokenizer_of(encoder: SentenceTransformer) -> str:

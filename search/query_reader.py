@@ -15,8 +15,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
-
 from boolbert.boolean import (
     WHOLE_WEIGHTS,
     find_cues,
@@ -34,7 +32,7 @@ from boolbert.boolean.conditions import Conditions, blanked, read_conditions
 from boolbert.boolean.kinds import is_question
 from boolbert.boolean.parts import Part, after_filler
 from boolbert.boolean.reasons import unread_negations
-from boolbert.boolean.tags import ALTERNATIVE, CUE, EXCLUDED, WANTED, Mark, best_tags, joined_words, marks_of
+from boolbert.boolean.tags import ALTERNATIVE, CUE, EXCLUDED, WANTED, Mark, joined_words, marks_of
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.adapters import QUERY_READER, Reader, open_reader
 
@@ -45,7 +43,6 @@ CALLER, SEARCH_BOX, READER, PARSER = "the caller", "the search-box syntax", "the
 MOST_TOKENS_READ = 256  # of a query; the reader does not see the rest
 LONGEST_QUERY = 5000  # characters; the time to read a text grows with its length
 MOST_WANTED, MOST_EXCLUDED = 40, 20  # conditions of a query; each is compared with every clause
-FAVOUR = 2.0  # an exclusion that is missed is worse than one too many; of 0 to 3 the best on data/reading dev
 SHORT_QUESTION = 12  # words of a question whose conditions are asked for one by one: "Who likes jam and tea?"
 _WHICH = re.compile(r"\s*(?:which|who|whose)\b", re.IGNORECASE)
 _WITH = re.compile(r"(?:with|having|containing|about)\s+(?:(?:an?|the|any)\s+)?", re.IGNORECASE)
@@ -232,11 +229,10 @@ def by_reader(query: str, reader: Reader) -> Query:
     first, words = joined_words(tokens.word_ids[:MOST_TOKENS_READ], tokens.offsets[:MOST_TOKENS_READ])
     if not words:
         return as_it_is(query, READER)
-    scores = reader.scores(tokens.ids[:MOST_TOKENS_READ])[first]
-    scores = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
+    tags = reader.tags(tokens.ids[:MOST_TOKENS_READ])[first].tolist()
     marks = [
         mark._replace(start=_bare(query, mark.start, mark.end)) if mark.kind == EXCLUDED else mark
-        for mark in marks_of(query, words, best_tags(scores.tolist(), FAVOUR))
+        for mark in marks_of(query, words, tags)
     ]
     for kind in (EXCLUDED, WANTED):
         if any(mark.kind == kind and not _says_nothing(query, mark) for mark in marks):

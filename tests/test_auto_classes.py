@@ -111,7 +111,7 @@ def test_auto_classes(tmp_path, folder, tokenizer):
         again = tmp_path / setting
         told[setting] = json.loads(run(prelude + STRANGER, folder, json.dumps(trust), again, cwd=tmp_path))
         # What a stranger saves is whole again: weights as safetensors only, and the code.
-        code = {f"{part}_boolbert.py" for part in ("configuration", "composing", "modeling")}
+        code = {f"{part}_boolbert.py" for part in ("configuration", "reading", "composing", "modeling")}
         assert {path.name for path in again.iterdir()} == {"config.json", "model.safetensors", *code}
         for name in code:
             assert (again / name).read_text() == (folder / name).read_text()

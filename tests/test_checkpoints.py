@@ -11,7 +11,7 @@ from transformers import BertConfig, BertForMaskedLM, BertModel
 from boolbert import BoolBertConfig, BoolBertForPreTraining, BoolBertModel
 from boolbert.modeling_boolbert import is_boolean
 
-CODE = ("composing_boolbert.py", "configuration_boolbert.py", "modeling_boolbert.py")
+CODE = tuple(f"{part}_boolbert.py" for part in ("composing", "configuration", "modeling", "reading"))
 
 
 @pytest.fixture

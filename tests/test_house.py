@@ -19,6 +19,7 @@ FILES = {
     "configuration_boolbert": "model",
     "composing_boolbert": "model",
     "modeling_boolbert": "model",
+    "reading_boolbert": "model",
     "sentence_boolbert": "sentence",
     "hub_upload": "hub",
     "app": "app",
@@ -45,7 +46,7 @@ ALLOWED |= {
     "app": {*ENGINE, "search", "serve"},
     "cli": {*ENGINE, "search", "serve", "eval", "train", "hub"},
 }
-HUB_FILES = ("configuration_boolbert", "composing_boolbert", "modeling_boolbert", "sentence_boolbert")
+HUB_FILES = tuple(f"{name}_boolbert" for name in ("configuration", "reading", "composing", "modeling", "sentence"))
 
 
 def source_files():

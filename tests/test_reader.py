@@ -1,7 +1,5 @@
 """A Bool-BERT with a reader of its own: the encoder's layers, changed by adapters, say what each token is."""
 
-import math
-
 import pytest
 import torch
 from torch.testing import assert_close
@@ -9,7 +7,8 @@ from transformers import BertModel
 
 from boolbert import BoolBertConfig, BoolBertModel
 from boolbert.boolean.tags import TAGS
-from boolbert.modeling_boolbert import READER_TAGS, is_boolean, tag_logits
+from boolbert.modeling_boolbert import is_boolean
+from boolbert.reading_boolbert import READER_TAGS, best_tags
 from boolbert.train.labelled_sentences import freeze_reading
 
 AND, OR, NOT = range(3)
@@ -34,15 +33,15 @@ def model(lively):
     return model
 
 
-def probability(model, batch, kind):
-    """Of each token being of a kind, 0 for the first and last of a sentence and for padding: written out."""
-    mask = batch["attention_mask"]
-    embeddings = model.embeddings(batch["input_ids"])
-    tags = model.reader(model.encoder.layer, embeddings, mask).softmax(-1)
-    found = torch.zeros(mask.shape)
-    for row, length in enumerate(mask.sum(1).tolist()):
-        for token in range(1, length - 1):
-            found[row, token] = sum(tags[row, token, n] for n, tag in enumerate(READER_TAGS) if tag[1:] == f"-{kind}")
+def tags_of(model, batch):
+    """The kind of each token, "O" for the first and last of a sentence and for padding: one sentence after another."""
+    found = [["O"] * batch["input_ids"].shape[1] for _ in batch["input_ids"]]
+    for row, length in enumerate(batch["attention_mask"].sum(1).tolist()):
+        embeddings = model.embeddings(batch["input_ids"][row : row + 1, :length])
+        scores = model.reader(model.encoder.layer, embeddings, torch.ones(1, length))
+        words = torch.tensor([[0 < place < length - 1 for place in range(length)]])
+        tags = best_tags(scores, words)[0].tolist()
+        found[row][:length] = [READER_TAGS[tag][-1] for tag in tags]
     return found
 
 
@@ -53,16 +52,14 @@ def test_the_tags_are_those_of_the_training_data():
 @torch.no_grad()
 def test_scopes_cues_and_gates_are_the_tags(model, batch):
     reading = model.read(**batch)
-    inside = {kind: probability(model, batch, kind) > 0.5 for kind in "wax"}
+    tags = tags_of(model, batch)
+    inside = {kind: torch.tensor([[tag == kind for tag in row] for row in tags]) for kind in "waxc"}
     assert (reading.scope_logits > 0).equal(torch.stack([inside[kind] for kind in "wax"], 1))
     assert 0 < inside["x"].any(1).sum() < len(inside["x"]) - 1  # some sentences exclude something, and some do not
     for operator, kind in ((OR, "a"), (NOT, "x")):
         assert reading.operators[:, operator].bool().equal(inside[kind].any(1))
         assert reading.scope[:, operator].bool().equal(inside[kind])
-    words = torch.zeros_like(batch["attention_mask"], dtype=torch.bool)
-    for row, length in enumerate(batch["attention_mask"].sum(1).tolist()):
-        words[row, 1 : length - 1] = True
-    assert_close(torch.sigmoid(reading.cue_logits[:, NOT])[words], probability(model, batch, "c")[words])
+    assert (reading.cue_logits[:, NOT] > 0).equal(inside["c"])
     others = model.cue_predictor(
         model.embeddings(batch["input_ids"]), model.operator_embeddings, batch["attention_mask"]
     )
@@ -71,23 +68,15 @@ def test_scopes_cues_and_gates_are_the_tags(model, batch):
 
 
 @torch.no_grad()
-def test_a_word_is_what_its_first_piece_is(model, batch):
-    ids, mask = batch["input_ids"], batch["attention_mask"]
-    model.word_pieces[40:] = True
-    found = model.read(**batch).scope_logits[:, NOT]
-    excluded = tag_logits(model.reader(model.encoder.layer, model.embeddings(ids), mask), "x")
-    moved = 0
-    for row, length in enumerate(mask.sum(1).tolist()):
-        for token in range(1, length - 1):
-            start = token
-            while ids[row, start] >= 40 and start:
-                start -= 1
-            moved += start < token
-            assert found[row, token] == pytest.approx(float(excluded[row, start]), abs=1e-4)
-    assert moved > 5
+def test_resized_and_saved_it_loads_and_reads_as_before(tmp_path, model, batch):
+    expected = model(**batch)
     model.resize_token_embeddings(70)
-    assert model.read(**batch).scope_logits[:, NOT].equal(found)
-    assert model.read(torch.full((1, 5), 69)).scope_logits.isfinite().all()
+    model.save_pretrained(tmp_path)
+    again = BoolBertModel.from_pretrained(tmp_path).eval()
+    found = again(**batch)
+    assert found.scope.equal(expected.scope)
+    assert_close(found.sentence_embedding, expected.sentence_embedding)
+    assert again.read(torch.full((1, 5), 69)).scope_logits.isfinite().all()
 
 
 @torch.no_grad()
@@ -156,5 +145,5 @@ def test_half_precision_reads_alike(lively, batch, dtype):
     model = lively(reader_rank=4, gate="cue", std=0.1)
     expected = model.read(**batch).scope_logits
     found = model.to(dtype).read(**batch).scope_logits
-    assert math.isfinite(found.abs().max())
-    assert_close(found, expected, atol=0.1, rtol=0.1)
+    assert found.isfinite().all()
+    assert (found.sign() == expected.sign()).float().mean() > 0.97

@@ -1,37 +1,110 @@
 """How a query is read: tags and the spans they form, the learned reader, and the queries that it learns from."""
 
+import gzip
 import json
+import math
 import re
 from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from numpy.testing import assert_allclose
 
 import boolbert
 from boolbert import read
-from boolbert.boolean.tags import TAGS, best_tags, marks_of, word_tags
+from boolbert.boolean.tags import CUE, EXCLUDED, TAGS, marks_of, word_tags
 from boolbert.core.errors import DataError
 from boolbert.data.reading import marked_queries, read_marked
 from boolbert.data.trades import AFFIRMED, DENIED, NOT_AFFIRMED, SILENT, statements, trades
 from boolbert.eval import reading
 from boolbert.eval.reading import Labelled, as_search_reads, measured, words
+from boolbert.reading_boolbert import FAVOUR, best_tags, with_neighbours
+from boolbert.retrieval.adapters import BEST_TAGS
+from boolbert.retrieval.int8_encoder import open_program
 from boolbert.search import query_reader
 from boolbert.train import query_reader as query_reader_training
 
 
-def is_right(tags):
-    """Nothing goes on that has not begun, and cues and exclusions come together."""
-    goes_on = (before != "O" and before[2:] == after[2:] for before, after in pairwise(["O", *tags]) if after[0] == "I")
-    return all(goes_on) and any(tag[-1] == "c" for tag in tags) == any(tag[-1] == "x" for tag in tags)
+def goes_on_rightly(tags):
+    """Whether nothing goes on that has not begun."""
+    pairs = pairwise(["O", *tags])
+    return all(before != "O" and before[2:] == after[2:] for before, after in pairs if after[0] == "I")
 
 
-@pytest.mark.parametrize("seed", range(12))
+def kinds_in(tags):
+    return {tag[-1] for tag in tags} & {CUE, EXCLUDED}
+
+
+def scored(scores):
+    """Every sequence of tags in which nothing goes on that has not begun, and its score."""
+    for row in product(range(len(TAGS)), repeat=len(scores)):
+        tags = [TAGS[tag] for tag in row]
+        if goes_on_rightly(tags):
+            yield row, sum(scores[word, tag] for word, tag in enumerate(row)), kinds_in(tags)
+
+
+def of_words(scores):
+    """Scores of a sentence, [CLS] and [SEP] round it, as `best_tags` takes them, and which tokens are words."""
+    framed = torch.zeros(1, len(scores) + 2, len(TAGS))
+    framed[0, 1:-1] = torch.from_numpy(scores)
+    words = torch.ones(framed.shape[:2], dtype=torch.bool)
+    words[:, [0, -1]] = False
+    return framed, words
+
+
+@pytest.mark.parametrize("seed", range(24))
 def test_the_best_tags_are_the_best_of_all_that_are_right(seed):
     scores = 2 * np.random.default_rng(seed).normal(size=(1 + seed % 4, len(TAGS)))
-    right = (row for row in product(range(len(TAGS)), repeat=len(scores)) if is_right([TAGS[tag] for tag in row]))
-    slow = max(right, key=lambda row: sum(scores[word, tag] for word, tag in enumerate(row)))
-    assert best_tags(scores) == list(slow)
+    scores -= np.logaddexp.reduce(scores, axis=1, keepdims=True)
+    best = {}
+    for row, score, kinds in scored(scores):
+        name = "both" if len(kinds) == 2 else "one" if kinds else "neither"
+        best[name] = max(best.get(name, (-math.inf, ())), (score, row))
+    found = best_tags(*of_words(scores))[0].tolist()
+    assert found[0] == found[-1] == 0
+    kinds = kinds_in([TAGS[tag] for tag in found])
+    assert len(kinds) != 1
+    if "both" in best and best["both"] > best["one"]:  # nothing has to be added to the best sequence of all
+        excludes = best["both"][0] + FAVOUR >= best["neither"][0]
+        assert tuple(found[1:-1]) == best["both" if excludes else "neither"][1]
+    elif not kinds:
+        assert tuple(found[1:-1]) == best["neither"][1]
+    else:  # what is added costs at most what it has to, and one word more
+        score = sum(scores[word, tag] for word, tag in enumerate(found[1:-1]))
+        assert best["both"][0] - 6 <= score
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_neighbours_tell_is_the_best_sequence_with_each_tag(seed):
+    scores = 2 * np.random.default_rng(seed).normal(size=(4, len(TAGS)))
+    slow = np.full(scores.shape, -math.inf)
+    for row, score, _ in scored(scores):
+        places = range(len(row)), row
+        slow[places] = np.maximum(slow[places], score)
+    framed, _ = of_words(scores)
+    framed[:, [0, -1], 1:] = -1e4
+    found = with_neighbours(framed)[0, 1:-1].numpy()
+    losses = (
+        np.maximum(each - each.max(1, keepdims=True), -1e3) for each in (found, slow)
+    )  # impossible ones are alike
+    assert_allclose(*losses, atol=1e-4)
+
+
+def test_a_reading_is_the_same_in_a_batch_with_padding_and_in_the_exported_graph():
+    draw = torch.Generator().manual_seed(0)
+    scores, lengths = 3 * torch.randn(40, 12, len(TAGS), generator=draw), [3 + row % 10 for row in range(40)]
+    words = torch.tensor([[0 < place < length - 1 for place in range(12)] for length in lengths])
+    together = best_tags(scores, words)
+    decoder = open_program(gzip.decompress(BEST_TAGS.read_bytes()))
+    for row, length in enumerate(lengths):
+        one = {"scores": scores[row : row + 1, :length], "words": words[row : row + 1, :length]}
+        alone = best_tags(**one)[0]
+        assert alone.equal(together[row, :length])
+        (exported,) = decoder.run(None, {name: value.numpy() for name, value in one.items()})
+        assert exported[0].tolist() == alone.tolist()
+    assert set(together.flatten().tolist()) == set(range(len(TAGS)))
 
 
 @pytest.mark.parametrize(

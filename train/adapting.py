@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from boolbert.core.errors import TrainingError
 from boolbert.core.files import whole_file
-from boolbert.modeling_boolbert import LowRank, ReadingAdapters
+from boolbert.reading_boolbert import LowRank, ReadingAdapters
 from boolbert.retrieval.recorded import RecordedStep
 from boolbert.train.optimizer import (
     BEFORE_RECORDED,

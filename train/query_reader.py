@@ -18,12 +18,13 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional as F
 
-from boolbert.boolean.tags import CUE, EXCLUDED, TAGS, Mark, best_tags, joined_words, marks_of, word_tags
+from boolbert.boolean.tags import CUE, EXCLUDED, TAGS, Mark, joined_words, marks_of, word_tags
 from boolbert.configuration_boolbert import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import DataError, run_script
 from boolbert.data.reading import MarkedQuery, authors, marked_queries
 from boolbert.data.reading_scores import measured, own_queries
+from boolbert.reading_boolbert import best_tags, between_specials
 from boolbert.retrieval.adapters import QUERY_READER, embeddings_mark, encoder_mark
 from boolbert.retrieval.encoders import resolve_encoder
 from boolbert.train.adapting import Adapting, frozen, load_bert, padded, save_adapters
@@ -178,12 +179,6 @@ def whole_texts(tokenizer: Any) -> Any:
     return found
 
 
-def mark_pieces(bert: Any, tokenizer: Any) -> None:
-    """Tell a Bool-BERT's reader which tokens of its vocabulary go on with a word."""
-    pieces = [number for token, number in tokenizer.get_vocab().items() if token.startswith("##")]
-    bert.word_pieces[[number for number in pieces if number < len(bert.word_pieces)]] = True
-
-
 def take_shipped(bert: Any) -> bool:
     """Give a Bool-BERT the adapters that come with the package; False where they belong to another encoder."""
     from safetensors import safe_open
@@ -265,8 +260,9 @@ def read_all(reader: "Adapting", tokenizer: Any, texts: Sequence[str]) -> list[l
     for text in texts:
         row = tagged(MarkedQuery(text, [], "", True), tokenizer)
         with torch.no_grad():
-            scores = F.log_softmax(reader.scores([row.ids])[0].float(), -1).cpu().numpy()
-        found.append(marks_of(text, row.words, best_tags(scores[row.first].tolist())) if row.first else [])
+            scores = reader.scores([row.ids])
+            tags = best_tags(scores, between_specials(torch.ones(1, len(row.ids))))[0, row.first].tolist()
+        found.append(marks_of(text, row.words, tags))
     return found
 
 

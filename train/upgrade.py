@@ -32,7 +32,7 @@ from boolbert.retrieval.metrics import means, quest_metrics, search_depth
 from boolbert.retrieval.models import bool_bert, load_encoder, load_reading, no_warnings, prompt_of
 from boolbert.retrieval.neighbours import top_k
 from boolbert.train.outputs import ARGUMENTS, METRICS, git_commit, versions, write_json
-from boolbert.train.query_reader import Arguments, mark_pieces, steps_of, take_shipped, teach
+from boolbert.train.query_reader import Arguments, steps_of, take_shipped, teach
 from boolbert.train.query_reader import measure as measure_reading
 
 if TYPE_CHECKING:
@@ -134,7 +134,6 @@ def give_reader(
     bert: Any = bool_bert(model)
     prompt = prompt_of(model, "query") or ""
     load_reading(bert)  # where the package has them: the cues of AND and OR
-    mark_pieces(bert, model.tokenizer)
     if epochs is None and not prompt and take_shipped(bert):
         if progress:
             print("The reader of this encoder comes with the package", file=sys.stderr, flush=True)
