@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 import boolbert
 
 ROOT = Path(boolbert.__file__).parent
-# Imported where an extra is installed already; `needed` and `optional` (core/errors.py) tell others which one they lack.
+# Imported where an extra is there already; elsewhere `needed` and `optional` (core/errors.py) tell which one is missing.
 FILES_OF_EXTRAS = {"serve/page.py": "serve", "eval/boolean_ranking.py": "eval"}
 FOR_CONTRIBUTORS = ("tests", "bench")
 SETTINGS = ConfigParser(interpolation=None)
@@ -81,9 +81,11 @@ def is_tried(node: ast.AST) -> bool:
 
 
 def imports(node: ast.AST, here: set[str], inside: set[str]) -> Iterator[tuple[str, int, set[str]]]:
-    """What a part of a file imports, with the line, and the packages that it may come from: here, and inside functions."""
-    if isinstance(node, ast.With) and extra_of(node.items[0].context_expr) or is_tried(node):
-        here = inside = here | inside | (ANY if is_tried(node) else set())
+    """What a part of a file imports, with the line and the packages that it may be of: here, and inside functions."""
+    if isinstance(node, ast.With) and extra_of(node.items[0].context_expr):
+        here = inside
+    if is_tried(node):
+        here = inside = ANY
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         here = inside
     for module in modules_of(node):
