@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 import boolbert
 
 ROOT = Path(boolbert.__file__).parent
-# Imported where an extra is there already; elsewhere `needed` and `optional` (core/errors.py) tell which one is missing.
+# Imported where an extra is there; elsewhere `needed` and `optional` (core/errors.py) tell which one is missing.
 FILES_OF_EXTRAS = {"serve/page.py": "serve", "eval/boolean_ranking.py": "eval"}
 FOR_CONTRIBUTORS = ("tests", "bench")
 SETTINGS = ConfigParser(interpolation=None)
