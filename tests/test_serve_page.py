@@ -1,6 +1,6 @@
 """The page in a real browser, and its API. Needs gradio; the browser's tests need playwright and Debian's chromium too.
 
-pip install "boolbert[serve]" playwright && apt-get install chromium
+make test-frameworks; apt-get install chromium
 """
 
 import json
