@@ -4,6 +4,10 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+DEVICES = Path("/dev")
+GPUS = ("nvidia[0-9]*", "kfd", "dxg", "nvhost-gpu")  # what /dev has where torch may find one
 
 
 def keep_freed_memory() -> None:
@@ -22,6 +26,11 @@ def prepare_training() -> None:
 def one_numpy_thread() -> None:
     """What a command that ranks for many queries sets before it imports numpy, whose threads spin between products."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def may_have_gpu() -> bool:
+    """Whether torch may find a GPU here. To ask torch itself takes seconds."""
+    return any(found for pattern in GPUS for found in DEVICES.glob(pattern))
 
 
 @contextmanager

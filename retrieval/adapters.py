@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
 from boolbert.core.files import read_object
-from boolbert.retrieval.encoders import NoEncoder, resolve_encoder
+from boolbert.retrieval.encoders import NoEncoder, check_files, default_folder, resolve_encoder
 from boolbert.retrieval.int8_encoder import open_program, threads, token_program
 
 QUERY_READER = Path(__file__).parent / "query_reader.safetensors"
@@ -119,15 +119,16 @@ def encoder_of(adapters: Path) -> Path | None:
     """The folder of the encoder that adapters were learned for; None where it is not to be had."""
     from safetensors import safe_open
 
+    folder = default_folder()  # the Hub's client takes longer to import than a query to answer
     try:
-        encoder = resolve_encoder()
+        folder = folder or Path(resolve_encoder().path)
     except NoEncoder:
         return None
-    if encoder.kind == "random" or not adapters.exists():
+    check_files(folder)
+    if not adapters.exists():
         return None
     with safe_open(adapters, framework="np") as file:
         expected = (file.metadata() or {}).get("encoder")
-    folder = Path(encoder.path)
     return folder if expected == encoder_mark(folder) else None
 
 

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boolbert.core.environment import may_have_gpu
 from boolbert.core.errors import BoolBertError
 from boolbert.core.files import cache_root, delete, write_bytes, write_json
 from boolbert.retrieval.encoders import default_folder, encoder_parts, resolve_encoder
@@ -33,6 +34,9 @@ from .query_encoder import TOLD, QueryEncoder, open_graph
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
+    from boolbert.retrieval.index import Index
+    from boolbert.retrieval.stores import VectorStore
 
 GRAPH, SETTINGS = "query.onnx", "settings.json"
 COMPUTES = ("", "boolean/", "retrieval/", "search/")  # folders of the package on which a cached file depends
@@ -70,6 +74,16 @@ def cached_model(name: str | None) -> CachedModel | None:
         with suppress(Exception):
             return _from_package()
     return None
+
+
+def cached_for(
+    name: str | Path | None, documents: "Index | VectorStore | None", device: str | None
+) -> CachedModel | None:
+    """The cached model, where queries are computed on the CPU and it has encoded the documents; else None."""
+    if device != "cpu" and (device is not None or may_have_gpu()):
+        return None
+    model = cached_model(None if name is None else str(name))
+    return model if model is not None and (documents is None or documents.fits(model)) else None
 
 
 def cache_model(model: SearchModel | CachedModel) -> None:

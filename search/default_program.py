@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.core.environment import may_have_gpu
 from boolbert.core.errors import BoolBertError, run_script
 from boolbert.core.files import read_object, write_bytes
 from boolbert.retrieval.adapters import BEST_TAGS
@@ -33,9 +34,7 @@ from boolbert.retrieval.models import READING_FILE, upgraded_note
 from .query_encoder import TOLD, QueryEncoder, open_graph
 
 STORED = Path(__file__).parent / "default_query.onnx.gz"
-DEVICES = Path("/dev")
 KEPT = 64  # numbers of a weight that stays in the graph
-GPUS = ("nvidia[0-9]*", "kfd", "dxg", "nvhost-gpu")  # what /dev has where torch may find one
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def default_program(folder: Path) -> tuple[bytes, QueryEncoder, str]:
 def default_documents() -> DefaultDocuments:
     """Raises as `default_program`, and where documents are not encoded in int8 on this machine."""
     check_processor()
-    if any(found for pattern in GPUS for found in DEVICES.glob(pattern)):
+    if may_have_gpu():
         raise BoolBertError("documents may be encoded on a GPU")
     default = resolve_encoder()
     folder = Path(default.path)

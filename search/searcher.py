@@ -25,11 +25,11 @@ from boolbert.retrieval.ranking import check_k
 from boolbert.retrieval.scoring import Question, score_by_words, word_scores
 
 from .answer import Answer, hits_of, promise_of
-from .cached_model import CachedModel, cached_model
+from .cached_model import CachedModel, cached_for
 from .country_facts import named_rows
 from .document_search import Candidate, DocumentSearch
 from .number_filters import NO_NUMBERS, read_numbers
-from .opening import model_of, open_index
+from .opening import open_index
 from .query import Query
 from .query_encoder import QueryEncoder, QueryVectors, encoded_query
 from .query_reader import as_it_is, check_query, read, read_for_caller
@@ -55,6 +55,9 @@ class BoolSearcher:
     Without a model, the one that the index was made with. The index may be a vector store: "films.db" (Milvus Lite),
     "films.faiss", or what `open_store("http://host:19530", "films")` gives.
 
+    The default model, and one that `boolbert search` has cached, is computed by ONNX Runtime from the start, and torch
+    is not imported until something needs it; not so where a GPU may compute the queries, or `device` says otherwise.
+
     onnx: let ONNX Runtime compute the queries, which takes half of torch's time on a CPU. The model is exported for it
     when the searcher is opened, in a few seconds: what is changed in it later is seen by `explain` alone.
     """
@@ -70,10 +73,9 @@ class BoolSearcher:
     ):
         if isinstance(index, str | Path):
             index = open_index(index)
-        if model is None and index is not None:
-            model = model_of(index, device)
-        elif model is None or isinstance(model, str | Path):
-            model = load_model(model, device=device)
+        if model is None or isinstance(model, str | Path):
+            name = index.model if model is None and index is not None else model
+            model = cached_for(name, index, device) or load_model(name, device=device)
         self.model = model
         asked: Any = model  # an index takes a cached model too
         index = index if index is not None else default_index(asked, progress=progress)
@@ -91,10 +93,11 @@ class BoolSearcher:
 
     def use_onnx(self) -> None:
         """Let ONNX Runtime compute the queries from now on."""
+        if isinstance(self.model, CachedModel):  # it does already
+            return
         from .export import exported_encoder
 
-        if not isinstance(self.model, CachedModel):
-            self.queries = exported_encoder(self.model)
+        self.queries = exported_encoder(self.model)
 
     def search(
         self,
@@ -339,14 +342,12 @@ def _as_asked(reading: Query, vectors: QueryVectors, has_evidence: bool) -> Quer
 
 
 def cached_searcher(name: str | None, index: "str | VectorStore | None", device: str | None) -> BoolSearcher | None:
-    """A searcher for a model's folder, or as without a name, that does not open the model; None: it is not cached."""
-    if device not in (None, "cpu"):
-        return None
+    """A searcher for a model's folder, or as without a name, that does not open the model; None: it is not cached. For
+    one query this is quicker than to open the model on a GPU, too."""
     documents = open_index(index) if isinstance(index, str) else index
-    model = cached_model(name if name is not None or documents is None else documents.model)
-    if model is None or (documents is not None and not documents.fits(model)):
-        return None
-    return BoolSearcher(model, documents)
+    name = name if name is not None or documents is None else documents.model
+    model = cached_for(name, documents, "cpu" if device is None else device)
+    return None if model is None else BoolSearcher(model, documents)
 
 
 def _operator_labels(operators: Sequence[Any] | None) -> list[int] | None:

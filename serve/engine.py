@@ -45,6 +45,8 @@ class Engine:
         with self._lock:
             if self._opened is None:
                 self._opened = self.open_searchers()
+                # The page explains each query, which a cached model cannot: opened here, and not by the first query.
+                _ = self._opened[0].model.bert
             return self._opened
 
     def search(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from search_fixtures import run_without_torch, write_documents
 
+from boolbert.core import environment
 from boolbert.core.errors import BoolBertError
 from boolbert.retrieval import int8_encoder, models
 from boolbert.retrieval.fingerprints import document_encoder_of
@@ -19,9 +20,10 @@ from boolbert.retrieval.models import default_model
 from boolbert.search import BoolSearcher, explain
 from boolbert.search import default_program as module
 from boolbert.search.cached_model import _read, cached_model
-from boolbert.search.default_program import GPUS, default_documents, default_program
+from boolbert.search.default_program import default_documents, default_program
 from boolbert.search.export import checked_encoder, tokenizer_of
 
+GPUS = environment.GPUS
 TEXTS = ["", "a", "Ünïcode: it does NOT have a king.", "sea and sand " * 150, "x" * 300]
 QUERY = "landlocked countries in Africa that are not former British colonies"
 
@@ -45,7 +47,7 @@ def versions(folder):
 @pytest.fixture(autouse=True)
 def any_machine(monkeypatch, versions):
     monkeypatch.setattr(int8_encoder, "INSTRUCTIONS", {"processor"})
-    monkeypatch.setattr(module, "GPUS", ())
+    monkeypatch.setattr(environment, "GPUS", ())
     monkeypatch.setattr(module, "_versions", lambda: versions)
 
 
@@ -113,8 +115,8 @@ def test_other_code_and_other_versions_are_refused(folder, monkeypatch):
 def test_a_gpu_or_an_old_processor_encodes_documents_with_torch(monkeypatch, tmp_path):
     with monkeypatch.context() as patch:
         (tmp_path / "nvidia1").touch()
-        patch.setattr(module, "DEVICES", tmp_path)
-        patch.setattr(module, "GPUS", GPUS)
+        patch.setattr(environment, "DEVICES", tmp_path)
+        patch.setattr(environment, "GPUS", GPUS)
         with pytest.raises(BoolBertError, match="on a GPU"):
             default_documents()
     monkeypatch.setattr(int8_encoder, "INSTRUCTIONS", {"no-such-instruction"})

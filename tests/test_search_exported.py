@@ -15,6 +15,7 @@ import torch
 from search_fixtures import OPTIONS, QUERIES, run_without_torch, write_baseline, write_documents, write_run
 
 from boolbert.cli import commands, main
+from boolbert.core import environment
 from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.retrieval.stores import copy_documents, open_store
 from boolbert.search import BoolSearcher, build_index, cached_model, export, load_model
@@ -289,6 +290,17 @@ def test_only_a_cached_model_in_a_folder_on_the_cpu(work, quick_export, tmp_path
     assert from_cache(work, name="other") is None
     cache_model(load_model("other", device="cpu"))
     assert from_cache(work, name="other") is not None
+
+
+def test_pythons_searcher_takes_the_cached_model_where_there_is_no_gpu(work, searchers, tmp_path, monkeypatch):
+    monkeypatch.setattr(environment, "DEVICES", tmp_path)
+    named = str(work / "run"), work / "index"
+    for given in (named, (None, work / "index"), (work / "run", searchers[0].index)):
+        assert isinstance(BoolSearcher(*given).model, CachedModel)
+    (tmp_path / "nvidia0").touch()
+    assert not isinstance(BoolSearcher(*named).model, CachedModel)
+    assert isinstance(BoolSearcher(*named, device="cpu").model, CachedModel)
+    assert isinstance(from_cache(work).model, CachedModel)  # for the one query of a command
 
 
 def test_only_the_models_that_were_cached_last_stay(work, quick_export):
