@@ -133,6 +133,19 @@ class DocumentReader:
                 each[row] = each[row]._replace(start=best[0], end=best[1])
         return each
 
+    def reads_whole(self, text: str) -> bool:
+        """Whether all of a text is read for any condition, so that its sentences need not be chosen."""
+        spans = sentences_of(text)
+        if len(spans) > SENTENCES or any(end - start > LONG_SENTENCE for start, end in spans):
+            return False
+        pieces = (self._tokenizer.encode(text[start:end], add_special_tokens=False) for start, end in spans)
+        return sum(len(piece.ids) for piece in pieces) <= TOKENS
+
+    def is_plain(self, passages: Sequence[Passage], found: Sequence[Said]) -> list[bool]:
+        """Whether each shown sentence by itself says what its document does."""
+        asked = [(passage, one.span, one) for passage, one in zip(passages, found, strict=True)]
+        return [share >= LIKELY for share in self._alone(asked)]
+
     def _alone(self, asked: Sequence[tuple[Passage, Span, Said]]) -> list[float]:
         """How probable it is that a sentence by itself says what its document does."""
         read = self.read([passage._replace(sentences=[span]) for passage, span, _ in asked])

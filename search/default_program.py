@@ -26,7 +26,7 @@ from boolbert.core.files import read_object, write_bytes
 from boolbert.retrieval.adapters import BEST_TAGS
 from boolbert.retrieval.countries_index import STORED as COUNTRIES
 from boolbert.retrieval.countries_index import countries
-from boolbert.retrieval.encoders import encoder_parts, resolve_encoder
+from boolbert.retrieval.encoders import Encoder, encoder_parts, resolve_encoder
 from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.int8_encoder import LEAST_COSINE, Int8Encoder, check_processor, program_of
 from boolbert.retrieval.models import READING_FILE, upgraded_note
@@ -65,14 +65,24 @@ def default_program(folder: Path) -> tuple[bytes, QueryEncoder, str]:
 
 def default_documents() -> DefaultDocuments:
     """Raises as `default_program`, and where documents are not encoded in int8 on this machine."""
-    check_processor()
     if may_have_gpu():
         raise BoolBertError("documents may be encoded on a GPU")
     default = resolve_encoder()
-    folder = Path(default.path)
-    _, about = _stored(folder)
+    _, about = _stored(Path(default.path))
     if about["versions"] != _versions():
         raise BoolBertError("these versions of the libraries may know the encoder by another fingerprint")
+    return DefaultDocuments(upgraded_note(default), about["document_encoder"], _int8(default, about))
+
+
+def default_int8() -> Int8Encoder:
+    """The default encoder's document side. Raises where documents are not encoded in int8 on this machine."""
+    default = resolve_encoder()
+    return _int8(default, _stored(Path(default.path))[1])
+
+
+def _int8(default: Encoder, about: dict[str, Any]) -> Int8Encoder:
+    check_processor()
+    folder = Path(default.path)
     config = SimpleNamespace(**read_object(folder / "config.json"))
     tokenizer = _tokenizer(folder, about)
 
@@ -87,7 +97,7 @@ def default_documents() -> DefaultDocuments:
         fingerprint=lambda: str(about["document_encoder"]),
     )
     _check(encoder)
-    return DefaultDocuments(upgraded_note(default), about["document_encoder"], encoder)
+    return encoder
 
 
 def _check(encoder: Int8Encoder) -> None:
