@@ -51,9 +51,9 @@ def test_without_torch_too_equal_documents_come_in_their_order(searcher):
 
 LONG = [
     "Hotel Bellevue: Vital Club for outside guests. Doors open at seven, and towels are at the desk. The sauna is "
-    "heated from noon on, for two hours. Swim before breakfast in our heated pool, which is thirty metres long and has four "
-    "lanes. Rooms look out on the lake, and most of them have a balcony to the south with a table and two chairs. Ask "
-    f"for room {number} at the desk."
+    "heated from noon on, for two hours. Swim before breakfast in our heated pool, which is thirty metres long and has "
+    "four lanes. Rooms look out on the lake, and most of them have a balcony with a table and two chairs. Ask for room "
+    f"{number} at the desk."
     for number in range(4)
 ]
 
