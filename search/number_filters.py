@@ -1,57 +1,35 @@
 """Bounds on numbers and dates in a query as filters on the documents' fields: "under 20 minutes" asks for
-`minutes < 20`, "since June 2023" for `start >= 2023-06-01`.
+`minutes < 20`, "since June 2023" for `start >= 2023-06-01`, "not built before 1990" for `year >= 1990`.
 
-A field fits where its name has the number's unit, or one of the words that the unit stands for, or the word before the
-bound ("price under 15", but not "price under 300 calories"); if several do, none is taken. Units are not converted:
-"runtime under 2 hours" fits `runtime_hours`, not `runtime`, which may have minutes. A date fits the one field of
-dates; of several the one that the word before names. What was taken for a filter is shown with the answer, and
-`--no-numbers` searches for it as words instead.
+`search/number_fields.py` finds the field, and `boolean/around_bounds.py` what is denied. What was taken for a filter is
+shown with the answer, and `--no-numbers` searches for it as words instead. What is not certain filters nothing, and a
+line says why.
 """
 
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import NamedTuple
 
+from boolbert.boolean.around_bounds import polarity
 from boolbert.boolean.bounds import DAY, OPPOSITE, YEAR, Bound, read_bounds
 from boolbert.boolean.conditions import Conditions
 from boolbert.boolean.dates import last_day
-from boolbert.boolean.parts import Part, trim
-from boolbert.retrieval.words import singular
+from boolbert.boolean.exclusion import content
+from boolbert.boolean.parts import Part, Span, trim
 
+from .number_fields import fitted
 from .query import Query, quoted
 
-_PRICE = ("price", "cost", "fee", "rent", "fare")
-# Units of a scale that has several sizes, which are not converted: a field fits where its name has the same unit.
-_SCALED = (
-    *(("second", "sec"), ("minute", "min"), ("hour", "hr", "hrs"), ("day",)),
-    *(("g", "gram"), ("kg", "kgs", "kilo", "kilogram"), ("lb", "lbs"), ("oz", "ounce")),
-    *(("mm",), ("cm",), ("m", "metre", "meter"), ("km", "kms", "kilometre", "kilometer")),
-    *(("mile",), ("foot", "feet", "ft"), ("inch", "inche")),  # `singular` makes "inche" of "inches"
-)
-_MEANS = {
-    **{coin: (coin, short, *_PRICE) for coin, short in (("euro", "eur"), ("dollar", "usd"), ("pound", "gbp"))},
-    **{short: (coin, short, *_PRICE) for coin, short in (("euro", "eur"), ("dollar", "usd"), ("pound", "gbp"))},
-    **dict.fromkeys(_PRICE, _PRICE),
-    **{name: names for names in _SCALED for name in names},
-    "star": ("star", "rating"),
-    "year": ("years", "age"),
-    YEAR: ("year", "released", "published", "founded", "built"),
-}
-_COINS = frozenset(("euro", "eur", "dollar", "usd", "pound", "gbp"))
-_UNITS = frozenset((*(name for names in _SCALED for name in names), *_COINS))
-# What a number counts beside these. Any other word behind a number may be the sentence's next: "price under 20 please".
-_COUNTED = "calories kcal points words people persons guests pages percent weeks months stars years rooms seats times"
-_KNOWN_UNITS = _UNITS | frozenset(map(singular, _COUNTED.split()))
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_BEFORE = re.compile(r"([^\W\d_]+)(?:\s+(?:is|are|of|was|be))?\s+\Z")  # the word that a bound stands behind
-_VERB = re.compile(r"[a-z]{3,}(?:ed|ing)|(?:start|begin|end|open|close|expire)s?", re.I)
-# What is left before it: "soup with a", "soups whose".
+# What is left before a bound: "soup with a", "soups whose", "bikes I".
 _JOINING = re.compile(
-    r"(?:\s+(?:with|whose|where|that|which|at|for|of|has|have|costs?|costing|an?|the|its?|is|are))+\s*\Z", re.I
+    r"(?:\s+(?:with|whose|where|that|which|at|for|of|has|have|costs?|costing|an?|the|its?|is|are|i|we))+\s*\Z", re.I
 )
+_JOINS = re.compile(r"[\s,]+(?:(?P<or>or)|and|but)?[\s,]*", re.I)  # two bounds: "under 5 or over 9"
+_SHARES_UNIT = re.compile(r"[\s,]+(?:(?:or|nor|and|but|not)[\s,]+)+", re.I)  # "under 5 or over 9 euros"
 
 
 class NumberFilter(NamedTuple):
@@ -61,15 +39,18 @@ class NumberFilter(NamedTuple):
     words: str
 
 
+class Unread(NamedTuple):
+    """Words that bound a number and filter nothing, and why."""
+
+    words: str
+    why: str
+
+
 class ReadNumbers(NamedTuple):
-    """What became of a query's bounds. unfitted: the words of those that no field fits; uncertain: the ones of them
-    whose date is not certain. fields: those with numbers or dates."""
+    """What became of a query's bounds."""
 
     filters: tuple[NumberFilter, ...] = ()
-    unfitted: tuple[str, ...] = ()
-    uncertain: tuple[str, ...] = ()
-    fields: tuple[str, ...] = ()
-    has_dates: bool = False
+    unread: tuple[Unread, ...] = ()
 
     def where(self, given: str | None) -> str | None:
         """The caller's filter and these."""
@@ -82,125 +63,38 @@ class ReadNumbers(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """What to tell the user."""
-        names = ", ".join(self.fields) or "none"
         return [
             *(f"filter: {one.where}, from {quoted(one.words)}; --no-numbers takes it off" for one in self.filters),
-            *(
-                f"{quoted(words)} is searched as words: the day is not certain; write it as 2024-06-05"
-                f"{', the earlier one first' * ('between' in words.lower())}"
-                if words in self.uncertain
-                else f"{quoted(words)} is searched as words: no one field fits; --where compares fields "
-                f"(numbers{' and dates' * self.has_dates}: {names})"
-                for words in self.unfitted
-            ),
+            *(f"{quoted(one.words)} is searched as words: {one.why}" for one in self.unread),
         ]
 
 
 NO_NUMBERS = ReadNumbers()
 
 
-def fitting_field(unit: str, fields: Mapping[str, str]) -> str | None:
-    """The one field of numbers that a unit, or a field's own word, names.
+class _Read(NamedTuple):
+    """A bound, or the two of a range, with the words before it that belong to it. denied: None where that is not
+    certain. why: why it filters nothing. is_or: OR stands between it and the one before."""
 
-    >>> fields = {"prepMinutes": "number", "price_eur": "number", "genre": "text"}
-    >>> [fitting_field(unit, fields) for unit in ("minutes", "euros", "stars", "price", "")]
-    ['prepMinutes', 'price_eur', None, 'price_eur', None]
-    >>> fitting_field("dollars", fields), fitting_field("years", {"year": "number"})
-    (None, None)
-    """
-    unit = singular(unit) if unit else ""
-    names = _MEANS.get(unit, (unit,)) if unit else ()
-    found = [
-        field
-        for field, kind in fields.items()
-        if (kind == "number" or (kind == "date" and unit == YEAR)) and _is_in(field, unit, names)
-    ]
-    return found[0] if len(found) == 1 else None
+    bounds: tuple[Bound, ...]
+    start: int
+    field: str | None
+    denied: bool | None = False
+    why: str = ""
+    is_or: bool = False
 
+    @property
+    def end(self) -> int:
+        return self.bounds[0].end
 
-def _is_in(field: str, unit: str, names: Iterable[str]) -> bool:
-    """Whether a field has one of these names, and not the name of another unit.
-
-    >>> _is_in("price_per_day", "euro", ["price"]), _is_in("price_per_day", "day", ["day"])
-    (True, False)
-    """
-    words = [word.lower() for word in _WORD.findall(field)]
-    own, per = ({*part, *map(singular, part)} for part in _split(words, "per"))
-    others = own if unit in _COINS else own | per  # "under 50 km" is not about `km_per_hour`
-    is_another = unit in _UNITS and not (others & _UNITS <= {unit, *_MEANS.get(unit, ())})
-    return not own.isdisjoint(names) and not is_another
-
-
-def _split(words: list[str], word: str) -> tuple[list[str], list[str]]:
-    """What stands before a word, and the word and what stands behind it."""
-    at = words.index(word) if word in words else len(words)
-    return words[:at], words[at:]
-
-
-def _fitted_date(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | None, Bound]:
-    """The field of dates that a bound is about: the only one, or that which the word before names; and the bound with
-    that word."""
-    dates = [field for field, kind in fields.items() if kind == "date" and not math.isnan(bound.number)]
-    before = _BEFORE.search(query[: bound.start])
-    if before and len(named := [field for field in dates if _is_named(field, before[1])]) == 1:
-        # A verb or the field's whole name is taken with the bound; "courses" of `course_start` stays in the query.
-        is_taken = _is_all_of(named[0], before[1]) or _is_verb(before[1], query[: before.start()])
-        return named[0], bound._replace(start=before.start()) if is_taken else bound
-    words = _WORD.findall(query[bound.start : bound.end])  # "that don't start before June 2023"
-    named = [field for field in dates if any(_is_named(field, word) for word in words)]
-    return next((own[0] for own in (named, dates) if len(own) == 1), None), bound
-
-
-def _is_named(field: str, word: str) -> bool:
-    """Whether a word names a field of dates, as a verb too.
-
-    >>> _is_named("start_date", "starting"), _is_named("end", "ends"), _is_named("published", "starting")
-    (True, True, False)
-    >>> _is_named("end", "endless"), _is_named("course_start", "courses")
-    (False, True)
-    """
-    return any(len(part) >= 3 and _stem(word) == _stem(part) for part in _WORD.findall(field))
-
-
-def _is_all_of(field: str, word: str) -> bool:
-    return [_stem(part) for part in _WORD.findall(field)] == [_stem(word)]
-
-
-def _is_verb(word: str, before: str) -> bool:
-    """Whether a word is a verb: "published", "that starts", "start".
-
-    >>> _is_verb("starting", "courses"), _is_verb("updates", "pages which"), _is_verb("courses", "python")
-    (True, True, False)
-    """
-    return bool(_VERB.fullmatch(word) or re.search(r"\b(?:that|which|who)\Z", before, re.I))
-
-
-def _stem(word: str) -> str:
-    """
-    >>> [_stem(word) for word in ("starting", "releases", "released", "end")]
-    ['start', 'releas', 'releas', 'end']
-    """
-    return re.sub(r"(?<=\w{3})(?:ing|ed|es|s|e|d)\Z", "", word.lower())
-
-
-def _fitted(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | None, Bound]:
-    """The field that a bound is about, by its unit or by the word before it, and the bound with that word."""
-    if bound.unit == DAY:
-        return _fitted_date(bound, query, fields)
-    if (field := fitting_field(bound.unit, fields)) is not None:
-        return field, bound
-    unit = singular(bound.unit) if bound.unit else ""
-    if unit and unit != YEAR and unit not in _KNOWN_UNITS:
-        bound, unit = bound.without_unit, ""
-        if (field := fitting_field(bound.unit, fields)) is not None:
-            return field, bound
-    before = _BEFORE.search(query[: bound.start])
-    field = fitting_field(before[1].lower(), fields) if before else None
-    if before is None or field is None:
-        return None, bound
-    if unit and not _is_in(field, unit, _MEANS.get(unit, (unit,))):
-        return None, bound  # it counts something else, "price under 300 calories", or is not converted
-    return field, bound._replace(start=before.start())
+    def where(self, kinds: Mapping[str, str]) -> list[str]:
+        """The filters that it asks for, all of which have to pass."""
+        assert self.field is not None
+        found = []
+        for bound in self.bounds:
+            sign = OPPOSITE[bound.sign] if self.denied else bound.sign
+            found.append(f"{_name(self.field)} {sign} {_value(bound, kinds[self.field], sign)}")
+        return [f"({' or '.join(found)})"] if self.denied and len(found) > 1 else found
 
 
 def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tuple[Query, ReadNumbers]:
@@ -209,29 +103,111 @@ def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tu
     bounds = read_bounds(query.query)
     if not bounds:
         return query, NO_NUMBERS
-    fields = fields_of()
+    text, kinds = query.query, fields_of()
     filters: list[NumberFilter] = []
-    unfitted: list[str] = []
-    taken: list[Bound] = []
-    for index, read in enumerate(bounds):
-        field, bound = _fitted(read, query.query, fields)
-        words = query.query[bound.start : bound.end]
-        if field is None:
-            unfitted.append(words)
+    unread: list[Unread] = []
+    taken: list[Span] = []
+    for group in _with_reasons(_groups(query, bounds, kinds), query.conditions, kinds):
+        if group[0].why:
+            unread += [Unread(text[one.start : one.end], one.why) for one in group]
             continue
-        is_out = any(part.start <= read.start and read.end <= part.end for part in query.conditions.excluded)
-        sign = OPPOSITE[bound.sign] if is_out else bound.sign
-        where = f"{_name(field)} {sign} {_value(bound, fields[field], sign)}"
-        # "not between 2 and 4": below the first or above the second, two bounds that stand at one place.
-        if sign == ">" and index and (bounds[index - 1].start, bounds[index - 1].end) == (read.start, read.end):
-            where = f"({filters.pop().where} or {where})"
-        filters.append(NumberFilter(where, words))
-        taken.append(bound)
-    names = tuple(name for name, kind in fields.items() if kind != "text")
-    has_dates = "date" in fields.values()
-    uncertain = tuple(query.query[one.start : one.end] for one in bounds if has_dates and math.isnan(one.number))
-    found = ReadNumbers(tuple(filters), tuple(dict.fromkeys(unfitted)), uncertain, names, has_dates)
-    return (replace(query, conditions=_without(query.conditions, taken, query.query)) if taken else query), found
+        if len(group) == 1 or all(one.denied for one in group):  # neither of them: both hold
+            filters += [NumberFilter(where, text[one.start : one.end]) for one in group for where in one.where(kinds)]
+        else:
+            alternatives = " or ".join(" and ".join(one.where(kinds)) for one in group)
+            filters.append(NumberFilter(f"({alternatives})", text[group[0].start : group[-1].end]))
+        taken += [(one.start, one.end) for one in group]
+    left = replace(query, conditions=_without(query.conditions, taken, text)) if taken else query
+    return left, ReadNumbers(tuple(filters), tuple(dict.fromkeys(unread)))
+
+
+def _groups(query: Query, bounds: Sequence[Bound], kinds: Mapping[str, str]) -> list[list[_Read]]:
+    """The bounds as they were read; those that OR joins are one group."""
+    stretches = [tuple(own) for _, own in groupby(bounds, lambda bound: (bound.start, bound.end))]
+    groups: list[list[_Read]] = []
+    last: _Read | None = None
+    for own, after in zip(stretches, [*stretches[1:], None], strict=True):
+        if after and _SHARES_UNIT.fullmatch(query.query, own[0].end, after[0].start):
+            own = tuple(bound._replace(unit=bound.unit or after[0].unit) for bound in own)
+        one = _read(query, own, kinds, last)
+        if one.field is None and not own[0].is_firm:
+            continue  # "9 to 5" is no bound
+        last = one
+        groups = [*groups[:-1], [*groups[-1], one]] if one.is_or else [*groups, [one]]
+    return groups
+
+
+def _read(query: Query, bounds: tuple[Bound, ...], kinds: Mapping[str, str], last: _Read | None) -> _Read:
+    """A bound, or the two of a range, behind the last one or alone."""
+    text, first = query.query, bounds[0]
+    field, bound = fitted(first, text, kinds)
+    named = text[bound.start : first.start].split()[:1]
+    excluded = [(part.start, part.end) for part in query.conditions.excluded]
+    is_time = bound.unit in (DAY, YEAR)
+    denied, start = polarity(text, (first.start, bound.end), "".join(named), is_time=is_time, excluded=excluded)
+    start = min(start, bound.start)
+    joins = _JOINS.fullmatch(text, last.end, start) if last else None
+    if last and joins and not (named or bound.about) and first.unit in ("", last.bounds[0].unit):
+        field = last.field  # "posted after 2020 and before 2023"
+    is_or = bool(joins and joins["or"])
+    if is_or and last and last.denied is not False:  # "not before 1990 or after 2000", not "... or not after 2000"
+        denied = True if last.denied and denied is False else None
+    bounds = tuple(one._replace(start=bound.start, end=bound.end, unit=bound.unit) for one in bounds)
+    return _Read(bounds, start, field, denied, is_or=is_or)
+
+
+def _overlaps(start: int, end: int, part: Part) -> bool:
+    return start < part.end and part.start < end
+
+
+def _with_reasons(
+    groups: Sequence[Sequence[_Read]], conditions: Conditions, kinds: Mapping[str, str]
+) -> Iterator[list[_Read]]:
+    """The groups, each with why it filters nothing, if it does not: where one of its bounds cannot, none can."""
+    of_one = _of_one_alternative(groups, conditions)
+    compares = f"--where compares fields ({_there_are(kinds)})"
+    for number, group in enumerate(groups):
+        whys = [_why_not(one, compares, kinds) for one in group]
+        if number in of_one:
+            whys[0] = whys[0] or "it is said of one alternative alone; ask for each by itself"
+        why = next(filter(None, whys), "")
+        yield [one._replace(why=own or why) for one, own in zip(group, whys, strict=True)]
+
+
+def _why_not(one: _Read, compares: str, kinds: Mapping[str, str]) -> str:
+    """Why a bound filters nothing; "" where it does."""
+    bound, has_dates = one.bounds[0], "date" in kinds.values()
+    if math.isnan(bound.number) and bound.unit == DAY and has_dates:
+        earlier = ", the earlier one first" * (len(one.bounds) > 1)
+        return f"the day is not certain; write it as 2024-06-05{earlier}"
+    if math.isnan(bound.number) and bound.unit != DAY and not {"number", "date"}.isdisjoint(kinds.values()):
+        return f"the number is not certain; write it as 1000 or 1.5{' and its unit' * (len(one.bounds) > 1)}"
+    if one.field is None:
+        return f"no one field fits; {compares}"
+    if not bound.sign:
+        return f"it may mean more or less; {compares}"
+    return "" if one.denied is not None else f"what is denied is not certain; {compares}"
+
+
+def _there_are(kinds: Mapping[str, str]) -> str:
+    names = ", ".join(name for name, kind in kinds.items() if kind != "text") or "none"
+    return f"numbers{' and dates' * ('date' in kinds.values())}: {names}"
+
+
+def _of_one_alternative(groups: Sequence[Sequence[_Read]], conditions: Conditions) -> set[int]:
+    """The groups that stand in one of several alternatives, and not behind all of them: "soups under 20 minutes or
+    stews", unlike "stews or soups under 20 minutes"."""
+    found: set[int] = set()
+    for alternatives in (sorted(own, key=lambda part: part.start) for own in conditions.wanted if len(own) > 1):
+        places = [
+            {place for place, part in enumerate(alternatives) if _overlaps(group[0].start, group[-1].end, part)}
+            for group in groups
+        ]
+        # The OR of "3 or more rooms", or of "under 5 or over 9", is the bound's own.
+        inside = {number for number, own in enumerate(places) if len(own) == 1}
+        if any(places[number] != {len(alternatives) - 1} for number in inside):
+            found |= inside
+    return found
 
 
 def _name(field: str) -> str:
@@ -248,7 +224,7 @@ def _value(bound: Bound, kind: str, sign: str) -> str:
     return f"{bound.number:.0f}" if bound.number.is_integer() else f"{bound.number:.15g}"
 
 
-def _without(conditions: Conditions, bounds: Sequence[Bound], query: str) -> Conditions:
+def _without(conditions: Conditions, bounds: Sequence[Span], query: str) -> Conditions:
     """Conditions without those that only bound a number, and the others without the words that do; as they are where
     nothing else is wanted."""
     wanted: list[tuple[Part, ...]] = []
@@ -261,19 +237,19 @@ def _without(conditions: Conditions, bounds: Sequence[Bound], query: str) -> Con
     return conditions._replace(wanted=tuple(filter(None, wanted)) or conditions.wanted, excluded=excluded)
 
 
-def _around(part: Part, bounds: Sequence[Bound], query: str) -> list[Part]:
+def _around(part: Part, bounds: Sequence[Span], query: str) -> list[Part]:
     """What is left of a condition around bounds. Its text may be the query's without an exclusion in its middle."""
-    own = [bound for bound in bounds if part.start < bound.end and bound.start < part.end]
+    own = [(start, end) for start, end in bounds if part.start < end and start < part.end]
     if not own:
         return [part]
-    inside = [query[max(bound.start, part.start) : min(bound.end, part.end)] for bound in own]  # "March 1, 2025" is cut
+    inside = [query[max(start, part.start) : min(end, part.end)] for start, end in own]  # "March 1, 2025" is cut
     if any(part.end - part.start <= len(words) + 4 for words in inside):
         return []
     found = []
     words = "|".join(map(re.escape, inside))
     for piece in re.split(words, part.text):
         start, end = trim(piece, 0, len(_JOINING.sub("", piece)))
-        if any(map(str.isalnum, piece[start:end])):
+        if content(piece[start:end]):
             found.append(_placed(part, piece[start:end], query))
     return found
 

@@ -1,6 +1,7 @@
 """Numbers that a query bounds filter the documents where a field of numbers fits; else one line says so."""
 
 import json
+from pathlib import Path
 
 import pytest
 from store_fixtures import KINDS, place_of, skip_without
@@ -13,9 +14,15 @@ from boolbert.retrieval.index import Index, build_index
 from boolbert.retrieval.models import default_model
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, explain
-from boolbert.search.number_filters import fitting_field, read_numbers
+from boolbert.search.number_fields import fitted
+from boolbert.search.number_filters import read_numbers
 from boolbert.search.query_reader import read
 
+TABLE = [
+    line.split("\t")
+    for line in (Path(__file__).parent / "number_filters.tsv").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
+]
 DISHES = [
     ("Tomato soup", "A soup of tomatoes and basil.", 25, 3.5, 2008),
     ("Pea soup", "A thick soup of peas.", 15, 2.0, 2012),
@@ -28,6 +35,17 @@ DISHES = [
     ("Bean soup", "A soup of white beans.", 90, 3.0, 2018),
     ("Fish soup", "A soup of cod and fennel.", 40, 8.0, 2014),
 ]
+
+
+@pytest.mark.parametrize(("query", "fields", "expected"), TABLE, ids=[f"{row[0]} | {row[1]}" for row in TABLE])
+def test_each_wording_filters_what_is_right_or_says_that_it_does_not(query, fields, expected):
+    kinds = {name: kind or "number" for name, _, kind in (field.partition(":") for field in fields.split(", "))}
+    _, numbers = read_numbers(read(query), lambda: kinds)
+    filters = [line for line in numbers.lines if line.startswith("filter: ")]
+    unread = [line for line in numbers.lines if " is searched as words: " in line]
+    assert numbers.where(None) == (None if expected in ("said", "none") else expected)
+    assert len(filters) == len(numbers.filters)
+    assert bool(unread) is (expected == "said")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +87,8 @@ def test_a_filter_stands_beside_the_callers(searcher):
 
 def test_what_no_field_fits_is_told(searcher, capsys):
     answer = searcher.search("soup under 300 calories", 10)
-    assert (answer.numbers.filters, answer.numbers.unfitted) == ((), ("under 300 calories",))
+    assert answer.numbers.filters == ()
+    assert [one.words for one in answer.numbers.unread] == ["under 300 calories"]
     assert len(answer) == 10
     folder = str(searcher.index.folder)
     assert main(["search", "soup under 300 calories", "--index", folder]) == 0
@@ -153,7 +172,7 @@ def test_a_date_bounds_the_field_of_dates(query, filters, wanted):
     left, numbers = read_numbers(read(query), lambda: DATED)
     assert [one.where for one in numbers.filters] == filters
     assert [[part.text for part in group] for group in left.conditions.wanted] == wanted
-    assert bool(numbers.unfitted) is not bool(filters)
+    assert bool(numbers.unread) is not bool(filters)
 
 
 def test_of_several_dates_the_word_before_names_one():
@@ -219,13 +238,16 @@ def test_the_word_before_a_bound_names_a_field_only_where_the_unit_says_nothing_
     fields = {"price_eur": "number", "weight": "number", "prep_minutes": "number", "cook_minutes": "number"}
     _, numbers = read_numbers(read(query), lambda: {**fields, "year": "number"})
     assert [one.where for one in numbers.filters] == ([where] if where else [])
-    assert bool(numbers.unfitted) is (where is None)
+    assert bool(numbers.unread) is (where is None)
 
 
 def test_of_two_fields_that_fit_none_is_taken():
     (bound,) = read_bounds("under 20 minutes")
-    assert fitting_field(bound.unit, {"prep_minutes": "number", "cooking_minutes": "number"}) is None
-    assert fitting_field(bound.unit, {"prep_minutes": "number", "minutes_note": "text"}) == "prep_minutes"
+    for fields, field in (
+        ({"prep_minutes": "number", "cooking_minutes": "number"}, None),
+        ({"prep_minutes": "number", "minutes_note": "text"}, "prep_minutes"),
+    ):
+        assert fitted(bound, "under 20 minutes", fields)[0] == field
 
 
 @pytest.mark.parametrize(
@@ -254,7 +276,7 @@ def test_of_two_fields_that_fit_none_is_taken():
 def test_only_units_that_are_known_keep_a_field_from_fitting(query, fields, where):
     _, numbers = read_numbers(read(query), lambda: dict.fromkeys(fields, "number"))
     assert [one.where for one in numbers.filters] == ([where] if where else [])
-    assert bool(numbers.unfitted) is (where is None)
+    assert bool(numbers.unread) is (where is None)
 
 
 def test_a_word_behind_a_number_that_is_no_unit_stays_in_the_query():
