@@ -195,4 +195,5 @@ def _number_before(match: re.Match[str]) -> list[Bound]:
     unit = found.unit or unit_of(match["behind"] or "")
     if unit and not found.unit:
         end = match.end("behind")
-    return [Bound(match.start(), end, sign, found.number, unit, number_end, is_firm=match["compares"] != "+")]
+    is_firm = match["compares"] != "+" and bool(unit or sign == "<=")  # unlike "a game for 8 or more"
+    return [Bound(match.start(), end, sign, found.number, unit, number_end, is_firm=is_firm)]

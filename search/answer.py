@@ -140,6 +140,8 @@ class Answer:
         content = {**self.reading.as_json(), "hits": [asdict(hit) for hit in self.hits]}
         if self.numbers.filters:
             content["filters"] = [one._asdict() for one in self.numbers.filters]
+        if self.numbers.unread:
+            content["not_filtered"] = [one._asdict() for one in self.numbers.unread]
         if self.promise is not None:
             content["promise"] = asdict(self.promise)
         if self.promise is not None or self.left_out:

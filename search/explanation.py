@@ -167,6 +167,7 @@ class Explanation:
             "vectors": self.vectors,
             "words": [word._asdict() for word in self.reading.words],
             "attention": [asdict(part) for part in self.attention],
+            "notes": self.notes,
             "results": [_row(change) for change in self.after],
             "plain": {"name": self.plain_name, "results": [_row(change) for change in self.before]},
         }

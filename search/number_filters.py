@@ -111,11 +111,11 @@ def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tu
         if group[0].why:
             unread += [Unread(text[one.start : one.end], one.why) for one in group]
             continue
-        if len(group) == 1 or all(one.denied for one in group):  # neither of them: both hold
-            filters += [NumberFilter(where, text[one.start : one.end]) for one in group for where in one.where(kinds)]
-        else:
-            alternatives = " or ".join(" and ".join(one.where(kinds)) for one in group)
-            filters.append(NumberFilter(f"({alternatives})", text[group[0].start : group[-1].end]))
+        words = text[group[0].start : group[-1].end]
+        each = [where for one in group for where in one.where(kinds)]
+        if len(group) > 1 and not all(one.denied for one in group):  # else neither of them passes
+            each = [f"({' or '.join(' and '.join(one.where(kinds)) for one in group)})"]
+        filters += [NumberFilter(where, words) for where in each]
         taken += [(one.start, one.end) for one in group]
     left = replace(query, conditions=_without(query.conditions, taken, text)) if taken else query
     return left, ReadNumbers(tuple(filters), tuple(dict.fromkeys(unread)))
@@ -147,13 +147,21 @@ def _read(query: Query, bounds: tuple[Bound, ...], kinds: Mapping[str, str], las
     denied, start = polarity(text, (first.start, bound.end), "".join(named), is_time=is_time, excluded=excluded)
     start = min(start, bound.start)
     joins = _JOINS.fullmatch(text, last.end, start) if last else None
-    if last and joins and not (named or bound.about) and first.unit in ("", last.bounds[0].unit):
-        field = last.field  # "posted after 2020 and before 2023"
+    if last and joins and not (named or bound.about) and _goes_on(first.unit, last, kinds):
+        field = last.field
     is_or = bool(joins and joins["or"])
     if is_or and last and last.denied is not False:  # "not before 1990 or after 2000", not "... or not after 2000"
         denied = True if last.denied and denied is False else None
     bounds = tuple(one._replace(start=bound.start, end=bound.end, unit=bound.unit) for one in bounds)
     return _Read(bounds, start, field, denied, is_or=is_or)
+
+
+def _goes_on(unit: str, last: _Read, kinds: Mapping[str, str]) -> bool:
+    """Whether a number of this unit may be of the last one's field: "posted after 2020 and before June 2023"."""
+    last_unit, times = last.bounds[0].unit, (DAY, YEAR)
+    if last_unit in times and kinds.get(last.field or "") == "date":
+        return unit in times
+    return unit == last_unit or (not unit and last_unit not in times)
 
 
 def _overlaps(start: int, end: int, part: Part) -> bool:
