@@ -4,6 +4,9 @@ Each body is checked against the shape that the documentation gives: a key that 
 refuse it, with status 400 and an `error` of `type` and `reason`. Answers have the shape of the documentation's
 examples. Where documents are ranked it computes what the servers do, in a slow and obvious way. It is no proof that a
 real server does the same.
+
+`Index.down` names documents of a shard that cannot be reached; `FakeServer.instead` and `FakeServer.change` give other
+answers than a server would.
 """
 
 import json
@@ -47,11 +50,16 @@ def one_key(body, where):
 
 
 class FakeServer:
-    """The state of a server. `calls` are the requests that came: method and path."""
+    """The state of a server. `calls` are the requests that came: method and path.
+
+    instead: gives the bytes that are answered to the n-th call since `calls` was emptied, or None. change: makes
+    another answer of a good one, given the action.
+    """
 
     def __init__(self, product, authorization=None):
         self.product, self.authorization = product, authorization
         self.indexes, self.calls, self.bodies = {}, [], []
+        self.instead, self.change = lambda number: None, lambda action, answer: answer
         self.lock = threading.Lock()
 
     def answer(self, method, path, body, headers):
@@ -61,8 +69,11 @@ class FakeServer:
         with self.lock:
             self.calls.append((method, urlsplit(path).path))
             self.bodies.append(body)
+            if (content := self.instead(len(self.calls))) is not None:
+                return 200, content
             try:
-                return 200, self._answer(method, urlsplit(path), body, headers.get("Content-Type", ""))
+                answer = self._answer(method, urlsplit(path), body, headers.get("Content-Type", ""))
+                return 200, self.change(urlsplit(path).path.rpartition("/")[2], answer)
             except Refused as error:
                 cause = {"type": error.type, "reason": str(error)}
                 return error.status, {"error": {"root_cause": [cause], **cause}, "status": error.status}
@@ -92,25 +103,30 @@ class FakeServer:
             raise Refused(f"Incorrect HTTP method for uri [{url.path}]", status=405)
         if action == "_refresh":
             index.refresh()
-            return {"_shards": {"total": 2, "successful": 1, "failed": 0}}
+            return {"_shards": {"total": 4, "successful": 2, "failed": 0}}  # no server has the copies
         if action == "_bulk":
             return index.bulk(body)
         if action == "_mget":
             only(body, {"ids"}, "mget")
             (wanted,) = parse_qs(url.query)["_source_includes"]
             return {"docs": [index.get(id, wanted.split(",")) for id in body["ids"]]}
+        asked = {name: values[-1] for name, values in parse_qs(url.query).items()}
         if action == "_count":
             only(body, {"query"}, "count")
-            count = len(index.scores(body["query"]))
-            return {"count": count, "_shards": {"total": 1, "successful": 1, "skipped": 0, "failed": 0}}
+            only(asked, set(), "count")  # it gives a part where a shard is missing, whatever it is asked for
+            count = len(set(index.scores(body["query"])) - index.down)
+            return {"count": count, "_shards": index.shards()}
         if action == "_search":
-            return index.search(body)
+            only(asked, {"allow_partial_search_results"}, "search")
+            return index.search(body, asked.get("allow_partial_search_results") != "false")
         if action == "_msearch":
             answers = []
             for header, one in zip(body[::2], body[1::2], strict=True):
-                only(header, {"index"}, "msearch header")
+                only(header, {"index", "allow_partial_search_results"}, "msearch header")
                 try:
-                    answers.append({**index.search(one), "status": 200})
+                    answers.append(
+                        {**index.search(one, header.get("allow_partial_search_results", True)), "status": 200}
+                    )
                 except Refused as error:
                     answers.append({"error": {"type": error.type, "reason": str(error)}, "status": error.status})
             return {"took": 1, "responses": answers}
@@ -138,6 +154,7 @@ class Index:
         self.product, self.settings = product, settings
         self.mapping = {"properties": {}}
         self.written, self.shown = {}, {}  # documents, and those that searches find
+        self.down = set()  # the documents of a shard that cannot be reached
 
     def map(self, body):
         if "_meta" in body:
@@ -191,7 +208,12 @@ class Index:
             id = target["_id"]
             if len(id.encode()) > 512:
                 raise Refused("id is too long, must be no longer than 512 bytes", "illegal_argument_exception")
-            if action == "delete":
+            if id in self.down:
+                if action == "index":
+                    next(lines)
+                reason = {"type": "unavailable_shards_exception", "reason": "[x][1] primary shard is not active"}
+                result = {"status": 503, "error": reason}
+            elif action == "delete":
                 is_there = self.written.pop(id, None) is not None
                 result = {"result": "deleted" if is_there else "not_found", "status": 200 if is_there else 404}
             else:
@@ -216,7 +238,21 @@ class Index:
     def refresh(self):
         self.shown = dict(self.written)
 
+    def shards(self):
+        """How many of the two shards were asked."""
+        reason = {"type": "no_shard_available_action_exception", "reason": "No shard available for [search]"}
+        failures = [{"shard": 1, "index": "x", "node": None, "reason": reason}]
+        whole = {"total": 2, "successful": 2, "skipped": 0, "failed": 0}
+        return whole if not self.down else {**whole, "successful": 1, "failed": 1, "failures": failures}
+
     def get(self, id, wanted):
+        if id in self.down:
+            reason = f"No shard available for [get [x][{id}]: routing [null]]"
+            return {
+                "_index": "x",
+                "_id": id,
+                "error": {"type": "no_shard_available_action_exception", "reason": reason},
+            }
         if id not in self.written:
             return {"_index": "x", "_id": id, "found": False}
         return {
@@ -231,11 +267,17 @@ class Index:
         hidden = self.mapping["_source"]["excludes"]
         return {key: value for key, value in document.items() if key in wanted and key not in hidden}
 
-    def search(self, body):
+    def search(self, body, allow_partial):
         only(body, SEARCH, "search")
+        if self.down and not allow_partial:
+            hint = "Consider using `allow_partial_search_results` setting to bypass this error."
+            raise Refused(
+                f"Search rejected due to missing shards [[x][1]]. {hint}", "search_phase_execution_exception", 503
+            )
         if body.get("size", 10) > 10_000:
             raise Refused("Result window is too large", "illegal_argument_exception")
         scores = self._neighbours(body["knn"]) if "knn" in body else self.scores(body.get("query", {"match_all": {}}))
+        scores = {id: score for id, score in scores.items() if id not in self.down}
         aggregations = {name: self._aggregated(one, scores) for name, one in body.get("aggs", {}).items()}
         if "sort" in body:
             fields = [one_key(one, "sort")[0] for one in body["sort"]]
@@ -254,14 +296,15 @@ class Index:
                 hit["_source"] = self._source(self.shown[id], body["_source"])
             hits.append({**hit, "sort": keys[id]} if keys else hit)
         total = {"value": len(scores), "relation": "eq"}
-        answer = {"took": 1, "timed_out": False, "hits": {"total": total, "max_score": None, "hits": hits}}
+        found = {"total": total, "max_score": None, "hits": hits}
+        answer = {"took": 1, "timed_out": False, "_shards": self.shards(), "hits": found}
         return {**answer, "aggregations": aggregations} if aggregations else answer
 
     def _aggregated(self, body, scores):
         kind, own = one_key(body, "aggs")
         if kind == "filters":
             only(own, {"filters"}, "filters")
-            counts = {name: len(self.scores(query)) for name, query in own["filters"].items()}
+            counts = {name: len(set(self.scores(query)) - self.down) for name, query in own["filters"].items()}
             return {"buckets": {name: {"doc_count": count} for name, count in counts.items()}}
         only(own, {"field"}, kind)
         values = [self.shown[id][own["field"]] for id in scores if own["field"] in self.shown[id]]
@@ -372,11 +415,12 @@ def fake_server(product, authorization=None, context=None):
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else each answer waits 40 ms
 
         def _reply(self):
             content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             status, answer = state.answer(self.command, self.path, content, self.headers)
-            body = json.dumps(answer).encode()
+            body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))

@@ -11,9 +11,11 @@ import random
 import re
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import numpy as np
@@ -27,6 +29,7 @@ from boolbert.retrieval.records import Record, is_id
 from boolbert.retrieval.store_names import OPENSEARCH
 from boolbert.retrieval.words import K1, B, rarity
 
+from . import elasticsearch_answers as answers
 from .base import WAIT, Array, StoreHit
 from .http_client import HttpClient
 from .remote import (
@@ -48,10 +51,12 @@ META = "boolbert"  # the key of `_meta` by which an index is known as ours
 MOST = 10_000  # hits of one search, and neighbours, that either product gives
 MOST_WORDS = 1000  # clauses of one query
 LONGEST_VALUE = 8000  # characters of a text that `--where` finds; Lucene takes 32,766 bytes
+ALL_OF_IT = "allow_partial_search_results"  # false: an error where a shard is missing
 _ROWS = 200  # documents that are written in one request
 _PAGE = 1000
 _STAMPS = 2**20
 _TEXTS = ["id", "document", "digest", "title", "text", "fields"]
+T = TypeVar("T")
 _INDEX_NAME = re.compile(r"(?![-_+.])[^\s\\/*?\"<>|,#:]{1,255}")
 
 
@@ -81,29 +86,28 @@ class ElasticsearchStore(RemoteStore):
 
     def exists(self) -> bool:
         mapping = self._mapping()
-        return mapping is not None and META in mapping.get("_meta", {})
+        return answers.inside(mapping, "_meta", META) is not None
 
     def _mapping(self) -> Any:
-        """The mapping of the index; None where there is none. An alias of several indexes is one of none of ours."""
-        answer = self._client.call("GET", f"{self._path}/_mapping", missing=None)
-        if answer is None:
-            return None
-        return next(iter(answer.values()))["mappings"] if len(answer) == 1 else {}
+        """The mapping of the index; None where there is none."""
+        return self._client.call("GET", f"{self._path}/_mapping", read=answers.mapping, missing=None)
 
     def _read_about(self) -> About:
         mapping = self._mapping()
         if mapping is None:
             raise self._missing()
-        if META not in mapping.get("_meta", {}):
-            raise self._not_ours()
-        try:
-            kept = json.loads(mapping["_meta"][META])
-        except (TypeError, ValueError):
-            kept = mapping["_meta"][META]
-        about = About.stored(kept, f"{self.name}: what its mapping knows of it", "index into a new collection")
-        vector = mapping.get("properties", {}).get("vector", {})
-        self._check_size(vector.get("dimension" if self.is_opensearch else "dims"), about)
+        about = self._about_in(mapping)
+        size = answers.inside(mapping, "properties", "vector", "dimension" if self.is_opensearch else "dims")
+        self._check_size(size, about)
         return about
+
+    def _about_in(self, mapping: Any) -> About:
+        kept = answers.inside(mapping, "_meta", META)
+        if kept is None:
+            raise self._not_ours()
+        with suppress(TypeError, ValueError, RecursionError):  # `stored` says what is wrong
+            kept = json.loads(kept)
+        return About.stored(kept, f"{self.name}: what its mapping knows of it", "index into a new collection")
 
     def refresh(self) -> None:
         super().refresh()
@@ -142,7 +146,8 @@ class ElasticsearchStore(RemoteStore):
             },
         }
         body = {"settings": {"index": settings}, "mappings": mapping}
-        made = self._client.call("PUT", self._path, body, taken="resource_already_exists_exception")
+        taken = "resource_already_exists_exception"
+        made = self._client.call("PUT", self._path, body, read=answers.acknowledged, taken=taken)
         self.refresh()
         if made is None:  # by another writer, meanwhile
             self.create(about)
@@ -156,14 +161,12 @@ class ElasticsearchStore(RemoteStore):
         return {"type": "knn_vector", "dimension": size, "method": method}
 
     def note(self, about: About) -> None:
-        mapping = self._mapping() or {}
-        try:
-            known = json.loads(mapping["_meta"][META])["fields"]  # another writer may have added some
-        except (KeyError, TypeError, ValueError):
-            raise self._missing() from None
-        told = with_fields(about, known)
+        mapping = self._mapping()
+        if mapping is None:
+            raise self._missing()
+        told = with_fields(about, self._about_in(mapping).fields)  # another writer may have added some
         body = {"_meta": {META: json.dumps(asdict(told))}, "properties": {"fields": {"properties": _field_types(told)}}}
-        self._client.call("PUT", f"{self._path}/_mapping", body)
+        self._client.call("PUT", f"{self._path}/_mapping", body, read=answers.acknowledged)
         self._show_written()
         self.refresh()
 
@@ -181,16 +184,20 @@ class ElasticsearchStore(RemoteStore):
 
     def _bulk(self, lines: Sequence[Any]) -> None:
         self._has_written, self._statistics = True, None
-        answer = self._client.call("POST", f"{self._path}/_bulk", lines)
-        results = [result for item in answer["items"] for result in item.values()] if answer["errors"] else []
-        for result in results:
-            if "error" in result:
-                raise self._client.said(result["error"])
+        ids = [action["_id"] for line in lines for name, action in line.items() if name in ("index", "delete")]
+        self._each(self._client.call("POST", f"{self._path}/_bulk", lines, read=partial(answers.written, ids=ids)))
+
+    def _each(self, found: list[Any]) -> list[Any]:
+        """The answers to several requests that were sent together; the first error of one is raised."""
+        for one in found:
+            if "error" in one:
+                raise self._client.said(one["error"])
+        return found
 
     def _show_written(self) -> None:
         """Let searches find what this process has written."""
         if self._has_written:
-            self._client.call("POST", f"{self._path}/_refresh")
+            self._client.call("POST", f"{self._path}/_refresh", read=answers.refreshed)
             self._has_written = False
 
     def _delete(self, ids: Sequence[str]) -> None:
@@ -210,32 +217,32 @@ class ElasticsearchStore(RemoteStore):
     def _pages(self, query: Mapping[str, Any], wanted: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         """The documents of a query, in the order of their ids."""
         body: dict[str, Any] = {"size": _PAGE, "query": query, "sort": [{"id": "asc"}], "_source": list(wanted)}
-        while hits := self._search(body):
+        while hits := self._search(body, partial(answers.hits, body=body)):
             yield from (hit["_source"] for hit in hits)
             if len(hits) < _PAGE:
                 return
             body["search_after"] = hits[-1]["sort"]
 
-    def _search(self, body: Mapping[str, Any]) -> list[Any]:
+    def _search(self, body: Mapping[str, Any], read: Callable[[Any], T]) -> T:
+        """What `read` makes of the answer to a search."""
         self._show_written()
-        hits: list[Any] = self._client.call("POST", f"{self._path}/_search", body)["hits"]["hits"]
-        return hits
+        found: T = self._client.call("POST", f"{self._path}/_search?{ALL_OF_IT}=false", body, read=read)
+        return found
 
     def search_together(self, bodies: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
         """The hits of several searches, in one request."""
+        if not bodies:
+            return []
         self._show_written()
-        lines = [line for body in bodies for line in ({}, body)]
-        answers = self._client.call("POST", f"{self._path}/_msearch", lines)["responses"] if bodies else []
-        for answer in answers:
-            if "error" in answer:
-                raise self._client.said(answer["error"])
-        return [answer["hits"]["hits"] for answer in answers]
+        lines = [line for body in bodies for line in ({ALL_OF_IT: False}, body)]
+        read = partial(answers.responses, bodies=bodies)
+        return self._each(self._client.call("POST", f"{self._path}/_msearch", lines, read=read))
 
     def count(self, where: str | Filter | None = None) -> int:
         wanted = fitted_filter(where, self.about().fields)
         self._show_written()
         body = {"query": {"match_all": {}} if wanted is None else query_of(wanted)}
-        return int(self._client.call("POST", f"{self._path}/_count", body)["count"])
+        return int(self._client.call("POST", f"{self._path}/_count", body, read=answers.count))
 
     def ids(self) -> Iterator[str]:
         self.about()
@@ -286,33 +293,29 @@ class ElasticsearchStore(RemoteStore):
 
     def statistics(self) -> Statistics:
         if self._statistics is None:
-            self._show_written()
             aggregations = {"length": {"avg": {"field": "length"}}, "stamps": {"sum": {"field": "stamp"}}}
             body = {"size": 0, "track_total_hits": True, "aggs": aggregations}
-            answer = self._client.call("POST", f"{self._path}/_search", body)
-            documents, own = int(answer["hits"]["total"]["value"]), answer["aggregations"]
+            documents, own = self._search(body, answers.totals)
             # Each document has a stamp, another one each time it is written: their sum tells of every change.
-            change = f"{documents} {own['stamps']['value'] or 0:.0f}"
-            self._statistics = Statistics(documents, float(own["length"]["value"] or 0.0), change)
+            change = f"{documents} {answers.measure(own, 'stamps'):.0f}"
+            self._statistics = Statistics(documents, answers.measure(own, "length"), change)
         return self._statistics
 
     def held_by(self, words: Iterable[str]) -> Mapping[str, int]:
         names = list(dict.fromkeys(words))
         if not names:
             return {}
-        self._show_written()
         filters = {str(number): {"term": {"words": word_key(word)}} for number, word in enumerate(names)}
         body = {"size": 0, "aggs": {"held": {"filters": {"filters": filters}}}}
-        answer = self._client.call("POST", f"{self._path}/_search", body)
-        buckets = answer["aggregations"]["held"]["buckets"]
-        return {word: int(buckets[str(number)]["doc_count"]) for number, word in enumerate(names)}
+        found = self._search(body, partial(answers.buckets, name="held", keys=list(filters)))
+        return dict(zip(names, found, strict=True))
 
     def fetch(self, ids: Sequence[str]) -> list[FoundDocument]:
         found: list[FoundDocument] = []
         path = f"{self._path}/_mget?_source_includes={','.join([*_TEXTS, 'exact', 'words', 'clauses'])}"
         for part in in_batches(ids, _PAGE):
-            answer = self._client.call("POST", path, {"ids": list(part)})
-            found += [_found(one["_source"]) for one in answer["docs"] if one.get("found")]
+            there = self._client.call("POST", path, {"ids": list(part)}, read=partial(answers.fetched, ids=part))
+            found += [_found(one["_source"]) for one in self._each(there)]
         return sorted(found, key=lambda one: one.record.id)
 
     def passages(self, documents: Sequence[str]) -> list[str]:
@@ -324,7 +327,7 @@ class ElasticsearchStore(RemoteStore):
         order = [{"stamp": "asc"}, {"id": "asc"}]
         wanted = [*_TEXTS, "exact", "words", "clauses"]
         body = {"size": min(count, MOST), "query": {"match_all": {}}, "sort": order, "_source": wanted}
-        return [_found(hit["_source"]) for hit in self._search(body)]
+        return [_found(hit["_source"]) for hit in self._search(body, partial(answers.hits, body=body))]
 
     def close(self) -> None:
         self._client.close()
@@ -348,8 +351,8 @@ class _Ids(Sequence[str]):
     def _all(self) -> list[str]:
         if self in self._searches.waiting:
             waiting, self._searches.waiting = self._searches.waiting, []
-            answers = self._store.search_together([ids._body for ids in waiting])
-            for ids, hits in zip(waiting, answers, strict=True):
+            found = self._store.search_together([ids._body for ids in waiting])
+            for ids, hits in zip(waiting, found, strict=True):
                 ids._found = [hit["_id"] for hit in hits]
         return self._found
 

@@ -3,13 +3,18 @@
 import base64
 import http.client
 import json
+import socket
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from boolbert.core.errors import RetrievalError, in_brief
+
+from .elasticsearch_answers import BadAnswer, inside, read_json
+from .time_limit import LONGEST, within
 
 PORT = 9200
 _ABSENT = object()
@@ -40,9 +45,17 @@ class HttpClient:
         )
 
     def call(
-        self, method: str, path: str, body: Any = None, *, missing: Any = _ABSENT, taken: str | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        read: Callable[[Any], Any],
+        missing: Any = _ABSENT,
+        taken: str | None = None,
     ) -> Any:
-        """The server's answer. body: an object, or a list of objects, which are sent one in each line.
+        """What `read` makes of the server's answer. body: an object, or a list of objects, which are sent one in each
+        line.
 
         missing: what to return where the server has no such index. taken: None is returned for this type of error.
         """
@@ -53,31 +66,30 @@ class HttpClient:
             content = "".join(json.dumps(line) + "\n" for line in body).encode()
             headers["Content-Type"] = "application/x-ndjson"
         status, text = self._sent(method, self._parts.path.rstrip("/") + path, content, headers)
-        try:
-            answer = json.loads(text)
-        except ValueError:
-            answer = None
-        if status < 300 and answer is not None:
-            return answer
-        error = answer.get("error") if isinstance(answer, Mapping) else None
         if status in (401, 403):
             raise self._refused(status)
-        if status == 404 and missing is not _ABSENT:
-            return missing
-        if taken is not None and isinstance(error, Mapping) and error.get("type") == taken:
-            return None
-        if error is None:
-            raise RetrievalError(f"{self._place}: answers {status}, and nothing that {self._product} would say")
-        raise self.said(error)
+        try:
+            answer = read_json(text)
+            error = inside(answer, "error")
+            if missing is not _ABSENT and inside(error, "type") == "index_not_found_exception":
+                return missing
+            if taken is not None and inside(error, "type") == taken:
+                return None
+            if error:
+                raise self.said(error)
+            if not 200 <= status < 300:
+                raise BadAnswer(f"answers with status {status} and without an error")
+            return read(answer)
+        except BadAnswer as problem:
+            raise RetrievalError(f"{self._place}: {self._product} {problem}") from None
 
     def said(self, error: Any) -> RetrievalError:
         """An error of the server, as one line."""
-        reason = error
-        if isinstance(error, Mapping):
-            causes = [error.get("caused_by"), *(error.get("root_cause") or ())]
-            reasons = [one["reason"] for one in (error, *causes) if isinstance(one, Mapping) and one.get("reason")]
-            reason = ": ".join(dict.fromkeys(map(str, reasons))) or error.get("type")
-        return RetrievalError(f"{self._place}: {self._product} says: {' '.join(str(reason).split())[:300]}")
+        causes = [error, inside(error, "caused_by")]
+        causes += roots if isinstance(roots := inside(error, "root_cause"), list) else []
+        reasons = [str(reason) for one in causes if (reason := inside(one, "reason"))]
+        said = ": ".join(dict.fromkeys(reasons)) or str(inside(error, "type") or error)
+        return RetrievalError(f"{self._place}: {self._product} says: {' '.join(said.split())[:300]}")
 
     def _refused(self, status: int) -> RetrievalError:
         if status == 403:
@@ -90,32 +102,50 @@ class HttpClient:
 
     def _sent(self, method: str, path: str, content: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
         """Status and text of an answer. A connection that the server has closed meanwhile is opened again."""
-        is_kept = getattr(self._connections, "open", None) is not None
+        connection = getattr(self._connections, "open", None)
+        is_kept = connection is not None
         try:
-            return self._exchanged(method, path, content, headers)
-        except (http.client.HTTPException, OSError, UnicodeError) as error:  # the last of a host's name
-            self.close()
+            if connection is None:
+                connection = self._connections.open = self._new_connection()
+            return within(LONGEST * self._wait, lambda: self._exchanged(connection, method, path, content, headers))
+        except BaseException as error:
+            self._abandon()  # what it has not answered yet must not be read as the answer to another request
             if is_kept and isinstance(error, http.client.RemoteDisconnected | ConnectionError):
                 return self._sent(method, path, content, headers)
-            raise self._unreachable(error) from None
+            if isinstance(error, http.client.HTTPException | OSError | UnicodeError):  # the last of a host's name
+                raise self._unreachable(error) from None
+            raise
+
+    def _new_connection(self) -> http.client.HTTPConnection:
+        host = str(self._parts.hostname)
+        if self._parts.scheme == "http":
+            return http.client.HTTPConnection(host, self._port, timeout=self._wait)
+        return http.client.HTTPSConnection(host, self._port, timeout=self._wait, context=ssl.create_default_context())
 
     def _exchanged(
-        self, method: str, path: str, content: bytes | None, headers: Mapping[str, str]
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        content: bytes | None,
+        headers: Mapping[str, str],
     ) -> tuple[int, bytes]:
-        connection = getattr(self._connections, "open", None)
-        if connection is None:
-            host = str(self._parts.hostname)
-            if self._parts.scheme == "https":
-                context = ssl.create_default_context()
-                connection = http.client.HTTPSConnection(host, self._port, timeout=self._wait, context=context)
-            else:
-                connection = http.client.HTTPConnection(host, self._port, timeout=self._wait)
+        if connection.sock is None:
             connection.connect()
             connection.sock.settimeout(6 * self._wait)  # a search or a bulk may take longer than to be reached
-            self._connections.open = connection
         connection.request(method, path, content, dict(headers))
         answer = connection.getresponse()
         return answer.status, answer.read()
+
+    def _abandon(self) -> None:
+        """Forget a connection on which another thread may still wait."""
+        connection = getattr(self._connections, "open", None)
+        self._connections.open = None
+        if connection is not None:
+            with suppress(OSError):
+                if connection.sock is not None:
+                    connection.sock.shutdown(socket.SHUT_RDWR)  # wakes that thread
+            connection.close()
 
     def _unreachable(self, error: BaseException) -> RetrievalError:
         hint = ""
@@ -124,10 +154,7 @@ class HttpClient:
         return RetrievalError(f"{self._place}: cannot be reached: {in_brief(error)}{hint}")
 
     def close(self) -> None:
-        connection = getattr(self._connections, "open", None)
-        if connection is not None:
-            connection.close()
-            self._connections.open = None
+        self._abandon()
 
 
 def _authorization(parts: SplitResult, token: str | None) -> dict[str, str]:
