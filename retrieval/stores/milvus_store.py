@@ -51,6 +51,7 @@ from .remote import (
     storable_fields,
     with_fields,
 )
+from .time_limit import LONGEST
 from .where import Filter, fitted_filter, milvus_expression
 
 PROPERTY, COLUMNS, COUNT = "boolbert.about", "boolbert.columns", "boolbert.documents"
@@ -96,6 +97,7 @@ class MilvusStore(RemoteStore):
                 f"--collection {self.collection!r}: Milvus takes letters, digits and _, and no digit first"
             )
         self.is_local = not uri.startswith(SERVERS)
+        self._wait = wait
         self._uri, self._folder = uri, str(Path(uri).absolute())  # the folder of a file
         self._index = index or {"index_type": "FLAT" if self.is_local else "AUTOINDEX"}
         self._most_counted = MOST_COUNTED_LOCAL if self.is_local else MOST_COUNTED
@@ -127,16 +129,21 @@ class MilvusStore(RemoteStore):
                     reason = "another process has it open; try again when it has finished"
                 raise RetrievalError(f"{self._place}: {reason}") from None
 
-    def exists(self) -> bool:
+    def _call(self, name: str, *given: Any, times: float = 1, **named: Any) -> Any:
+        """What a call of Milvus's client gives, within a limit where it is a server that answers: `times` as long as
+        other calls have."""
+        limit = None if self.is_local else times * LONGEST * self._wait
         with self._one_line_errors():
-            return bool(self._client.has_collection(self.collection))
+            return getattr(self._client, name)(self.collection, *given, timeout=limit, **named)
+
+    def exists(self) -> bool:
+        return bool(self._call("has_collection"))
 
     def _read_about(self) -> About:
         if not self.exists():
             raise self._missing()
-        with self._one_line_errors():
-            known = self._client.describe_collection(self.collection)
-            self._client.load_collection(self.collection)
+        known = self._call("describe_collection")
+        self._call("load_collection", times=10)
         properties = known.get("properties") or {}
         try:
             self._columns = dict(json.loads(properties.get(COLUMNS, "{}")))
@@ -185,8 +192,9 @@ class MilvusStore(RemoteStore):
         properties = {PROPERTY: json.dumps(asdict(about)), COLUMNS: json.dumps(columns)}
         try:
             with self._changing():
-                self._client.create_collection(
-                    self.collection,
+                self._call(
+                    "create_collection",
+                    times=10,
                     schema=schema,
                     index_params=index,
                     consistency_level="Strong",  # a document can be found as soon as it is added
@@ -213,13 +221,13 @@ class MilvusStore(RemoteStore):
     def note(self, about: About) -> None:
         with self._changing():
             if about.complete:  # what was added last is searched much faster once it is written out
-                self._client.flush(self.collection)
+                self._call("flush", times=10)
             told = with_fields(about, self._read_about().fields)
             self._set(**{PROPERTY: json.dumps(asdict(told)), COUNT: str(self._count())})
 
     def _set(self, **properties: str) -> None:
         with self._changing():
-            self._client.alter_collection_properties(self.collection, {**properties, CHANGE: uuid.uuid4().hex})
+            self._call("alter_collection_properties", {**properties, CHANGE: uuid.uuid4().hex})
         self._about = None
 
     def _add(
@@ -232,7 +240,11 @@ class MilvusStore(RemoteStore):
             part = slice(start, start + at_once)
             rows = [self._row(*each) for each in zip(records[part], vectors[part], said[part], strict=True)]
             with self._changing():
-                self._client.upsert(self.collection, rows)
+                done = self._call("upsert", rows)
+            if done.get("upsert_count") != len(rows):
+                raise RetrievalError(
+                    f"{self.name}: Milvus has written {done.get('upsert_count')} of {len(rows)} documents; index again"
+                )
         self._set()
 
     def _row(self, record: Record, vector: Array, evidence: DocumentEvidence | None) -> dict[str, Any]:
@@ -256,7 +268,7 @@ class MilvusStore(RemoteStore):
             # Before they are gone: who dies in between leaves more than are counted, not less.
             self._set(**{COUNT: str(self._count() - len(ids))})
             for part in in_batches(ids, _ROWS):  # by a filter, since pymilvus does not escape the quotes of `ids`
-                self._client.delete(self.collection, filter=f"id in {_listed(part)}")
+                self._call("delete", filter=f"id in {_listed(part)}")
             self._set()
 
     def _known(self, documents: Collection[str], name: str) -> dict[str, str]:
@@ -272,15 +284,15 @@ class MilvusStore(RemoteStore):
         return self._known(names[:half], name) | self._known(names[half:], name)
 
     def _query(self, passing: str, fields: Sequence[str]) -> list[Any]:
-        with self._one_line_errors():
-            return list(self._client.query(self.collection, passing, list(fields), limit=MOST_FOUND))
+        return list(self._call("query", passing, list(fields), limit=MOST_FOUND))
 
     def count(self, where: str | Filter | None = None) -> int:
         return self._count(fitted_filter(where, self.about().fields))
 
     def _count(self, where: Filter | None = None) -> int:
-        with self._one_line_errors():
-            rows = self._client.query(self.collection, filter=self._passing(where), output_fields=["count(*)"])
+        rows = self._call("query", filter=self._passing(where), output_fields=["count(*)"])
+        if len(rows) != 1 or not isinstance(rows[0].get("count(*)"), int):
+            raise RetrievalError(f"{self.name}: Milvus does not tell how many documents there are")
         return int(rows[0]["count(*)"])
 
     def _passing(self, where: Filter | None) -> str:
@@ -288,8 +300,7 @@ class MilvusStore(RemoteStore):
 
     def records(self) -> Iterator[Record]:
         self.about()
-        with self._one_line_errors():
-            pages = self._client.query_iterator(self.collection, batch_size=_ROWS, output_fields=_TEXTS)
+        pages = self._call("query_iterator", batch_size=_ROWS, output_fields=_TEXTS)
         while True:
             with self._one_line_errors():
                 rows = pages.next()
@@ -301,18 +312,21 @@ class MilvusStore(RemoteStore):
     def _search(
         self, asked: Iterable[Any], k: int, where: Filter | None, column: str, fields: Sequence[str] = ()
     ) -> list[Any]:
-        with self._one_line_errors():
-            return list(
-                self._client.search(
-                    self.collection,
-                    data=list(asked),
-                    limit=k,
-                    filter=self._passing(where),
-                    output_fields=list(fields),
-                    anns_field=column,
-                    search_params={"metric_type": "BM25" if column == "bm25" else "IP"},
-                )
+        data = list(asked)
+        found = list(
+            self._call(
+                "search",
+                data=data,
+                limit=k,
+                filter=self._passing(where),
+                output_fields=list(fields),
+                anns_field=column,
+                search_params={"metric_type": "BM25" if column == "bm25" else "IP"},
             )
+        )
+        if len(found) != len(data):
+            raise RetrievalError(f"{self.name}: Milvus answers for {len(found)} of {len(data)} searches")
+        return found
 
     def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
         if k > MOST_FOUND:
@@ -420,6 +434,14 @@ class MilvusStore(RemoteStore):
             raise
         except self._milvus.MilvusException as error:
             raise RetrievalError(f"{self.name}: Milvus says: {in_brief(error)}") from error
+        except Exception as error:  # of gRPC, or whatever its client makes of an answer that it cannot read
+            raise RetrievalError(f"{self.name}: Milvus's client says: {_in_brief(error)}") from error
+
+
+def _in_brief(error: Exception) -> str:
+    if hasattr(error, "details"):  # of gRPC, whose own text has many lines
+        return f"{error.code().name} {error.details()}"[:300]
+    return f"{type(error).__name__} {in_brief(error)}"
 
 
 def _record(row: Mapping[str, Any]) -> Record:

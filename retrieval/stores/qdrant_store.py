@@ -11,8 +11,8 @@ import hashlib
 import re
 import threading
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from boolbert.core.errors import BoolBertError, RetrievalError, in_brief, optional
+from boolbert.core.errors import BoolBertError, RetrievalError, in_brief, optional, shorten
 from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import DocumentEvidence
@@ -44,6 +44,7 @@ from .remote import (
     storable_fields,
     with_fields,
 )
+from .time_limit import LONGEST, within
 from .where import Comparison, Filter, fitted_filter
 
 KNOWN = "boolbert"
@@ -74,9 +75,10 @@ class QdrantStore(RemoteStore):
         elif self.is_local:
             self._client = qdrant.QdrantClient(":memory:", force_disable_check_same_thread=True)
         else:
-            self._client = qdrant.QdrantClient(
-                url=address, api_key=token, timeout=max(1, round(wait)), check_compatibility=False
-            )
+            self._client = _connected(qdrant, address, token, wait, self._place)
+            self._client.http.client.add_middleware(self._within_limit)
+        self._wait = wait
+        self._answer = threading.local()  # `content`: how the server's last answer begins
 
     def exists(self) -> bool:
         with self._calling():
@@ -84,19 +86,22 @@ class QdrantStore(RemoteStore):
 
     def _line(self) -> Any:
         """What is known of the collection; None where there is none."""
+        line = self._line_alone()
+        return line if line is not None and self._client.collection_exists(self.collection) else None
+
+    def _line_alone(self) -> Any:
+        """The same where there may be no collection: a first call was cut off before it was made."""
         if not self._client.collection_exists(KNOWN):
             return None
         found = self._client.retrieve(KNOWN, ids=[_point(self.collection)], with_payload=True)
-        is_there = found and self._client.collection_exists(self.collection)
-        return found[0].payload if is_there else None
+        return (found[0].payload or {}) if found else None
 
     def _read_about(self) -> About:
         with self._calling():
             line, is_there = self._line(), self._client.collection_exists(self.collection)
         if line is None:
             raise self._not_ours() if is_there else self._missing()
-        kept = f"{self.name}: what {KNOWN!r} knows of it"
-        about = About.stored(line.get("about"), kept, "index into a new collection")
+        about = self._about_in(line)
         with self._calling():
             vectors = self._client.get_collection(self.collection).config.params.vectors
         size = vectors["vector"].size if isinstance(vectors, dict) and "vector" in vectors else None
@@ -104,46 +109,73 @@ class QdrantStore(RemoteStore):
         self._is_at(str(line.get("change")))
         return about
 
+    def _about_in(self, line: Mapping[str, Any]) -> About:
+        kept = f"{self.name}: what {KNOWN!r} knows of it"
+        return About.stored(line.get("about"), kept, "index into a new collection")
+
     def _create(self, about: About) -> None:
+        """Its line comes first: a collection without one is another's."""
         models = self._models
         with self._calling():
-            if self._client.collection_exists(self.collection):
+            if self._line_alone() is None and self._client.collection_exists(self.collection):
                 raise self._not_ours()
-            if not self._client.collection_exists(KNOWN):
-                self._client.create_collection(KNOWN, vectors_config={})
-            self._client.create_collection(
-                self.collection,
-                vectors_config={"vector": models.VectorParams(size=about.size, distance=models.Distance.DOT)},
-                sparse_vectors_config={"words": models.SparseVectorParams()},
-            )
-        for key in ("id", "document", "words"):
-            self._index_payload(key, models.PayloadSchemaType.KEYWORD)
-        self._write_line(with_fields(about, {}))
+        self._make(KNOWN, {})
+        told = with_fields(about, {})
+        self._write_line(told)
+        dense = {"vector": models.VectorParams(size=about.size, distance=models.Distance.DOT)}
+        self._make(self.collection, dense, {"words": models.SparseVectorParams()})
+        self._index_payloads(told)
+
+    def _make(self, name: str, dense: Any, sparse: Any = None) -> None:
+        """Make a collection. Another process may make it at the same moment."""
+        with self._calling():
+            if self._client.collection_exists(name):
+                return
+        try:
+            with self._calling():
+                self._client.create_collection(name, vectors_config=dense, sparse_vectors_config=sparse)
+        except RetrievalError:
+            with self._calling():
+                if not self._client.collection_exists(name):
+                    raise
 
     def note(self, about: About) -> None:
         with self._calling():
-            known = (self._line() or {"about": {"fields": {}}})["about"]["fields"]
-        self._write_line(with_fields(about, known))
+            line = self._line()
+        told = with_fields(about, {} if line is None else self._about_in(line).fields)
+        self._index_payloads(told)
+        self._write_line(told)
 
     def _write_line(self, about: About) -> None:
-        schema = self._models.PayloadSchemaType
-        for name, kind in about.fields.items():
-            self._index_payload(f"fields.{field_key(name)}", schema.KEYWORD if kind == TEXT else schema.FLOAT)
         payload = {"name": self.collection, "about": asdict(about), "change": uuid.uuid4().hex}
+        point = self._models.PointStruct(id=_point(self.collection), vector={}, payload=payload)
         with self._calling():
-            point = self._models.PointStruct(id=_point(self.collection), vector={}, payload=payload)
-            self._client.upsert(KNOWN, [point])
+            done = self._client.upsert(KNOWN, [point])
+        self._check_done(done)
         self._about = None
 
-    def _index_payload(self, key: str, schema: Any) -> None:
-        """Let a server find this part of the payload fast; a folder has no such index."""
-        if not self.is_local:
+    def _index_payloads(self, about: About) -> None:
+        """Let a server find these parts of the payload fast; a folder has no such index."""
+        if self.is_local:
+            return
+        schema = self._models.PayloadSchemaType
+        kinds = dict.fromkeys(("id", "document", "words"), schema.KEYWORD)
+        for name, kind in about.fields.items():
+            kinds[f"fields.{field_key(name)}"] = schema.KEYWORD if kind == TEXT else schema.FLOAT
+        for key, kind in kinds.items():
             with self._calling():
-                self._client.create_payload_index(self.collection, key, field_schema=schema)
+                done = self._client.create_payload_index(self.collection, key, field_schema=kind)
+            self._check_done(done)
+
+    def _check_done(self, done: Any) -> None:
+        """Raise where a server has only taken down what it is to change: what is read next would be the old."""
+        if done.status != self._models.UpdateStatus.COMPLETED:
+            raise RetrievalError(f"{self.name}: Qdrant has not finished in time ({done.status}); try again")
 
     def _changed(self) -> None:
         with self._calling():
-            self._client.set_payload(KNOWN, {"change": uuid.uuid4().hex}, points=[_point(self.collection)])
+            done = self._client.set_payload(KNOWN, {"change": uuid.uuid4().hex}, points=[_point(self.collection)])
+        self._check_done(done)
         self._about = None
 
     def _add(
@@ -155,7 +187,8 @@ class QdrantStore(RemoteStore):
             part = slice(start, start + _ROWS)
             points = [self._as_point(*each) for each in zip(records[part], vectors[part], said[part], strict=True)]
             with self._calling():
-                self._client.upsert(self.collection, points, wait=True)
+                done = self._client.upsert(self.collection, points, wait=True)
+            self._check_done(done)
         self._changed()
 
     def _as_point(self, record: Record, vector: Array, evidence: DocumentEvidence | None) -> Any:
@@ -185,7 +218,8 @@ class QdrantStore(RemoteStore):
         for part in in_batches(ids, _PAGE):
             selected = self._models.PointIdsList(points=[_point(id) for id in part])
             with self._calling():
-                self._client.delete(self.collection, points_selector=selected, wait=True)
+                done = self._client.delete(self.collection, points_selector=selected, wait=True)
+            self._check_done(done)
         self._changed()
 
     def _known(self, documents: Collection[str], name: str) -> dict[str, str]:
@@ -262,7 +296,10 @@ class QdrantStore(RemoteStore):
             for vector in vectors
         ]
         with self._calling():
-            return [answer.points for answer in self._client.query_batch_points(self.collection, requests)]
+            answers = self._client.query_batch_points(self.collection, requests)
+        if len(answers) != len(requests):
+            raise RetrievalError(f"{self.name}: Qdrant answers for {len(answers)} of {len(requests)} searches")
+        return [answer.points for answer in answers]
 
     def _nearest(self, vectors: Array, k: int, where: Filter | None) -> list[list[StoreHit]]:
         return [
@@ -328,27 +365,49 @@ class QdrantStore(RemoteStore):
         else:
             _OPEN.close(self._folder, self, lambda client: client.close())
 
+    def _within_limit(self, request: Any, send: Callable[[Any], Any]) -> Any:
+        """A server's answer, which has to be whole before the time is up."""
+        answer = within(LONGEST * self._wait, lambda: send(request))
+        self._answer.content = answer.content[:60]
+        return answer
+
     @contextmanager
     def _calling(self) -> Iterator[None]:
         """Around a call of Qdrant: an error is one line."""
-        if self.is_local:
-            self._busy.acquire()
-        try:
-            yield
-        except BoolBertError:
-            raise
-        except self._errors.ResponseHandlingException as error:
-            raise RetrievalError(f"{self._place}: cannot be reached: {in_brief(error)}") from None
-        except self._errors.UnexpectedResponse as error:
-            if error.status_code in (401, 403):
-                raise RetrievalError(f"{self._place}: the server refuses the key; QDRANT_API_KEY holds it") from None
-            said = re.sub(r"\s+", " ", (error.content or b"").decode(errors="replace"))[:300]
-            raise RetrievalError(f"{self.name}: Qdrant says: {error.reason_phrase} {said}") from None
-        except (RuntimeError, ValueError) as error:  # of a folder
-            raise RetrievalError(f"{self.name}: Qdrant says: {in_brief(error)}") from None
-        finally:
-            if self.is_local:
-                self._busy.release()
+        with self._busy if self.is_local else nullcontext():
+            self._answer.content = None
+            try:
+                yield
+            except BoolBertError:
+                raise
+            except self._errors.UnexpectedResponse as error:
+                if error.status_code in (401, 403):
+                    raise RetrievalError(
+                        f"{self._place}: the server refuses the key; QDRANT_API_KEY holds it"
+                    ) from None
+                said = re.sub(r"\s+", " ", (error.content or b"").decode(errors="replace"))[:300]
+                raise RetrievalError(f"{self.name}: Qdrant says: {error.reason_phrase} {said}") from None
+            except Exception as error:
+                if self.is_local and isinstance(error, RuntimeError | ValueError):
+                    raise RetrievalError(f"{self.name}: Qdrant says: {in_brief(error)}") from None
+                if self._answer.content is not None:  # whatever its client makes of an answer that it cannot read
+                    raise RetrievalError(
+                        f"{self._place}: answers {shorten(self._answer.content)}, which is none of Qdrant's "
+                        f"({in_brief(error)[:100]})"
+                    ) from None
+                if isinstance(error, self._errors.ResponseHandlingException | TimeoutError):
+                    raise RetrievalError(f"{self._place}: cannot be reached: {in_brief(error)}") from None
+                raise
+
+
+def _connected(qdrant: Any, address: str, token: str | None, wait: float, place: str) -> Any:
+    """The client of a server."""
+    try:
+        return qdrant.QdrantClient(url=address, api_key=token, timeout=max(1, round(wait)), check_compatibility=False)
+    except Exception:  # of the library that reads addresses; it may quote a password
+        raise RetrievalError(
+            f"{place}: cannot be read as the address of a server; expected {QDRANT}http://host:6333"
+        ) from None
 
 
 def _opened_folder(qdrant: Any, folder: str, name: str) -> Any:
