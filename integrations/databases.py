@@ -160,7 +160,8 @@ def milvus_search(
 
 def best(parts: Parts, rows: Iterable[Any], k: int = 10, *, id: str = "id", vector: str = "vector") -> list[Any]:
     """The k best of the rows that a database has found, each a mapping with an id and its vector; each id once."""
-    found = list({row[id]: row for row in rows}.values())
+    # As numbers 5000.0 and 5000.00 are equal; as ids they are two.
+    found = list({(row[id], str(row[id])): row for row in rows}.values())
     if not found:
         return []
     scores = parts.scores(np.array([row[vector] for row in found], dtype=np.float32))

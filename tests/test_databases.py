@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from decimal import Decimal
 from types import SimpleNamespace
 
 import numpy as np
@@ -166,6 +167,13 @@ def test_milvus_finds_candidates_and_best_ranks_them(encoder, vectors, tmp_path)
         check({hit["id"]: scores[hit["id"]] for hit in found}, parts, vectors, SEA)
         assert len(found) == 5
     client.close()
+
+
+def test_best_takes_ids_that_are_equal_as_numbers_for_two(encoder, vectors):
+    """And what two searches have found for one."""
+    rows = [{"id": Decimal(id), "vector": one} for id, one in zip(("5000.0", "5000.00", "7"), vectors, strict=False)]
+    found = best(encoder.encode_query_parts("hotels"), [*rows, *rows], k=10)
+    assert sorted(str(row["id"]) for row in found) == ["5000.0", "5000.00", "7"]
 
 
 def test_parts_of_a_bool_bert_have_no_texts_and_dot_products_no_threshold(vectors):

@@ -1,7 +1,8 @@
 """A table of the user's in Postgres, as documents: it is read, in transactions that cannot write, and never changed.
 
 Pages of rows are read in the order of the id, each in a transaction of its own: encoding takes long, and a transaction
-that stays open keeps the database from tidying up.
+that stays open keeps the database from tidying up. An id is known by its text: 5000.0 and 5000.00 are two ids, although
+they are equal as numbers, and so are "A" and "a" where the database compares them in any case.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +36,11 @@ _COLUMNS = """
 SELECT a.attname, t.typcategory::text, t.typname, format_type(a.atttypid, a.atttypmod)
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+# The text of a value must not depend on what the database is set to.
+_SETTINGS = """
+SET datestyle = ISO; SET TIME ZONE 'UTC'; SET intervalstyle = postgres; SET extra_float_digits = 1;
+SET bytea_output = hex
 """
 _STRING = "S"
 _READ_AS_THEY_ARE = ("S", "N", "B", "A")  # categories of types: strings, numbers, Booleans, arrays
@@ -73,8 +79,7 @@ class PostgresTable:
     def _reading(self, name: str) -> Iterator[Any]:
         """A connection whose transactions cannot write, and that writes dates as files do."""
         with connected(self._uri, self._place) as connection, one_line_errors(name):
-            connection.execute("SET datestyle = ISO")
-            connection.execute("SET TIME ZONE 'UTC'")
+            connection.execute(_SETTINGS)
             connection.read_only = True
             yield connection
 
@@ -116,11 +121,12 @@ class PostgresTable:
 
     def _check_ids(self, connection: Any) -> None:
         names = {"table": self._sql.Identifier(self._schema, self._table), "id": self._sql.Identifier(self._id)}
-        blank = "SELECT count(*) FROM {table} WHERE {id} IS NULL OR btrim({id}::text) = ''"
+        names["text"] = self._sql.SQL('{}::text COLLATE "C"').format(names["id"])
+        blank = "SELECT count(*) FROM {table} WHERE {id} IS NULL OR btrim({text}) = ''"
         (count,) = connection.execute(self._sql.SQL(blank).format(**names)).fetchone()
         if count:
             raise DataError(f"{self.name}: the column {self._id!r} is no id: {count:,} rows have nothing in it")
-        twice = "SELECT {id}::text, count(*) FROM {table} GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 1"
+        twice = "SELECT {text}, count(*) FROM {table} GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 1"
         if (found := connection.execute(self._sql.SQL(twice).format(**names)).fetchone()) is not None:
             value, count = found
             raise DataError(f"{self.name}: the column {self._id!r} is no id: {count:,} rows have {shorten(value)}")
@@ -135,7 +141,7 @@ class PostgresTable:
                 for values in page:
                     number += 1
                     yield Row(self.name, number, dict(zip(names, map(_plain, values), strict=True)), unit=" row ")
-                page = self._page(connection, query, [page[-1][0], _PAGE])
+                page = self._page(connection, query, [page[-1][0], page[-1][0], _PAGE])
 
     def _page(self, connection: Any, query: Any, bound: Sequence[Any]) -> list[Any]:
         with connection.transaction():
@@ -150,7 +156,9 @@ class PostgresTable:
             if name != self._id and (is_text or column.category in _READ_AS_THEY_ARE or column.type in _OBJECTS):
                 names.append(name)
                 wanted.append(self._sql.SQL("{}::text" if is_text else "{}").format(self._quoted(name)))
-        after = "" if first else "WHERE own.{id} > %s::text::{type} "
+        # First by the id, which may have an index; by its text where ids are equal to their type.
+        order = 'own.{id}, own.{id}::text COLLATE "C"'
+        after = "" if first else f"WHERE ({order}) > (%s::text::{{type}}, %s::text) "
         parts = {
             "wanted": self._sql.SQL(", ").join(wanted),
             "table": self._quoted(self._schema, self._table),
@@ -159,7 +167,7 @@ class PostgresTable:
             "type": self._sql.SQL(self._columns[self._id].full_type.replace("%", "%%")),
         }
         # `own`: without it Postgres would sort by the text of the id, which is selected by the same name.
-        text = f"SELECT {{wanted}} FROM {{table}} AS own {after}ORDER BY own.{{id}} LIMIT %s"  # nosec B608
+        text = f"SELECT {{wanted}} FROM {{table}} AS own {after}ORDER BY {order} LIMIT %s"  # nosec B608
         return names, self._sql.SQL(text).format(**parts)
 
     def _quoted(self, *names: str) -> Any:
