@@ -8,9 +8,10 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from boolbert.core.addresses import shown_name
 from boolbert.core.errors import BoolBertError, optional
 from boolbert.core.terminal import print_json, printable
-from boolbert.retrieval.store_names import ELASTICSEARCH, OPENSEARCH, POSTGRES, QDRANT, shown_name
+from boolbert.retrieval.store_names import ELASTICSEARCH, OPENSEARCH, POSTGRES, QDRANT, check_folder
 
 SHOWN_IDS = 5  # of ids that no document has
 NO_EVIDENCE = (
@@ -122,6 +123,8 @@ def _check_index(options: Namespace) -> None:
         raise BoolBertError("give --output DIR for an index, or --store NAME for a vector store")
     if options.add and options.delete:
         raise BoolBertError("give --add with documents, or --remove with ids")
+    if options.output:
+        check_folder(options.output)
     if options.table and not (options.store or "").startswith(POSTGRES):
         raise BoolBertError("--table is a table of a Postgres database: give --store postgresql://host/db")
     if options.table and (options.documents or options.delete):

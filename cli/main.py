@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from boolbert import __version__
-from boolbert.core.arguments import add_document_flags
+from boolbert.core.addresses import shown_name
+from boolbert.core.arguments import Parser, add_document_flags
 from boolbert.core.environment import keep_freed_memory, one_numpy_thread, prepare_training
 from boolbert.core.errors import INTERRUPTED, BoolBertError, drop_output, one_line
 from boolbert.core.terminal import use_any_encoding
@@ -49,7 +50,7 @@ TOOLS = {
 
 def build_parser() -> argparse.ArgumentParser:
     text = "Dense retrieval that understands AND, OR and NOT."
-    parser = _parser(argparse.ArgumentParser, text, EXAMPLES, prog="boolbert")
+    parser = _parser(Parser, text, EXAMPLES, prog="boolbert")
     parser.add_argument("--version", action="version", version=f"boolbert {__version__}")
     add = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_index(add)
@@ -304,5 +305,5 @@ def _check_quotes(options: argparse.Namespace, unknown: Sequence[str]) -> None:
     """Raise where the shell has taken a query apart: boolbert search islands not monarchies."""
     words = [word for word in unknown if word != "--"]
     if hasattr(options, "query") and all(_MINUS.match(word) or not word.startswith("-") for word in words):
-        query = " ".join([options.query, *words])
+        query = " ".join(map(shown_name, [options.query, *words]))
         raise BoolBertError(f'put the query in quotes, it is one argument: boolbert {options.command} "{query}"')

@@ -1,11 +1,13 @@
 # Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
 """How a script reads its flags: a dataclass whose fields have help texts becomes a command line."""
 
+import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
+from boolbert.core.addresses import shown_name
 from boolbert.core.errors import BoolBertError
 
 Arguments = TypeVar("Arguments")
@@ -16,6 +18,23 @@ def flag(default: Any, text: str) -> Any:
     if default == []:
         return field(default_factory=list, metadata={"help": text})
     return field(default=default, metadata={"help": text})
+
+
+class Parser(ArgumentParser):
+    """A parser that never repeats the password of an address: where a flag is mistyped, argparse repeats every word."""
+
+    _words: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._words = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        for word in self._words:
+            value = word.partition("=")[2] if word.startswith("-") else word
+            for quoted in (value, repr(value)[1:-1]):
+                message = message.replace(quoted, shown_name(quoted)) if value else message
+        super().error(message)
 
 
 def parse_arguments(kind: type[Arguments], description: str | None, words: Sequence[str] | None = None) -> Arguments:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
+from .addresses import without_secrets
 from .terminal import printable, use_any_encoding
 
 # What a shell expects of a program that was stopped with Ctrl-C.
@@ -20,7 +21,7 @@ class BoolBertError(ValueError):
     """Something the user can mend. The message, one line, says what is wrong, where, and what would be right."""
 
     def __init__(self, message: object = ""):
-        super().__init__(printable(str(message)))  # it may quote what stands in a file
+        super().__init__(printable(without_secrets(str(message))))  # it may quote a file, or an address
 
 
 class DataError(BoolBertError):
@@ -127,7 +128,7 @@ def one_line(error: BaseException) -> str:
     """
     if isinstance(error, OSError) and error.errno in FULL:
         error = DiskFull(error.filename or "a file")
-    return printable(str(error))
+    return printable(without_secrets(str(error)))
 
 
 def reason(error: BaseException) -> str:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from boolbert.core.arguments import Parser
 from boolbert.core.errors import DataError, RetrievalError
 from boolbert.core.tables import aligned, number
 from boolbert.core.terminal import fitted, print_json
@@ -131,9 +132,7 @@ def table(outcomes: Sequence[Outcome], task: Task) -> str:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="boolbert eval", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog="boolbert eval", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("queries", metavar="QUERIES", help="a .csv, .tsv, .jsonl or .parquet file")
     parser.add_argument("--index", metavar="DIR", required=True, help="a folder of `boolbert index`")
     parser.add_argument("--model", metavar="DIR", help="folder or Hub id; the index's own if not given")

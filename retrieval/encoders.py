@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from boolbert.core.addresses import shown_name
 from boolbert.core.errors import RetrievalError, first_line, in_brief, shorten
 from boolbert.core.files import cache_root, read_json, read_object, whole_folder
 from boolbert.core.runs import MODULES
@@ -255,6 +256,8 @@ def _modern(name: str) -> str:
 def _local_or_cached(name: str) -> Path | None:
     if Path(name).is_dir():
         return Path(name)
+    if (shown := shown_name(name)) != name:  # an address: its password is not sent to the Hub
+        raise RetrievalError(f"{shown}: neither a folder nor a Hub id such as {DEFAULT}")
     if name.count("/") > 1 or name.startswith((".", "/", "~")):
         raise FileNotFoundError(f"{name}: no such folder; give a model's folder or a Hub id such as {DEFAULT}")
     from huggingface_hub import snapshot_download

@@ -48,6 +48,7 @@ from boolbert.retrieval.shards import (
     write_shard,
 )
 from boolbert.retrieval.shards import MANIFEST as SHARDS_MANIFEST
+from boolbert.retrieval.store_names import check_folder
 
 if TYPE_CHECKING:
     from boolbert.retrieval.int8_encoder import Int8Encoder
@@ -65,6 +66,7 @@ class Index(EncodedDocuments):
     """Documents and their vectors in a folder. Nothing is read before it is asked for."""
 
     def __init__(self, folder: str | Path):
+        check_folder(folder)
         self.folder, self.name = Path(folder), str(folder)
         try:
             self.manifest: dict[str, Any] = read_object(self.folder / MANIFEST, RetrievalError)
@@ -227,6 +229,7 @@ def build_index(
     from boolbert.retrieval.encode import encode_corpus, processes
     from boolbert.retrieval.int8_encoder import int8_encoder
 
+    check_folder(folder)
     folder = Path(folder)
     records: list[dict[str, Any]] = []
     if isinstance(documents, str | Path) and documents != COUNTRIES:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from boolbert.retrieval.index import STORE, Index
 from boolbert.retrieval.models import SearchModel, load_model
-from boolbert.retrieval.store_names import is_database
+from boolbert.retrieval.store_names import check_name, is_database
 
 if TYPE_CHECKING:
     from boolbert.retrieval.stores import VectorStore
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 def open_index(name: str | Path) -> "Index | VectorStore":
     """A folder of `boolbert index`, or a store by its name."""
+    check_name(name)
     if not is_store(name):
         return Index(name)
     from boolbert.retrieval.stores import existing_store

@@ -185,9 +185,18 @@ def test_the_command_line_never_prints_the_password(place, run_once, load_once, 
     assert "20 documents (20 encoded now) with evidence" in shown.out
     assert main(["search", "films but not about war", *flags, "--where", "year < 1960"]) == 0
     assert main(["index", "--remove", "tt3", *flags]) == 0
+    assert main(["search", "films but not about war", *flags, "--json"]) == 0
+    assert main(["index", films, *flags, "--add", "--json", "--model", str(model)]) == 0
+    assert main(["index", *flags, "--calibrate"]) == 2  # of 19 films
+    columns = ["--table", "documents", "--id", "id", "--collection", "copies"]
+    assert main(["index", films, "--store", secret, "--model", str(model)]) == 0
+    assert main(["index", "--store", secret, *columns, "--model", str(model)]) == 0
     shown = shown.out + shown.err + "".join(capsys.readouterr())
     assert "1 records deleted" in shown
-    assert "secret" not in shown
+    with psycopg.connect(place) as connection:
+        known = connection.execute("SELECT name, about::text FROM boolbert_collections").fetchall()
+    assert [name for name, _ in known] == ["films", "documents", "copies"]
+    assert "secret" not in shown + str(known)
 
 
 def test_a_server_that_comes_back(place, store):

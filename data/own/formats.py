@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from ...core.addresses import shown_name
 from ...core.errors import DataError
 from ...core.files import user_path
 from ..lines import LONGEST_LINE, text_lines
@@ -77,7 +78,7 @@ def find_rows(source: str | Path, names: Collection[str] = (), *, follow_links: 
     here = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     near = get_close_matches(path.name, here, n=1)
     hint = f"did you mean {path.parent / near[0]}?" if near else f"expected {EXPECTED}"
-    raise DataError(f"{source}: no such file or folder; {hint}")
+    raise DataError(f"{shown_name(str(source))}: no such file or folder; {hint}")
 
 
 def suffix_of(path: Path) -> str:

@@ -11,6 +11,7 @@ store = open_store("films")                             # a folder, exact, witho
 
 from pathlib import Path
 
+from boolbert.core.addresses import shown_name
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.records import Record
@@ -19,9 +20,9 @@ from boolbert.retrieval.store_names import (
     OPENSEARCH,
     POSTGRES,
     QDRANT,
+    check_name,
     is_database,
     is_server,
-    shown_name,
 )
 
 from .base import StoreHit, VectorStore
@@ -50,9 +51,12 @@ def open_store(
     of index of a new FAISS store.
     """
     text = str(name)
+    check_name(text)
+    if token is not None and not token.isprintable():
+        raise RetrievalError(f"{shown_name(text)}: its key or password holds a line break or a control character")
     is_faiss = text.endswith(".faiss")
     if faiss and not is_faiss:
-        raise RetrievalError(f"--faiss is for a store whose name ends with .faiss, got {text!r}")
+        raise RetrievalError(f"--faiss is for a store whose name ends with .faiss, got {shown_name(text)!r}")
     if text.startswith(POSTGRES):
         from .postgres_store import PostgresStore
 
@@ -71,11 +75,6 @@ def open_store(
         return MilvusStore(text, collection, token=token)
     if collection is not None:
         raise RetrievalError(f"--collection is for a database; {text!r} is a folder of one collection")
-    if "://" in text:
-        known = (
-            "postgresql://, http:// and https:// (Milvus), qdrant:http://, elasticsearch+https://, opensearch+https://"
-        )
-        raise RetrievalError(f"{shown_name(text)}: no such kind of store; addresses begin with {known}")
     if is_faiss:
         from .faiss_store import FaissStore
 
@@ -85,6 +84,7 @@ def open_store(
 
 def existing_store(name: str | Path, collection: str | None = None, *, token: str | None = None) -> VectorStore:
     """The same, to read from it: Milvus Lite would make a file of a name that was mistyped."""
+    check_name(name)
     if str(name).endswith(".db") and not is_server(str(name)) and not Path(name).exists():
         raise RetrievalError(f"{name}: no store there; make one with: boolbert index DOCS.jsonl --store {name}")
     return open_store(name, collection, token=token)

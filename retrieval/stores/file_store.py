@@ -35,6 +35,7 @@ from boolbert.retrieval.index import STORE as MANIFEST
 from boolbert.retrieval.neighbours import QUERY_BLOCK, best_of, dot_products
 from boolbert.retrieval.records import Record, id_of
 from boolbert.retrieval.shards import SHARD_SIZE, Vectors
+from boolbert.retrieval.store_names import check_folder
 
 from .base import WAIT, Array, StoreHit, VectorStore
 from .joined_evidence import JoinedEvidence
@@ -187,6 +188,7 @@ class FileStore(VectorStore):
     """A folder of indexes. Searches are exact; any number of processes may read while one writes."""
 
     def __init__(self, folder: str | Path):
+        check_folder(folder)
         self.folder = Path(folder)
         self.name = str(folder)
         self._snapshot: tuple[Any, Snapshot] | None = None

@@ -13,9 +13,9 @@ from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
+from boolbert.core.addresses import shown_name
 from boolbert.core.errors import DataError, optional, shorten
 from boolbert.data.rows import Row, shorten_list
-from boolbert.retrieval.store_names import shown_name
 
 from .postgres_store import connected, one_line_errors
 from .remote import storable

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.core.addresses import shown_name
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import UNRELATED, unrelated_cosine
 from boolbert.retrieval.encoded_documents import About
@@ -26,7 +27,6 @@ from boolbert.retrieval.passages import whole_documents
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.scoring import Question
 from boolbert.retrieval.shards import Vectors
-from boolbert.retrieval.store_names import shown_name
 from boolbert.retrieval.words import WordIndex, rarity, word_weights
 
 from .base import WAIT, Array, VectorStore
