@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boolbert.core.errors import RetrievalError
+from boolbert.core.errors import RetrievalError, shorten
 from boolbert.core.files import check_sum
 
 from .evidence import RULES, Array, DocumentEvidence, in_bytes, unit_length
@@ -23,18 +23,31 @@ def clauses_in_bytes(evidence: DocumentEvidence) -> bytes:
     return b"".join([line, b"\n", *(np.ascontiguousarray(array).tobytes() for array in arrays)])
 
 
-def evidence_from_bytes(content: bytes, words: Mapping[str, int]) -> DocumentEvidence:
-    """
+def evidence_from_bytes(content: bytes, words: Mapping[str, int], text: str | None = None) -> DocumentEvidence:
+    """The evidence again; a RetrievalError says what of it another program has damaged. text: the document's, of which
+    clauses are places.
+
     >>> made = DocumentEvidence({"nut": 2}, np.ones((2, 3), np.int32), np.ones((2, 4), np.int8), np.ones(2, np.float16))
     >>> [np.array_equal(*pair) for pair in zip(made, evidence_from_bytes(clauses_in_bytes(made), {"nut": 2}))]
     [True, True, True, True]
     """
-    line, _, rest = content.partition(b"\n")
-    count, size = json.loads(line)
-    clauses = np.frombuffer(rest, np.int32, 3 * count).reshape(-1, 3)
-    scales = np.frombuffer(rest, np.float16, count, clauses.nbytes)
-    vectors = np.frombuffer(rest, np.int8, count * size, clauses.nbytes + scales.nbytes)
-    return DocumentEvidence(words, clauses, vectors.reshape(count, size), scales)
+    if not isinstance(words, Mapping) or not all(type(count) is int and count > 0 for count in words.values()):
+        raise RetrievalError(f"its words are {shorten(words)}")
+    try:
+        line, _, rest = content.partition(b"\n")
+        count, size = json.loads(line)
+        clauses = np.frombuffer(rest, np.int32, 3 * count).reshape(count, 3)
+        scales = np.frombuffer(rest, np.float16, count, clauses.nbytes)
+        vectors = np.frombuffer(rest, np.int8, -1, clauses.nbytes + scales.nbytes).reshape(count, size)
+        starts, ends = clauses[:, 0], clauses[:, 1]
+        is_right = (
+            count >= 0 and ((starts >= 0) & (starts <= ends)).all() and (text is None or (ends <= len(text)).all())
+        )
+        if not (is_right and np.isfinite(scales).all()):
+            raise ValueError
+    except (AttributeError, TypeError, ValueError, RecursionError):
+        raise RetrievalError("its clauses cannot be read") from None
+    return DocumentEvidence(words, clauses, vectors, scales)
 
 
 class Kept(NamedTuple):

@@ -42,13 +42,30 @@ class Record:
 
     @classmethod
     def stored(cls, known: Mapping[str, Any], title: str, text: str) -> "Record":
-        """A record again, from its title, its text, and what its `beside_text` wrote as JSON."""
-        values = {name: tuple(own) if isinstance(own, list) else float(own) for name, own in known["fields"].items()}
+        """A record again, from its title, its text, and what its `beside_text` wrote as JSON; a RetrievalError says
+        what of it another program has damaged."""
+        parts = {"id": known.get("id"), "document": known.get("document"), "digest": known.get("digest")}
+        for name, own in {**parts, "title": title, "text": text}.items():
+            if not isinstance(own, str):
+                raise RetrievalError(f"its {name} is {shorten(own)}")
+        fields = known.get("fields")
+        if not isinstance(fields, Mapping):
+            raise RetrievalError(f"its fields are {shorten(fields)}")
+        values = {name: _field(name, own) for name, own in fields.items()}
         return cls(known["id"], title, text, values, known["document"], known["digest"])
 
     def beside_text(self) -> dict[str, Any]:
         """All but title and text."""
         return {"id": self.id, "document": self.document, "digest": self.digest, "fields": dict(self.fields)}
+
+
+def _field(name: str, value: Any) -> Value:
+    """A field's value as JSON had it: a number, or a list of texts."""
+    if isinstance(value, list) and all(isinstance(own, str) for own in value):
+        return tuple(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise RetrievalError(f"its field {name!r} is {shorten(value)}")
+    return float(value)
 
 
 def is_id(text: str) -> bool:

@@ -15,6 +15,13 @@ ADDRESSES = (
     "addresses begin with postgresql://, http:// or https:// (Milvus), qdrant:http://, elasticsearch+https:// or "
     "opensearch+https://, and have no spaces or quotes around them"
 )
+EXAMPLES: dict[str | tuple[str, ...], str] = {
+    POSTGRES: "postgresql://user@host/database",
+    QDRANT: "qdrant:https://host:6333",
+    ELASTICSEARCH: "elasticsearch+https://user@host:9200",
+    OPENSEARCH: "opensearch+https://user@host:9200",
+    SERVERS: "https://host:19530",
+}
 _HOST = r"""(?:\[[^\]@]*\]|[^\s:@/?#,\[\]"']*)(?::\d*)?"""
 _ADDRESS = re.compile(rf"(?:(?P<user>[^@/?#\s]*)@)?(?P<hosts>{_HOST}(?:,{_HOST})*)(?P<rest>(?:[/?#].*)?)", re.DOTALL)
 _PLAIN_USER = re.compile(r"[\w.~!$&'()*+,;=:%-]*", re.ASCII)  # what may stand before the @ of a server's address
@@ -47,10 +54,16 @@ def check_name(name: str | Path) -> None:
     elif text.startswith(QDRANT) and "://" not in text:
         check_folder(text.removeprefix(QDRANT))
     elif "://" in text and not _is_clear(text.partition("://")[2], is_plain=not text.startswith(POSTGRES)):
-        raise RetrievalError(
-            f"{shown_name(text)}: cannot be read as an address such as postgresql://user@host:5432/db; in a user's name "
-            "or password write %40 for an @, %2F for a / and %3A for a :"
-        )
+        raise no_address(text)
+
+
+def no_address(name: str) -> RetrievalError:
+    """What to say of an address that cannot be read."""
+    right = next(right for start, right in EXAMPLES.items() if name.startswith(start))
+    return RetrievalError(
+        f"{shown_name(name)}: cannot be read as the address of a database; expected {right}, with % signs for what is "
+        "no letter or digit: %40 for an @"
+    )
 
 
 def check_folder(name: str | Path) -> None:

@@ -99,7 +99,7 @@ class DocumentSearch:
             return self.index.vectors, np.arange(len(self.index))
         if not self.index.about().evidence:
             return None, np.empty(0, np.int64)
-        if remote := _as_remote(self.index):
+        if (remote := _as_remote(self.index)) is not None:
             sample = np.array([found.vector for found in remote.sample(UNRELATED)], np.float32)
             return Vectors([sample.reshape(len(sample), remote.about().size)], remote.about().size), np.arange(
                 len(sample)
@@ -122,7 +122,7 @@ class DocumentSearch:
         index = self.index
         if not isinstance(index, Index) or where is not None:
             store = self._store
-            if remote := _as_remote(store):
+            if (remote := _as_remote(store)) is not None:
                 return rank(_ranked_in_database(remote, question, parts, k, where)._replace(device=self.device))
             folder = store.local()
             return folder.read(lambda now: rank(_ranked_in_store(folder, now, where)._replace(device=self.device)))

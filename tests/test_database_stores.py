@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from store_fixtures import DATABASES, add_small, place_of, said, skip_without, small_about, write_until_killed
 
-from boolbert.retrieval.stores import Record, open_store
+from boolbert.data.own import OwnDocuments
+from boolbert.retrieval.stores import Record, index_documents, open_store
+from boolbert.search import BoolSearcher
 
 HOSTILE = (
     *('a"; DROP TABLE films; --', "x'y", "%s", "{table}", "{}", "select", "ünï ⚡", "two words", "a.b", "a[]", 'a"b'),
@@ -50,6 +52,21 @@ def test_killed_between_and_in_writes_each_document_is_whole(place, store):
         assert store.held_by(["word"]) == {"word": len(found)}
         assert len(store.search(np.ones((1, 4)), 10_000)[0]) == len(found)
         store.close()
+
+
+@pytest.mark.parametrize("evidence", [True, False])
+def test_a_database_whose_documents_were_all_removed_has_no_results(place, evidence, load_once, run_once):
+    """As a folder has none, and no error."""
+    store, model = open_store(place), load_once(run_once())
+    documents = OwnDocuments([{"id": "a", "text": "films"}, {"id": "b", "text": "books"}], id="id", progress=False)
+    index_documents(documents, store, model, progress=False, evidence=evidence)
+    searcher = BoolSearcher(model, store)
+    queries = ("films", "films but not about war", "films -war", "films about war or books")
+    assert all(len(searcher.search(query)) for query in queries)
+    assert len(store.delete(["a", "b"])) == 2
+    for one in (searcher, BoolSearcher(model, store)):
+        assert [list(one.search(query)) for query in queries] == [[], [], [], []]
+    store.close()
 
 
 @pytest.mark.parametrize("kind", ["postgres", "milvus"], indirect=True)

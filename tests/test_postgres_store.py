@@ -174,6 +174,61 @@ def test_a_table_that_was_changed_by_hand(place, store):
         open_store(place).about()
 
 
+# What another program may have made of the row of a document, and what is said of it.
+DAMAGED = {
+    "words = NULL": "its words are None",
+    "words = '[1]'": "its words are [1]",
+    'words = \'{"word": "x"}\'': "its words are {'word': 'x'}",
+    "words = '{\"word\": -2}'": "its words are {'word': -2}",
+    "clauses = NULL": "its clauses cannot be read",
+    "clauses = ''": "its clauses cannot be read",
+    "clauses = 'junk'": "its clauses cannot be read",
+    "clauses = '[1, 4]\nxx'": "its clauses cannot be read",
+    "clauses = '[-1, 4]\n'": "its clauses cannot be read",
+    "clauses = '{}\n'": "its clauses cannot be read",
+    "clauses = substring(clauses FROM 1 FOR 12)": "its clauses cannot be read",
+    "clauses = clauses || '\\x00'::bytea": "its clauses cannot be read",
+    "text = ''": "its clauses cannot be read",  # of which they are places
+    "fields = '[]'": "its fields are []",
+    "fields = '\"x\"'": "its fields are 'x'",
+    "fields = '{\"tag\": null}'": "its field 'tag' is None",
+    "fields = '{\"tag\": {}}'": "its field 'tag' is {}",
+    "fields = '{\"tag\": [1]}'": "its field 'tag' is [1]",
+    "fields = '{\"tag\": true}'": "its field 'tag' is True",
+    "title = NULL": "its title is None",
+    "text = NULL": "its text is None",
+    "document = NULL": "its document is None",
+    "digest = NULL": "its digest is None",
+    "vector = NULL": "its vector is None",
+}
+
+
+@pytest.mark.parametrize("change", DAMAGED)
+def test_a_row_that_another_program_has_damaged(place, store, change):
+    """One line that names it, and it can be removed and written again; the others are as they were."""
+    add_small(store, ["a", "b"])
+    with psycopg.connect(place) as connection:
+        for column in ("title", "text", "document", "digest", "vector", "fields"):
+            connection.execute(f"ALTER TABLE documents ALTER COLUMN {column} DROP NOT NULL")
+        connection.execute(f"UPDATE documents SET {change} WHERE id = 'b'")
+    line = f"documents: the document 'b' is damaged ({DAMAGED[change]}); remove it with --remove b, and index it again"
+    with pytest.raises(RetrievalError) as error:
+        store.fetch(["a", "b"])
+    assert str(error.value).endswith(line.removeprefix("documents"))
+    for read in (lambda: list(store.records()), lambda: store.search(np.ones((1, 4)), 5)):
+        if not change.startswith(("words", "clauses", "text = ''", "vector")):  # which these do not read
+            with pytest.raises(RetrievalError, match="the document 'b' is damaged"):
+                read()
+    assert [found.record.id for found in store.fetch(["a"])] == ["a"]
+    assert store.delete(["b"]) == {"b": "b"}
+    add_small(store, ["b"])
+    assert [found.record.id for found in store.fetch(["a", "b"])] == ["a", "b"]
+    assert [hit.record.id for hit in store.search(np.ones((1, 4)), 5)[0]] == ["a", "b"]
+    assert store.count() == 2
+    if "NULL" not in change and "[1]" not in change:  # else it is not known which words were in it
+        assert store.held_by(["word"]) == {"word": 2}
+
+
 def test_the_command_line_never_prints_the_password(place, run_once, load_once, tmp_path, capsys):
     model = run_once()
     films = str(write_films(tmp_path / "films.jsonl", 20))

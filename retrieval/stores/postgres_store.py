@@ -23,6 +23,7 @@ from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import DocumentEvidence
 from boolbert.retrieval.evidence_bytes import clauses_in_bytes, evidence_from_bytes
 from boolbert.retrieval.records import Record, is_id
+from boolbert.retrieval.store_names import no_address
 from boolbert.retrieval.words import K1, B
 
 from .base import WAIT, Array, StoreHit
@@ -71,10 +72,7 @@ def connected(uri: str, place: str, wait: float = WAIT) -> Any:
     except psycopg.OperationalError as error:
         raise RetrievalError(f"{place}: cannot be reached: {_last_line(error)}") from None
     except psycopg.Error:  # its message may quote the password
-        raise RetrievalError(
-            f"{place}: cannot be read as the address of a database; expected "
-            "postgresql://user@host/database, with % signs for what is no letter or digit"
-        ) from None
+        raise no_address(uri) from None
 
 
 @contextmanager
@@ -265,8 +263,9 @@ class PostgresStore(RemoteStore):
     ) -> None:
         """Write down how the collection has changed: rows that are gone, and what was added."""
         for (words,) in gone:
-            held.subtract(list(words or {}))  # each counts once
-            length -= sum((words or {}).values())
+            if isinstance(words, dict):  # nothing is known of a row that another program has damaged
+                held.subtract(list(words))  # each counts once
+                length -= sum(count for count in words.values() if isinstance(count, int))
         changed = {word_key(word): count for word, count in held.items() if count}
         if changed:
             cursor.execute(
@@ -298,7 +297,7 @@ class PostgresStore(RemoteStore):
     def _known(self, documents: Collection[str], name: str) -> dict[str, str]:
         self.about()
         names = [id for id in documents if is_id(id)]
-        text = f"SELECT id, {name} FROM {{table}} WHERE id = ANY(%s) OR document = ANY(%s)"  # nosec B608
+        text = f"SELECT id, coalesce({name}, id) FROM {{table}} WHERE id = ANY(%s) OR document = ANY(%s)"  # nosec B608
         return dict(self._rows(text, [names, names])) if names else {}
 
     def count(self, where: str | Filter | None = None) -> int:
@@ -319,7 +318,7 @@ class PostgresStore(RemoteStore):
             f"SELECT {_COLUMNS} FROM {{table}} WHERE id > %s ORDER BY id LIMIT %s",  # nosec B608
             [after, _ROWS],  # nosec B608
         ):
-            yield from map(_record, rows)
+            yield from map(self._record, rows)
             after = rows[-1][0]
 
     def _rows(self, text: str, values: Sequence[Any], **settings: str) -> list[Any]:
@@ -355,7 +354,7 @@ class PostgresStore(RemoteStore):
         columns = f"{_COLUMNS}, vector_send(vector)"
         return [
             [
-                StoreHit(float(row[7]), _record(row), _vector(row[6]))
+                StoreHit(float(row[7]), self._record(row), _vector(row[6]))
                 for row in self._nearest_rows(columns, one, k, where)
             ]
             for one in vectors
@@ -396,8 +395,21 @@ class PostgresStore(RemoteStore):
         found: list[FoundDocument] = []
         text = f"SELECT {_COLUMNS}, vector_send(vector), words, clauses FROM {{table}} WHERE id = ANY(%s) ORDER BY id"  # nosec B608
         for part in in_batches(ids, _ROWS):
-            found += map(_found, self._rows(text, [list(part)]))
+            found += map(self._found, self._rows(text, [list(part)]))
         return found
+
+    def _record(self, row: Sequence[Any]) -> Record:
+        known = dict(zip(("id", "document", "digest"), row, strict=False))
+        with self._reading(row[0]):
+            return Record.stored({**known, "fields": row[5]}, row[3], row[4])
+
+    def _found(self, row: Sequence[Any]) -> FoundDocument:
+        record = self._record(row)
+        with self._reading(row[0]):
+            vector, evidence = _vector(row[6]), evidence_from_bytes(row[8], row[7], record.text)
+            if len(evidence.clauses) and evidence.vectors.shape[1] != len(vector):
+                raise RetrievalError("its clauses cannot be read")
+        return FoundDocument(record, vector, evidence)
 
     def passages(self, documents: Sequence[str]) -> list[str]:
         text = "SELECT id FROM {table} WHERE document = ANY(%s) ORDER BY id"
@@ -416,17 +428,10 @@ def _one(cursor: Any, text: str, values: Sequence[Any]) -> Any:
     return None if row is None else row[0]
 
 
-def _record(row: Sequence[Any]) -> Record:
-    known = dict(zip(("id", "document", "digest"), row, strict=False))
-    return Record.stored({**known, "fields": row[5]}, row[3], row[4])
-
-
-def _found(row: Sequence[Any]) -> FoundDocument:
-    return FoundDocument(_record(row), _vector(row[6]), evidence_from_bytes(row[8], row[7]))
-
-
-def _vector(content: bytes) -> Array:
+def _vector(content: bytes | None) -> Array:
     """A vector as `vector_send` gives it: four bytes, then its numbers."""
+    if content is None:
+        raise RetrievalError("its vector is None")
     return np.frombuffer(content, ">f4", offset=4).astype(np.float32)
 
 

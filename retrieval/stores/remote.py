@@ -10,7 +10,7 @@ import re
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.addresses import shown_name
-from boolbert.core.errors import RetrievalError
+from boolbert.core.errors import RetrievalError, shorten
 from boolbert.retrieval.calibration import UNRELATED, unrelated_cosine
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import RULES, DocumentEvidence, Evidence, other_rules
@@ -118,6 +118,17 @@ class RemoteStore(VectorStore):
             f"{self._place}: the {self._holder} {self.collection!r} was not made by boolbert; give another name with "
             "--collection"
         )
+
+    @contextmanager
+    def _reading(self, id: object) -> Iterator[None]:
+        """Around what makes a document again: one line where another program has damaged it in the database."""
+        try:
+            yield
+        except RetrievalError as error:
+            raise RetrievalError(
+                f"{self.name}: the document {shorten(id)} is damaged ({error}); remove it with --remove {id}, and "
+                "index it again"
+            ) from None
 
     def _check_size(self, size: int | None, about: About) -> None:
         if size != about.size:
