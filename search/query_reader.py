@@ -31,11 +31,11 @@ from boolbert.boolean import Reading as RuleReading
 from boolbert.boolean.conditions import Conditions, blanked, read_conditions
 from boolbert.boolean.kinds import is_question
 from boolbert.boolean.parts import Part, after_filler
-from boolbert.boolean.reasons import unread_negations
 from boolbert.boolean.tags import ALTERNATIVE, CUE, EXCLUDED, WANTED, Mark, joined_words, marks_of
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.adapters import QUERY_READER, Reader, open_reader
 
+from .negations import denied_twice, read_negations, without_idioms
 from .query import Query, Word, split_words, with_cues, without, words_in
 
 # Who decides what a query says.
@@ -46,7 +46,6 @@ MOST_WANTED, MOST_EXCLUDED = 40, 20  # conditions of a query; each is compared w
 SHORT_QUESTION = 12  # words of a question whose conditions are asked for one by one: "Who likes jam and tea?"
 _WHICH = re.compile(r"\s*(?:which|who|whose)\b", re.IGNORECASE)
 _WITH = re.compile(r"(?:with|having|containing|about)\s+(?:(?:an?|the|any)\s+)?", re.IGNORECASE)
-_SMALL_WORDS = re.compile(r"\s*(?:(?:an?|the|any|allow|have|has|include|contain|use|offer|serve)\s+)*", re.IGNORECASE)
 # Words that say nothing by themselves: "those that have".
 _EMPTY = r"(?:an?|the|any|those|ones|that|which|who|are|is|was|were|be|have|has|had|do|does|with)"
 _NOTHING = re.compile(rf"\s*{_EMPTY}(?:\s+{_EMPTY})*\s*", re.IGNORECASE)
@@ -61,10 +60,9 @@ def read(query: str, not_kind: str | None = None) -> Query:
     """
     check_query(query, not_kind)
     found = _by_itself(without_double_negation(query))
-    if (direct := denied_twice(found)) is not None and (typed := read_search_box(direct)) is not None:
-        found = _by_rules(typed, READER, _conditions_typed(typed))
-    elif found.decided_by == READER:
-        found = _grouped(found)
+    if found.decided_by == READER:
+        typed = read_search_box(direct) if (direct := denied_twice(found)) is not None else None
+        found = _grouped(found) if typed is None else _by_rules(typed, READER, _conditions_typed(typed))
     _check_conditions(found.conditions)
     if not found.excluded:
         return found
@@ -146,7 +144,8 @@ def _by_itself(query: str) -> Query:
         return _by_rules(typed, SEARCH_BOX, _conditions_typed(typed))
     if (reader := open_reader(QUERY_READER)) is not None:
         return by_reader(query, reader)
-    return _by_rules(read_lacking(query) or read_parts(query), PARSER, read_conditions(query))
+    text = without_idioms(query)
+    return _by_rules((read_lacking(text) or read_parts(text))._replace(text=query), PARSER, read_conditions(text))
 
 
 def _kind(found: Query) -> str:
@@ -226,9 +225,17 @@ def _check_conditions(conditions: Conditions) -> None:
 def by_reader(query: str, reader: Reader) -> Query:
     """A query as the reader tags it, word by word."""
     tokens = reader.tokenizer.encode(query)
+    marks = read_negations(query, lambda text: _tagged(text, reader))
+    is_cut = len(tokens.ids) > MOST_TOKENS_READ or sum(mark.kind == EXCLUDED for mark in marks) > MOST_EXCLUDED
+    return replace(_marked(query, marks), truncated=is_cut)
+
+
+def _tagged(query: str, reader: Reader) -> list[Mark]:
+    """What the reader marks."""
+    tokens = reader.tokenizer.encode(query)
     first, words = joined_words(tokens.word_ids[:MOST_TOKENS_READ], tokens.offsets[:MOST_TOKENS_READ])
     if not words:
-        return as_it_is(query, READER)
+        return []
     tags = reader.tags(tokens.ids[:MOST_TOKENS_READ])[first].tolist()
     marks = [
         mark._replace(start=_bare(query, mark.start, mark.end)) if mark.kind == EXCLUDED else mark
@@ -237,8 +244,7 @@ def by_reader(query: str, reader: Reader) -> Query:
     for kind in (EXCLUDED, WANTED):
         if any(mark.kind == kind and not _says_nothing(query, mark) for mark in marks):
             marks = [mark for mark in marks if mark.kind != kind or not _says_nothing(query, mark)]
-    is_cut = len(tokens.ids) > MOST_TOKENS_READ or sum(mark.kind == EXCLUDED for mark in marks) > MOST_EXCLUDED
-    return replace(_marked(query, marks), truncated=is_cut)
+    return marks
 
 
 def _says_nothing(query: str, mark: Mark) -> bool:
@@ -250,23 +256,6 @@ def _bare(query: str, start: int, end: int) -> int:
     start = after_filler(query, start, end)
     found = _WITH.match(query, start, end)
     return found.end() if found and found.end() < end else start
-
-
-def denied_twice(found: Query) -> str | None:
-    """What a query asks for that says it by two denials, in search-box syntax: "hotels AND pool" for "hotels except
-    those without a pool". The words that deny would take its vector to the documents that lack it.
-
-    None where nothing is denied twice: something is excluded, or no word that excludes stands before what is wanted.
-    """
-    if found.decided_by != READER or found.excluded or found.conditions.asks or len(found.conditions.wanted) < 2:
-        return None
-    parts = [part for group in found.conditions.wanted for part in group]
-    free = unread_negations(found.query, [(part.start, part.end) for part in parts])
-    between = (found.query[cue.end : part.start] for cue in free for part in parts if cue.end <= part.start)
-    if not any(_SMALL_WORDS.fullmatch(text) for text in between):
-        return None
-    groups = [" OR ".join(part.text for part in group) for group in found.conditions.wanted]
-    return " AND ".join(groups) if not re.search(r'["“”()]', "".join(groups)) else None
 
 
 def _marked(query: str, marks: Sequence[Mark]) -> Query:

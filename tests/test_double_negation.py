@@ -1,11 +1,15 @@
 """What a query denies twice it asks for: ten queries over ten documents each, by vectors, clauses and words, and read.
 
-In each, the first documents have what is asked for, and the others of its kind lack it.
+In each, the first documents have what is asked for, and the others of its kind lack it. And queries with two words that
+deny of which each is for itself: tests/two_negations.tsv.
 """
+
+from pathlib import Path
 
 import pytest
 
 from boolbert import read
+from boolbert.data.reading_scores import words
 from boolbert.eval.searched import TextIndex
 from boolbert.retrieval.models import default_model
 from boolbert.search import BoolSearcher
@@ -104,3 +108,52 @@ def test_vectors_are_of_what_is_asked_for(searchers):
     plain = sum(right(query, operators=[]) for query in QUERIES)
     print(f"right ones first: {by_vectors} of 10 by vectors, {plain} by the plain encoder")
     assert by_vectors >= 7 > plain
+
+
+LINES = (Path(__file__).parent / "two_negations.tsv").read_text(encoding="utf-8").splitlines()
+TWO_NEGATIONS = [tuple(line.split("\t")) for line in LINES if not line.startswith("#")]
+# What the reader has still to learn. A query that is read right leaves this list.
+WRONG = {
+    "books for children who don't like reading, no vampires",
+    "Not Without My Daughter, not the film",
+    "No Country for Old Men without subtitles",
+    "I can't decide. Films without violence",
+    "holidays, no beach, and don't send me to Spain",
+    "not only sugar-free cakes",
+    "parking is not a must, nor a garden, a flat",
+    "non-EU students, scholarships without an age limit",
+    "cruises, except the ones that don't stop in Bergen",
+    "no schools that don't teach music",
+}
+
+
+@pytest.mark.parametrize(("query", "excluded", "others"), TWO_NEGATIONS)
+def test_of_two_negations_each_is_read_for_what_it_says(query, excluded, others):
+    found = read(query)
+    out = words(span.text for span in found.excluded)
+    asked = words(part.text for group in found.conditions.wanted for part in group)
+    right = frozenset() if excluded == "-" else words(excluded.split("|"))
+    wanted = words(word for word in others.split("|") if word.startswith("+"))
+    is_right = out == right and not right & asked and wanted <= asked
+    assert is_right == (query not in WRONG), (sorted(out), sorted(asked))
+
+
+def test_what_is_still_read_wrong_stands_in_the_table():
+    assert {query for query, _, _ in TWO_NEGATIONS} > WRONG
+
+
+OF_ITS_OWN = (
+    "non-smoking hotels without a pool",
+    "We have no car. Hotels without a pool",
+    "I hate crowds. Hotels without a pool",
+    "hotels without a pool that are not in Rome",
+)
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("query", OF_ITS_OWN)
+def test_an_exclusion_beside_another_negation_is_none_for_what_it_excludes(searchers, query, how):
+    having, lacking = POOL
+    found = searchers((*having, *lacking, *OTHERS)).search(query, 10, **HOW[how])
+    assert "pool" in [span.text for span in found.excluded_words]
+    assert {hit.text for hit in found.hits[:3]} == set(lacking)
