@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
 
@@ -31,6 +32,20 @@ def vectors(encoder):
     return encoder.encode_document(HOTELS)
 
 
+@pytest.fixture(scope="module")
+def parts_of(encoder, vectors):
+    """A function: a query's parts, with a threshold so low that what is excluded counts for some hotels, not for all."""
+
+    def made(query):
+        parts = encoder.encode_query_parts(query)
+        if parts.vectors.excluded is None:
+            return parts
+        cosines = np.sort(unit_length(vectors) @ unit_length(parts.vectors.excluded))
+        return replace(parts, vectors=parts.vectors._replace(penalty=(0.7, float(cosines[-8:-6].mean()))))
+
+    return made
+
+
 def check(found, parts, vectors, allowed=ALL):
     """found: {row: score}, best first."""
     expected = parts.scores(vectors)
@@ -56,10 +71,10 @@ def qdrant(vectors):
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_qdrant_computes_the_formula(qdrant, encoder, vectors, query):
+def test_qdrant_computes_the_formula(qdrant, parts_of, vectors, query):
     from qdrant_client import models
 
-    parts = encoder.encode_query_parts(query)
+    parts = parts_of(query)
     found = qdrant.query_points("hotels", **qdrant_query(parts)).points
     assert len(found) == 10
     check({point.id: point.score for point in found}, parts, vectors)
@@ -68,9 +83,9 @@ def test_qdrant_computes_the_formula(qdrant, encoder, vectors, query):
     check({point.id: point.score for point in found}, parts, vectors, SEA)
 
 
-def test_qdrant_takes_what_an_excluded_vector_alone_has_found_for_the_worst(qdrant, encoder, vectors):
+def test_qdrant_takes_what_an_excluded_vector_alone_has_found_for_the_worst(qdrant, parts_of, vectors):
     """With few candidates, documents that only what is excluded has found stand below all that is wanted."""
-    parts = encoder.encode_query_parts("hotels without a pool")
+    parts = parts_of("hotels without a pool")
     found = qdrant.query_points("hotels", **qdrant_query(parts, limit=12, fetch=12)).points
     wanted = set(np.argsort(-(unit_length(vectors) @ unit_length(parts.vectors.search_vectors[0])))[:12].tolist())
     assert {point.id for point in found} == wanted
@@ -93,8 +108,8 @@ def elasticsearch_scores(body, vectors, field):
 
 @pytest.mark.parametrize("opensearch", [False, True])
 @pytest.mark.parametrize("query", QUERIES)
-def test_elasticsearch_computes_the_formula_above_zero(encoder, vectors, query, opensearch):
-    parts = encoder.encode_query_parts(query)
+def test_elasticsearch_computes_the_formula_above_zero(parts_of, vectors, query, opensearch):
+    parts = parts_of(query)
     scores = elasticsearch_scores(elasticsearch_query(parts, "v", opensearch=opensearch), vectors, "v")
     assert scores - scores[0] == pytest.approx(parts.scores(vectors) - parts.scores(vectors)[0], abs=1e-5)
     worst = elasticsearch_scores(elasticsearch_query(parts, "v"), -vectors, "v")
@@ -143,8 +158,8 @@ def in_postgres(rows, sql, params, folder):
 
 @pytest.mark.parametrize("run", [in_sqlite, in_postgres])
 @pytest.mark.parametrize("query", QUERIES)
-def test_pgvector_sql_computes_the_formula(encoder, vectors, query, run, tmp_path):
-    parts = encoder.encode_query_parts(query)
+def test_pgvector_sql_computes_the_formula(parts_of, vectors, query, run, tmp_path):
+    parts = parts_of(query)
     sql, params = pgvector_sql(parts, "hotels", limit=5, where="sea = %(sea)s")
     rows = [(row, str(one.tolist()), row in SEA) for row, one in enumerate(vectors)]
     found = run(rows, sql, {**params, "sea": True}, tmp_path)
@@ -152,7 +167,7 @@ def test_pgvector_sql_computes_the_formula(encoder, vectors, query, run, tmp_pat
     check({row[0]: row[-1] for row in found}, parts, vectors, SEA)
 
 
-def test_milvus_finds_candidates_and_best_ranks_them(encoder, vectors, tmp_path):
+def test_milvus_finds_candidates_and_best_ranks_them(parts_of, vectors, tmp_path):
     pymilvus = pytest.importorskip("pymilvus", reason="NOT TESTED: Milvus, pymilvus is missing")
     pytest.importorskip("milvus_lite", reason="NOT TESTED: Milvus, milvus-lite is missing")
     client = pymilvus.MilvusClient(str(tmp_path / "hotels.db"))
@@ -160,7 +175,7 @@ def test_milvus_finds_candidates_and_best_ranks_them(encoder, vectors, tmp_path)
     rows = [{"id": row, "vector": one, "sea": row in SEA} for row, one in enumerate(vectors.tolist())]
     client.insert("hotels", rows)
     for query in QUERIES:
-        parts = encoder.encode_query_parts(query)
+        parts = parts_of(query)
         answers = client.search("hotels", **milvus_search(parts, filter="sea == true", output_fields=["sea"]))
         found = best(parts, (hit for answer in answers for hit in answer), k=5)
         scores = parts.scores(vectors)
