@@ -34,7 +34,7 @@ def vectors(encoder):
 
 @pytest.fixture(scope="module")
 def parts_of(encoder, vectors):
-    """A function: a query's parts, with a threshold so low that what is excluded counts for some hotels, not for all."""
+    """A function: a query's parts, with a threshold so low that what is excluded counts for some of the hotels."""
 
     def made(query):
         parts = encoder.encode_query_parts(query)
