@@ -44,6 +44,21 @@ def own_queries(split: str) -> list[Labelled]:
     return found
 
 
+def runs(text: str, places: Sequence[Sequence[int]], chosen: Sequence[bool]) -> list[str]:
+    """The stretches of a text whose tokens are chosen.
+
+    >>> runs("a big pool", [(0, 1), (2, 5), (6, 10)], [False, True, True])
+    ['big pool']
+    """
+    found: list[list[int]] = []
+    for number, (start, end) in enumerate(places):
+        if chosen[number] and number and chosen[number - 1]:
+            found[-1][1] = end
+        elif chosen[number]:
+            found.append([start, end])
+    return [text[start:end] for start, end in found]
+
+
 def measured(queries: Sequence[Labelled], reads: Callable[[str], tuple[list[str], list[str]]]) -> dict[str, Any]:
     """The figures, and under "wrong" the queries with what was found. reads: a query to what it excludes and wants."""
     excluded, wanted, wrong = _Counts(), _Counts(), list[str]()

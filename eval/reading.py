@@ -5,6 +5,7 @@
     python eval/reading.py --rewrites FOLDER/queries.jsonl.gz FOLDER/llm_rewrites.jsonl.gz
     python eval/reading.py --quest FOLDER/train_full.jsonl
     python eval/reading.py --plain comlq_dev/queries.jsonl.gz boolmovies/dev.jsonl.gz
+    python eval/reading.py --model my_model --show 20         # does a Bool-BERT by itself read as search does?
 
 Queries are read as `boolbert search` reads them. "F1": words of what is excluded. "Exactly": queries that exclude
 something and whose excluded words are found, all of them and no others. "Silent": queries that exclude nothing, read
@@ -16,16 +17,19 @@ counted that are read as if they did.
 import gzip
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from boolbert.boolean.kinds import is_question
 from boolbert.boolean.tags import ALTERNATIVE
+from boolbert.configuration_boolbert import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import BoolBertError, run_script
 from boolbert.data.reading import marked_queries
-from boolbert.data.reading_scores import Labelled, measured, own_queries, words
+from boolbert.data.reading_scores import Labelled, measured, own_queries, runs, words
+from boolbert.retrieval.models import bool_bert, default_model, load_encoder, prompt_of
 from boolbert.search.query_reader import read
 
 
@@ -35,7 +39,8 @@ class Arguments:
     rewrites: list[str] = flag([], "a file of queries, and one of what others have read in them")
     quest: str | None = flag(None, "QUEST's queries, of which those with NOT are read")
     plain: list[str] = flag([], "files of queries, of which those without NOT are read")
-    show: int = flag(0, "print this many queries that are read wrong")
+    model: str | None = flag(None, 'a Bool-BERT whose own reading is held against search\'s, or "default"')
+    show: int = flag(0, "print this many queries that are read wrong, or otherwise by --model")
 
 
 def rewritten_queries(queries: str, rewrites: str) -> list[Labelled]:
@@ -83,6 +88,31 @@ def as_search_reads(text: str) -> tuple[list[str], list[str]]:
     return [span.text for span in query.excluded], [one.text for group in query.conditions.wanted for one in group]
 
 
+def as_model_reads(name: str) -> Callable[[str], list[str]]:
+    """What a Bool-BERT by itself excludes from a query: the reading of `AutoModel` and `encode_query`."""
+    model = default_model("cpu").encoder if name == "default" else load_encoder(name, device="cpu", quiet=True)
+    bert: Any = bool_bert(model)
+    if bert is None:
+        raise BoolBertError(f"--model {name}: is no Bool-BERT, so it reads nothing by itself")
+    prompt, not_row = prompt_of(model, "query") or "", OPERATORS.index("not")
+
+    def read_alone(text: str) -> list[str]:
+        batch = model.tokenizer([prompt + text], return_offsets_mapping=True, return_tensors="pt")
+        (places,) = batch.pop("offset_mapping").tolist()
+        (scopes,) = bert.read(**batch).scope.tolist()
+        return runs(prompt + text, places, [bool(inside) for inside in scopes[not_row]])
+
+    return read_alone
+
+
+def read_otherwise(split: str, read_alone: Callable[[str], list[str]]) -> tuple[list[str], int]:
+    """The queries of data/reading of which other words are excluded than search excludes, and how many there are."""
+    queries = marked_queries(split)
+    each = ((query.text, words(as_search_reads(query.text)[0]), words(read_alone(query.text))) for query in queries)
+    wrong = [f"{text}\n    search: {sorted(ours)}, model: {sorted(own)}" for text, ours, own in each if ours != own]
+    return wrong, len(queries)
+
+
 def found_alternatives(split: str) -> tuple[list[str], int]:
     """The queries of data/reading whose alternatives are read otherwise than they are marked, and how many have any."""
     wrong, count = [], 0
@@ -99,6 +129,14 @@ def found_alternatives(split: str) -> tuple[list[str], int]:
 
 def main(given: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, given)
+    if args.model:
+        read_alone = as_model_reads(args.model)
+        for split in ("dev", "test"):
+            wrong, count = read_otherwise(split, read_alone)
+            print(f"{args.model}, data/reading {split}: {count - len(wrong)} of {count} read as search reads them")
+            for text in wrong[: args.show]:
+                print(text)
+        return
     given_files = args.rewrites or args.quest or args.plain
     sets = {} if given_files else {f"data/reading {args.data}": own_queries(args.data)}
     if args.rewrites:

@@ -23,7 +23,7 @@ from boolbert.configuration_boolbert import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import DataError, run_script
 from boolbert.data.reading import MarkedQuery, authors, marked_queries
-from boolbert.data.reading_scores import measured, own_queries
+from boolbert.data.reading_scores import measured, own_queries, runs
 from boolbert.reading_boolbert import best_tags, between_specials
 from boolbert.retrieval.adapters import QUERY_READER, embeddings_mark, encoder_mark
 from boolbert.retrieval.encoders import resolve_encoder
@@ -237,21 +237,6 @@ def measure(bert: Any, tokenizer: Any, prompt: str = "", batch_size: int = 64) -
             wanted[text] = runs(texts[row], places[row], is_wanted[row].tolist())
     found = measured(queries, lambda text: (excluded[text], wanted[text]))
     return {name: value for name, value in found.items() if name != "wrong"}
-
-
-def runs(text: str, places: Sequence[Sequence[int]], chosen: Sequence[bool]) -> list[str]:
-    """The stretches of a text whose tokens are chosen.
-
-    >>> runs("a big pool", [(0, 1), (2, 5), (6, 10)], [False, True, True])
-    ['big pool']
-    """
-    found: list[list[int]] = []
-    for number, (start, end) in enumerate(places):
-        if chosen[number] and number and chosen[number - 1]:
-            found[-1][1] = end
-        elif chosen[number]:
-            found.append([start, end])
-    return [text[start:end] for start, end in found]
 
 
 def read_all(reader: "Adapting", tokenizer: Any, texts: Sequence[str]) -> list[list[Mark]]:
