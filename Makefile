@@ -64,6 +64,7 @@ setup-frameworks: $(FRAMEWORKS)/.installed
 
 demo: $(STAMP)
 	@$(BIN)/boolbert demo
+	@echo "      (boolbert is found after: source $(BIN)/activate)"
 
 serve: $(STAMP)
 	@$(BIN)/python -c "import gradio" 2>/dev/null || \

@@ -50,7 +50,7 @@ def qdrant_query(
     using: the vector's name, where it has one. fetch: candidates of each vector; what is excluded counts against those
     documents that are among its own nearest.
     """
-    with needed("qdrant-client", "engines"):
+    with needed("qdrant-client", "qdrant"):
         from qdrant_client import models
 
     query = formula(parts)
