@@ -2,13 +2,10 @@
 
 import gzip
 import json
-import shlex
-from pathlib import Path
 
 import pytest
 from own_documents import write_products
 
-import boolbert
 from boolbert.boolean import split_clauses
 from boolbert.cli import main
 from boolbert.data import DataError, Document
@@ -279,32 +276,3 @@ def test_an_index_takes_documents_as_they_are(tmp_path, capsys, monkeypatch, run
     monkeypatch.setattr("boolbert.search.load_model", lambda *_, **__: pytest.fail("loaded before the file was seen"))
     assert main(["index", str(tmp_path / "prodcuts.csv"), "--output", folder, "--model", model]) == 2
     assert "did you mean" in capsys.readouterr().err
-
-
-def readme_commands():
-    text = (Path(boolbert.__file__).parent / "README.md").read_text(encoding="utf-8")
-    section = text.partition("## Your own documents\n")[2].partition("\n## ")[0]
-    return [shlex.split(line, comments=True) for line in section.splitlines() if line.startswith("    boolbert ")]
-
-
-@pytest.mark.long
-def test_the_readme_goes_from_a_csv_to_a_search_that_obeys_not(tmp_path, monkeypatch, capsys):
-    """With the real encoder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("boolbert.data.own.exclusions.QUERIES", 150)  # a quarter of the time
-    write_products(tmp_path / "products.csv", 100)
-    index, search, calibrate, search_by_promise = readme_commands()
-    assert main(index[1:]) == 0
-    capsys.readouterr()
-    hooded = []
-    for operators in ([], ["--operators", "none"]):
-        assert main([*search[1:], "--json", *operators]) == 0
-        hits = json.loads(capsys.readouterr().out)["hits"]
-        assert len(hits) == 10
-        hooded.append(sum("hood" in hit["text"] for hit in hits))
-    assert hooded[0] < hooded[1]
-    assert main(calibrate[1:]) == 0
-    capsys.readouterr()
-    assert main([*search_by_promise[1:], "--json"]) == 0
-    promise = json.loads(capsys.readouterr().out)["promise"]
-    assert promise["violations"] == 0.05
