@@ -106,7 +106,7 @@ RUNS = {
         r"excluded in the top R +\.571 +\.\d+\n\nmy_model: ready for boolbert search"
     ),
     "boolbert index my_documents.csv --output my_index --model my_model": Run(
-        r"Model: my_model, Bool-BERT\n(.*\n)*my_index: 3 documents"
+        r"my_index: 3 documents with evidence(.*\n)*Model: my_model, Bool-BERT"
     ),
     "from boolbert import obey": Run("There is no pool", never="large pool"),
     "from langchain_core.vectorstores import InMemoryVectorStore": Run(
