@@ -28,6 +28,7 @@ SECRETS = {
 
 
 def index(options: Namespace) -> None:
+    from boolbert.core.progress import shown_step
     from boolbert.data.own import documents_of
     from boolbert.retrieval.encode import processes
     from boolbert.search import build_index, load_model
@@ -75,7 +76,8 @@ def index(options: Namespace) -> None:
     model = _without_torch(options) if store is None and state.num_processes == 1 else None
     if model is None:
         has_model = store is not None and options.model is None and store.exists()
-        model = model_of(store, options.device) if has_model else load_model(options.model, device=options.device)
+        with shown_step("opening the model"):
+            model = model_of(store, options.device) if has_model else load_model(options.model, device=options.device)
     _say(model.note)
     if store is not None:
         _index_into(store, documents, model, options, "" if table is None else table.table)
@@ -109,10 +111,14 @@ def _without_torch(options: Namespace) -> Any:
 
 def _calibrate(options: Namespace, name: Any) -> None:
     """Calibrate an index or a store that is there, and say for what."""
-    from boolbert.search import BoolSearcher
-    from boolbert.search.calibrating import calibrate
+    from boolbert.core.progress import shown_step
 
-    line = calibrate(BoolSearcher(options.model, name, device=options.device))
+    with shown_step("calibrate: opening the index and its model"):
+        from boolbert.search import BoolSearcher
+        from boolbert.search.calibrating import calibrate
+
+        searcher = BoolSearcher(options.model, name, device=options.device)
+    line = calibrate(searcher)
     promises = [f"{promise:.0%}" for promise in line.promises]
     kept = f"can promise at most {', '.join(promises)}" if promises else "nothing can be promised for these documents"
     _say(f"calibrated on {line.exclusions:,} exclusions made from the documents: search --violations {kept}")

@@ -161,9 +161,8 @@ def compare(output: Path, limit: int | None) -> list[dict[str, Any]]:
     if table.exists() and all(table.stat().st_mtime > run.finished_at for run in runs):
         print(f"{table.parent} is up to date, and used again")
         return read_json(table)
-    from tqdm import tqdm
-
     from boolbert.core.environment import one_thread
+    from boolbert.core.progress import shown_progress
     from boolbert.data.tasks import quest_task
     from boolbert.eval.compare import write_all
     from boolbert.eval.results import measure
@@ -171,10 +170,10 @@ def compare(output: Path, limit: int | None) -> list[dict[str, Any]]:
 
     task = quest_task(None, "test", limit, progress=False)
     results = []
-    with one_thread(), tqdm(systems(output, task), total=8, unit="system") as bar:
-        for system in bar:
-            bar.set_postfix_str(system.name)
+    with one_thread(), shown_progress("compare", 8, "system") as advance:
+        for system in systems(output, task):
             results.append(measure(system, task, quest_metrics))
+            advance(1)
     return write_all(output / "compare", results, task, PLAIN)
 
 

@@ -13,6 +13,7 @@ from boolbert.core.addresses import shown_name
 from boolbert.core.arguments import Parser, add_document_flags
 from boolbert.core.environment import keep_freed_memory, one_numpy_thread, prepare_training
 from boolbert.core.errors import INTERRUPTED, BoolBertError, drop_output, one_line
+from boolbert.core.progress import shown_step
 from boolbert.core.terminal import use_any_encoding
 
 from . import commands
@@ -280,7 +281,10 @@ def _run(words: Sequence[str]) -> int:
     for length in (1, 2):
         if (name := tuple(words[:length])) in TOOLS:
             module, _, function = TOOLS[name][0].partition(":")
-            return getattr(import_module(module), function or "main")(list(words[length:])) or 0
+            is_slow = name == ("upgrade",) and not {"-h", "--help"} & set(words)
+            with shown_step("importing torch", shown=is_slow):
+                imported = import_module(module)
+            return getattr(imported, function or "main")(list(words[length:])) or 0
     parser = build_parser()
     options, unknown = parser.parse_known_args(_query_last(words))
     if unknown:

@@ -8,15 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, cast
 
-from tqdm import tqdm
-
 from ..core.errors import DataError
 from ..core.files import write_text
+from ..core.progress import shown_progress
 
 LONGEST_LINE = 1 << 27  # bytes of a row
 LARGEST_TEXT = 1 << 31  # letters of a file that is read as a whole
 _TICK = 1000  # lines between two looks at the progress
-_DELAY = 2.0  # seconds until the progress bar comes up
 
 
 def read_lines(path: Path, *, progress: bool = True) -> Iterator[tuple[int, str]]:
@@ -41,9 +39,8 @@ def text_lines(path: Path, *, progress: bool = False) -> Iterator[tuple[int, str
         with ExitStack() as stack:
             raw = stack.enter_context(open(path, "rb"))
             stream = cast(IO[bytes], stack.enter_context(gzip.open(raw)) if path.suffix == ".gz" else raw)
-            size, off = path.stat().st_size, None if progress else True  # None: off where the output is no terminal
-            bar = tqdm(desc=path.name, total=size, unit="B", unit_scale=True, delay=_DELAY, leave=False, disable=off)
-            stack.enter_context(bar)
+            told, size = 0, path.stat().st_size
+            advance = stack.enter_context(shown_progress(path.name, size, "byte", shown=progress, brief=True))
             # A line that does not end is an error before it fills the memory: gzip packs gigabytes of one letter into
             # a megabyte.
             for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
@@ -51,8 +48,9 @@ def text_lines(path: Path, *, progress: bool = False) -> Iterator[tuple[int, str
                     raise DataError(
                         f"{path}:{number}: a line of more than {LONGEST_LINE:,} bytes; expected one row per line"
                     )
-                if not bar.disable and number % _TICK == 0:
-                    bar.update(raw.tell() - bar.n)
+                if progress and number % _TICK == 0:
+                    advance(raw.tell() - told)
+                    told = raw.tell()
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
         problem = f"invalid UTF-8: byte 0x{error.object[error.start]:02x} at position {error.start} of the line"

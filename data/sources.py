@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from ..core.errors import DataError
 from ..core.files import user_path
+from ..core.progress import shown_progress
 from .embedded import countries_folder, sentences_folder
 from .rows import Row, json_rows
 from .schema import kind_of
@@ -126,9 +125,10 @@ class HubSource(Source):
         where = f"{self.name} {table}"
         try:
             stream = self._datasets.load_dataset(self.name, streaming=True, **self._load[table])
-            bar = tqdm(stream, desc=table, unit="rows", delay=2, leave=False, disable=None if progress else True)
-            for number, values in enumerate(bar, start=1):
-                yield Row(where, number, values, unit=" row ")
+            with shown_progress(table, None, "row", shown=progress, brief=True) as advance:
+                for number, values in enumerate(stream, start=1):
+                    advance(1)
+                    yield Row(where, number, values, unit=" row ")
         except Exception as error:
             raise DataError(f"{where} row {number + 1}: cannot be read: {_one_line(error)}") from None
         if number == 0:

@@ -11,6 +11,7 @@ from typing import Any, Literal, cast, get_args
 from boolbert.core.addresses import shown_name
 from boolbert.core.errors import RetrievalError, first_line, in_brief, shorten
 from boolbert.core.files import cache_root, read_json, read_object, whole_folder
+from boolbert.core.progress import shown_step
 from boolbert.core.runs import MODULES
 
 Pooling = Literal["cls", "mean"]
@@ -279,12 +280,21 @@ def _is_downloaded(folder: Path) -> bool:
 def _download(name: str) -> Path:
     """Fetch an encoder's files into the Hub's cache; any failure is an OSError of one line."""
     from huggingface_hub import HfApi, constants, snapshot_download
+    from tqdm.auto import tqdm
+
+    class TerminalBar(tqdm):
+        """The Hub's client writes its bars into logs, too."""
+
+        def __init__(self, *given: Any, **how: Any):
+            super().__init__(*given, **{**how, "disable": how.get("disable") or None})  # None: where it is no terminal
 
     if constants.HF_HUB_OFFLINE:
         raise FileNotFoundError(f"{name}: no such folder, and not in the Hub's cache (HF_HUB_OFFLINE is set)")
     try:
         HfApi().model_info(name, timeout=TIMEOUT)  # fails at once where snapshot_download would try for long
-        return Path(snapshot_download(name, allow_patterns=FILES, etag_timeout=TIMEOUT))
+        with shown_step(f"downloading {name} from the Hugging Face Hub"):
+            options = {"allow_patterns": FILES, "etag_timeout": TIMEOUT, "tqdm_class": TerminalBar}
+            return Path(snapshot_download(name, **options))
     except Exception as error:  # the Hub's client raises errors of several libraries
         raise OSError(
             f"{name}: no such folder, and it cannot be downloaded from the Hub: {first_line(error)}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import write_json
-from boolbert.core.progress import shown_progress
+from boolbert.core.progress import shown_progress, shown_step
 from boolbert.data import DataError
 from boolbert.data.own import OwnDocuments
 from boolbert.data.own.exclusions import Exclusion, make_exclusions
@@ -43,7 +43,8 @@ def calibrate(
     if not searcher.has_evidence:
         raise RetrievalError(f"{searcher.index.name}: has no evidence to calibrate; index its documents again with it")
     if exclusions is None:
-        exclusions = made_exclusions(searcher)
+        with shown_step(f"calibrate: making queries from the {len(searcher.index):,} documents", shown=progress):
+            exclusions = made_exclusions(searcher)
     index, known = searcher.index, []
     store = FileStore(index.folder) if isinstance(index, Index) else index
     # Before anything is asked: it may change meanwhile. A database's documents are counted and not read through.

@@ -33,7 +33,8 @@ def test_demo_runs_and_is_used_again(tmp_path, monkeypatch, capsys):
     output = tmp_path / "demo"
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--quick", "--output", str(output)]) == 0
-    shown = capsys.readouterr().out
+    shown, told = capsys.readouterr()
+    assert "\r" not in told
     for number in range(1, 6):
         assert f"== {number}/5" in shown
     for name in ("Untrained encoder", "BM25", "Upgraded encoder", "Violations"):

@@ -9,6 +9,7 @@ from framework_fixtures import HOTELS, bag_of_words
 from store_fixtures import DATABASES, KINDS, place_of, skip_without
 
 from boolbert.cli.main import main
+from boolbert.core import progress
 from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.data import DataError, Quest
 from boolbert.data.embedded import denials_folder
@@ -263,22 +264,35 @@ def test_why_few_documents_cannot_be_calibrated_is_told(tmp_path, monkeypatch, m
         made_exclusions(BoolSearcher(model, tmp_path / "odd"))
 
 
+def assert_told(capsys, *begins):
+    """A log has lines that begin so, in this order, and no bar."""
+    told = capsys.readouterr().err
+    assert "\r" not in told
+    found = [begin for line in told.splitlines() for begin in begins if line.startswith(begin)]
+    assert found == list(begins)
+    return told
+
+
 def test_the_commands(tmp_path, monkeypatch, capsys, run_once):
     def without_onnx(searcher):
         raise RetrievalError("ONNX Runtime is not installed")
 
     monkeypatch.setattr(BoolSearcher, "use_onnx", without_onnx)
     monkeypatch.setattr(making, "QUERIES", 70)
+    monkeypatch.setattr(progress, "FIRST_LINE", 0.0)
     model = str(run_once(pooling="mean", similarity="cosine"))
     documents, folder = tmp_path / "hotels.jsonl", str(tmp_path / "index")
     documents.write_text("".join(json.dumps(row) + "\n" for row in DOCUMENTS))
     ask = ["search", "films but not about war", "--index", folder, "--violations", "0.2"]
+    capsys.readouterr()
     assert main(["index", str(documents), "--output", folder, "--model", model]) == 0
+    assert_told(capsys, "opening the model", "encode: ", "evidence: ")
     assert main(ask) == 2
     assert f"before it is calibrated: boolbert index {folder} --calibrate" in capsys.readouterr().err
     assert main(["index", str(tmp_path), "--calibrate"]) == 2
     assert main(["index", folder, "--calibrate"]) == 0
-    told = capsys.readouterr().err
+    shown = ("opening the index and its model", f"making queries from the {len(DOCUMENTS)} documents", "1 of ")
+    told = assert_told(capsys, *(f"calibrate: {one}" for one in shown))
     assert "exclusions made from the documents: search --violations can promise at most" in told
     for _ in range(2):  # the same command again encodes nothing, and keeps what was calibrated
         assert main(ask) == 0

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -187,19 +188,35 @@ def test_a_limit_below_one(limit):
         quest_task(None, "dev", limit, progress=False)
 
 
-def test_without_a_terminal_progress_is_a_line_every_30_seconds(monkeypatch, capsys):
-    seconds = iter([0.0, 10.0, 40.0, 50.0, 80.0])
+def test_without_a_terminal_progress_is_a_line_after_two_seconds_and_every_ten(monkeypatch, capsys):
+    seconds = iter([0.0, 1.0, 2.0, 11.0, 12.0, 13.0, 0.0, 3.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(seconds))
     with progress.shown_progress("encode", 2000, "document", done=1000) as advance:
-        for _ in range(4):
-            advance(200)
+        for _ in range(5):
+            advance(100)
+    with progress.shown_progress("index", None, "document") as advance:
+        advance(8)
     assert capsys.readouterr().err.splitlines() == [
-        "encode: 1,400 of 2,000 documents, 60 s left",
-        "encode: 1,800 of 2,000 documents, 20 s left",
+        "encode: 1,200 of 2,000 documents, 8 s left",
+        "encode: 1,400 of 2,000 documents, 18 s left",
+        "index: 8 documents",
     ]
     with progress.shown_progress("encode", 2000, "document", shown=False) as advance:
         advance(1)
     assert capsys.readouterr().err == ""
+
+
+def test_what_cannot_be_counted_is_told_at_once_and_every_ten_seconds(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "LINE_EVERY", 0.02)
+    shown = ""
+    with progress.shown_step("Opening the model"):
+        assert capsys.readouterr().err == "Opening the model\n"
+        while shown.count("\n") < 2:
+            shown += capsys.readouterr().err
+            time.sleep(0.01)
+    assert set(shown.splitlines()) == {"Opening the model: 0 s"}
+    with progress.shown_step("Opening the model", shown=False):
+        assert capsys.readouterr().err == ""
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="NOT TESTED: a full output, because there is no /dev/full")

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import multiprocessing
+import re
 import socket
 
 import numpy as np
@@ -12,6 +13,7 @@ from process_helpers import finish, free_port, index_as_rank, write_records
 from store_fixtures import KINDS, place_of, skip_without, write_films
 
 from boolbert.cli.main import main
+from boolbert.core import progress
 from boolbert.core.errors import RetrievalError
 from boolbert.data import Corpus, Document
 from boolbert.data.own import OwnDocuments, Passages
@@ -31,6 +33,18 @@ FILTERS = (None, "year > 1970", "genres = western and not genres = 'war film' or
 @pytest.fixture
 def films(tmp_path):
     return OwnDocuments(write_films(tmp_path / "films.jsonl"), progress=False)
+
+
+def test_a_log_says_how_far_it_has_come(tmp_path, opened, model, films, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "FIRST_LINE", 0.0)
+    capsys.readouterr()
+    index_documents(films, opened(tmp_path / "films"), model)
+    told = capsys.readouterr().err
+    assert "\r" not in told
+    count = len(list(films))
+    first, *others = told.splitlines()
+    assert re.match(rf"encode: \d+ of {count} documents, ", first)
+    assert others == [f"evidence: {count} of {count} documents, 0 s left", f"index: {count} documents"]
 
 
 def content(store):

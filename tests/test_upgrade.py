@@ -132,10 +132,16 @@ def test_questions_that_negate_a_predicate_lose_nothing(default):
 
 
 @pytest.mark.usefixtures("short")
-def test_an_upgrade_of_a_tiny_encoder(tmp_path):
+def test_an_upgrade_of_a_tiny_encoder(tmp_path, capsys):
     source = str(random_bert())
     folder = tmp_path / "upgraded"
-    made = upgrade(source, folder, epochs=1, device="cpu", progress=False)
+    capsys.readouterr()
+    made = upgrade(source, folder, epochs=1, device="cpu")
+    told = capsys.readouterr().err
+    assert "\r" not in told
+    phases = ("opening the encoder", "learning to read: ", "measuring how it reads", "measuring it on the countries")
+    begun = (begin for line in told.splitlines() for begin in phases if line.startswith(begin))
+    assert list(dict.fromkeys(begun)) == list(phases)
     assert "excluded words, F1" in table(made.metrics)
     assert bool_bert(made.model).reader.head.weight.any()
     again = load_encoder(str(folder), device="cpu", quiet=True)

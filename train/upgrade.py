@@ -22,7 +22,7 @@ import torch
 from boolbert.configuration_boolbert import LITE, POOLINGS, UPGRADED
 from boolbert.core.errors import TrainingError, run_script
 from boolbert.core.files import named_if_full, whole_folder
-from boolbert.core.progress import shown_progress
+from boolbert.core.progress import shown_progress, shown_step
 from boolbert.core.tables import aligned, number
 from boolbert.data.reading import marked_queries
 from boolbert.data.tasks import Task, quest_task
@@ -74,9 +74,9 @@ def upgrade(
         check_is_new(folder)
     began = time.perf_counter()
     named = None if model is None else str(model)
-    source = (
-        load_encoder(named, device=device, quiet=True) if model is None or isinstance(model, (str, Path)) else model
-    )
+    with shown_step("opening the encoder", shown=progress):
+        is_named = model is None or isinstance(model, (str, Path))
+        source = load_encoder(named, device=device, quiet=True) if is_named else model
     check_can_be_upgraded(source, named or "the model")
     torch.manual_seed(seed)
     form = {**UPGRADED, **(LITE if lite else {})}
@@ -85,15 +85,16 @@ def upgrade(
             source, share=True, query_length=None, device=str(source.device), **form
         )
     metrics: dict[str, Any] = {"reading": give_reader(upgraded, epochs, seed, progress=progress)}
-    set_threshold(upgraded)
-    task = quest_task(None, "dev", progress=False)
-    # An upgrade leaves these vectors as they are.
-    documents = encode_inputs(source, task.corpus.texts(), "document", 32)
-    excluding = [row for row, question in enumerate(task.questions) if "not" in (question.operators or ())]
-    metrics["countries"] = {}
-    for when, each in (("before", source), ("after", upgraded)):
-        found = measure(each, task, documents, np.array(excluding))
-        metrics["countries"][when] = {name: found[name] for name in SHOWN}
+    with shown_step("measuring it on the countries", shown=progress):
+        set_threshold(upgraded)
+        task = quest_task(None, "dev", progress=False)
+        # An upgrade leaves these vectors as they are.
+        documents = encode_inputs(source, task.corpus.texts(), "document", 32)
+        excluding = [row for row, question in enumerate(task.questions) if "not" in (question.operators or ())]
+        metrics["countries"] = {}
+        for when, each in (("before", source), ("after", upgraded)):
+            found = measure(each, task, documents, np.array(excluding))
+            metrics["countries"][when] = {name: found[name] for name in SHOWN}
     metrics["seconds"] = round(time.perf_counter() - began, 1)
     if folder is not None:
         arguments = {"encoder": named, "data": None, "output_dir": str(folder)}
@@ -136,15 +137,16 @@ def give_reader(
     load_reading(bert)  # where the package has them: the cues of AND and OR
     if epochs is None and not prompt and take_shipped(bert):
         if progress:
-            print("The reader of this encoder comes with the package", file=sys.stderr, flush=True)
+            print("the reader of this encoder comes with the package", file=sys.stderr, flush=True)
     else:
         args = Arguments(epochs=epochs or EPOCHS, rank=bert.config.reader_rank, seed=seed)
         steps = steps_of(args, marked_queries("train"))
         if progress:
-            print(f"Learning to read: {steps:,} steps, some minutes on a CPU", file=sys.stderr, flush=True)
-        with shown_progress("Learning to read", steps, "step", shown=progress) as advance:
+            print(f"learning to read: {steps:,} steps, some minutes on a CPU", file=sys.stderr, flush=True)
+        with shown_progress("learning to read", steps, "step", shown=progress) as advance:
             teach(bert, model.tokenizer, args, prompt=prompt, on_step=advance)
-    return measure_reading(bert, model.tokenizer, prompt)
+    with shown_step("measuring how it reads", shown=progress):
+        return measure_reading(bert, model.tokenizer, prompt)
 
 
 def set_threshold(model: "SentenceTransformer") -> None:

@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 from ...core.addresses import shown_name
 from ...core.errors import DataError
 from ...core.files import user_path
+from ...core.progress import shown_progress
 from ..lines import LONGEST_LINE, text_lines
 from ..rows import Row, json_rows
 from ..sources import open_source
@@ -49,13 +50,13 @@ class RowFile:
         if self.path is None:
             return _hub_rows(self.name, progress)
         if self.path.is_dir():
-            return _folder_rows(self.path, self.follow_links)
+            return _folder_rows(self.path, self.follow_links, progress)
         kind = suffix_of(self.path)
         if kind in JSON:
             return json_rows(self.path, progress=progress)
         if kind in COLUMNS:
-            return _column_rows(self.path, self.names)
-        return _parquet_rows(self.path) if kind in PARQUET else _line_rows(self.path)
+            return _column_rows(self.path, self.names, progress)
+        return _parquet_rows(self.path, progress) if kind in PARQUET else _line_rows(self.path, progress)
 
 
 def find_rows(source: str | Path, names: Collection[str] = (), *, follow_links: bool = False) -> RowFile:
@@ -118,27 +119,29 @@ def _text_files(folder: Path, follow_links: bool) -> Iterator[Path]:
             yield _checked_link(path, folder, follow_links)
 
 
-def _folder_rows(folder: Path, follow_links: bool) -> Iterator[Row]:
+def _folder_rows(folder: Path, follow_links: bool, progress: bool) -> Iterator[Row]:
     """A document per file; its title is the first Markdown heading, else the file's name."""
-    for path in _text_files(folder, follow_links):
-        text = "\n".join(line for _, line in _text_lines(path)).strip()
-        first, _, rest = text.partition("\n")
-        heading = _HEADING.fullmatch(first.strip()) if suffix_of(path) == ".md" else None
-        title, text = (heading[1].strip(), rest.strip()) if heading else (re.sub(r"[_-]+", " ", path.stem), text)
-        yield Row(str(path), 1, {"id": str(path.relative_to(folder)), "title": title, "text": text})
+    with shown_progress(folder.name, None, "file", shown=progress, brief=True) as advance:
+        for path in _text_files(folder, follow_links):
+            text = "\n".join(line for _, line in _text_lines(path)).strip()
+            first, _, rest = text.partition("\n")
+            heading = _HEADING.fullmatch(first.strip()) if suffix_of(path) == ".md" else None
+            title, text = (heading[1].strip(), rest.strip()) if heading else (re.sub(r"[_-]+", " ", path.stem), text)
+            advance(1)
+            yield Row(str(path), 1, {"id": str(path.relative_to(folder)), "title": title, "text": text})
 
 
-def _line_rows(path: Path) -> Iterator[Row]:
+def _line_rows(path: Path, progress: bool) -> Iterator[Row]:
     """A text file by itself: a document per line."""
-    for number, line in _text_lines(path):
+    for number, line in _text_lines(path, progress=progress):
         if line.strip():
             yield Row(str(path), number, {"text": line.strip()})
 
 
-def _column_rows(path: Path, names: frozenset[str]) -> Iterator[Row]:
+def _column_rows(path: Path, names: frozenset[str], progress: bool) -> Iterator[Row]:
     csv.field_size_limit(LONGEST_LINE)
     tabs = suffix_of(path) == ".tsv"
-    lines = (line + "\n" for _, line in _text_lines(path))
+    lines = (line + "\n" for _, line in _text_lines(path, progress=progress))
     if tabs:  # quotes in it are text, as in MS MARCO's files
         reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
@@ -198,17 +201,20 @@ def _unquoted(cell: str) -> str:
     return cell[1:-1].replace('""', '"') if quoted else cell
 
 
-def _parquet_rows(path: Path) -> Iterator[Row]:
+def _parquet_rows(path: Path, progress: bool) -> Iterator[Row]:
     try:
         from pyarrow import parquet
     except ImportError:
         raise DataError(f"{path}: reading parquet needs pyarrow: pip install 'boolbert[hub]'") from None
     number = 0
     try:
-        for batch in parquet.ParquetFile(path).iter_batches(batch_size=1024):
-            for values in batch.to_pylist():
-                number += 1
-                yield Row(str(path), number, values, unit=" row ")
+        file = parquet.ParquetFile(path)
+        with shown_progress(path.name, file.metadata.num_rows, "row", shown=progress, brief=True) as advance:
+            for batch in file.iter_batches(batch_size=1024):
+                for values in batch.to_pylist():
+                    number += 1
+                    yield Row(str(path), number, values, unit=" row ")
+                advance(len(batch))
     except (OSError, ValueError) as error:  # pyarrow's own errors are kinds of these
         raise DataError(f"{path}: cannot be read as parquet: {' '.join(str(error).split())[:200]}") from None
     if not number:
@@ -223,6 +229,6 @@ def _hub_rows(name: str, progress: bool) -> Iterator[Row]:
     return source.rows(table, progress=progress)
 
 
-def _text_lines(path: Path) -> Iterator[tuple[int, str]]:
+def _text_lines(path: Path, *, progress: bool = False) -> Iterator[tuple[int, str]]:
     """Lines with their numbers, blank ones too, without the zero bytes that no CSV may hold."""
-    return ((number, line.replace("\0", "")) for number, line in text_lines(path))
+    return ((number, line.replace("\0", "")) for number, line in text_lines(path, progress=progress))

@@ -4,21 +4,22 @@ A call that was cut off goes on where it was, and one with changed documents enc
 digest of its content, and what is there unchanged is left alone.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from tqdm import tqdm
+import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError
+from boolbert.core.progress import shown_progress
 from boolbert.data.own import OwnDocument, OwnDocuments
-from boolbert.retrieval.batches import encode_inputs
+from boolbert.retrieval.batches import prepared_batches, start_batches
 from boolbert.retrieval.encode import default_batch_size
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import evidence_of
 from boolbert.retrieval.index import clause_encoder
-from boolbert.retrieval.int8_encoder import int8_encoder
+from boolbert.retrieval.int8_encoder import Int8Encoder, int8_encoder
 from boolbert.retrieval.models import is_cosine
 from boolbert.retrieval.records import Record
 from boolbert.retrieval.shards import FLOAT32, INT8, SHARD_SIZE
@@ -61,7 +62,6 @@ def index_documents(
     """
     written = Written()
     seen: set[str] = set()
-    size = default_batch_size(model.encoder)
     with store.writing():
         _check_table(store, table)
         evidence = evidence and is_cosine(model.encoder)
@@ -72,7 +72,7 @@ def index_documents(
         store.create(replace(about, table=table, columns=documents.layout.named))
         encode = clause_encoder(model, int8) if store.about().evidence else None
         is_new = store.count() == 0
-        with tqdm(desc="index", unit="doc", unit_scale=True, disable=None if progress else True) as bar:
+        with shown_progress("index", None, "document", shown=progress) as advance:
             for part in _batches(documents, batch):
                 records = {record.id: record for record in map(Record.of, part)}
                 written.documents += len(part)
@@ -91,14 +91,16 @@ def index_documents(
                 new = [record for record in records.values() if stored.get(record.id) != record.digest]
                 if new:
                     texts = [record.text for record in new]
-                    vectors = encode_inputs(model.encoder, texts, "document", size) if int8 is None else int8(texts)
-                    said = None if encode is None else list(evidence_of(texts, encode))
+                    with shown_progress("encode", len(texts), "document", shown=progress, brief=True) as encoded:
+                        vectors = _vectors(model, int8, texts, encoded)
+                    with shown_progress("evidence", len(texts), "document", shown=progress, brief=True) as read:
+                        said = None if encode is None else list(evidence_of(texts, encode, read))
                     store.add(new, vectors, said)
                     written.clauses += sum(len(one.clauses) for one in said or ())
                     written.evidence_bytes += sum(one.size for one in said or ())
                 written.deleted += len(store.delete(stale)) if stale else 0
                 written.encoded += len(new)
-                bar.update(len(part))
+                advance(len(part))
         if table and (gone := [id for id in store.ids() if id not in seen]):
             written.deleted += len(store.delete(gone))
         _finish(store, len(seen), is_new)
@@ -125,7 +127,7 @@ def copy_documents(
         store.create(replace(now.about, evidence=now.about.evidence and evidence))
         has_evidence = store.about().evidence
         is_new = store.count() == 0
-        with tqdm(total=len(rows), desc="copy", unit="doc", unit_scale=True, disable=None if progress else True) as bar:
+        with shown_progress("copy", len(rows), "document", shown=progress) as advance:
             for start in range(0, len(rows), batch):
                 part = rows[start : start + batch]
                 records = [now.full_record(int(row)) for row in part]
@@ -135,9 +137,18 @@ def copy_documents(
                     said = list(now.evidence.documents(part[new])) if has_evidence else None
                     store.add([records[place] for place in new], now.rows(part[new]), said)
                 written.documents += len(part)
-                bar.update(len(part))
+                advance(len(part))
         _finish(store, len(rows), is_new)
     return written
+
+
+def _vectors(
+    model: "SearchModel", int8: Int8Encoder | None, texts: Sequence[str], on_batch: Callable[[int], object]
+) -> npt.NDArray[np.float32]:
+    if int8 is not None:
+        return int8(texts, on_batch)
+    batches = prepared_batches(model.encoder, texts, "document", default_batch_size(model.encoder))
+    return start_batches(model.encoder, batches, "document", on_batch=on_batch)()
 
 
 def _check_table(store: VectorStore, table: str) -> None:
