@@ -9,11 +9,11 @@ import numpy.typing as npt
 UNRELATED = 200  # texts whose cosines are looked at
 
 
-def unrelated_texts() -> list[str]:
-    """Made sentences about all kinds of things, for who has no documents at hand."""
+def unrelated_texts(count: int = UNRELATED) -> list[str]:
+    """Made sentences about all kinds of things, where no documents are at hand."""
     from boolbert.data.sentences import labelled_sentences
 
-    return [sentence.text for sentence in labelled_sentences(UNRELATED, seed=0, split="dev")]
+    return [sentence.text for sentence in labelled_sentences(count, seed=0, split="dev")]
 
 
 def spread_rows(count: int) -> npt.NDArray[np.int64]:

@@ -44,6 +44,7 @@ ONE_VECTOR = 0.3  # how much of b is taken from the one vector of `encode_query`
 AT_ONCE = 200  # documents whose clauses are kept at once
 PROBE, PROBED = "A quiet hotel in the hills.", 8  # a text, and how many numbers of its vector tell an encoder
 PROBE_NOISE = 0.25  # by which these may differ on another machine
+MADE = 64  # made sentences that tell what "near" means: MiniLM has a cosine of .282 by them, of .276 by 200
 REMEMBERED = 20_000  # texts and clauses whose vectors `rerank` keeps for the next query, and what these texts say
 
 
@@ -158,8 +159,16 @@ class ObeyingEncoder:
         self._keepers: set[Keeper] = set()
 
     def encode_document(self, texts: Iterable[str]) -> Vectors:
-        """The embedder's own vectors."""
-        return self._embedded(self._embed_documents, listed(texts))
+        """The embedder's own vectors. `rerank` remembers them: what goes into a store is soon found there."""
+        texts = listed(texts)
+        vectors = self._embedded(self._embed_documents, texts)
+        self._remember(texts[:REMEMBERED], vectors[:REMEMBERED].copy())  # the caller may change his
+        return vectors
+
+    def _remember(self, texts: Sequence[str], vectors: Vectors) -> None:
+        new = dict(zip(texts, vectors, strict=True))
+        known = {**self._remembered, **new}
+        self._remembered = known if len(known) <= REMEMBERED else new
 
     def _embedded(self, embed: Embed, texts: Sequence[str]) -> Vectors:
         """The vectors of texts, all of one size."""
@@ -210,16 +219,18 @@ class ObeyingEncoder:
     @cached_property
     def unrelated(self) -> float:
         """The cosine of clauses that have little in common, as an index tells it by those of different documents."""
-        clauses = middle_clauses(unrelated_texts() if self._texts is None else self._texts)
+        clauses = middle_clauses(unrelated_texts(MADE) if self._texts is None else self._texts)
         if not clauses:
             return 0.0
-        in_an_index, _ = in_bytes(unit_length(self.encode_document(clauses)))
+        in_an_index, _ = in_bytes(unit_length(self._embedded(self._embed_documents, clauses)))
         return unrelated_cosine(in_an_index.astype(np.float32))
 
     @cached_property
     def near(self) -> float:
         """The cosine with what is excluded above which a document loses: t."""
-        sample = self.encode_document(unrelated_texts()) if self._sample is None else self._sample
+        sample = self._sample
+        if sample is None:
+            sample = self._embedded(self._embed_documents, unrelated_texts(MADE))
         return near_cosine(sample, NEAR_SHARE)
 
     def rerank(
@@ -331,8 +342,8 @@ class ObeyingEncoder:
         """The embedder's own vectors, each made once."""
         known = self._remembered
         if new := [text for text in dict.fromkeys(texts) if text not in known]:
-            known = {**known, **dict(zip(new, self.encode_document(new), strict=True))}
-        self._remembered = known if len(known) <= REMEMBERED else {text: known[text] for text in texts}
+            known = {**known, **dict(zip(new, self._embedded(self._embed_documents, new), strict=True))}
+            self._remember(texts, [known[text] for text in texts])
         return np.stack([known[text] for text in texts])
 
 

@@ -7,6 +7,7 @@ from framework_fixtures import HOTELS, QUERIES, bag_of_words
 from test_frameworks import all_are_read, needs  # noqa: F401 - a fixture for every test here, too
 
 from boolbert import obey
+from boolbert.boolean.clauses import split_clauses
 from boolbert.core.errors import RetrievalError
 from boolbert.integrations.ranking import KEPT
 
@@ -64,6 +65,19 @@ def test_kept_clauses_rank_and_explain_as_fresh_ones_do(encoder, embed):
         known = {one.row: one for one in fresh}
         assert [one.score for one in found] == pytest.approx([known[one.row].score for one in found], abs=NOISE)
         assert [one.reasons for one in found] == [known[one.row].reasons for one in found]
+
+
+def test_the_first_query_embeds_no_document_again_that_went_into_the_store(encoder, embed):
+    """In the same process; and few made sentences tell what "near" means."""
+    vectors = encoder.encode_document(TEXTS)
+    clauses = {text[one.start : one.end] for text in TEXTS for one in split_clauses(text)} - set(TEXTS)
+    embed.texts.clear()
+    vectors *= 0  # the caller's own
+    found = encoder.rerank(QUERIES[0], TEXTS)
+    assert not set(embed.texts) & set(TEXTS)
+    assert clauses <= set(embed.texts)
+    assert len(embed.texts) - len(clauses) < 150
+    assert_in_order([one.row for one in found], another(embed).rerank(QUERIES[0], TEXTS))
 
 
 def test_what_was_not_kept_or_has_changed_is_embedded(encoder, embed):
