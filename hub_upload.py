@@ -14,6 +14,7 @@ from pathlib import Path
 from huggingface_hub import get_token
 from tqdm import tqdm
 
+from boolbert.core.arguments import Parser
 from boolbert.core.errors import HubError, run_script
 from boolbert.core.runs import Run
 from boolbert.hub.assemble import assemble, published_files
@@ -45,9 +46,7 @@ def prepare(run: Path, repo: str, folder: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="boolbert publish", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog="boolbert publish", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run_dir", type=Path, help="the output_dir of a finished run")
     parser.add_argument("--repo", required=True, help="where to publish, such as org/bool-bert-base")
     parser.add_argument("--private", action="store_true", help="make a new repository private")

@@ -233,6 +233,7 @@ class BoolBertSentenceTransformer(SentenceTransformer):
 
         Without either it is the document side. Queries would lose their operators there, so a warning says so, once.
         """
+        check_texts([inputs] if isinstance(inputs, (str, dict)) else inputs)
         if kwargs.get("task") is None and isinstance(self[0], Router):
             side = prompt_name or self.default_prompt_name
             if side in ("query", "document"):
@@ -332,6 +333,18 @@ def query_parts(row: dict[str, Any], cosine: bool) -> QueryParts:
 def _unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Vectors of length 1."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+
+
+def check_texts(inputs: Iterable[Any]) -> None:
+    """Raise for a text with half a surrogate pair, which comes from bytes that are no UTF-8: no tokenizer takes it."""
+    for number, item in enumerate(inputs, 1):
+        text = item.get("text") if isinstance(item, dict) else item
+        try:
+            if isinstance(text, str):
+                text.encode()
+        except UnicodeEncodeError as found:
+            problem = f"holds half a surrogate pair at character {found.start}; save or type it as UTF-8"
+            raise ValueError(f"text {number} {problem}") from None
 
 
 def operator_row(operators: Iterable[Any] | None) -> list[int] | None:

@@ -1,6 +1,7 @@
 """What the commands do. Each imports what it needs when it runs, so that help is there at once."""
 
 import os
+import re
 import sys
 from argparse import Namespace
 from contextlib import suppress
@@ -9,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from boolbert.core.addresses import shown_name
-from boolbert.core.errors import BoolBertError, optional
+from boolbert.core.errors import BoolBertError, cut, optional, shorten
+from boolbert.core.files import check_file, check_folder
 from boolbert.core.terminal import print_json, printable
-from boolbert.retrieval.store_names import ELASTICSEARCH, OPENSEARCH, POSTGRES, QDRANT, check_folder
+from boolbert.retrieval.store_names import ELASTICSEARCH, OPENSEARCH, POSTGRES, QDRANT, check_folder_name
 
 SHOWN_IDS = 5  # of ids that no document has
 NO_EVIDENCE = (
@@ -127,10 +129,11 @@ def _calibrate(options: Namespace, name: Any) -> None:
 def _check_index(options: Namespace) -> None:
     if bool(options.output) == bool(options.store):
         raise BoolBertError("give --output DIR for an index, or --store NAME for a vector store")
+    if options.output:
+        check_folder_name(options.output)
+        check_folder(options.output)
     if options.add and options.delete:
         raise BoolBertError("give --add with documents, or --remove with ids")
-    if options.output:
-        check_folder(options.output)
     if options.table and not (options.store or "").startswith(POSTGRES):
         raise BoolBertError("--table is a table of a Postgres database: give --store postgresql://host/db")
     if options.table and (options.documents or options.delete):
@@ -258,9 +261,8 @@ def explain(options: Namespace) -> None:
     from .show import show_explanation
 
     operators = parse_operators(options.operators)
-    for name in (options.html, options.png):
-        if name and not Path(name).absolute().parent.is_dir():
-            raise BoolBertError(f"{name}: its folder does not exist; make it first")
+    for name in filter(None, (options.html, options.png)):
+        check_file(name)
     _check_query(options)
     searcher = _open_searcher(options, cached=True)
     baseline = _baseline(options, searcher)
@@ -290,6 +292,9 @@ def serve(options: Namespace) -> None:
         raise BoolBertError(f"--port must be a number from 1 to 65535, got {options.port}")
     if options.trusted_proxy is not None:
         _check_addresses(options.trusted_proxy)
+    for name in options.allowed_host:
+        if name != "*" and not re.fullmatch(r"[\w-]+(?:\.[\w-]+)*", name):
+            raise BoolBertError(f"--allowed-host must be a name such as films.example.org, got {shorten(name)}")
     optional("gradio", "gradio", "serve")
 
     from boolbert.serve.engine import Engine
@@ -308,7 +313,8 @@ def serve(options: Namespace) -> None:
     except (BoolBertError, OSError) as error:  # the page says it too, and looks again on every search
         _say(f"boolbert: error: {error}")
     examples = options.example or (() if options.index or options.store else EXAMPLES)
-    open_page(engine, examples, host=options.host, port=options.port, trusted_proxy=options.trusted_proxy)
+    reached = {"trusted_proxy": options.trusted_proxy, "allowed_hosts": options.allowed_host}
+    open_page(engine, examples, host=options.host, port=options.port, **reached)
 
 
 def _check_addresses(text: str) -> None:
@@ -326,7 +332,7 @@ def _check_addresses(text: str) -> None:
 def demo(options: Namespace) -> None:
     from .demo import run_demo
 
-    run_demo(Path(options.output) if options.output else None, fresh=options.fresh, quick=options.quick)
+    run_demo(check_folder(options.output) if options.output else None, fresh=options.fresh, quick=options.quick)
 
 
 def parse_operators(text: str | None) -> list[str] | None:
@@ -388,4 +394,4 @@ def _check_query(options: Namespace) -> None:
 def _say(line: str) -> None:
     """For people, beside the results: standard error."""
     for part in line.split("\n"):
-        print(printable(part), file=sys.stderr)
+        print(cut(printable(part)), file=sys.stderr)

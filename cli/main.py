@@ -163,6 +163,8 @@ def _add_serve(add) -> None:
     flag("--rate", type=int, default=120, metavar="N", help="searches a minute of one address (%(default)s)")
     proxy = "the proxy in front of it, whose X-Forwarded-For tells the address for --rate; no one's if not given"
     flag("--trusted-proxy", metavar="ADDRESS", help=proxy)
+    allowed = "another name by which the page is asked, such as a proxy's; may be given again; '*' for any"
+    flag("--allowed-host", metavar="NAME", action="append", default=[], help=allowed)
     _add_model(command, json=False)
 
 

@@ -8,7 +8,9 @@ from dataclasses import field
 from typing import Any, NoReturn, TypeVar, cast
 
 from boolbert.core.addresses import shown_name
-from boolbert.core.errors import BoolBertError
+from boolbert.core.errors import BoolBertError, cut
+from boolbert.core.files import check_file, check_folder
+from boolbert.core.terminal import printable
 
 Arguments = TypeVar("Arguments")
 
@@ -21,7 +23,8 @@ def flag(default: Any, text: str) -> Any:
 
 
 class Parser(ArgumentParser):
-    """A parser that never repeats the password of an address: where a flag is mistyped, argparse repeats every word."""
+    """A parser whose errors repeat little of what was typed, and never the password of an address: where a flag is
+    mistyped, argparse repeats every word."""
 
     _words: Sequence[str] = ()
 
@@ -34,7 +37,7 @@ class Parser(ArgumentParser):
             value = word.partition("=")[2] if word.startswith("-") else word
             for quoted in (value, repr(value)[1:-1]):
                 message = message.replace(quoted, shown_name(quoted)) if value else message
-        super().error(message)
+        super().error(cut(printable(message)))
 
 
 def parse_arguments(kind: type[Arguments], description: str | None, words: Sequence[str] | None = None) -> Arguments:
@@ -50,6 +53,9 @@ def parse_arguments(kind: type[Arguments], description: str | None, words: Seque
     values, unknown = parser.parse_args_into_dataclasses(words, return_remaining_strings=True)
     if unknown:
         raise BoolBertError(f"unknown argument {unknown[0]!r}; --help lists them all")
+    for name, check in (("output_dir", check_folder), ("output", check_file)):  # now, not when all is computed
+        if output := getattr(values, name, None):
+            check(output)
     return values
 
 

@@ -15,13 +15,14 @@ from .terminal import printable, use_any_encoding
 # What a shell expects of a program that was stopped with Ctrl-C.
 INTERRUPTED = 130
 FULL = (errno.ENOSPC, errno.EDQUOT)  # what the system says of a full disk
+LONGEST_LINE = 600  # characters of what a user is told of a mistake; it may repeat a text of any length
 
 
 class BoolBertError(ValueError):
     """Something the user can mend. The message, one line, says what is wrong, where, and what would be right."""
 
     def __init__(self, message: object = ""):
-        super().__init__(printable(without_secrets(str(message))))  # it may quote a file, or an address
+        super().__init__(cut(printable(without_secrets(str(message)))))  # it may quote a file, or an address
 
 
 class DataError(BoolBertError):
@@ -110,6 +111,34 @@ def needed(package: str, extra: str) -> Iterator[None]:
         raise BoolBertError(f"{package} is not installed: pip install 'boolbert[{extra}]'") from None
 
 
+def cut(text: str, width: int = LONGEST_LINE) -> str:
+    """A text without its middle where it is longer than this: an error's line begins with where and ends with what
+    would be right.
+
+    >>> cut("the query 'a a a a a a a a a' has no words", width=32)
+    "the query 'a a a ... as no words"
+    """
+    end = (width - 5) // 3
+    return text if len(text) <= width else f"{text[: width - 5 - end]} ... {text[-end:]}"
+
+
+def check_text(text: str, what: str, error: type[BoolBertError] = BoolBertError) -> str:
+    """The text; raises for half a surrogate pair in it, which no tokenizer, file or database takes. They come from
+    bytes that are no UTF-8, and from JSON's escape of one half.
+
+    >>> check_text("caf\\udce9", "the title")
+    Traceback (most recent call last):
+    boolbert.core.errors.BoolBertError: the title holds half a surrogate pair at character 3; save or type it as UTF-8
+    """
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as found:
+            problem = f"holds half a surrogate pair at character {found.start}; save or type it as UTF-8"
+            raise error(f"{what} {problem}") from None
+    return text
+
+
 def shorten(value: object, width: int = 60) -> str:
     """A value as it is shown in a message.
 
@@ -128,7 +157,7 @@ def one_line(error: BaseException) -> str:
     """
     if isinstance(error, OSError) and error.errno in FULL:
         error = DiskFull(error.filename or "a file")
-    return printable(without_secrets(str(error)))
+    return cut(printable(without_secrets(str(error))))
 
 
 def reason(error: BaseException) -> str:

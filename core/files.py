@@ -63,10 +63,38 @@ def _free(path: Path) -> int:
     return shutil.disk_usage(next(each for each in (path, *path.absolute().parents) if each.exists())).free
 
 
+def check_folder(path: str | os.PathLike[str]) -> Path:
+    """The path of a folder that is there or can be made; raises where a file is in its way."""
+    path = Path(path)
+    nearest = next((each for each in (path, *path.parents) if os.path.lexists(each)), path)
+    if os.path.lexists(nearest) and not nearest.is_dir():
+        raise BoolBertError(f"{path}: a folder is to be written there, and {nearest} is a file; give another name")
+    return path
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """Make a folder, and those that it lies in, where it is not there yet."""
+    path = check_folder(path)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def check_file(path: str | os.PathLike[str]) -> Path:
+    """The path of a file that can be written; raises where a folder is in its way, or its own folder is missing."""
+    path = Path(path)
+    if path.is_dir():
+        raise BoolBertError(f"{path}: a file is to be written there, and it is a folder; give a file's name")
+    if not path.absolute().parent.is_dir():
+        raise BoolBertError(f"{path}: its folder does not exist; make it first")
+    if path.exists():
+        check_regular(path)
+    return path
+
+
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Write a file so that no reader ever sees half of it: write to the path this gives; it is renamed at the end."""
-    path = Path(path)
+    path = check_file(path)
     with _aside(path, is_folder=False) as aside:
         yield aside
         set_modes(aside)
@@ -76,8 +104,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 @contextmanager
 def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """The same for a folder: fill the one this gives. Where another process has made it meanwhile, that one stays."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = check_folder(path)
+    make_folder(path.parent)
     with _aside(path, is_folder=True) as aside:
         yield aside
         set_modes(aside)

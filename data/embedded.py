@@ -1,12 +1,12 @@
 """Data that comes with the package: the countries, documents that say what they lack, and Boolean sentences."""
 
-import argparse
 import gzip
 import json
 from functools import partial
 from pathlib import Path
 
-from ..core.files import write_bytes
+from ..core.arguments import Parser
+from ..core.files import make_folder, write_bytes
 
 _HERE = Path(__file__).parent
 
@@ -33,14 +33,14 @@ def denials_folder(split: str) -> Path:
 
 
 def _write(name: str, words: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog=f"boolbert data {name}", description=f"Write the {name} data set.")
+    parser = Parser(prog=f"boolbert data {name}", description=f"Write the {name} data set.")
     parser.add_argument("--output", metavar="DIR", required=True, type=Path, help="the folder to write")
-    output = parser.parse_args(words).output
+    output = make_folder(parser.parse_args(words).output)
     for source in sorted(path for path in (_HERE / name).rglob("*") if path.is_file()):
         path, content = output / source.relative_to(_HERE / name), source.read_bytes()
         if source.suffix == ".gz":
             path, content = path.with_suffix(""), gzip.decompress(content)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         write_bytes(path, content)
         if path.suffix == ".jsonl":
             print(f"{path}: {len(content.splitlines()):,} rows")

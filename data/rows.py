@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..core.errors import DataError, shorten
+from ..core.errors import DataError, check_text, shorten
 from .lines import read_lines, read_text
 
 S = TypeVar("S")
@@ -35,8 +35,11 @@ class Row:
         return f"{self.file}{self.unit}{self.line}"
 
     def error(self, field: str, problem: str) -> DataError:
+        return DataError(f"{self._place(field)} {problem}")
+
+    def _place(self, field: str) -> str:
         path = f"{self.within}.{field}" if self.within else field
-        return DataError(f"{self.where}: field {path!r} {problem}")
+        return f"{self.where}: field {path!r}"
 
     def get(self, field: str) -> Any:
         """The field's value, or None where it is absent."""
@@ -103,12 +106,7 @@ class Row:
 
     def encodable(self, field: str, value: str) -> str:
         """The value; one that no file could hold is an error."""
-        if not value.isascii():
-            try:
-                value.encode()
-            except UnicodeEncodeError as error:
-                raise self.error(field, f"holds half a surrogate pair at character {error.start}") from None
-        return value
+        return check_text(value, self._place(field), DataError)
 
 
 def shorten_list(names: Iterable[str]) -> str:

@@ -5,7 +5,6 @@ boolbert data summary [SOURCE ...] [--json]
 It reads everything, goes on after broken rows, lists them at the end, and then exits with 1.
 """
 
-import argparse
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..boolean import OPERATORS, TEMPLATES, operators_of
+from ..core.arguments import Parser
 from ..core.errors import DataError
 from ..core.tables import aligned
 from ..core.terminal import print_json, printable
@@ -243,7 +243,7 @@ def _cell(value: Any) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="boolbert data summary", description="Summarise a data set.")
+    parser = Parser(prog="boolbert data summary", description="Summarise a data set.")
     parser.add_argument("source", nargs="*", default=["countries", "sentences"], help="folder, file or Hub id")
     parser.add_argument("--json", action="store_true", help="print JSON, a list with one summary for each source")
     options = parser.parse_args(arguments)

@@ -20,7 +20,7 @@ from typing import Any
 
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import EvaluationError, run_script
-from boolbert.core.files import write_json, write_text
+from boolbert.core.files import make_folder, write_json, write_text
 from boolbert.core.terminal import fitted
 from boolbert.data.tasks import Task, quest_task
 from boolbert.eval.lineup import UNTRAINED, Lineup, Settings, by_seed, chosen_runs
@@ -102,7 +102,7 @@ def timed(system: System, task: Task) -> Result:
 
 def write_all(folder: Path, results: Sequence[Result], task: Task, reference: str | None) -> list[dict[str, Any]]:
     """Every file of a comparison; returns the systems' metrics with their p-values."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     folders = folder_names([result.name for result in results])
     summaries = [write_result(folder / folders[result.name], result, task) for result in results]
     add_p_values(summaries, results, task, reference)

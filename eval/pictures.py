@@ -8,7 +8,7 @@ import numpy as np
 
 from boolbert.boolean.operators import SHORT_NAMES
 from boolbert.core.errors import optional
-from boolbert.core.files import whole_file
+from boolbert.core.files import make_folder, whole_file
 from boolbert.eval.tables import Summary
 from boolbert.retrieval.metrics import COLUMNS, lower_is_better
 
@@ -25,7 +25,7 @@ def draw_all(systems: Sequence[Summary], folder: Path, metric: str) -> None:
     kind = next((name for name in ("template", "operator") if name in systems[0]["metrics"]), None)
     if kind is None:
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with matplotlib.rc_context(fname=STYLE):
         bars(systems, kind, metric, folder / f"{metric.replace('@', '_at_')}_by_{kind}")
         if _has(systems, kind, "violations"):

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import numpy as np
 import torch
 
-from boolbert.core.files import write_json, write_text
+from boolbert.core.files import make_folder, write_json, write_text
 from boolbert.core.runs import METRICS
 from boolbert.data import Corpus
 from boolbert.data.lines import write_rows
@@ -113,7 +113,7 @@ def merged(runs: Sequence[Result], name: str) -> Result:
 
 def write_result(folder: Path, result: Result, task: Task) -> dict[str, Any]:
     """Write a result's three files, and return what stands in metrics.json."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     metrics = {
         "system": result.name,
         "data": task.name,

@@ -15,7 +15,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import InputModule
 
-from boolbert.core.errors import RetrievalError
+from boolbert.core.errors import RetrievalError, check_text, shorten
 from boolbert.retrieval.models import SearchModel, note_on
 
 LARGEST = 1e15  # number in a vector, whose square is a float32
@@ -81,7 +81,9 @@ def listed(texts: Any) -> list[str]:
     if is_one or wrong:
         got = f"one that holds a {wrong[0]}" if wrong else f"a {type(texts).__name__}"
         raise RetrievalError(f"the texts must be a list of strings, got {got}")
-    return found
+    return [
+        check_text(text, f"text {number}, {shorten(text)},", RetrievalError) for number, text in enumerate(found, 1)
+    ]
 
 
 def vectors_of(embed: Embed, texts: Sequence[str], name: str = "the embedder") -> npt.NDArray[np.float32]:

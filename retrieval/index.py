@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import BoolBertError, RetrievalError
-from boolbert.core.files import check_sum, file_sum, read_object, whole_file, write_json
+from boolbert.core.files import check_sum, file_sum, make_folder, read_object, whole_file, write_json
 from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.own import OwnDocument, OwnDocuments
 from boolbert.data.own.columns import written
@@ -48,7 +48,7 @@ from boolbert.retrieval.shards import (
     write_shard,
 )
 from boolbert.retrieval.shards import MANIFEST as SHARDS_MANIFEST
-from boolbert.retrieval.store_names import check_folder
+from boolbert.retrieval.store_names import check_folder_name
 
 if TYPE_CHECKING:
     from boolbert.retrieval.int8_encoder import Int8Encoder
@@ -66,7 +66,7 @@ class Index(EncodedDocuments):
     """Documents and their vectors in a folder. Nothing is read before it is asked for."""
 
     def __init__(self, folder: str | Path):
-        check_folder(folder)
+        check_folder_name(folder)
         self.folder, self.name = Path(folder), str(folder)
         try:
             self.manifest: dict[str, Any] = read_object(self.folder / MANIFEST, RetrievalError)
@@ -229,7 +229,7 @@ def build_index(
     from boolbert.retrieval.encode import encode_corpus, processes
     from boolbert.retrieval.int8_encoder import int8_encoder
 
-    check_folder(folder)
+    check_folder_name(folder)
     folder = Path(folder)
     records: list[dict[str, Any]] = []
     if isinstance(documents, str | Path) and documents != COUNTRIES:
@@ -247,7 +247,7 @@ def build_index(
     if (folder / STORE).exists():
         raise RetrievalError(f"{folder}: is a store; add documents with: boolbert index DOCS.jsonl --store {folder}")
     _check_own(folder, corpus, fingerprint)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     precision = precision_of(folder / VECTORS)
     # A model that is not opened (search/default_program.py) has one that is made already.
     int8 = getattr(model, "int8", None) or int8_encoder(model.encoder, precision, folder, float32=float32)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError, shorten
-from boolbert.core.files import read_object, whole_file, write_json
+from boolbert.core.files import make_folder, read_object, whole_file, write_json
 
 MANIFEST = "manifest.json"
 FIELDS = {
@@ -110,7 +110,7 @@ class Shards(Vectors):
 
 def begin(folder: Path, manifest: dict[str, Any]) -> None:
     """Make a folder ready for shards. A manifest that is there stays: an earlier call is continued."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     if not (folder / MANIFEST).exists():
         if foreign := next(folder.glob("vectors-*.npy"), None):
             raise RetrievalError(f"{foreign}: was not written by this command; give another folder")

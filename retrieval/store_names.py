@@ -50,9 +50,9 @@ def check_name(name: str | Path) -> None:
     driver gets to quote what may be a part of the password."""
     text = str(name)
     if not is_server(text):
-        check_folder(text)
+        check_folder_name(text)
     elif text.startswith(QDRANT) and "://" not in text:
-        check_folder(text.removeprefix(QDRANT))
+        check_folder_name(text.removeprefix(QDRANT))
     elif "://" in text and not _is_clear(text.partition("://")[2], is_plain=not text.startswith(POSTGRES)):
         raise no_address(text)
 
@@ -66,7 +66,7 @@ def no_address(name: str) -> RetrievalError:
     )
 
 
-def check_folder(name: str | Path) -> None:
+def check_folder_name(name: str | Path) -> None:
     """Raise for the name of a folder or file that looks like an address with a password."""
     shown = shown_name(str(name))
     if shown != str(name) or "://" in shown:

@@ -34,9 +34,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from boolbert.boolean import OPERATORS
+from boolbert.core.arguments import Parser
 from boolbert.core.environment import without_telemetry
 from boolbert.core.errors import BoolBertError, RetrievalError, first_line, run_script
-from boolbert.core.files import write_bytes
+from boolbert.core.files import check_file, write_bytes
 from boolbert.data.tasks import quest_task
 from boolbert.reading_boolbert import READER_TAGS, best_tags
 from boolbert.retrieval.models import SearchModel, bool_bert, is_cosine, load_encoder, prompt_of, side_modules, twin_of
@@ -277,13 +278,12 @@ def show(file: Path, report: dict[str, float]) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="boolbert export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog="boolbert export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run_dir", help="a folder written by training or by save_dual_encoder")
     parser.add_argument("--output", type=Path, required=True, help="the ONNX file to write")
     parser.add_argument("--int8", action="store_true", help="also write an int8 copy, with .int8 before its suffix")
     args = parser.parse_args(words)
+    check_file(args.output)
     model = load_encoder(args.run_dir, device="cpu", quiet=True)
     graph = export_graph(model)
     checked_encoder(graph, model)

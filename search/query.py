@@ -12,6 +12,7 @@ import numpy.typing as npt
 from boolbert.boolean import OPERATORS, CueSpan
 from boolbert.boolean.conditions import Conditions
 from boolbert.boolean.parts import trim
+from boolbert.core.errors import cut
 
 # A word is a run of letters with its apostrophes; every other sign stands alone, so that "non-" can be a cue.
 _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
@@ -25,6 +26,7 @@ _LINKS = re.compile(
 )
 _ONES = re.compile(r"\s+ones?\b", re.IGNORECASE)  # "no animated ones"
 _JOINING = re.compile(r"(?:\s+(?:with|that|which|who|has|have|and|but))+\Z", re.IGNORECASE)
+MOST_QUOTED = 200  # letters
 CUT = "The query is longer than the model reads; the rest of it was cut off."
 # Blue, green and vermilion, which people who are colour-blind can tell apart too.
 COLOURS = {"and": (0, 114, 178), "or": (0, 158, 115), "not": (213, 94, 0)}
@@ -60,7 +62,8 @@ class Span(NamedTuple):
 
 
 def quoted(text: str) -> str:
-    return f"“{text}”"
+    """A text of a query in quotation marks, without its middle where it is long."""
+    return f"“{cut(text, MOST_QUOTED)}”"
 
 
 def listed(spans: Sequence[Span], word: str = "and") -> str:

@@ -32,7 +32,7 @@ from boolbert.boolean.conditions import Conditions, blanked, read_conditions
 from boolbert.boolean.kinds import is_question
 from boolbert.boolean.parts import Part, after_filler
 from boolbert.boolean.tags import ALTERNATIVE, CUE, EXCLUDED, WANTED, Mark, joined_words, marks_of
-from boolbert.core.errors import RetrievalError
+from boolbert.core.errors import RetrievalError, check_text, shorten
 from boolbert.retrieval.adapters import QUERY_READER, Reader, open_reader
 
 from .negations import denied_twice, read_negations, without_idioms
@@ -208,9 +208,8 @@ def check_query(query: str, not_kind: str | None = None) -> None:
     if len(query) > LONGEST_QUERY:
         raise RetrievalError(f"the query has {len(query):,} characters; at most {LONGEST_QUERY:,} are read: shorten it")
     if not has_words(query):
-        raise RetrievalError(f"the query {query!r} has no words to look for")
-    if any("\ud800" <= letter <= "\udfff" for letter in query):
-        raise RetrievalError(f"the query {query!r} is not valid UTF-8; check the terminal's or the file's encoding")
+        raise RetrievalError(f"the query {shorten(query)} has no words to look for")
+    check_text(query, f"the query {shorten(query)}", RetrievalError)
 
 
 def _check_conditions(conditions: Conditions) -> None:

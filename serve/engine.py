@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from boolbert.core.errors import BoolBertError
+from boolbert.core.errors import BoolBertError, check_text
 from boolbert.core.terminal import fitted, printable
 from boolbert.retrieval.exclusion_line import PROMISES
 from boolbert.search import BoolSearcher, Explanation
@@ -109,6 +109,7 @@ def checked_query(query: Any) -> str:
     """
     if not isinstance(query, str):
         raise BoolBertError(f"the query must be a text, got {_short(query)}")
+    check_text(query, "the query")
     if len(query) > LONGEST_SERVED_QUERY:
         raise BoolBertError(f"the query has {len(query):,} letters; at most {LONGEST_SERVED_QUERY} are read here")
     kept = (letter if letter.isprintable() or letter in "\u200c\u200d" else " " for letter in query)

@@ -16,7 +16,7 @@ from boolbert.composing_boolbert import PENALISED_SHARE
 from boolbert.core.errors import BoolBertError
 
 from .engine import LONGEST_SERVED_QUERY, Engine, error_line
-from .guard import Guard
+from .guard import Guard, own_names
 from .view import CLICKS, CSS, HEAD, error_html, examples_html, reading_html, results_html
 
 WAITING = 64  # searches that may wait for their turn; more are refused
@@ -160,12 +160,14 @@ def serve(
     host: str | None = None,
     port: int | None = None,
     trusted_proxy: str | None = None,
+    allowed_hosts: Sequence[str] = (),
     wait: bool = True,
 ) -> Any:
     """Open the page. Without a host it is this machine alone that can reach it, unless GRADIO_SERVER_NAME says more.
 
     trusted_proxy: the addresses whose X-Forwarded-For tells where a request comes from; none if not given, unless
-    FORWARDED_ALLOW_IPS names some. Whoever is believed there can be a new address with each search.
+    FORWARDED_ALLOW_IPS names some. Whoever is believed there can be a new address with each search. allowed_hosts:
+    other names by which the page may be asked, such as a proxy's (`own_names` has the rest).
     """
     if trusted_proxy is not None:
         os.environ["FORWARDED_ALLOW_IPS"] = trusted_proxy
@@ -178,7 +180,7 @@ def serve(
         share=False,
         quiet=True,
         prevent_thread_lock=True,
-        app_kwargs={"middleware": [Middleware(Guard)]},
+        app_kwargs={"middleware": [Middleware(Guard, names=own_names(host, allowed_hosts))]},
         footer_links=["api"],
         ssr_mode=False,
         mcp_server=False,

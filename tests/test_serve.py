@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import socket
 from dataclasses import replace
 
 import html5lib
@@ -16,7 +17,7 @@ from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher
 from boolbert.search.reasons import Reason
 from boolbert.serve.engine import LONGEST_SERVED_QUERY, UNREADABLE, Engine, RateLimiter, error_line
-from boolbert.serve.guard import LARGEST, Guard
+from boolbert.serve.guard import LARGEST, Guard, own_names
 from boolbert.serve.view import error_html, examples_html, reading_html, results_html
 
 EVIL = "<script>alert(1)</script> ${alert(1)} {{value}} <img src=x onerror=alert(1)> \"' not \u202e\x00 war"
@@ -124,7 +125,7 @@ def test_the_rate_is_limited_for_each_address(engine):
     assert len(limiter._times) <= 10_001
 
 
-def ask(method, path, *chunks):
+def ask(method, path, *chunks, names=(), kind="http", **headers):
     """What the guard answers: the status, and the body that the page would have been given."""
     given, sent = [], []
 
@@ -135,6 +136,9 @@ def ask(method, path, *chunks):
             body += message["body"]
             more = message.get("more_body", False)
         given.append(body)
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.accept", "status": 101})
+            return
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
@@ -147,8 +151,10 @@ def ask(method, path, *chunks):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(Guard(page)({"type": "http", "method": method, "path": path}, receive, send))
-    return sent[0]["status"], given[0] if given else None
+    sent_headers = [(name.encode(), value.encode()) for name, value in {"host": "127.0.0.1:7860", **headers}.items()]
+    scope = {"type": kind, "method": method, "path": path, "headers": [each for each in sent_headers if each[1]]}
+    asyncio.run(Guard(page, names)(scope, receive, send))
+    return sent[0].get("status", sent[0].get("code")), given[0] if given else None
 
 
 def test_large_requests_never_reach_the_page():
@@ -173,6 +179,83 @@ def test_large_requests_never_reach_the_page():
 def test_the_doors_for_files_are_closed(path):
     assert ask("GET", path) == (403, None)
     assert ask("POST", path) == (403, None)
+
+
+OWN = own_names("0.0.0.0", ["films.example.org"])
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *(
+            "127.0.0.1:7860",
+            "localhost:7860",
+            "localhost:9000",
+            "LOCALHOST",
+            "localhost.",
+            "app.localhost",
+            "[::1]:7860",
+        ),
+        *("10.0.0.5:7860", "[fe80::1]", socket.gethostname(), f"{socket.gethostname().partition('.')[0]}.local:7860"),
+        *("films.example.org", "Films.Example.org:443", ""),  # no browser asks without a name
+    ],
+)
+def test_the_page_answers_to_its_names(host):
+    assert ask("GET", "/", names=OWN, host=host) == (200, b"")
+    assert ask("POST", "/gradio_api/queue/join", b"a", names=OWN, host=host) == (200, b"a")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("evil.example", "evil.example:7860", "127.0.0.1.evil.example", "localhost.evil.example", "evillocalhost"),
+        *("films.example.org.evil.example", "127.0.0.1@evil.example", "[::1", "a b", "evil.example/127.0.0.1"),
+    ],
+)
+def test_the_page_answers_to_no_other_name(host):
+    """A page elsewhere can let its own name stand for 127.0.0.1, and read what this one answers."""
+    for method in ("GET", "POST", "OPTIONS"):
+        assert ask(method, "/", names=OWN, host=host) == (421, None)
+    assert ask("GET", "/", names=OWN, host=host, kind="websocket") == (1008, None)
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "status"),
+    [
+        ("http://127.0.0.1:7860", "127.0.0.1:7860", 200),
+        ("http://localhost:3000", "127.0.0.1:7860", 200),  # another program of this machine, as Gradio lets it
+        ("https://10.0.0.5", "10.0.0.5:7860", 200),
+        ("https://films.example.org", "films.example.org", 200),
+        ("https://films.example.org:8443", "127.0.0.1:7860", 200),  # a proxy that asks by the address
+        ("https://evil.example", "127.0.0.1:7860", 403),
+        ("https://evil.example", "10.0.0.5:7860", 403),
+        ("http://10.0.0.6", "10.0.0.5:7860", 403),
+        ("http://localhost", "10.0.0.5:7860", 403),
+        ("https://127.0.0.1.evil.example", "127.0.0.1:7860", 403),
+        ("null", "127.0.0.1:7860", 403),
+        ("nonsense", "127.0.0.1:7860", 403),
+    ],
+)
+def test_pages_elsewhere_ask_nothing(origin, host, status):
+    answer = ask("POST", "/gradio_api/call/search", b"a", names=OWN, host=host, origin=origin)
+    assert answer == (status, b"a" if status == 200 else None)
+    assert ask("GET", "/", names=OWN, host=host, origin=origin)[0] == status
+
+
+def test_a_space_answers_to_any_name(monkeypatch):
+    """Its proxy alone reaches it, by the name of the Space or by the user's own."""
+    monkeypatch.setenv("SPACE_ID", "org/bool-bert")
+    names = own_names("0.0.0.0", [])
+    host = "org-bool-bert.hf.space"
+    assert ask("POST", "/", b"a", names=names, host=host, origin="https://huggingface.co") == (200, b"a")
+    assert ask("GET", "/", names=own_names(None, ["*"]), host="any.example")[0] == 200
+
+
+def test_the_address_that_it_listens_on_is_a_name_of_it(monkeypatch):
+    assert ask("GET", "/", names=own_names("films.lan", []), host="films.lan:7860")[0] == 200
+    monkeypatch.setenv("GRADIO_SERVER_NAME", "other.lan")
+    assert ask("GET", "/", names=own_names(None, []), host="other.lan")[0] == 200
+    assert ask("GET", "/", names=own_names("films.lan", []), host="other.lan")[0] == 421
 
 
 def elements(html):
@@ -240,6 +323,9 @@ def test_wrong_flags_and_a_missing_gradio_are_one_line(monkeypatch, capsys):
     for wrong in ("*", "proxy", "10.0.0.7,", ""):
         assert main(["serve", "--trusted-proxy", wrong]) == 2
         assert "--trusted-proxy must be an address such as" in capsys.readouterr().err
+    for wrong in ("https://films.example.org", "films.example.org:443", "films.example.org/", "", "a b"):
+        assert main(["serve", "--allowed-host", wrong]) == 2
+        assert "--allowed-host must be a name such as films.example.org" in capsys.readouterr().err
     monkeypatch.setitem(__import__("sys").modules, "gradio", None)
     assert main(["serve"]) == 2
     assert "pip install 'boolbert[serve]'" in capsys.readouterr().err

@@ -11,7 +11,7 @@ import training_helpers as helpers
 from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-from boolbert.core.errors import Interrupted, TrainingError
+from boolbert.core.errors import BoolBertError, Interrupted, TrainingError
 from boolbert.data import Quest
 from boolbert.retrieval.ranking import mrr_at_k
 from boolbert.sentence_boolbert import load_dual_encoder
@@ -132,7 +132,7 @@ def test_a_batch_that_is_smaller_than_the_group_gets_one_line():
 
 def test_a_folder_that_cannot_be_written_is_named(folder, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(TrainingError, match=r"--output_dir .*file/run: cannot be written: .*file is no folder"):
+    with pytest.raises(BoolBertError, match=r"file/run: a folder is to be written there, and .*file is a file"):
         helpers.train_quest(folder, tmp_path / "file" / "run")
 
 

@@ -19,7 +19,16 @@ from accelerate import Accelerator, DistributedDataParallelKwargs
 import boolbert
 from boolbert import BoolBertConfig
 from boolbert.core.errors import TrainingError, first_line, reason
-from boolbert.core.files import FILES, delete_leftovers, read_json, user_path, whole_files, write_json, write_text
+from boolbert.core.files import (
+    FILES,
+    check_folder,
+    delete_leftovers,
+    read_json,
+    user_path,
+    whole_files,
+    write_json,
+    write_text,
+)
 from boolbert.core.pages import render
 from boolbert.core.runs import ARGUMENTS, CONFIG, METRICS, Run
 from boolbert.core.tables import number
@@ -104,10 +113,9 @@ def identity(args: RunArguments, accelerator: Accelerator, data: str) -> dict[st
 def is_finished(args: RunArguments, wanted: dict[str, Any], start: Path) -> bool:
     """Whether this very run is finished already. Nothing is touched; where the run cannot go ahead, it is refused."""
     folder = Path(args.output_dir)
-    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        problem = f"no permission in {nearest}" if nearest.is_dir() else f"{nearest} is no folder"
-        raise TrainingError(f"--output_dir {folder}: cannot be written: {problem}")
+    nearest = next(path for path in (check_folder(folder), *folder.absolute().parents) if path.exists())
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise TrainingError(f"--output_dir {folder}: cannot be written: no permission in {nearest}")
     if folder.resolve() == start.resolve():
         raise TrainingError(f"--output_dir {folder} is the encoder that the run starts from; give another folder")
     if args.overwrite:

@@ -20,8 +20,9 @@ import numpy as np
 import torch
 
 from boolbert.configuration_boolbert import LITE, POOLINGS, UPGRADED
+from boolbert.core.arguments import Parser
 from boolbert.core.errors import TrainingError, run_script
-from boolbert.core.files import named_if_full, whole_folder
+from boolbert.core.files import check_folder, named_if_full, whole_folder
 from boolbert.core.progress import shown_progress, shown_step
 from boolbert.core.tables import aligned, number
 from boolbert.data.reading import marked_queries
@@ -103,7 +104,7 @@ def upgrade(
 
 
 def check_is_new(folder: Path) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if check_folder(folder).exists() and any(folder.iterdir()):
         raise TrainingError(f"--output_dir {folder}: holds files already; give a new folder")
 
 
@@ -174,9 +175,7 @@ def save(model: "SentenceTransformer", folder: Path, arguments: dict[str, Any], 
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="boolbert upgrade", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog="boolbert upgrade", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", metavar="MODEL", nargs="?", help="folder or Hub id; all-MiniLM-L6-v2 if not given")
     parser.add_argument("--output_dir", "--output-dir", metavar="DIR", help="a new folder for the upgraded model")
     parser.add_argument(

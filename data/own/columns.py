@@ -26,7 +26,7 @@ def find_columns(rows: Sequence[Row], layout: Layout) -> dict[str, str]:
 
 def column_values(row: Row, kinds: Mapping[str, str], layout: Layout) -> dict[str, Value]:
     """What a row holds in these columns. A value that is not of its column's kind ("n/a") counts as none."""
-    found = {name: _value(row.values.get(name), kind, layout.separators.get(name)) for name, kind in kinds.items()}
+    found = {name: _value(row, name, kind, layout.separators.get(name)) for name, kind in kinds.items()}
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -37,8 +37,7 @@ def as_kind(value: Any, kind: str) -> float | str | None:
     (19901231.0, 7.0, 'true', None)
     """
     if kind == TEXT:
-        text = str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())
-        return text.encode(errors="ignore").decode() or None  # without halves of surrogate pairs
+        return str(value).lower() if isinstance(value, bool) else " ".join(str(value).split()) or None
     if kind == NUMBER:
         if isinstance(value, bool) or (isinstance(value, str) and not _NUMBER.fullmatch(value.strip())):
             return None
@@ -82,7 +81,8 @@ def _kind(values: Iterable[Any]) -> str | None:
     return TEXT if all(len(str(value)) <= LONGEST_VALUE or isinstance(value, list) for value in filled) else None
 
 
-def _value(value: Any, kind: str, separator: str | None) -> Value | None:
+def _value(row: Row, name: str, kind: str, separator: str | None) -> Value | None:
+    value = row.values.get(name)
     if value is None:
         return None
     if kind != TEXT:
@@ -92,4 +92,4 @@ def _value(value: Any, kind: str, separator: str | None) -> Value | None:
         value = parsed_list(value) if value[:1] == "[" else value.split(separator) if separator else value
     items = value if isinstance(value, list) else [value]
     texts = (as_kind(item, TEXT) for item in items if not isinstance(item, dict | list))
-    return tuple(dict.fromkeys(text for text in texts if isinstance(text, str))) or None
+    return tuple(dict.fromkeys(row.encodable(name, text) for text in texts if isinstance(text, str))) or None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import DataError
-from ...core.files import whole_folder, write_text
+from ...core.files import check_folder, whole_folder, write_text
 from ..lines import write_rows
 from .atoms import Sizes, choose_atoms
 from .counting import Text, count_texts
@@ -52,7 +52,7 @@ def make_queries(
     `kind` is what the documents are called in the queries ("film"); without it they are asked.
     """
     folder = Path(folder)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if check_folder(folder).exists() and any(folder.iterdir()):
         raise DataError(f"{folder}: is there already; name a new folder for the queries")
     if queries < len(MEANINGS):
         raise DataError(f"at least {len(MEANINGS)} queries are needed, one for each template; got {queries}")

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-from ...core.arguments import add_document_flags
+from ...core.arguments import Parser, add_document_flags
 from ...core.errors import DataError
 from ...core.terminal import fitted, printable
 from ..gold import HardNegatives
@@ -44,7 +44,7 @@ def _titles(quest: Quest, rows: list[int]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="boolbert data queries", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("documents", help="a .jsonl, .csv, .tsv or .parquet file, a folder of texts, or a Hub data set")

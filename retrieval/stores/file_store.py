@@ -23,7 +23,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from boolbert.core.errors import BoolBertError, RetrievalError
-from boolbert.core.files import check_sum, read_object, write_json
+from boolbert.core.files import check_sum, make_folder, read_object, write_json
 from boolbert.data import Document
 from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.encoded_documents import About
@@ -35,7 +35,7 @@ from boolbert.retrieval.index import STORE as MANIFEST
 from boolbert.retrieval.neighbours import QUERY_BLOCK, best_of, dot_products
 from boolbert.retrieval.records import Record, id_of
 from boolbert.retrieval.shards import SHARD_SIZE, Vectors
-from boolbert.retrieval.store_names import check_folder
+from boolbert.retrieval.store_names import check_folder_name
 
 from .base import WAIT, Array, StoreHit, VectorStore
 from .joined_evidence import JoinedEvidence
@@ -188,7 +188,7 @@ class FileStore(VectorStore):
     """A folder of indexes. Searches are exact; any number of processes may read while one writes."""
 
     def __init__(self, folder: str | Path):
-        check_folder(folder)
+        check_folder_name(folder)
         self.folder = Path(folder)
         self.name = str(folder)
         self._snapshot: tuple[Any, Snapshot] | None = None
@@ -203,7 +203,7 @@ class FileStore(VectorStore):
     def _create(self, about: About) -> None:
         if self.folder.exists() and any(path.name != LOCK for path in self.folder.iterdir()):
             raise RetrievalError(f"{self.folder}: holds files that are no store; give a folder of its own")
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         self._write(about, [], {}, 1)
 
     def note(self, about: About) -> None:
@@ -339,7 +339,7 @@ class FileStore(VectorStore):
 
     @contextmanager
     def writing(self, wait: float = WAIT) -> Iterator[None]:
-        self.folder.mkdir(parents=True, exist_ok=True)  # another process may be making it at this moment
+        make_folder(self.folder)  # another process may be making it at this moment
         try:
             held = self._lock.acquire(timeout=wait)  # a process that has it may take it again
         except Timeout:

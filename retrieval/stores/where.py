@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean.bounds import OPPOSITE
-from boolbert.core.errors import RetrievalError, shorten
+from boolbert.core.errors import RetrievalError, check_text, shorten
 from boolbert.data.own.columns import as_kind
 
 Mask = npt.NDArray[np.bool_]
@@ -72,7 +72,7 @@ def fitted_filter(wanted: str | Filter | None, kinds: Mapping[str, str]) -> Filt
     """
     if wanted is None:
         return None
-    return _fitted(parse_filter(wanted) if isinstance(wanted, str) else wanted, kinds)
+    return _fitted(wanted if isinstance(wanted, Filter) else parse_filter(wanted), kinds)
 
 
 def _fitted(part: Filter, kinds: Mapping[str, str]) -> Filter:
@@ -85,6 +85,9 @@ def _fitted(part: Filter, kinds: Mapping[str, str]) -> Filter:
         raise RetrievalError(f"--where: there is no field {part.field!r}; {hint}")
     if kind == "text" and part.sign not in ("=", "!="):
         raise RetrievalError(f"--where: {part.field!r} holds texts, which take = != and in, not {part.sign!r}")
+    for text in part.values:
+        if isinstance(text, str):
+            check_text(text, f"--where: the value {shorten(text)}", RetrievalError)
     values = tuple(as_kind(value, kind) for value in part.values)
     if None in values:
         wanted = "numbers" if kind == "number" else "dates such as 1990-12-31"
@@ -203,6 +206,9 @@ def as_json(value: Any) -> Any:
 
 class _Parser:
     def __init__(self, text: str):
+        if not isinstance(text, str):
+            raise RetrievalError(f"--where: a filter is a text such as 'year > 1990', got a {type(text).__name__}")
+        check_text(text, f"--where: {shorten(text)}", RetrievalError)
         if len(text) > LONGEST_FILTER:
             raise RetrievalError(f"--where: is longer than {LONGEST_FILTER:,} characters")
         self.text = text
