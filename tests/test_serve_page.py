@@ -184,6 +184,41 @@ def test_limits_hold_on_the_running_page(address, engine, tmp_path):
     assert status(address, "/gradio_api/upload", b"x") == 403
 
 
+def asked(address, path="/", body=None, **headers):
+    """What the page answers to a request with these headers."""
+    request = urllib.request.Request(address + path, body, {"content-type": "application/json", **headers})
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_the_running_page_answers_to_its_own_names(address):
+    """A name elsewhere may be let stand for 127.0.0.1; browsers then let that page read what this one answers."""
+    port = address.rpartition(":")[2]
+    call = json.dumps({"data": [QUERY]}).encode()
+    for host in (f"127.0.0.1:{port}", f"localhost:{port}", "localhost:9000", "[::1]"):
+        assert asked(address, host=host) == 200
+        assert asked(address, "/gradio_api/call/search", call, host=host) == 200
+    for path, body in (("/", None), ("/config", None), ("/gradio_api/info", None), ("/gradio_api/call/search", call)):
+        assert asked(address, path, body, host=f"evil.example:{port}") == 421
+        assert asked(address, path, body, origin="https://evil.example") == 403
+        assert asked(address, path, body, origin=f"http://localhost:{port}") == 200
+
+
+def test_a_page_for_others_is_asked_by_its_address_and_by_names_that_are_allowed(engine):
+    page = serve(engine, EXAMPLES, host="0.0.0.0", allowed_hosts=["films.example.org"], wait=False)
+    try:
+        address = f"http://127.0.0.1:{page.server_port}"
+        for host in ("10.0.0.5:7860", "localhost", "films.example.org"):
+            assert asked(address, host=host) == 200
+        assert asked(address, host="films.example.org", origin="https://films.example.org") == 200
+        assert asked(address, host="evil.example") == 421
+    finally:
+        page.close()
+
+
 @pytest.mark.parametrize(
     ("trusted", "counted"), [(None, "127.0.0.1"), ("10.0.0.7", "127.0.0.1"), ("127.0.0.1", "9.9.9.9")]
 )
