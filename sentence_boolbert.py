@@ -340,7 +340,7 @@ def check_texts(inputs: Iterable[Any]) -> None:
     for number, item in enumerate(inputs, 1):
         text = item.get("text") if isinstance(item, dict) else item
         try:
-            if isinstance(text, str):
+            if isinstance(text, str) and not text.isascii():
                 text.encode()
         except UnicodeEncodeError as found:
             problem = f"holds half a surrogate pair at character {found.start}; save or type it as UTF-8"

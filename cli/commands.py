@@ -5,7 +5,6 @@ import re
 import sys
 from argparse import Namespace
 from contextlib import suppress
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -247,8 +246,7 @@ def search(options: Namespace) -> None:
         _say(f"note: {line}")
     is_as_typed = answer.reading.query == options.query  # what is denied twice is told above
     is_unread = operators is None and searcher.is_boolean and not answer.excluded_words and is_as_typed
-    unread = reduce(lambda text, one: text.replace(one.words, " "), answer.numbers.filters, options.query)
-    if is_unread and (why := why_nothing_excluded(unread)):
+    if is_unread and (why := why_nothing_excluded(answer.numbers.blanked(options.query))):
         _say(f"note: {why}")
     if options.json:
         print_json({"model": searcher.model.name, **answer.as_json()})

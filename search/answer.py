@@ -170,7 +170,9 @@ def hits_of(found: Sequence[Candidate], parts: QueryVectors, violating: frozense
     return tuple(hits)
 
 
-def promise_of(limit: Limit, ranking: Ranking, reading: Query, is_calibrated: bool) -> Promise:
+def promise_of(
+    limit: Limit, ranking: Ranking, reading: Query, is_calibrated: bool, numbers: ReadNumbers = NO_NUMBERS
+) -> Promise:
     """What an answer says about its line. is_calibrated: on the documents that are there now."""
     line, notes = limit.line, []
     if ranking.evidence is None:
@@ -182,7 +184,11 @@ def promise_of(limit: Limit, ranking: Ranking, reading: Query, is_calibrated: bo
     elif ranking.evidence < line.least:
         notes.append("hardly a document says anything about what is excluded: the line is not calibrated for that")
     read = [span.place for span in (*reading.excluded, *reading.cues)]
-    if reading.excluded and not reading.conditions.typed and (unread := unread_negations(reading.query, read)):
+    if (
+        reading.excluded
+        and not reading.conditions.typed
+        and (unread := unread_negations(numbers.blanked(reading.query), read))
+    ):
         notes.append(f"“{unread[0].text}” may exclude something that was not read; -word says it plainly")
     if not is_calibrated:
         notes.append("the line was calibrated on other documents: some were added, replaced or removed since")

@@ -60,6 +60,12 @@ class ReadNumbers(NamedTuple):
         ]
         return " and ".join(parts) or None
 
+    def blanked(self, query: str) -> str:
+        """The query with blanks in place of what filters: "not over 500" excludes nothing else."""
+        for one in self.filters:
+            query = query.replace(one.words, " " * len(one.words))
+        return query
+
     @property
     def lines(self) -> list[str]:
         """What to tell the user."""

@@ -144,7 +144,7 @@ class BoolSearcher:
             ranking, found = self._ranked(question, parts, k, where, strength=strength, limit=limit, read=read)
             kept, left_out, counted_all = ranking.kept, ranking.left_out, ranking.counted_all
             if limit is not None:
-                promise = promise_of(limit, ranking, reading, self.documents.was_calibrated(limit.line))
+                promise = promise_of(limit, ranking, reading, self.documents.was_calibrated(limit.line), bounds)
         else:
             found = self.documents.find(parts, k, where)
         violating = self.violating(reading)

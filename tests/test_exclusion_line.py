@@ -30,6 +30,7 @@ from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, build_index, calibrating, query_reader
 from boolbert.search.answer import promise_of
 from boolbert.search.calibrating import calibrate, made_exclusions
+from boolbert.search.number_filters import NumberFilter, ReadNumbers
 from boolbert.search.rank import Ranking
 from boolbert.serve.engine import Engine
 
@@ -172,6 +173,10 @@ def test_documents_beyond_the_line_are_left_out_and_listed_apart(index, model):
     assert told.line("pool") == (
         "nothing is promised: “no” may exclude something that was not read; -word says it plainly"
     )
+    filtered = replace(answer.reading, query=f"{QUERY}, not over 500 euros")
+    numbers = ReadNumbers((NumberFilter("price <= 500", "not over 500 euros"),))
+    told = promise_of(searcher._limit(0.05, True), Ranking([], [], 0, {}, evidence=1.0), filtered, True, numbers)
+    assert told.notes == ()
 
 
 def test_what_the_reader_finds_to_be_there_is_left_out_too(index, model, monkeypatch):
