@@ -5,6 +5,7 @@ import re
 import sys
 from argparse import Namespace
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ SECRETS = {
 
 def index(options: Namespace) -> None:
     from boolbert.core.progress import shown_step
-    from boolbert.data.own import documents_of
+    from boolbert.data.own import NoDocuments, documents_of
     from boolbert.retrieval.encode import processes
     from boolbert.search import build_index, load_model
     from boolbert.search.opening import is_store, model_of
@@ -72,8 +73,14 @@ def index(options: Namespace) -> None:
         about = store.about()
         made = {} if about.table else about.columns  # what was said then holds for what is added
         options.id, options.atoms = options.id or made.get("id"), options.atoms or made.get("atoms")
-    documents = documents_of(options, table)  # before a model is loaded, so that a wrong name is reported at once
-    _say(documents.preview())
+    try:
+        documents = documents_of(options, table)  # before a model is loaded, so that a wrong name is reported at once
+        _say(documents.preview())
+    except NoDocuments:
+        if table is None or not store.exists() or store.about().table != table.table:
+            raise
+        _remove_all(store, options, table.table)
+        return
     model = _without_torch(options) if store is None and state.num_processes == 1 else None
     if model is None:
         has_model = store is not None and options.model is None and store.exists()
@@ -149,6 +156,14 @@ def _table(options: Namespace) -> Any:
 
     columns = {name: getattr(options, name) for name in ("id", "text", "title", "atoms")}
     return PostgresTable(options.store, options.table, columns)
+
+
+def _remove_all(store: Any, options: Namespace, table: str) -> None:
+    """What a collection has of a table that has become empty."""
+    gone = store.delete(list(store.ids()))
+    store.note(replace(store.about(), complete=True))
+    _say(f"note: {table} has no documents any more: {len(gone):,} records removed")
+    _done(options, {**store.describe(), "encoded": 0}, f"{store.name}: 0 documents")
 
 
 def _index_into(store: Any, documents: Any, model: Any, options: Namespace, table: str) -> None:

@@ -371,6 +371,32 @@ def test_a_table_that_is_empty(place, movies):
         OwnDocuments(PostgresTable(place, "nothing", {"id": "id"}), id="id")
 
 
+@pytest.mark.parametrize("change", ["DELETE FROM movies", "UPDATE movies SET name = NULL, plot = '', genres = NULL"])
+def test_a_table_that_became_empty(place, movies, index, capsys, change):
+    """What it no longer has is found no longer."""
+    index()
+    movies.execute("CREATE TABLE before AS SELECT * FROM movies")
+    movies.execute(change)
+    said, notes = index()
+    assert (said["documents"], said["encoded"], said["complete"]) == (0, 0, True)
+    assert "note: public.movies has no documents any more: 4 records removed" in notes
+    assert main(["search", "films about war", "--store", place, "--collection", "films", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["hits"] == []
+    movies.execute("DELETE FROM movies")
+    movies.execute("INSERT INTO movies SELECT * FROM before")
+    assert index()[0]["encoded"] == 4
+
+
+def test_an_empty_table_removes_nothing_from_a_collection_of_another(place, movies, index, capsys):
+    index()
+    movies.execute("CREATE TABLE nothing (movie_id int, plot text, name text)")
+    assert main(["index", "--store", place, "--collection", "films", "--table", "nothing", *COLUMNS]) == 2
+    assert "public.nothing: there are no documents in it" in capsys.readouterr().err
+    store = open_store(place, "films")
+    assert store.count() == 4
+    store.close()
+
+
 def test_a_database_with_dates_written_in_another_way(place, database):
     name = place.partition("?")[0].rpartition("/")[2]
     database.execute(sql.SQL("ALTER DATABASE {} SET datestyle = 'German'").format(sql.Identifier(name)))

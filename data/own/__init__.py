@@ -1,8 +1,17 @@
 """A user's own documents: read them from any format, and make Boolean queries from them alone."""
 
-from .documents import OwnDocument, OwnDocuments, documents_of
+from .documents import NoDocuments, OwnDocument, OwnDocuments, documents_of
 from .folder import QueryFolder, make_queries
 from .passages import Passages
 from .show import show_queries
 
-__all__ = ["OwnDocument", "OwnDocuments", "Passages", "QueryFolder", "documents_of", "make_queries", "show_queries"]
+__all__ = [
+    "NoDocuments",
+    "OwnDocument",
+    "OwnDocuments",
+    "Passages",
+    "QueryFolder",
+    "documents_of",
+    "make_queries",
+    "show_queries",
+]

@@ -24,6 +24,10 @@ MOST_FIELDS = 10_000
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # which not every vector database finds again in an id
 
 
+class NoDocuments(DataError):
+    """A source that has rows no more, or none with a word in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class OwnDocument:
     """A document as it was understood. `name` is unique in its collection; `content` is what is encoded.
@@ -142,7 +146,7 @@ class OwnDocuments:
         self.passages = passages
         sample = [_plain(_checked(row)) for row in islice(self._rows(progress=False), SAMPLE)]
         if not sample:
-            raise DataError(f"{self.name}: there are no documents in it")
+            raise NoDocuments(f"{self.name}: there are no documents in it")
         kind = kind_of(sample[0].values)
         if text is None and kind in ("queries", "questions", "triplets"):
             raise DataError(f"{self.name}: holds {kind}; expected documents with title and text")
@@ -180,7 +184,7 @@ class OwnDocuments:
                     part = replace(part, name=f"{part.name} [{part.id or count}]")
                 yield part
         if not report.documents:
-            raise DataError(f"{self.name}: all {len(report.empty):,} rows are empty (first: {report.empty[0]})")
+            raise NoDocuments(f"{self.name}: all {len(report.empty):,} rows are empty (first: {report.empty[0]})")
         self.report = report
 
     def corpus(self) -> Corpus:

@@ -388,7 +388,7 @@ class PostgresStore(RemoteStore):
 
     def held_by(self, words: Iterable[str]) -> Mapping[str, int]:
         names = {word_key(word): word for word in words}
-        found = self._rows("SELECT word, held FROM {table_of_words} WHERE word = ANY(%s)", [list(names)])
+        found = self._rows("SELECT word, coalesce(held, 0) FROM {table_of_words} WHERE word = ANY(%s)", [list(names)])
         return {names[key]: int(held) for key, held in found}
 
     def fetch(self, ids: Sequence[str]) -> list[FoundDocument]:
