@@ -163,7 +163,8 @@ def _remove_all(store: Any, options: Namespace, table: str) -> None:
     gone = store.delete(list(store.ids()))
     store.note(replace(store.about(), complete=True))
     _say(f"note: {table} has no documents any more: {len(gone):,} records removed")
-    _done(options, {**store.describe(), "encoded": 0}, f"{store.name}: 0 documents")
+    evidence = {"clauses": 0, "bytes": 0} if store.about().evidence else None
+    _done(options, {**store.describe(), "encoded": 0, "evidence": evidence}, f"{store.name}: 0 documents")
 
 
 def _index_into(store: Any, documents: Any, model: Any, options: Namespace, table: str) -> None:

@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from boolbert.core.errors import BoolBertError, RetrievalError, in_brief, optional
+from boolbert.core.errors import RetrievalError, optional
 from boolbert.retrieval.encoded_documents import About
 from boolbert.retrieval.evidence import DocumentEvidence
 from boolbert.retrieval.evidence_bytes import clauses_in_bytes, evidence_from_bytes
 from boolbert.retrieval.records import Record, is_id
-from boolbert.retrieval.store_names import no_address
 from boolbert.retrieval.words import K1, B
 
 from .base import WAIT, Array, StoreHit
+from .postgres_connection import PostgresConnection
 from .remote import (
     AskedWord,
     FoundDocument,
@@ -64,30 +64,6 @@ ORDER BY (
 """
 
 
-def connected(uri: str, place: str, wait: float = WAIT) -> Any:
-    """A connection with a database. place: its address as it is shown."""
-    psycopg = optional("psycopg", "psycopg", "postgres")
-    try:
-        return psycopg.connect(uri, autocommit=True, connect_timeout=max(1, round(wait)))
-    except psycopg.OperationalError as error:
-        raise RetrievalError(f"{place}: cannot be reached: {_last_line(error)}") from None
-    except psycopg.Error:  # its message may quote the password
-        raise no_address(uri) from None
-
-
-@contextmanager
-def one_line_errors(name: str) -> Iterator[None]:
-    """Around calls of Postgres: an error is one line."""
-    psycopg = optional("psycopg", "psycopg", "postgres")
-    try:
-        yield
-    except BoolBertError:
-        raise
-    except psycopg.Error as error:
-        said = getattr(error.diag, "message_primary", None) or in_brief(error)
-        raise RetrievalError(f"{name}: Postgres says: {said}") from None
-
-
 class PostgresStore(RemoteStore):
     """A collection in a Postgres database."""
 
@@ -103,15 +79,15 @@ class PostgresStore(RemoteStore):
         self._sql = optional("psycopg.sql", "psycopg", "postgres")
         self._uri, self._wait = uri, wait
         self._busy = threading.RLock()  # a connection does one thing at a time
-        self._connection = connected(uri, self._place, wait)
+        self._connection = PostgresConnection(uri, self._place, wait)
 
     @contextmanager
-    def _transaction(self) -> Iterator[Any]:
-        """A cursor; what it has done is there when this ends, or nothing of it."""
-        with self._busy, one_line_errors(self.name):
+    def _transaction(self, what: str | None = "search") -> Iterator[Any]:
+        """A cursor; what it has done is there when this ends, or nothing of it. what: for which limit of time."""
+        with self._busy:
             if self._connection.closed:
-                self._connection = connected(self._uri, self._place, self._wait)
-            with self._connection.transaction(), self._connection.cursor(binary=True) as cursor:
+                self._connection = PostgresConnection(self._uri, self._place, self._wait)
+            with self._connection.transaction(self.name, what) as connection, connection.cursor(binary=True) as cursor:
                 yield cursor
 
     def _named(self, text: str) -> Any:
@@ -164,10 +140,10 @@ class PostgresStore(RemoteStore):
     def _create(self, about: About) -> None:
         with self._busy:
             # Two who begin at once: one waits, and only then begins the transaction that sees what the other has made.
-            with self._transaction() as cursor:
+            with self._transaction("batch") as cursor:
                 cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
             try:
-                with self._transaction() as cursor:
+                with self._transaction("batch") as cursor:
                     is_there = self._line(cursor) is not None
                     if not is_there:
                         self._make_tables(cursor, about)
@@ -218,7 +194,7 @@ class PostgresStore(RemoteStore):
         raise RetrievalError(f"{self._place}: has no pgvector, which finds neighbours; {remedy}") from None
 
     def note(self, about: About) -> None:
-        with self._transaction() as cursor:
+        with self._transaction(None) as cursor:  # an index may take hours
             told = with_fields(about, self._locked(cursor)[0]["fields"])
             cursor.execute(
                 self._named("UPDATE {known} SET about = %s, change = change + 1 WHERE name = %s"),
@@ -242,7 +218,7 @@ class PostgresStore(RemoteStore):
             rows = [self._row(*each) for each in zip(records[part], vectors[part], own, strict=True)]
             held = Counter(word for said in own if said is not None for word in said.words)
             length = sum(sum(said.words.values()) for said in own if said is not None)
-            with self._transaction() as cursor:
+            with self._transaction("batch") as cursor:
                 self._locked(cursor)
                 ids = [record.id for record in records[part]]
                 old = self._named("SELECT words FROM {table} WHERE id = ANY(%s)")
@@ -287,7 +263,7 @@ class PostgresStore(RemoteStore):
 
     def _delete(self, ids: Sequence[str]) -> None:
         for part in in_batches(ids, _ROWS):
-            with self._transaction() as cursor:
+            with self._transaction("batch") as cursor:
                 self._locked(cursor)
                 text = "DELETE FROM {table} WHERE id = ANY(%s) RETURNING words"
                 gone = cursor.execute(self._named(text), [part]).fetchall()
@@ -437,10 +413,3 @@ def _vector(content: bytes | None) -> Array:
 
 def _as_text(vector: Array) -> str:
     return json.dumps(vector.tolist())
-
-
-def _last_line(error: BaseException) -> str:
-    """What the server said of the last address that was tried."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = next((line for line in reversed(lines) if "FATAL" in line), lines[0] if lines else type(error).__name__)
-    return said[-300:].rpartition("FATAL:")[2].strip()

@@ -6,7 +6,7 @@ they are equal as numbers, and so are "A" and "a" where the database compares th
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -17,7 +17,7 @@ from boolbert.core.addresses import shown_name
 from boolbert.core.errors import DataError, optional, shorten
 from boolbert.data.rows import Row, shorten_list
 
-from .postgres_store import connected, one_line_errors
+from .postgres_connection import PostgresConnection
 from .remote import storable
 
 _PAGE = 1000  # rows of one transaction
@@ -65,7 +65,7 @@ class PostgresTable:
     def __init__(self, uri: str, table: str, columns: Mapping[str, str | None]):
         self._uri, self._place = uri, shown_name(uri)
         self._sql = optional("psycopg.sql", "psycopg", "postgres")
-        with self._reading(self._place) as connection, connection.transaction():
+        with self._opened(self._place) as opened, opened.transaction(self._place, "table") as connection:
             number, self._schema, self._table = self._found(connection, table)
             found = connection.execute(_COLUMNS, [number]).fetchall()
             self._columns = {name: _Column(*types) for name, *types in found}
@@ -76,11 +76,12 @@ class PostgresTable:
             self._check_ids(connection)
 
     @contextmanager
-    def _reading(self, name: str) -> Iterator[Any]:
+    def _opened(self, name: str) -> Iterator[PostgresConnection]:
         """A connection whose transactions cannot write, and that writes dates as files do."""
-        with connected(self._uri, self._place) as connection, one_line_errors(name):
-            connection.execute(_SETTINGS)
-            connection.read_only = True
+        with closing(PostgresConnection(self._uri, self._place)) as connection:
+            with connection.transaction(name):
+                connection.raw.execute(_SETTINGS)
+            connection.raw.read_only = True
             yield connection
 
     def _found(self, connection: Any, name: str) -> tuple[int, str, str]:
@@ -133,7 +134,7 @@ class PostgresTable:
 
     def rows(self, *, progress: bool = True) -> Iterator[Row]:
         """All rows, in the order of their ids. progress: those who ask for the rows show it themselves."""
-        with self._reading(self.name) as connection:
+        with self._opened(self.name) as connection:
             names, query = self._query(first=True)
             number, page = 0, self._page(connection, query, [_PAGE])
             _, query = self._query(first=False)
@@ -143,9 +144,9 @@ class PostgresTable:
                     yield Row(self.name, number, dict(zip(names, map(_plain, values), strict=True)), unit=" row ")
                 page = self._page(connection, query, [page[-1][0], page[-1][0], _PAGE])
 
-    def _page(self, connection: Any, query: Any, bound: Sequence[Any]) -> list[Any]:
-        with connection.transaction():
-            rows: list[Any] = connection.execute(query, bound).fetchall()
+    def _page(self, connection: PostgresConnection, query: Any, bound: Sequence[Any]) -> list[Any]:
+        with connection.transaction(self.name, "table") as opened:
+            rows: list[Any] = opened.execute(query, bound).fetchall()
             return rows
 
     def _query(self, *, first: bool) -> tuple[list[str], Any]:
