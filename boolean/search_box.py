@@ -38,9 +38,10 @@ _UNSUPPORTED = (
     (re.compile(r"(?<!\S)[a-z]{3,}\*(?!\S)"), "the open ending {}"),
 )
 # What a sign is read before: a group or phrase, a word of two letters or more ("tv", "戦"), or one with a digit ("U2",
-# "5g"), a hyphen ("e-book") or an apostrophe ("l'eau"). "-5", "-20C" and the flag "-v" are none.
+# "5g"), a hyphen ("e-book"), an apostrophe ("l'eau") or another sign ("R&D", "C++"). "-5", "-20C" and the flag "-v" are
+# none.
 _WORD = re.compile(
-    r"[\"“(]|[^\W\d_]{2}|[^\u0000-\u024f]|[^\W\d_](?:\d|['’-]\w)|\d+(?!(?:[cCfF]|dB)\b)[^\W\d_]|\d\w*-[^\W\d_]"
+    r"[\"“(]|[^\W\d_]{2}|[^\u0000-\u024f]|[^\W\d_](?:\d|['’&-]\w|[+#])|\d+(?!(?:[cCfF]|dB)\b)[^\W\d_]|\d\w*-[^\W\d_]"
 )
 _FLAG = re.compile(r"[a-z]{1,2}(?![\w'’-])")
 _COMMAND_LINE = pattern(r"(?:\A\s*{command}\s|.*\b(?:command|flag|option|switch|linux|unix|bash|shell)s?\b)", re.DOTALL)
@@ -61,7 +62,7 @@ _NUMBER_BEFORE = re.compile(
     r"(?:\d|\b[A-Fa-f]|\b(?:is|one|two|three|four|five|six|seven|eight|nine|ten|plus|a|the|of))\s+\Z"
 )
 _NUMBER_AFTER = re.compile(r"\s+(?:[\d$€£%]|(?:one|two|three|four|signs?|infinity|degrees?|points?|the\s+Bear)\b)")
-_EXCLUDED_WORD = re.compile(r"[^\u0000-\u024f\s][^\s,;.?!()\"“”|]*|\w+(?:['’./-]\w+)*")
+_EXCLUDED_WORD = re.compile(r"[^\u0000-\u024f\s][^\s,;.?!()\"“”|]*|\w+(?:[+#]*['’./&+-]\w+)*[+#]*")
 _LIST = pattern(r"\s*,\s*(?:(?:and|or)\s+)?|\s+(?:and|or)\s+")
 LONGEST_TYPED = 1000  # characters of a query with search-box syntax; longer texts are not read as such
 _EDGES = " \t\r\n,;:.?!"

@@ -38,7 +38,7 @@ DENIED = "-"
 Integers = npt.NDArray[np.integer[Any]]
 _WORD = re.compile(r"\w\w+")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
-_STOP_WORDS = frozenset(
+STOP_WORDS = frozenset(
     {
         *("a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not"),
         *("of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was"),
@@ -63,7 +63,7 @@ def words_of(text: str, clauses: Sequence[Clause] = (), *, decades: bool = False
     found = []
     for match in _WORD.finditer(text):
         word = match.group().lower()
-        if word in _STOP_WORDS:
+        if word in STOP_WORDS:
             continue
         is_denied = denied[match.start()]
         found.append(DENIED * is_denied + singular(word))

@@ -15,7 +15,8 @@ from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.document_reader import LIKELY, NOTHING, DocumentReader, Passage, Said, document_reader, passage
 from boolbert.retrieval.evidence import Array, Evidence
 from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
-from boolbert.retrieval.passages import exclude_by_document
+from boolbert.retrieval.literal import is_unspaced, literal, stands_in
+from boolbert.retrieval.passages import exclude_by_document, family_of
 from boolbert.retrieval.scoring import Asked, Question, first_stage, score_by_words, second_stage, word_scores
 
 from .query_encoder import QueryVectors
@@ -118,7 +119,7 @@ def rank(
         scores, rows = reread(question, scores, rows, said, strength)
     is_typed, best_clause = np.zeros(len(rows), bool), None
     if question.typed:
-        is_typed = has_typed(documents, question, rows, said)
+        is_typed = has_typed(documents, question, rows, said, rows)
     is_out = is_typed
     if limit is not None and excludes(question):
         features = features_of(documents.evidence, question.excluded, rows, documents.wholes)
@@ -129,12 +130,13 @@ def rank(
     end = int(kept[-1]) if len(kept) == k else len(rows)
     out = _one_of_each(rows, np.flatnonzero(is_typed | (is_out & (np.arange(len(rows)) < end))), documents.wholes)
     left_out = len(out)
+    counted_all = documents.is_all or not question.typed
     if question.typed and len(rows) < len(every := _every_row(documents)):  # those that no condition has found, too
-        having = every[has_typed(documents, question, every, said)]
+        having = every[has_typed(documents, question, every, said, rows)]
         left_out = len(_one_of_each(having, np.arange(len(having)), documents.wholes))
         left_out += int((~is_typed[out]).sum())
+        counted_all = counted_all and all(literal(asked.part.text) is None for asked in question.excluded)
     shown = np.concatenate([kept, out[:k]])
-    counted_all = documents.is_all or not question.typed
     return Ranking(scores[shown].tolist(), rows[shown].tolist(), len(kept), said, left_out, best_clause, counted_all)
 
 
@@ -150,16 +152,31 @@ def _one_of_each(rows: Rows, places: Rows, wholes: Rows | None) -> Rows:
     return places[np.sort(np.unique(wholes[rows[places]], return_index=True)[1])]
 
 
-def has_typed(documents: RankedDocuments, question: Question, rows: Rows, said: dict[int, list[Said]]) -> Mask:
+def has_typed(
+    documents: RankedDocuments, question: Question, rows: Rows, said: dict[int, list[Said]], read: Rows
+) -> Mask:
     """Which documents hold all words of something that is excluded by search-box syntax. A denied word is indexed as
-    another word, so it does not count; nor does a document that the reader finds to deny it."""
+    another word, so it does not count; nor does a document that the reader finds to deny it.
+
+    read: the rows whose texts are looked through for what no index has.
+    """
     found, first = np.zeros(len(rows), bool), len(question.parts) - len(question.excluded)
     for number, asked in enumerate(question.excluded, first):
-        holding = [documents.evidence.words.weights(word)[0] for word in dict.fromkeys(asked.words)]
         denied = [row for row, parts in said.items() if parts[number].denies >= LIKELY]
-        has = np.setdiff1d(reduce(np.intersect1d, holding), denied) if holding else np.empty(0, np.int64)
-        found |= _same_document(rows, has, documents.wholes)
+        found |= _same_document(rows, np.setdiff1d(_holding(documents, asked, read), denied), documents.wholes)
     return found
+
+
+def _holding(documents: RankedDocuments, asked: Asked, read: Rows) -> Rows:
+    """The rows that hold a condition: all of its words, or the phrase as it was typed (retrieval/literal.py)."""
+    words = [word for word in dict.fromkeys(asked.words) if not is_unspaced(word)]
+    holding = [documents.evidence.words.weights(word)[0] for word in words]
+    phrase = literal(asked.part.text)
+    if phrase is None:
+        return reduce(np.intersect1d, holding) if holding else np.empty(0, np.int64)
+    rows = reduce(np.intersect1d, holding, read if documents.wholes is None else family_of(documents.wholes, read))
+    texts = zip(rows.tolist(), documents.texts(rows.tolist()), strict=True)
+    return np.array([row for row, text in texts if stands_in(phrase, text)], np.int64)
 
 
 def affirming(question: Question, said: dict[int, list[Said]]) -> Rows:

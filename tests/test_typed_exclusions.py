@@ -4,12 +4,14 @@ import json
 from collections import Counter
 
 import pytest
-from store_fixtures import DATABASES, place_of, skip_without
+from store_fixtures import DATABASES, KINDS, place_of, skip_without
 
+from boolbert import obey
 from boolbert.cli.main import main
 from boolbert.data.own import OwnDocuments, Passages
+from boolbert.retrieval.encoders import resolve_encoder
 from boolbert.retrieval.index import build_index
-from boolbert.retrieval.models import default_model
+from boolbert.retrieval.models import default_model, load_encoder
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, explain
 
@@ -156,3 +158,116 @@ def test_a_database_is_asked_once_for_what_all_hits_share(kind, tmp_path, search
     assert counted("curry", 9, evidence=False)["about"] == counted("curry", 1, evidence=False)["about"]
     assert counted("curry", 1)["statistics"] < counted("curry -chicken", 1)["statistics"]
     store.close()
+
+
+# What no index term says: signs, single letters and digits, small words, capitals, scripts without spaces.
+SIGNS = {
+    "AT&T": "A phone plan by AT&T, with roaming.",
+    "At the top": "A phone plan that is at the top of our list.",
+    "Not AT&T": "A phone plan for every network but not AT&T.",
+    "C++": "A course on C++ for engineers.",
+    "C#": "A course on C# and its libraries.",
+    "C": "A course on C for beginners.",
+    "R&D": "A job in R & D, near the lake.",
+    "IT": "A job in IT, with a pension.",
+    "Sales": "A job in sales. It pays well.",
+    "3.5": "A release of the tool: version 3.5.",
+    "13.5": "A release of the tool: version 13.5 or 3.55.",
+    "Hamlet": "A speech from a play: To be, or not to be, that is the question.",
+    "Macbeth": "A speech from a play that is not to be missed.",
+    "Vitamin C": "Tablets with vitamin C and zinc.",
+    "Vitamin D": "Tablets with vitamin D for cats.",
+    "T-shirt": "Clothes: T-shirts of cotton.",
+    "Shirt": "Clothes: a shirt of linen.",
+    "WHO": "A report by the WHO on malaria.",
+    "Press": "A report by those who were there.",
+    "戦争": "第二次世界大戦の戦争映画",
+    "家族": "家族についての映画",
+}
+TYPED = {
+    'phone plans -"AT&T"': {"AT&T"},
+    "phone plans -AT&T": {"AT&T"},
+    "phone plans NOT AT&T": {"AT&T"},
+    'courses -"C++"': {"C++"},
+    "courses -C++": {"C++"},
+    'courses -"C#"': {"C#"},
+    "courses -C# -C++": {"C#", "C++"},
+    'courses -"C"': {"C", "Vitamin C"},
+    'jobs -"R&D"': {"R&D"},
+    'jobs -"IT"': {"IT"},
+    "jobs -IT": {"IT"},
+    'jobs -"it"': {"IT", "Sales"},
+    'releases -"3.5"': {"3.5"},
+    'speeches -"to be or not to be"': {"Hamlet"},
+    'tablets -"vitamin C"': {"Vitamin C"},
+    "clothes -T-shirt": {"T-shirt"},
+    'reports -"WHO"': {"WHO"},
+    "映画 -戦争": {"戦争"},
+}
+
+
+@pytest.fixture(scope="module")
+def signs(tmp_path_factory):
+    rows = [{"id": title, "title": title, "text": text} for title, text in SIGNS.items()]
+    documents, model = OwnDocuments(rows, id="id", progress=False), default_model("cpu")
+    folder = tmp_path_factory.mktemp("signs") / "index"
+    return BoolSearcher(model, build_index(documents, folder, model, progress=False))
+
+
+def left_out_by(searcher, query, **how):
+    answer = searcher.search(query, 50, **how)
+    out = SIGNS.keys() - {hit.title for hit in answer}
+    assert (answer.left_out, {hit.title for hit in answer.unsure}) == (len(out), out)
+    return out
+
+
+@pytest.mark.parametrize("read", [0, 20])
+@pytest.mark.parametrize("query", TYPED)
+def test_what_no_index_term_says_is_looked_for_as_it_is_typed(signs, query, read):
+    assert left_out_by(signs, query, read=read) == TYPED[query]
+
+
+def test_the_explanation_counts_it(signs):
+    notes = explain(signs, 'phone plans -"AT&T"', 10).notes
+    assert "1 document that has “AT&T” was left out." in notes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_store_leaves_it_out(kind, tmp_path, signs):
+    skip_without(kind)
+    store = open_store(place_of(kind, tmp_path))
+    rows = [{"id": title, "title": title, "text": text} for title, text in SIGNS.items()]
+    index_documents(OwnDocuments(rows, id="id", progress=False), store, signs.model, progress=False)
+    asked = BoolSearcher(signs.model, store)
+    for query in ('phone plans -"AT&T"', "courses -C++", 'jobs -"IT"', 'tablets -"vitamin C"'):
+        assert left_out_by(asked, query) == TYPED[query]
+    store.close()
+
+
+def test_reranking_leaves_it_out():
+    encoder = obey(load_encoder(resolve_encoder().path, device="cpu", quiet=True))
+    texts = list(SIGNS.values())
+    for query, out in TYPED.items():
+        assert {one.text for one in encoder.rerank(query, texts)} == set(texts) - {SIGNS[title] for title in out}
+
+
+def test_of_a_large_index_those_that_were_looked_at_are_counted(signs, monkeypatch):
+    monkeypatch.setattr("boolbert.search.rank.ALL", 2)
+    monkeypatch.setattr("boolbert.search.rank.DEPTH", 6)
+    answer = signs.search('phone plans -"AT&T"', 3)
+    assert "AT&T" not in {hit.title for hit in answer}
+    assert answer.left_out_line == "at least 1 document that has “AT&T” was left out"
+
+
+def test_another_passage_of_the_document_counts(tmp_path, monkeypatch):
+    model = default_model("cpu")
+    long = "A phone plan with roaming and a rich choice of numbers. " * 6
+    rows = [{"id": "a", "text": f"{long}{'Bills come by post. ' * 12}The network is AT&T."}]
+    rows += [{"id": f"b{number}", "text": f"{long}Plan {number}."} for number in range(9)]
+    documents = OwnDocuments(rows, id="id", progress=False, passages=Passages(words=20, overlap=5))
+    searcher = BoolSearcher(model, build_index(documents, tmp_path / "index", model, progress=False))
+    monkeypatch.setattr("boolbert.search.rank.ALL", 2)
+    monkeypatch.setattr("boolbert.search.rank.DEPTH", 30)
+    answer = searcher.search('phone plan with roaming -"AT&T"', 20)
+    assert "a" not in {hit.title for hit in answer}
+    assert answer.left_out == 1
