@@ -107,7 +107,7 @@ def find_cues(text: str, language: str = ENGLISH) -> list[CueSpan]:
     >>> find_cues("Notting Hill on an Android phone")
     []
     """
-    names = [match.span() for match in _QUOTED.finditer(text) if match.group() != text.strip()]
+    names = quoted_names(text)
     table = cue_table(language).cues
     spans: list[CueSpan] = []
     for match in _matcher(language).finditer(text):
@@ -131,6 +131,15 @@ def find_cues(text: str, language: str = ENGLISH) -> list[CueSpan]:
             spans.pop()
         spans.append(CueSpan(start, end, operator, text[start:end], weak, rule=cue.rule, kind=kind))
     return spans
+
+
+def quoted_names(text: str) -> list[tuple[int, int]]:
+    """Where names stand in double quotes; a text that is quoted as a whole is none.
+
+    >>> quoted_names('films like "Not One Less"'), quoted_names('"no nuts"')
+    ([(11, 25)], [])
+    """
+    return [match.span() for match in _QUOTED.finditer(text) if match.group() != text.strip()]
 
 
 def _is_place(text: str, start: int, end: int) -> bool:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .cues import quoted_names
+
 WANTED, EXCLUDED, ALTERNATIVE, CUE = "w", "x", "a", "c"
 OUTSIDE = "O"
 TAGS = (OUTSIDE, *(f"{place}-{kind}" for kind in (WANTED, EXCLUDED, ALTERNATIVE, CUE) for place in "BI"))
@@ -98,6 +100,34 @@ def marks_of(text: str, words: Sequence[tuple[int, int]], tags: Sequence[int]) -
         else:
             marks.append(Mark(kind, start, end))
     return _grouped(text, marks)
+
+
+def without_false_cues(text: str, marks: Sequence[Mark]) -> list[Mark]:
+    """The marks without cues that exclude nothing: signs, of which those that do are search-box syntax, and words of a
+    name in quotes. What they exclude is wanted.
+
+    >>> text = "salt-and-pepper +chips"
+    >>> marks = [Mark("w", 0, 8), Mark("c", 8, 9), Mark("x", 9, 15), Mark("c", 16, 17), Mark("x", 17, 22)]
+    >>> [(mark.kind, text[mark.start : mark.end]) for mark in without_false_cues(text, marks)]
+    [('w', 'salt-and-pepper'), ('w', 'chips')]
+    """
+    found: list[Mark] = []
+    sign = -1  # where the last sign ends
+    for mark in marks:
+        if not any(map(str.isalnum, text[mark.start : mark.end])):
+            sign = mark.end if mark.kind == CUE else sign
+        elif mark.kind == EXCLUDED and sign >= 0 and not text[sign : mark.start].strip():
+            if found and found[-1].kind == WANTED and not any(map(str.isspace, text[found[-1].end : mark.start])):
+                found[-1] = found[-1]._replace(end=mark.end)  # within a word
+            else:
+                found.append(mark._replace(kind=WANTED))
+        else:
+            found.append(mark)
+    for start, end in quoted_names(text):
+        inside = [mark for mark in found if start <= mark.start < end]
+        if any(mark.kind == CUE for mark in inside):
+            found = [*(mark for mark in found if mark not in inside), Mark(WANTED, start + 1, end - 1)]
+    return sorted(found, key=lambda mark: mark.start)
 
 
 def _grouped(text: str, marks: list[Mark]) -> list[Mark]:

@@ -31,7 +31,16 @@ from boolbert.boolean import Reading as RuleReading
 from boolbert.boolean.conditions import Conditions, blanked, read_conditions
 from boolbert.boolean.kinds import is_question
 from boolbert.boolean.parts import Part, after_filler
-from boolbert.boolean.tags import ALTERNATIVE, CUE, EXCLUDED, WANTED, Mark, joined_words, marks_of
+from boolbert.boolean.tags import (
+    ALTERNATIVE,
+    CUE,
+    EXCLUDED,
+    WANTED,
+    Mark,
+    joined_words,
+    marks_of,
+    without_false_cues,
+)
 from boolbert.core.errors import RetrievalError, check_text, shorten
 from boolbert.retrieval.adapters import QUERY_READER, Reader, open_reader
 
@@ -50,6 +59,7 @@ _WITH = re.compile(r"(?:with|having|containing|about)\s+(?:(?:an?|the|any)\s+)?"
 _EMPTY = r"(?:an?|the|any|those|ones|that|which|who|are|is|was|were|be|have|has|had|do|does|with)"
 _NOTHING = re.compile(rf"\s*{_EMPTY}(?:\s+{_EMPTY})*\s*", re.IGNORECASE)
 _EMPTY_END = re.compile(rf"(?:\b{_EMPTY}\s+)+$", re.IGNORECASE)
+_QUOTED_WHOLE = re.compile(r'"[^"]+"|“[^”]+”')
 _OR = re.compile(r"\b(?:or|either|alternatively)\b|\||/", re.IGNORECASE)
 
 
@@ -231,14 +241,15 @@ def by_reader(query: str, reader: Reader) -> Query:
 
 def _tagged(query: str, reader: Reader) -> list[Mark]:
     """What the reader marks."""
-    tokens = reader.tokenizer.encode(query)
+    edges = ((0, 1), (len(query) - 1, len(query))) if _QUOTED_WHOLE.fullmatch(query) else ()
+    tokens = reader.tokenizer.encode(blanked(query, edges))
     first, words = joined_words(tokens.word_ids[:MOST_TOKENS_READ], tokens.offsets[:MOST_TOKENS_READ])
     if not words:
         return []
     tags = reader.tags(tokens.ids[:MOST_TOKENS_READ])[first].tolist()
     marks = [
         mark._replace(start=_bare(query, mark.start, mark.end)) if mark.kind == EXCLUDED else mark
-        for mark in marks_of(query, words, tags)
+        for mark in without_false_cues(query, marks_of(query, words, tags))
     ]
     for kind in (EXCLUDED, WANTED):
         if any(mark.kind == kind and not _says_nothing(query, mark) for mark in marks):
