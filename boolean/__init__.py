@@ -6,11 +6,12 @@ from .cues import CueSpan, find_cues, operators_of
 from .kinds import WHOLE_WEIGHTS, kind_of_exclusion, whole_weight
 from .labels import cue_labels, scope_labels
 from .lacking import read_lacking
+from .languages import foreign_language
 from .lexicon import cue_table
 from .marks import parse_original_query, render_original_query
 from .operators import OPERATORS, TEMPLATES, from_multi_hot, multi_hot, template_operators
 from .parts import Reading, read_parts
-from .reasons import has_words, is_english, notes_on_signs, why_nothing_excluded
+from .reasons import has_words, notes_on_reading, why_nothing_excluded
 from .search_box import read_search_box, without_double_negation
 
 __all__ = [
@@ -24,12 +25,12 @@ __all__ = [
     "cue_labels",
     "cue_table",
     "find_cues",
+    "foreign_language",
     "from_multi_hot",
     "has_words",
-    "is_english",
     "kind_of_exclusion",
     "multi_hot",
-    "notes_on_signs",
+    "notes_on_reading",
     "operators_of",
     "parse_original_query",
     "read_lacking",

@@ -55,6 +55,7 @@ class Conditions(NamedTuple):
     asks: bool = False  # it is a question, which a passage answers
     kind: str = "set"  # of what is excluded: `kind_of_exclusion`
     typed: bool = False  # it is excluded by search-box syntax: who types "-word" means the word
+    plain: bool = False  # nothing of the query is read, and documents are ranked by its vector alone
 
 
 def read_conditions(text: str, excluded: Sequence[Span] | None = None, cues: Sequence[Span] = ()) -> Conditions:

@@ -5,26 +5,10 @@ from collections.abc import Sequence
 
 from .cues import CueSpan, find_cues
 from .kinds import kind_of_exclusion
+from .languages import denying_word, foreign_language
 from .parts import Span, read_parts
 from .search_box import LONGEST_TYPED, is_too_long, unread_signs
 from .word_lists import WORDS
-
-_FOREIGN, _FOREIGN_NOT, _ENGLISH = WORDS["foreign"], WORDS["foreign not"], WORDS["english"]
-_WORD = re.compile(r"[^\W\d_]+")
-
-
-def is_english(query: str) -> bool:
-    """Whether a query may be English, as far as its small words and its letters tell.
-
-    >>> [is_english(query) for query in ("islands", "La La Land", "países que no son islas", "島国")]
-    [True, True, False, False]
-    """
-    words = _WORD.findall(query.lower())
-    letters = "".join(words)
-    if letters and sum(letter < "\u0250" for letter in letters) < len(letters) / 2:
-        return False  # another alphabet
-    foreign = sum((word in _FOREIGN) + 2 * (word in _FOREIGN_NOT) for word in words)
-    return foreign < 2 or foreign <= sum(word in _ENGLISH for word in words)
 
 
 def has_words(query: str) -> bool:
@@ -36,20 +20,28 @@ def has_words(query: str) -> bool:
     return any(word not in WORDS["operators"] for word in re.findall(r"\w+", query.lower()))
 
 
-def notes_on_signs(query: str, read_as: str) -> list[str]:
-    """A line for what a query has that is not read as it stands there. read_as: the text that was searched for.
+def notes_on_reading(query: str, read_as: str, typed: bool = False) -> tuple[str, ...]:
+    """A line for each thing that a query has and that is not read as it stands there. read_as: the text that was
+    searched for. typed: the query has search-box syntax, which is read in any language.
 
-    >>> notes_on_signs("ls -la", "ls -la")
-    ['“-la” is read as a word of the query; to leave it out, write -"la"']
-    >>> notes_on_signs("bars -sugar-free", "bars AND sugar")
-    ['the query denies something twice, which asks for it; it is read as: bars AND sugar']
+    >>> notes_on_reading("ls -la", "ls -la")
+    ('“-la” is read as a word of the query; to leave it out, write -"la"',)
+    >>> notes_on_reading("bars -sugar-free", "bars AND sugar")
+    ('the query denies something twice, which asks for it; it is read as: bars AND sugar',)
+    >>> notes_on_reading("postres sin nueces", "postres sin nueces")
+    ('the query looks Spanish: only English is read, so “sin” leaves nothing out; -word does, in any language',)
     """
-    notes = [
-        f'“{sign}” is read as a word of the query; to leave it out, write -"{sign[1:]}"' for sign in unread_signs(query)
-    ]
+    signs = unread_signs(query)
+    notes = [f'“{sign}” is read as a word of the query; to leave it out, write -"{sign[1:]}"' for sign in signs]
     if read_as != query:
         notes.append(f"the query denies something twice, which asks for it; it is read as: {read_as}")
-    return notes
+    if (language := foreign_language(query)) is not None:
+        looks = f"the query looks {language}: only English is read, so"
+        if (word := denying_word(query, language)) is not None:
+            notes.append(f"{looks} “{word}” leaves nothing out; -word does, in any language")
+        elif not typed:
+            notes.append(f"{looks} it is searched as it stands; -word leaves something out, in any language")
+    return tuple(notes)
 
 
 def unread_negations(query: str, read: Sequence[Span] = ()) -> list[CueSpan]:
@@ -69,8 +61,6 @@ def why_nothing_excluded(query: str) -> str | None:
     'nothing is excluded: the query only says what to leave out; say what to look for as well'
     >>> why_nothing_excluded("islands of Greece")
     """
-    if not is_english(query):
-        return "the query does not look English, the only language in which NOT is understood; -word works in any"
     if is_too_long(query):
         return f"nothing is excluded: -word and NOT are read in queries of up to {LONGEST_TYPED} characters; shorten it"
     counting = unread_negations(query)

@@ -241,7 +241,7 @@ def search(options: Namespace) -> None:
     operators = parse_operators(options.operators)
     _check_query(options)
 
-    from boolbert.boolean import notes_on_signs, why_nothing_excluded
+    from boolbert.boolean import why_nothing_excluded
     from boolbert.search.cached_model import cache_model
     from boolbert.search.query import CUT
 
@@ -256,11 +256,10 @@ def search(options: Namespace) -> None:
         raise BoolBertError("--unsure lists what --violations or a typed -word leaves out; give one of them")
     if answer.reading.truncated:
         _say(f"note: {CUT}")
-    for note in notes_on_signs(options.query, answer.reading.query) if operators is None else ():
+    for note in answer.notes:
         _say(f"note: {note}")
-    for line in answer.numbers.lines:
-        _say(f"note: {line}")
-    is_as_typed = answer.reading.query == options.query  # what is denied twice is told above
+    # What is denied twice, or is in another language, is told above.
+    is_as_typed = answer.reading.query == options.query and not answer.reading.conditions.plain
     is_unread = operators is None and searcher.is_boolean and not answer.excluded_words and is_as_typed
     if is_unread and (why := why_nothing_excluded(answer.numbers.blanked(options.query))):
         _say(f"note: {why}")

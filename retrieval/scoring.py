@@ -49,6 +49,7 @@ class Weights(NamedTuple):
 # Where a question negates a property, that passage may mention it: only texts that are about it as a whole lose.
 COLLECTION = Weights(0.5, 1.0, 0.8, 0.8, 0.7, 0.6, 1.5, 0.0, 0.3, 0.8, 4.0, 0.02)
 QUESTION = Weights(3.0, 1.75, 0.8, 0.8, 0.8, 0.35, 1.0, 0.6, 0.3, 0.4, 0.0, 0.1)
+PLAIN = Weights(1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.3, 0.0, 0.0, 0.1)  # what is not read: its vector alone
 ABOUT_PROPERTY = 1.5  # `about` where a question negates a property
 READ_WORDS = 7  # most words of a condition that is read: the reader has learned what things are, not statements
 # The kind of documents, "campsites" of "campsites without dogs": what the reader says of it counts this share of what
@@ -112,7 +113,7 @@ class Question:
         vectors = dict(zip(texts, encode(texts), strict=True))
         asked = iter([Asked.of(part, vectors[part.text]) for part in parts])
         wanted = tuple(tuple(next(asked) for _ in group) for group in conditions.wanted)
-        weights = QUESTION if conditions.asks else COLLECTION
+        weights = PLAIN if conditions.plain else QUESTION if conditions.asks else COLLECTION
         if conditions.kind == "property":
             about = ABOUT_PROPERTY if conditions.asks else 0.0
             weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0, about=about, read_excluded=0.0)

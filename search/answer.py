@@ -99,6 +99,11 @@ class Answer:
     counted_all: bool = True
 
     @property
+    def notes(self) -> list[str]:
+        """What of the query is not read as it stands there, and which bounds became filters, for people."""
+        return [*self.reading.notes, *self.numbers.lines]
+
+    @property
     def left_out_line(self) -> str:
         """What was left out and why, for people; "" where nothing was."""
         if self.promise is not None:
@@ -137,7 +142,7 @@ class Answer:
         return self.hits[index]
 
     def as_json(self) -> dict[str, Any]:
-        content = {**self.reading.as_json(), "hits": [asdict(hit) for hit in self.hits]}
+        content = {**self.reading.as_json(), "notes": self.notes, "hits": [asdict(hit) for hit in self.hits]}
         if self.numbers.filters:
             content["filters"] = [one._asdict() for one in self.numbers.filters]
         if self.numbers.unread:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, WHOLE_WEIGHTS, multi_hot, notes_on_signs
+from boolbert.boolean import OPERATORS, WHOLE_WEIGHTS, multi_hot
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.ranking import check_k
@@ -88,7 +88,6 @@ class Explanation:
     promise: Promise | None = None
     left_out: int = 0
     numbers: ReadNumbers = NO_NUMBERS
-    notes_on_signs: tuple[str, ...] = ()
     counted_all: bool = True
 
     @property
@@ -102,7 +101,7 @@ class Explanation:
     @property
     def notes(self) -> list[str]:
         """Notes for the reader."""
-        notes = [f"{note[0].upper()}{note[1:]}." for note in (*self.notes_on_signs, *self.numbers.lines)]
+        notes = [f"{note[0].upper()}{note[1:]}." for note in (*self.reading.notes, *self.numbers.lines)]
         if not self.trained:
             notes.append("The Boolean parts of this model are untrained: it reads nothing yet, and is plain BERT.")
         if self.reading.truncated:
@@ -161,6 +160,7 @@ class Explanation:
         return {
             **self.reading.as_json(),
             **promise,
+            "notes": self.notes,
             "trained": self.trained,
             "not_weight": self.not_weight,
             "penalty": self.penalty,
@@ -226,7 +226,6 @@ def compare(
         promise=_promise(answer, k),
         left_out=_left_out(answer, k),
         numbers=answer.numbers,
-        notes_on_signs=tuple(notes_on_signs(query, reading.query)) if asked.get("operators") is None else (),
         counted_all=answer.counted_all,
     )
 

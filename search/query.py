@@ -89,7 +89,7 @@ class Query:
 
     conditions: groups of alternatives that are wanted, and what is excluded, by which documents are ranked. not_scope:
     for each token of a Bool-BERT whether it is excluded. kind: what NOT excludes is a "topic", a "set" or a "property"
-    (boolean/kinds.py); None where it excludes nothing.
+    (boolean/kinds.py); None where it excludes nothing. notes: what of it is not read as it stands there, for people.
     """
 
     query: str
@@ -100,6 +100,7 @@ class Query:
     truncated: bool = False
     not_scope: tuple[int, ...] | None = None
     kind: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def excluded(self) -> tuple[Span, ...]:
@@ -166,6 +167,7 @@ class Query:
             "cues": [span._asdict() for span in self.cues],
             "excluded_words": [span._asdict() for span in self.excluded],
             "alternatives": [span._asdict() for span in self.alternatives],
+            "notes": list(self.notes),
         }
 
 

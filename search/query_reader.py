@@ -18,10 +18,12 @@ from itertools import pairwise
 from boolbert.boolean import (
     WHOLE_WEIGHTS,
     find_cues,
+    foreign_language,
     from_multi_hot,
     has_words,
     kind_of_exclusion,
     multi_hot,
+    notes_on_reading,
     read_lacking,
     read_parts,
     read_search_box,
@@ -49,6 +51,7 @@ from .query import Query, Word, split_words, with_cues, without, words_in
 
 # Who decides what a query says.
 CALLER, SEARCH_BOX, READER, PARSER = "the caller", "the search-box syntax", "the reader", "the cue parser"
+LANGUAGE = "the query's language"  # which is not English, so that nothing is read
 MOST_TOKENS_READ = 256  # of a query; the reader does not see the rest
 LONGEST_QUERY = 5000  # characters; the time to read a text grows with its length
 MOST_WANTED, MOST_EXCLUDED = 40, 20  # conditions of a query; each is compared with every clause
@@ -74,6 +77,7 @@ def read(query: str, not_kind: str | None = None) -> Query:
         typed = read_search_box(direct) if (direct := denied_twice(found)) is not None else None
         found = _grouped(found) if typed is None else _by_rules(typed, READER, _conditions_typed(typed))
     _check_conditions(found.conditions)
+    found = replace(found, notes=notes_on_reading(query, found.query, found.decided_by == SEARCH_BOX))
     if not found.excluded:
         return found
     kind = not_kind or _kind(found)
@@ -149,9 +153,12 @@ def _joined(query: str, groups: Sequence[tuple[Part, ...]]) -> tuple[tuple[Part,
 
 
 def _by_itself(query: str) -> Query:
-    """A query as search-box syntax, the reader or the rules read it."""
+    """A query as search-box syntax, the reader or the rules read it; one in another language as it is."""
     if (typed := read_search_box(query)) is not None:
         return _by_rules(typed, SEARCH_BOX, _conditions_typed(typed))
+    if foreign_language(query) is not None:
+        whole = as_it_is(query, LANGUAGE)
+        return replace(whole, conditions=whole.conditions._replace(plain=True))
     if (reader := open_reader(QUERY_READER)) is not None:
         return by_reader(query, reader)
     text = without_idioms(query)
@@ -182,6 +189,7 @@ def read_for_caller(query: str, operators: Sequence[str], excluded: Collection[i
     if wrong:
         raise RetrievalError(f"excluded names word {wrong[0]}, but the query has the words 0 to {len(words) - 1}")
     found = _by_itself(query)
+    found = replace(found, notes=notes_on_reading(query, found.query, typed=True))
     if excluded is not None:
         words = [word._replace(cue=old.cue) for word, old in zip(words, found.words, strict=False)]
         words = [word._replace(excluded=number in excluded) for number, word in enumerate(words)]

@@ -47,7 +47,10 @@ class Reason:
 def reasons(
     documents: RankedDocuments, question: Question, ranking: Ranking, texts: Sequence[str]
 ) -> list[tuple[Reason, ...]]:
-    """What each ranked document says of a query's conditions. texts: of the documents."""
+    """What each ranked document says of a query's conditions; nothing where no clause counts. texts: of the
+    documents."""
+    if not question.weights.clause:
+        return [()] * len(texts)
     said = _with_plain_sentences(documents, question, ranking, texts)
     return [
         _reasons(documents.evidence, question, row, text, said.get(row), left_out=place >= ranking.kept)

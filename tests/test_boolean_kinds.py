@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from boolbert.boolean import is_english, kind_of_exclusion, read_search_box, why_nothing_excluded
+from boolbert.boolean import kind_of_exclusion, read_search_box, why_nothing_excluded
 from boolbert.boolean.lexicon import KINDS
 
 
@@ -65,9 +65,6 @@ def test_the_labels_of_public_queries_are_ids_and_kinds_only():
         ("no nuts please", "only says what to leave out"),
         ("Who had no love for the violin?", "“no” alone leaves nothing out"),
         ("films not set in India", "did not see that “not” excludes “set in India”"),
-        ("países que no son islas", "does not look English"),
-        ("Länder ohne Küste", "does not look English"),
-        ("海のない国", "does not look English"),
         ("hotels " + "-pool " * 300, "read in queries of up to 1000 characters"),
     ],
 )
@@ -80,4 +77,3 @@ def test_why_nothing_is_excluded(query, reason):
 @pytest.mark.parametrize("query", ["islands of Greece", "non-fiction books", "La La Land", "Das Boot", "", "sugar"])
 def test_nothing_is_said_where_nothing_was_meant_to_be_excluded(query):
     assert why_nothing_excluded(query) is None
-    assert is_english(query)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boolbert.boolean import notes_on_signs, read_parts, read_search_box, without_double_negation
+from boolbert.boolean import notes_on_reading, read_parts, read_search_box, without_double_negation
 from boolbert.boolean.search_box import LONGEST_TYPED
 from boolbert.core.errors import BoolBertError
 from boolbert.search.query_reader import read
@@ -106,8 +106,8 @@ def test_a_query_that_would_take_long_is_refused():
 
 def test_a_sign_that_is_not_read_is_named():
     query = "ls -la -nuts"
-    assert notes_on_signs(query, query) == ['“-la” is read as a word of the query; to leave it out, write -"la"']
-    assert notes_on_signs("weather at -5 degrees", "weather at -5 degrees") == []
+    assert notes_on_reading(query, query) == ('“-la” is read as a word of the query; to leave it out, write -"la"',)
+    assert notes_on_reading("weather at -5 degrees", "weather at -5 degrees") == ()
     assert shown(read_search_box('ls -"la"')) == "+ ls / not la"
 
 
