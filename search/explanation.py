@@ -160,7 +160,6 @@ class Explanation:
         return {
             **self.reading.as_json(),
             **promise,
-            "notes": self.notes,
             "trained": self.trained,
             "not_weight": self.not_weight,
             "penalty": self.penalty,
