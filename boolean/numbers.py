@@ -118,7 +118,7 @@ def number_of(text: str, coin: str = "") -> float:
     if text[-1].isalpha():
         *small, last = re.split(r"[\s-]", text.lower())
         times = _TIMES.get(last)
-        return sum(_IN_WORDS[word] for word in small) * times if times else sum(map(_IN_WORDS.get, (*small, last)))
+        return sum(_IN_WORDS[word] for word in (small if times else (*small, last))) * (times or 1.0)
     sign, digits = (-1.0, text[1:]) if text[0] in "-\u2212" else (1.0, text)
     if coin in _WRITE_DOTS and _MAY_BE_A_THOUSAND.fullmatch(digits):
         return sign * float(digits.replace(".", ""))

@@ -79,8 +79,8 @@ def fitted(bound: Bound, query: str, fields: Mapping[str, str]) -> tuple[str | N
         years = [field for field in numbers if _is_of_a_year(field)]
         if HAPPENED.fullmatch(before.word) or any(_is_named(field, before.word) for field in (*years, *dates)):
             return _time_field(bound._replace(unit=YEAR), before, query, years, dates)
-        found = [*years, *dates, *(field for field in numbers if _may_be_bare(field, bound.number))]
-        return (found[0] if len(found) == 1 else None), bound
+        bare = [field for field in numbers if _may_be_bare(field, bound.number)]
+        return _only([*years, *dates, *bare]), bound
     return _number_field(bound, before, numbers)
 
 
@@ -104,8 +104,11 @@ def _number_field(bound: Bound, before: Before, fields: Sequence[str]) -> tuple[
         return _narrowed([field for field in fields if _has_any(field, _ABOUT[about])], named, about), with_word
     if not bound.is_firm or is_counted or before.is_subject or before.is_part or HAPPENED.fullmatch(before.word):
         return None, bound
-    found = [field for field in fields if _may_be_bare(field, bound.number)]
-    return (found[0] if len(found) == 1 else None), bound
+    return _only([field for field in fields if _may_be_bare(field, bound.number)]), bound
+
+
+def _only(found: Sequence[str]) -> str | None:
+    return found[0] if len(found) == 1 else None
 
 
 def _narrowed(found: Sequence[str], named: Sequence[str], about: str) -> str | None:
@@ -145,8 +148,7 @@ def _time_field(
         dates = [
             field for field in dates if all(word in _SAYS_NO_EVENT or word in _OF_A_YEAR for word in _words(field))
         ]
-    found = years or dates
-    return (found[0] if len(found) == 1 else None), bound
+    return _only(years or dates), bound
 
 
 def _words(field: str) -> list[str]:
