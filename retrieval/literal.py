@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from boolbert.boolean.clauses import split_clauses
 from boolbert.boolean.word_lists import WORDS
+from boolbert.retrieval.scoring import ASKING
 from boolbert.retrieval.words import STOP_WORDS, words_of
 
 # Letters of scripts that put no space between words, or join endings to them: Thai to Khmer, Japanese, Chinese, Korean.
@@ -16,7 +17,7 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3
 _PIECE = re.compile(r"\w+")
 _OWNER = re.compile(r"['’]s\b")
 _BETWEEN = re.compile(r"[\s,;:‐‑–—-]+")  # words of a phrase; a comma may stand there in a text
-_SMALL = STOP_WORDS | WORDS["empty"]
+_SMALL = (STOP_WORDS | ASKING | WORDS["pronoun"]) - {"a"}
 
 
 def is_unspaced(text: str) -> bool:
@@ -40,9 +41,9 @@ def literal(phrase: str) -> re.Pattern[str] | None:
         return re.compile(re.escape(phrase), re.IGNORECASE)
     pieces = _PIECE.findall(_OWNER.sub("", phrase))
     are_capitals = len(pieces) == 1 or not phrase.isupper()  # else the capitals say nothing: "TO BE OR NOT TO BE"
-    small = {piece for piece in pieces if are_capitals and piece.isupper() and piece.lower() in _SMALL - {"a"}}
+    small = {piece for piece in pieces if are_capitals and piece.isupper() and piece.lower() in _SMALL}
     is_single = any(len(piece) == 1 and (piece != "a" or piece is pieces[-1]) for piece in pieces)
-    if words_of(phrase) and not is_single and not small:
+    if not is_single and not small and not _SMALL.issuperset(words_of(phrase)):
         return None
     words = [word for word in _BETWEEN.split(phrase) if word]
     found = r"[\s,;:‐‑–—-]+".join(_as_it_stands(word, word in small) for word in words)

@@ -170,11 +170,12 @@ def has_typed(
 def _holding(documents: RankedDocuments, asked: Asked, read: Rows) -> Rows:
     """The rows that hold a condition: all of its words, or the phrase as it was typed (retrieval/literal.py)."""
     words = [word for word in dict.fromkeys(asked.words) if not is_unspaced(word)]
-    holding = [documents.evidence.words.weights(word)[0] for word in words]
+    holding: list[Any] = [documents.evidence.words.weights(word)[0] for word in words]
     phrase = literal(asked.part.text)
     if phrase is None:
         return reduce(np.intersect1d, holding) if holding else np.empty(0, np.int64)
-    rows = reduce(np.intersect1d, holding, read if documents.wholes is None else family_of(documents.wholes, read))
+    own = read if documents.wholes is None else family_of(documents.wholes, read)
+    rows: Rows = own if not holding else np.intersect1d(own, reduce(np.intersect1d, holding))
     texts = zip(rows.tolist(), documents.texts(rows.tolist()), strict=True)
     return np.array([row for row, text in texts if stands_in(phrase, text)], np.int64)
 

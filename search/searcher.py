@@ -30,7 +30,7 @@ from .country_facts import named_rows
 from .document_search import Candidate, DocumentSearch
 from .number_filters import NO_NUMBERS, read_numbers
 from .opening import open_index
-from .query import Query
+from .query import Query, listed
 from .query_encoder import QueryEncoder, QueryVectors, encoded_query
 from .query_reader import as_it_is, check_query, read, read_for_caller
 from .rank import READ, Limit, RankedDocuments, Ranking, rank
@@ -136,6 +136,9 @@ class BoolSearcher:
         reading, bounds = read_numbers(reading, self._fields) if numbers and operators != [] else (reading, NO_NUMBERS)
         where = bounds.where(where)
         reading = _as_asked(reading, vectors, has_evidence)
+        if reading.conditions.typed and not has_evidence:
+            near = f"what is near to {listed(reading.excluded, 'or')} only ranks lower"
+            reading = replace(reading, notes=(*reading.notes, f"nothing is left out: without evidence, {near}"))
         limit = None if violations is None else self._limit(violations, has_evidence)
         promise, kept, left_out, counted_all = None, k, 0, True
         if has_evidence:

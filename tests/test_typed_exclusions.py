@@ -66,6 +66,15 @@ def test_a_sentence_only_ranks_lower(searcher):
     assert not CHICKEN & {hit.title for hit in answer.hits[:5]}
 
 
+def test_without_evidence_nothing_is_left_out_and_a_line_says_so(searcher):
+    answer = searcher.search("curry -chicken", 10, evidence=False)
+    assert len(answer) == 10
+    assert answer.notes == ["nothing is left out: without evidence, what is near to “chicken” only ranks lower"]
+    assert searcher.search("curry -chicken", 10).notes == []
+    assert searcher.search("curry without chicken", 10, evidence=False).notes == []
+    assert searcher.search("curry -chicken", 10, operators=[]).notes == []
+
+
 def test_evaluation_leaves_out_the_same(searcher):
     assert searcher.rows("curry -chicken", 10) == [hit.row for hit in searcher.search("curry -chicken", 10)]
 
