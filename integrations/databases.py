@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from boolbert.core.checks import check_count, check_flags
 from boolbert.core.errors import RetrievalError, needed
 from boolbert.retrieval.evidence import unit_length
 from boolbert.search.obey import EncodedTexts
@@ -50,6 +51,8 @@ def qdrant_query(
     using: the vector's name, where it has one. fetch: candidates of each vector; what is excluded counts against those
     documents that are among its own nearest.
     """
+    check_count("limit", limit)
+    check_count("fetch", fetch)
     with needed("qdrant-client", "qdrant"):
         from qdrant_client import models
 
@@ -91,6 +94,8 @@ def elasticsearch_query(
     text_field: leave out documents in whose text the excluded words stand; then those that deny them are missing too.
     opensearch: the same for OpenSearch, which names a field in another way.
     """
+    check_count("size", size)
+    check_flags(opensearch=opensearch)
     if not query_parts(parts).cosine:
         raise RetrievalError("Elasticsearch allows no score below 0, which dot products may have: use a cosine model")
     if text_field is not None and not isinstance(parts, EncodedTexts):
@@ -128,6 +133,8 @@ def pgvector_sql(
 
     where: a condition in SQL; its own parameters are added to those that are returned. Its values never stand in it.
     """
+    check_count("limit", limit)
+    check_count("fetch", fetch)
     query = formula(parts)
     sign, similarity = ("<=>", "1 - (") if query_parts(parts).cosine else ("<#>", "-(")
     table, id, vector = _name(table), _name(id), _name(vector)
@@ -153,6 +160,7 @@ def milvus_search(
 ) -> dict[str, Any]:
     """Arguments for `client.search(collection, **...)`. It finds candidates; rank them with `best`, since Milvus
     cannot subtract what is excluded."""
+    check_count("fetch", fetch)
     fields = [field, *(name for name in output_fields if name != field)]
     wanted = formula(parts).wanted
     return {"data": wanted, "anns_field": field, "limit": fetch, "filter": filter, "output_fields": fields}
@@ -160,6 +168,7 @@ def milvus_search(
 
 def best(parts: Parts, rows: Iterable[Any], k: int = 10, *, id: str = "id", vector: str = "vector") -> list[Any]:
     """The k best of the rows that a database has found, each a mapping with an id and its vector; each id once."""
+    check_count("k", k)
     # As numbers 5000.0 and 5000.00 are equal; as ids they are two.
     found = list({(row[id], str(row[id])): row for row in rows}.values())
     if not found:

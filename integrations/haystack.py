@@ -7,6 +7,7 @@ pipeline.add_component("ranker", BoolRanker(encoder, top_k=10))
 from dataclasses import replace
 from typing import Any
 
+from boolbert.core.checks import check_count
 from boolbert.core.errors import needed
 
 from .ranking import KEPT, clauses_of, obeying, plain_reasons, rank
@@ -49,10 +50,13 @@ class BoolRanker:
     """
 
     def __init__(self, encoder: Any, top_k: int = 10):
+        check_count("top_k", top_k)
         self.encoder, self.top_k = obeying(encoder), top_k
 
     @component.output_types(documents=list[Document])
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
+        if top_k is not None:
+            check_count("top_k", top_k)
         texts = [one.content or "" for one in documents]
         kept = [one.meta.get(KEPT) for one in documents]
         found = []

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
+from boolbert.core.checks import check_count
 from boolbert.core.errors import needed
 
 from .ranking import FETCH, KEPT, clauses_of, fetch, obeying, plain_reasons, rank
@@ -53,9 +54,17 @@ class BoolRetriever(BaseRetriever):
 
     vectorstore: VectorStore
     embeddings: Any
-    k: int = Field(default=10, ge=1)
-    fetch: int = Field(default=FETCH, ge=1)
+    k: int = 10
+    fetch: int = FETCH
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
+
+    def __init__(self, **given: Any):
+        kwargs = given.get("search_kwargs")
+        for values, names in ((given, ("k", "fetch")), (kwargs if isinstance(kwargs, dict) else {}, ("k",))):
+            for name in names:
+                if name in values:
+                    check_count(name, values[name])  # pydantic takes "3" and True for numbers
+        super().__init__(**given)
 
     @model_validator(mode="before")
     @classmethod

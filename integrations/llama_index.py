@@ -7,6 +7,7 @@ BoolRetriever(index, encoder, k=10).retrieve("hotels without a pool")
 from collections.abc import Iterable
 from typing import Any
 
+from boolbert.core.checks import check_count
 from boolbert.core.errors import RetrievalError, needed
 
 from .ranking import FETCH, KEPT, clauses_of, fetch, obeying, rank
@@ -66,9 +67,10 @@ class BoolPostprocessor(BaseNodePostprocessor):
     """Keeps the k best of the nodes that any retriever has found, by what they say."""
 
     encoder: Any = Field(exclude=True)
-    k: int = Field(default=10, ge=1)
+    k: int = 10
 
     def __init__(self, encoder: Any, k: int = 10, **settings: Any):
+        check_count("k", k)
         super().__init__(encoder=obeying(encoder), k=k, **settings)
 
     def _postprocess_nodes(
@@ -89,6 +91,8 @@ class BoolRetriever(BaseRetriever):
     """
 
     def __init__(self, index: VectorStoreIndex, encoder: Any, k: int = 10, fetch: int = FETCH, **options: Any):
+        check_count("k", k)
+        check_count("fetch", fetch)
         super().__init__()
         self._retriever = index.as_retriever(similarity_top_k=max(fetch, k), **options)
         self._best = BoolPostprocessor(encoder, k)

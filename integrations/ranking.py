@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from boolbert.core.checks import check_count
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.functions import listed
-from boolbert.retrieval.ranking import check_k
 from boolbert.search.obey import EncodedTexts, Reranked, obey
 from boolbert.sentence_boolbert import QueryParts
 
@@ -50,7 +50,7 @@ def rank(
     """The k best texts for a query. `obey` weighs their clauses too; a Bool-BERT compares their vectors. kept: the
     clauses that are in the documents' metadata."""
     if k is not None:
-        check_k(k)
+        check_count("k", k)
     if hasattr(encoder, "rerank"):
         return encoder.rerank(query, texts, k, kept=kept)
     texts = listed(texts)

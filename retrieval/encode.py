@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.core.checks import check_count
 from boolbert.core.errors import RetrievalError
 from boolbert.core.progress import shown_progress
 from boolbert.data import Corpus
@@ -58,8 +59,8 @@ def encode_corpus(
     if storage not in STORAGES:
         raise RetrievalError(f"storage must be one of {', '.join(STORAGES)}, got {storage!r}")
     for name, value in (("shard_size", shard_size), ("batch_size", batch_size)):
-        if value is not None and value < 1:
-            raise RetrievalError(f"{name} must be at least 1, got {value}")
+        if value is not None:
+            check_count(name, value)
     state = processes()
     folder, precision = Path(folder), INT8 if isinstance(model, Int8Encoder) else FLOAT32
     known = model.fingerprint() if isinstance(model, Int8Encoder) else model_fingerprint(model, "document")

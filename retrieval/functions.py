@@ -5,7 +5,7 @@ index = build_index("documents.csv", "my_index", model)
 BoolSearcher(model, index).search("hotels without a pool")
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import InputModule
 
+from boolbert.core.checks import as_list
 from boolbert.core.errors import RetrievalError, check_text, shorten
 from boolbert.retrieval.models import SearchModel, note_on
 
@@ -75,12 +76,9 @@ def listed(texts: Any) -> list[str]:
     >>> listed(text for text in ("a", "b"))
     ['a', 'b']
     """
-    is_one = isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable)
-    found = [] if is_one else list(texts)
-    wrong = [type(item).__name__ for item in found if not isinstance(item, str)][:1]
-    if is_one or wrong:
-        got = f"one that holds a {wrong[0]}" if wrong else f"a {type(texts).__name__}"
-        raise RetrievalError(f"the texts must be a list of strings, got {got}")
+    found = as_list("the texts", texts, "strings")
+    if wrong := [type(item).__name__ for item in found if not isinstance(item, str)][:1]:
+        raise RetrievalError(f"the texts must be a list of strings, got one that holds a {wrong[0]}")
     return [
         check_text(text, f"text {number}, {shorten(text)},", RetrievalError) for number, text in enumerate(found, 1)
     ]

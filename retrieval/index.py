@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.core.checks import check_flags
 from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import check_sum, file_sum, make_folder, read_object, whole_file, write_json
 from boolbert.data import Corpus, DataError, Document, Quest
@@ -230,6 +231,7 @@ def build_index(
     from boolbert.retrieval.int8_encoder import int8_encoder
 
     check_folder_name(folder)
+    check_flags(progress=progress, evidence=evidence, float32=float32)
     folder = Path(folder)
     records: list[dict[str, Any]] = []
     if isinstance(documents, str | Path) and documents != COUNTRIES:

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from boolbert.core.checks import check_count
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.penalty import has_penalty, penalised_scores, products
-from boolbert.retrieval.ranking import Ranked, Scores, check_k
+from boolbert.retrieval.ranking import Ranked, Scores
 from boolbert.retrieval.shards import SHARD_SIZE
 
 Vectors = Any  # (N, D): an array, a memory map, a tensor, or what slices like one, such as `shards.Shards`
@@ -131,7 +132,7 @@ def best_of(score: BlockScorer, documents: int, k: int, *, block: int | None = N
 
 def check_shapes(queries: Vectors, documents: Vectors, k: int) -> None:
     """Raise where these vectors cannot be searched."""
-    check_k(k)
+    check_count("k", k)
     for name, vectors, dimensions in (("queries", queries, (2, 3)), ("documents", documents, (2,))):
         if len(vectors.shape) not in dimensions:
             raise RetrievalError(f"{name} must be of shape (number, size), got {tuple(vectors.shape)}")

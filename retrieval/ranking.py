@@ -10,18 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.core.errors import RetrievalError
-
 Scores = npt.NDArray[np.float32]
 Ranked = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
 RowSets = Sequence[Any]  # each a collection of row numbers
-
-
-def check_k(k: Any) -> None:
-    """Raise where so many results cannot be asked for."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise RetrievalError(f"k must be a whole number of at least 1, got {k!r}")
 
 
 def hits(rows: npt.ArrayLike, gold: RowSets) -> npt.NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from boolbert.core.checks import check_flags
 from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.core.files import write_json
 from boolbert.core.progress import shown_progress, shown_step
@@ -40,6 +41,7 @@ def calibrate(
 ) -> ExclusionLine:
     """Calibrate a searcher's index or store, and keep the line there. exclusions: made from its documents, if not
     given."""
+    check_flags(progress=progress)
     if not searcher.has_evidence:
         raise RetrievalError(f"{searcher.index.name}: has no evidence to calibrate; index its documents again with it")
     if exclusions is None:

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS, WHOLE_WEIGHTS, multi_hot
+from boolbert.core.checks import check_count
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import unit_length
-from boolbert.retrieval.ranking import check_k
 
 from .answer import Answer, Hit, Promise, left_out_line
 from .number_filters import NO_NUMBERS, ReadNumbers
@@ -194,7 +194,7 @@ def compare(
     searcher: BoolSearcher, query: str, k: int = 10, *, baseline: BoolSearcher | None = None, **asked: Any
 ) -> Explanation:
     """What `explain` says, for a plain encoder too, which has no attention to explain."""
-    check_k(k)
+    check_count("k", k)
     depth, where = max(k, DEPTH), asked.get("where")
     answer = searcher.search(query, depth, **asked)
     reading, vectors = answer.reading, answer.vectors

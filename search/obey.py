@@ -21,13 +21,13 @@ import numpy.typing as npt
 
 from boolbert.boolean.clauses import split_clauses
 from boolbert.boolean.kinds import TREATMENTS
+from boolbert.core.checks import as_list, check_count, check_flags
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import near_cosine, spread_rows, unrelated_cosine, unrelated_texts
 from boolbert.retrieval.evidence import Evidence, evidence_of, in_bytes, unit_length
 from boolbert.retrieval.evidence_bytes import Keeper, Kept, is_kept, kept_from_text, kept_in_text
 from boolbert.retrieval.functions import Embed, listed, vectors_of
 from boolbert.retrieval.models import bool_bert, load_encoder
-from boolbert.retrieval.ranking import check_k
 from boolbert.retrieval.scoring import Question, asked_parts
 from boolbert.sentence_boolbert import QueryParts
 
@@ -151,6 +151,7 @@ class ObeyingEncoder:
         sample: Vectors | None = None,
         texts: Sequence[str] | None = None,
     ):
+        check_flags(is_cosine=is_cosine)
         self._embed_queries, self._embed_documents, self._is_cosine = embed_queries, embed_documents, is_cosine
         self._sample, self._texts = sample, texts
         self._size: int | None = None
@@ -196,6 +197,7 @@ class ObeyingEncoder:
         """The vectors of a query that was read, from one call of the embedder. penalty: with what documents lose that
         are near to what is excluded. vectors_of_texts: of the query's texts, where they are embedded already."""
         texts = QueryTexts.of(reading)
+        check_flags(penalty=penalty)
         known = self._query_vectors(texts.all) if vectors_of_texts is None else vectors_of_texts
         vectors = np.stack([known[text] for text in texts.wanted])
         if not texts.excluded:
@@ -249,12 +251,14 @@ class ObeyingEncoder:
         for an earlier query is not embedded again, as long as it is remembered.
         """
         if k is not None:
-            check_k(k)
+            check_count("k", k)
+        check_count("read", read, least=0)
+        given = None if kept is None else as_list("kept", kept, "what keep_clauses gave for each text, or None")
         texts = listed(texts)
         if not texts:
             return []
         reading = read_query(query)
-        said = self._said(texts, [None] * len(texts) if kept is None else list(kept))
+        said = self._said(texts, [None] * len(texts) if given is None else given)
         conditions = [part.text for part in asked_parts(reading.conditions, reading.query)]
         of_query = self._query_vectors([*QueryTexts.of(reading).all, *conditions])
         encoded = self.encode_reading(reading, vectors_of_texts=of_query)

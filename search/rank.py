@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.core.errors import RetrievalError
+from boolbert.core.checks import check_count
 from boolbert.retrieval.document_reader import LIKELY, NOTHING, DocumentReader, Passage, Said, document_reader, passage
 from boolbert.retrieval.evidence import Array, Evidence
 from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
@@ -97,8 +97,7 @@ def rank(
 
     strength: of NOT. read: how many documents the document reader looks at, 0 for none.
     """
-    if read < 0:
-        raise RetrievalError(f"read must be a number of documents, 0 or more, got {read}")
+    check_count("read", read, least=0)
     words = word_scores(documents.evidence, question)
     rows = _candidates(documents, question, parts, words, k)
     if not len(rows):

@@ -3,7 +3,6 @@
 torch is imported where it is used: a cached model (search/cached_model.py) answers without it.
 """
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS, from_multi_hot, multi_hot
+from boolbert.core.checks import as_list, check_count, check_flags, check_number
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import spread_rows
 from boolbert.retrieval.countries_index import default_index
@@ -21,7 +21,6 @@ from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.exclusion_line import ExclusionLine
 from boolbert.retrieval.index import Index
 from boolbert.retrieval.models import SearchModel, is_cosine, load_model, prompt_of, side_modules
-from boolbert.retrieval.ranking import check_k
 from boolbert.retrieval.scoring import Question, score_by_words, word_scores
 
 from .answer import Answer, hits_of, promise_of
@@ -71,6 +70,7 @@ class BoolSearcher:
         progress: bool = True,
         onnx: bool = False,
     ):
+        check_flags(progress=progress, onnx=onnx)
         if isinstance(index, str | Path):
             index = open_index(index)
         if model is None or isinstance(model, str | Path):
@@ -129,7 +129,11 @@ class BoolSearcher:
         as "under 20 minutes" and "since June 2023" filter where a field of numbers or dates fits
         (search/number_filters.py).
         """
-        check_k(k)
+        check_count("k", k)
+        check_count("read", read, least=0)
+        check_flags(evidence=evidence, numbers=numbers)
+        if violations is not None:
+            check_number("violations", violations)
         reading, vectors = self._read(query, operators, excluded, not_weight, not_kind)
         parts = self._scaled_parts(vectors)
         has_evidence = evidence and operators != [] and self.has_evidence
@@ -165,6 +169,9 @@ class BoolSearcher:
     ) -> list[int]:
         """The rows of the k best documents of an index, in the order of `search`, without what is shown of them."""
         assert isinstance(self.index, Index)
+        check_count("k", k)
+        check_count("read", read, least=0)
+        check_flags(evidence=evidence)
         reading, vectors = self._read(query, operators, None)
         parts = self._scaled_parts(vectors)
         if not evidence or operators == [] or not self.has_evidence:
@@ -179,6 +186,7 @@ class BoolSearcher:
         """The rows of the k best documents of an index by nothing but the words of the query's conditions: BM25."""
         assert isinstance(self.index, Index)
         assert self.index.evidence is not None
+        check_count("k", k)
         question, _ = self.question(query)
         scores = score_by_words(question, word_scores(self.index.evidence, question))
         return np.argsort(-scores, kind="stable")[:k].tolist()
@@ -200,8 +208,12 @@ class BoolSearcher:
         """How a query is read, and its vectors."""
         check_query(query, not_kind)
         labels = _operator_labels(operators)
-        if not_weight is not None and not 0 <= not_weight < math.inf:
-            raise RetrievalError(f"not_weight must be a number of at least 0, got {not_weight}")
+        if not_weight is not None:
+            check_number("not_weight", not_weight)
+        if excluded is not None:
+            excluded = as_list("excluded", excluded, "the numbers of words")
+            for number in excluded:
+                check_count("each number in excluded", number, least=0)
         boolean = {"operators": labels if any(labels or ()) else None, "excluded": excluded, "not_weight": not_weight}
         for name, value in boolean.items():
             if value is not None and self.queries is None:
@@ -361,7 +373,8 @@ def _operator_labels(operators: Sequence[Any] | None) -> list[int] | None:
     """
     if operators is None:
         return None
-    if not isinstance(operators, str) and all(name in OPERATORS for name in operators):
+    operators = as_list("operators", operators, f"names out of {', '.join(OPERATORS)}")
+    if all(name in OPERATORS for name in operators):
         return multi_hot(operators)
     from boolbert.sentence_boolbert import operator_row
 

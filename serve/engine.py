@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from boolbert.core.checks import check_count
 from boolbert.core.errors import BoolBertError, check_text
 from boolbert.core.terminal import fitted, printable
 from boolbert.retrieval.exclusion_line import PROMISES
@@ -36,6 +37,7 @@ class Engine:
     """A model and an index that are opened on the first search. What is missing is looked for again at the next."""
 
     def __init__(self, open_searchers: Callable[[], Searchers], *, rate: int = RATE):
+        check_count("rate", rate)
         self.open_searchers = open_searchers
         self.limiter = RateLimiter(rate)
         self._lock = threading.Lock()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
+from ...core.checks import check_flags
 from ...core.errors import DataError, shorten
 from ...core.terminal import fitted, printable
 from ..corpus import Corpus
@@ -132,6 +133,7 @@ class OwnDocuments:
         follow_links: bool = False,
         progress: bool = True,
     ):
+        check_flags(follow_links=follow_links, progress=progress)
         self._rows: Callable[..., Iterable[Row]]
         if isinstance(source, str | Path):
             names = [name for given in (text, title, id, atoms) if given for name in given.split(",")]

@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...core.checks import check_count
+from ...core.errors import DataError
+
 WORDS, OVERLAP = 180, 40  # an encoder reads 256 tokens, about 190 English words
 _SENTENCE_END = re.compile(r"[.!?][\"'”’)]*$")
 
@@ -16,8 +19,10 @@ class Passages:
     overlap: int = OVERLAP
 
     def __post_init__(self) -> None:
-        if not 0 <= self.overlap < self.words:
-            raise ValueError(f"passages of {self.words} words cannot overlap by {self.overlap}")
+        check_count("words", self.words)
+        check_count("overlap", self.overlap, least=0)
+        if self.overlap >= self.words:
+            raise DataError(f"passages of {self.words} words cannot overlap by {self.overlap}")
 
     def split(self, text: str) -> Iterator[str]:
         """The passages of a text. One ends with a sentence where a sentence ends in its last third.

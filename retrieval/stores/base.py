@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.core.checks import check_count
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.encoded_documents import About, EncodedDocuments
 from boolbert.retrieval.evidence import DocumentEvidence, other_rules
-from boolbert.retrieval.ranking import check_k
 from boolbert.retrieval.records import Record
 
 from .where import Filter, fitted_filter
@@ -139,7 +139,7 @@ class VectorStore(EncodedDocuments):
         """The k best documents of each query: (Q, D), or (Q, K, D) for queries with alternatives, all in one call."""
         asked = np.asarray(vectors, dtype=np.float32)
         about = self.about()
-        check_k(k)
+        check_count("k", k)
         if asked.ndim not in (2, 3) or asked.shape[-1] != about.size:
             raise RetrievalError(
                 f"{self.name}: query vectors must be of shape (number, {about.size}), got {asked.shape}; "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.core.checks import check_count, check_flags
 from boolbert.core.errors import RetrievalError
 from boolbert.core.progress import shown_progress
 from boolbert.data.own import OwnDocument, OwnDocuments
@@ -60,6 +61,8 @@ def index_documents(
     their cosine. One that is there keeps it if it was made with it. float32: as for `build_index`. table: the user's
     own table whose rows these are, all of them; what the store has besides is deleted.
     """
+    check_count("batch", batch)
+    check_flags(progress=progress, evidence=evidence, float32=float32)
     written = Written()
     seen: set[str] = set()
     with store.writing():
@@ -114,6 +117,8 @@ def copy_documents(
 
     So documents are encoded once, on as many GPUs as there are, and served by any engine.
     """
+    check_count("batch", batch)
+    check_flags(progress=progress, evidence=evidence)
     written = Written()
     now = source.snapshot()
     rows = np.flatnonzero(now.live)
