@@ -99,18 +99,18 @@ def best_tags(scores: Tensor, words: Tensor) -> Tensor:
     two the scores say, with `FAVOUR` for what excludes.
     """
     scores = F.log_softmax(scores.float(), -1)
-    of_cues, of_excluded = slice(*_places(CUE)), slice(*_places(EXCLUDED))
     tags = torch.arange(len(READER_TAGS), device=scores.device)
     is_outside = tags == 0
     scores = torch.where(words.unsqueeze(-1) | is_outside, scores, IMPOSSIBLE)
     scores = torch.where(words.unsqueeze(-1) | ~is_outside, scores, 0.0)
     silent = torch.where(of_kind(tags, CUE) | of_kind(tags, EXCLUDED), IMPOSSIBLE, scores)
-    heard, unheard = with_neighbours(scores), with_neighbours(silent)
+    heard, neither = with_neighbours(scores), with_neighbours(silent).argmax(-1)
     both = heard.argmax(-1)
-    for own, kind, other in ((of_cues, CUE, EXCLUDED), (of_excluded, EXCLUDED, CUE)):
-        both = _with_one(both, heard, own, kind, other)
-    neither = unheard.argmax(-1)
-    excludes = _total(scores, both) + FAVOUR >= _total(scores, neither)
+    forced = scores
+    for kind, other in ((CUE, EXCLUDED), (EXCLUDED, CUE)):
+        forced = torch.where(_must_become(both, heard, kind, other) & ~of_kind(tags, kind), IMPOSSIBLE, forced)
+    both = with_neighbours(forced).argmax(-1)
+    excludes = _total(forced, both) + FAVOUR >= _total(scores, neither)
     return torch.where(excludes.unsqueeze(1), both, neither)
 
 
@@ -136,21 +136,16 @@ def with_neighbours(scores: Tensor) -> Tensor:
     return scores + before + behind
 
 
-def _places(kind: str) -> tuple[int, int]:
+def _must_become(tags: Tensor, scores: Tensor, kind: str, other: str) -> Tensor:
+    """The token that has to be of a kind, because none is: the one that loses least by it, but not the only one of the
+    other kind. (B, L, 1) bool."""
     first = READER_TAGS.index(f"B-{kind}")
-    return first, first + 2
-
-
-def _with_one(tags: Tensor, scores: Tensor, own: slice, kind: str, other: str) -> Tensor:
-    """Tags of which one at least is of a kind: where none is, the token that loses least by it, but not the only one
-    of the other kind."""
     is_other = of_kind(tags, other)
     is_only = is_other & (is_other.sum(1, keepdim=True) == 1)
-    best = scores[..., own]
-    loss = torch.where(is_only, -IMPOSSIBLE, scores.amax(-1) - best.amax(-1))
-    here = torch.arange(tags.shape[1], device=tags.device) == loss.argmin(1, keepdim=True)
-    lacks = ~of_kind(tags, kind).any(1, keepdim=True)
-    return torch.where(here & lacks, best.argmax(-1) + own.start, tags)
+    loss = scores.amax(-1) - scores[..., first : first + 2].amax(-1)
+    least = torch.where(is_only, -IMPOSSIBLE, loss).argmin(1, keepdim=True)
+    here = torch.arange(tags.shape[1], device=tags.device) == least
+    return (here & ~of_kind(tags, kind).any(1, keepdim=True)).unsqueeze(-1)
 
 
 def _total(scores: Tensor, tags: Tensor) -> Tensor:

@@ -116,7 +116,7 @@ def cut(text: str, width: int = LONGEST_LINE) -> str:
     would be right.
 
     >>> cut("the query 'a a a a a a a a a' has no words", width=32)
-    "the query 'a a a ... as no words"
+    "the query 'a a a a ...  no words"
     """
     end = (width - 5) // 3
     return text if len(text) <= width else f"{text[: width - 5 - end]} ... {text[-end:]}"

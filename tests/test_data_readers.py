@@ -125,7 +125,7 @@ def test_documents_stream(tmp_path):
 
 
 def test_a_progress_bar_on_a_terminal_only_and_never_when_told_so(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("boolbert.data.lines._DELAY", 0)
+    monkeypatch.setattr("boolbert.core.progress.FIRST_LINE", 0)
     write(tmp_path / "documents.jsonl", DOCUMENTS * 1000)
     shown = {}
     for terminal in (True, False):

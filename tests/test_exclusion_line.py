@@ -365,7 +365,7 @@ def test_documents_that_are_added_during_a_calibration_do_not_lose_it(index, mod
 
 
 def test_nothing_is_calibrated_where_nothing_is_left(index, model, capsys, monkeypatch):
-    monkeypatch.setattr("boolbert.search.opening.load_model", lambda *_, **__: model)
+    monkeypatch.setattr("boolbert.search.searcher.load_model", lambda *_, **__: model)
     store = open_store(index.folder)
     ids = list(store.snapshot().row_of)
     assert main(["index", "--remove", *ids, "--output", str(index.folder), "--calibrate"]) == 2
@@ -374,7 +374,7 @@ def test_nothing_is_calibrated_where_nothing_is_left(index, model, capsys, monke
 
 
 def test_what_is_left_is_calibrated_after_a_removal(index, model, capsys, monkeypatch):
-    monkeypatch.setattr("boolbert.search.opening.load_model", lambda *_, **__: model)
+    monkeypatch.setattr("boolbert.search.searcher.load_model", lambda *_, **__: model)
     monkeypatch.setattr(calibrating, "made_exclusions", lambda searcher: exclusions(ids.__getitem__))
     ids = list(open_store(index.folder).snapshot().row_of)
     assert main(["index", "--remove", ids[-1], "--output", str(index.folder), "--calibrate"]) == 0

@@ -131,20 +131,20 @@ def test_a_run_that_was_cut_off_goes_on_and_ends_equal(place, opened, model, fil
     whole = opened(str(tmp_path / "whole"))
     index_documents(films, whole, model, batch=20, progress=False)
     store = opened(place)
-    encode, calls = writing.encode_inputs, []
+    encode, calls = writing._vectors, []
 
     def dies(*arguments, **options):
-        calls.append(len(arguments[1]))
+        calls.append(len(arguments[2]))
         if len(calls) == 3:
             raise KeyboardInterrupt
         return encode(*arguments, **options)
 
-    monkeypatch.setattr(writing, "encode_inputs", dies)
+    monkeypatch.setattr(writing, "_vectors", dies)
     with pytest.raises(KeyboardInterrupt):
         index_documents(films, store, model, batch=20, progress=False)
     assert store.count() == 40
     assert not store.about().complete
-    monkeypatch.setattr(writing, "encode_inputs", encode)
+    monkeypatch.setattr(writing, "_vectors", encode)
     assert index_documents(films, store, model, batch=20, progress=False).encoded == 20
     assert content(store) == content(whole)
     assert store.about().complete
