@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from .bounds import DAY, YEAR, read_bounds
 from .parts import Span
 from .word_lists import read_word_sets
 
@@ -29,6 +30,10 @@ _CLAUSE_END = re.compile(r"[,;:](?=\s)|[!?()\n]|\.(?=\s)|\b(?:and|(?<!anything )
 _WORD = re.compile(r"[^\W\d_]+(?:['’]\w+)?|\d\S*")
 _TOKEN = re.compile(rf"{_WORD.pattern}|[^\s\w]")
 _HAVING = re.compile(rf"\b(?:{_any('having')})\s+(?:(?:an?|the|its|their|no|any)\s+)?(?:\w+\s+)?\Z", re.I)
+_SMALL = rf"\b(?:{'|'.join(sorted(WORDS['around']))})\b"
+_LED_BY, _FOLLOWED_BY = re.compile(rf"(?:{_SMALL}\s+)*\Z", re.I), re.compile(r"\s+for\b", re.I)
+_JOINED = re.compile(r"\s+or\s+", re.I)
+_LONGEST_CLAUSE = 300  # characters of it that are looked at before a bound
 _FAR = 80  # characters before a bound in which the word that names what it bounds is looked for
 
 
@@ -57,7 +62,8 @@ def polarity(
     """
     start, end = bound
     holding = next(((left, right) for left, right in excluded if left <= start and end <= right), None)
-    clause = max((match.end() for match in _CLAUSE_END.finditer(query, 0, start)), default=0)
+    first = max(0, start - _LONGEST_CLAUSE)
+    clause = max((match.end() for match in _CLAUSE_END.finditer(query, first, start)), default=first)
     denials = list(_DENIES.finditer(query, clause, start))
     if not denials:
         if holding is None:
@@ -115,3 +121,22 @@ def word_before(query: str, end: int) -> Before:
         else:
             return Before(word, match.start(), is_subject, _HAVING.search(query, 0, match.start()) is not None)
     return Before()
+
+
+def denied_bounds(query: str) -> list[Span]:
+    """The stretches of a query that do nothing but deny a bound, whatever field that may be of.
+
+    >>> query = "I don't want to pay more than 500 or less than 100 euros for a flat without a garden"
+    >>> [query[start:end] for start, end in denied_bounds(query)]
+    ["I don't want to pay more than 500 or less than 100 euros for"]
+    """
+    found: list[Span] = []
+    for bound in read_bounds(query):
+        denied, start = polarity(query, (bound.start, bound.end), is_time=bound.unit in (DAY, YEAR))
+        if found and _JOINED.fullmatch(query, found[-1][1], bound.start):
+            found[-1] = found[-1][0], bound.end
+        elif denied:
+            led = _LED_BY.search(query, max(0, start - _FAR), start)
+            found.append((led.start() if led else start, bound.end))
+    behind = (_FOLLOWED_BY.match(query, end) for _, end in found)
+    return [(start, led.end() if led else end) for (start, end), led in zip(found, behind, strict=True)]

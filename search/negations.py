@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 
 from boolbert.boolean import CueSpan, find_cues
+from boolbert.boolean.around_bounds import denied_bounds
 from boolbert.boolean.conditions import blanked
 from boolbert.boolean.exclusion import content
 from boolbert.boolean.reasons import unread_negations
@@ -36,6 +37,11 @@ _DENYING = pattern(r"\s+(?:\w+ly\s+)?{denying}\b")
 
 def read_negations(query: str, read: Read) -> list[Mark]:
     """The marks of a query, of which the reader has read each negation by itself. read: gives the reader's marks."""
+    bounds, of_bounds = denied_bounds(query), []
+    if bounds and negations(text := blanked(query, bounds)):  # "not over 500 euros without a garden"
+        denials = (mark for mark in read(query) if mark.kind in (CUE, EXCLUDED))
+        of_bounds = [mark for mark in denials if any(s <= mark.start and mark.end <= e for s, e in bounds)]
+        query = text
     marks = read(query)
     if any(mark.kind == EXCLUDED for mark in marks) and (text := without_idioms(query)) != query:
         marks = read(text)
@@ -47,7 +53,7 @@ def read_negations(query: str, read: Read) -> list[Mark]:
         wishes = [mark for mark in marks if mark.kind in (WANTED, ALTERNATIVE)]
         if any(_is_behind(query, cue.end, mark) for cue in group for mark in wishes if cue.rule != "suffix"):
             marks = _corrected(marks, wishes, _read_apart(query, groups, number, read))
-    return marks
+    return sorted([*marks, *of_bounds], key=lambda mark: mark.start)
 
 
 def without_idioms(query: str) -> str:
@@ -134,11 +140,12 @@ def denied_twice(found: Query) -> str | None:
     if found.excluded or found.conditions.asks or len(found.conditions.wanted) < 2:
         return None
     parts = [part for group in found.conditions.wanted for part in group]
-    free = unread_negations(found.query, [(part.start, part.end) for part in parts])
-    between = (found.query[cue.end : part.start] for cue in free for part in parts if cue.end <= part.start)
+    query = blanked(found.query, denied_bounds(found.query))
+    free = unread_negations(query, [(part.start, part.end) for part in parts])
+    between = (query[cue.end : part.start] for cue in free for part in parts if cue.end <= part.start)
     if not any(_SMALL_WORDS.fullmatch(text) for text in between):
         return None
-    if sum(not set(free).isdisjoint(group) for group in negations(found.query)) > 1:
+    if sum(not set(free).isdisjoint(group) for group in negations(query)) > 1:
         return None
     groups = [" OR ".join(part.text for part in group) for group in found.conditions.wanted]
     return " AND ".join(groups) if not re.search(r'["“”()]', "".join(groups)) else None

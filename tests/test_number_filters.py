@@ -129,6 +129,14 @@ def test_an_explanation_compares_what_passes(searcher):
         ("flats, no price over 900", [["flats"]], []),
         ("courses that don't cost more than 50", [["courses"]], []),
         ("films not made before 1990", [["films"]], []),
+        # Another denial is of its own: two of them asked for what is excluded, and the bound was lost.
+        ("flats not over 500 euros without a garden", [["flats"]], ["garden"]),
+        ("flats that don't cost more than 500 euros without a garden", [["flats"]], ["garden"]),
+        ("I can't pay more than 500 for a flat without a garden", [["flat"]], ["garden"]),
+        ("houses not built before 1990 without a pool", [["houses"]], ["pool"]),
+        ("hotels without a pool not under 50 euros", [["hotels"]], ["pool"]),
+        ("I never pay over 500 euros for flats that are not in Rome", [["flats"]], ["in Rome"]),
+        ("flats except those over 900 euros without a garden", [["flats"]], ["garden"]),
         ("under 20 minutes", [["under 20 minutes"]], []),
     ],
 )
