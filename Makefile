@@ -105,8 +105,8 @@ NOT_RUN_YET := not ((test_stores or test_remote or test_database_) and (folder o
 test-frameworks: $(FRAMEWORKS)/.installed
 	OMP_NUM_THREADS=1 $(FRAMEWORKS)/bin/python -m pytest -n auto --dist worksteal -m "not nightly" \
 		-k "$(NOT_RUN_YET)" tests/test_frameworks.py tests/test_kept_clauses.py tests/test_databases.py tests/test_engines_docs.py \
-		tests/test_readme.py tests/test_requirements.py tests/test_serve_page.py \
-		tests/test_database_stores.py tests/test_postgres_store.py tests/test_postgres_table.py \
+		tests/test_readme.py tests/test_requirements.py tests/test_serve_page.py tests/test_arguments.py \
+		tests/test_database_stores.py tests/test_postgres_store.py tests/test_postgres_table.py tests/test_postgres_limits.py \
 		tests/test_qdrant_store.py tests/test_remote_stores.py tests/test_exclusion_line.py tests/test_stores.py \
 		tests/test_stores_evidence.py tests/test_stores_index.py tests/test_stores_threads.py
 

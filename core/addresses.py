@@ -6,28 +6,31 @@ than what is one by the rules of addresses.
 """
 
 import re
+from collections.abc import Iterator
+from urllib.parse import unquote
 
-
-def _spelled(word: str) -> str:
-    """A pattern for a word, each of its letters as it is or percent-encoded."""
-    return "".join(f"(?:{letter}|%{ord(letter):02x}|%{ord(letter.upper()):02x})" for letter in word)
-
-
-_PASSWORD = "|".join(map(_spelled, ("password", "passwd", "pwd")))
-_KEY = "|".join(map(_spelled, ("secret", "token", "key")))
-_IS = r"\s*(?:=|%3d)"
+PASSWORDS = ("password", "passwd", "pwd", "apikey", "api_key")  # how the names of settings end that hold one,
+SECRETS = (*PASSWORDS, "key", "token", "secret")  # and in an address, where no other words stand beside them
 # What stands before the user's name: quotes and spaces, the drive of a path, the kind of database.
 _HEAD = re.compile(
     r"""\W*(?:[a-z]:(?=\\|/(?!/)))?(?:(?:(?:qdrant|elasticsearch|opensearch|jdbc):)?[\w.+-]+:?//)?""", re.IGNORECASE
 )
 _COLON = re.compile(":|%3a", re.IGNORECASE)
 _PORTS = re.compile(r"[^:/?#]*:\d*(?:,[^:/?#,]*(?::\d*)?)*(?=[/?#\s\"']|$)")
-_SETTING = re.compile(
-    rf"(?<![\w%.-])[\w%.-]*(?:{_PASSWORD}|{_KEY}){_IS}.*?(?:&(?=[a-z_]+=)|$)", re.IGNORECASE | re.DOTALL
-)
-# The same in a message, where other words stand beside the address.
+_NAME = r"(?<![\w%.-])([\w%.-]+?)(\s*(?:=|%3d)\s*)"  # of a setting, percent-encoded or not
+_SETTING = re.compile(_NAME, re.IGNORECASE)
+_NEXT = re.compile("&(?=[a-z_]+=)", re.IGNORECASE)
+# The same in a message.
 _USER_SAID = re.compile(r"(//[^\s/:@?#]*):[^\s/]*@")
-_SETTING_SAID = re.compile(rf"((?:{_PASSWORD}|api_?key){_IS}\s*)(?:'[^']*'|\"[^\"]*\"|[^\s&'\"]+)", re.IGNORECASE)
+_SETTING_SAID = re.compile(rf"""{_NAME}('[^']*'|"[^"]*"|[^\s&'"]+)""", re.IGNORECASE)
+
+
+def _settings(address: str) -> Iterator[tuple[int, int]]:
+    """Where the settings stand that hold a secret, up to the next one or the end."""
+    for match in _SETTING.finditer(address):
+        if unquote(match[1]).lower().endswith(SECRETS):
+            following = _NEXT.search(address, match.end())
+            yield match.start(), len(address) if following is None else following.end()
 
 
 def shown_name(name: str) -> str:
@@ -47,7 +50,7 @@ def shown_name(name: str) -> str:
     start = head.end() if head else 0
     shown, rest = name[:start], name[start:]
     colon, at = _COLON.search(rest), rest.rfind("@")
-    hidden = [match.span() for match in _SETTING.finditer(rest)]
+    hidden = list(_settings(rest))
     if colon and colon.start() < at:
         hidden.append((colon.start(), at))
     elif colon and at < 0 and shown.endswith("//") and not rest.startswith("[") and not _PORTS.match(rest):
@@ -64,4 +67,9 @@ def without_secrets(message: str) -> str:
     >>> without_secrets("no route to http://me:secret@host:19530/ at 12:00, ask a@b.org; password='my secret'")
     'no route to http://me@host:19530/ at 12:00, ask a@b.org; password=***'
     """
-    return _SETTING_SAID.sub(r"\1***", _USER_SAID.sub(r"\1@", message))
+
+    def hidden(setting: re.Match[str]) -> str:
+        is_secret = unquote(setting[1]).lower().endswith(PASSWORDS)
+        return f"{setting[1]}{setting[2]}***" if is_secret else setting[0]
+
+    return _SETTING_SAID.sub(hidden, _USER_SAID.sub(r"\1@", message))

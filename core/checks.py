@@ -10,6 +10,12 @@ from .errors import RetrievalError, shorten
 MOST = 2**31 - 1  # what every engine can count to
 
 
+def check_whole(name: str, value: Any) -> None:
+    """Raise for what is no whole number: a seed, or the number of a word, may be any."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise RetrievalError(f"{name} must be a whole number, got {shorten(value)}")
+
+
 def check_count(name: str, value: Any, *, least: int = 1) -> None:
     """
     >>> check_count("k", 10), check_count("read", 0, least=0)
@@ -19,9 +25,9 @@ def check_count(name: str, value: Any, *, least: int = 1) -> None:
     ...
     boolbert.core.errors.RetrievalError: k must be a whole number of at least 1, got 2.5
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise RetrievalError(f"{name} must be a whole number of at least {least}, got {shorten(value)}")
-    if value > MOST:
+    if int(value) > MOST:
         raise RetrievalError(f"{name} must be at most {MOST:,}, got {shorten(value)}")
 
 
@@ -46,7 +52,7 @@ def check_number(name: str, value: Any, *, least: float = 0.0) -> None:
     ...
     boolbert.core.errors.RetrievalError: not_weight must be a number of at least 0, got 'strong'
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or not least <= value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not least <= float(value) < math.inf:
         raise RetrievalError(f"{name} must be a number of at least {least:g}, got {shorten(value)}")
 
 

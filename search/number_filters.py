@@ -54,11 +54,9 @@ class ReadNumbers(NamedTuple):
 
     def where(self, given: str | None) -> str | None:
         """The caller's filter and these."""
-        parts = [
-            *([f"({given})"] if given and self.filters else [given] if given else []),
-            *(f.where for f in self.filters),
-        ]
-        return " and ".join(parts) or None
+        if not self.filters:
+            return None if given == "" else given
+        return " and ".join([*([] if given in (None, "") else [f"({given})"]), *(one.where for one in self.filters)])
 
     def blanked(self, query: str) -> str:
         """The query with blanks in place of what filters: "not over 500" excludes nothing else."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS, from_multi_hot, multi_hot
-from boolbert.core.checks import as_list, check_count, check_flags, check_number
+from boolbert.core.checks import as_list, check_count, check_flags, check_number, check_whole
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import spread_rows
 from boolbert.retrieval.countries_index import default_index
@@ -213,7 +213,7 @@ class BoolSearcher:
         if excluded is not None:
             excluded = as_list("excluded", excluded, "the numbers of words")
             for number in excluded:
-                check_count("each number in excluded", number, least=0)
+                check_whole("each number in excluded", number)
         boolean = {"operators": labels if any(labels or ()) else None, "excluded": excluded, "not_weight": not_weight}
         for name, value in boolean.items():
             if value is not None and self.queries is None:

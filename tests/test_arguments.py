@@ -20,9 +20,11 @@ from boolbert.serve.engine import Engine
 QUERY = "hotels without a pool"
 WRONG = {
     "count": [1.5, "3", None, True, -1, [1], float("nan"), 10**30],
+    "whole": [1.5, "3", None, True, [1], float("nan")],
     "flag": ["false", "", 0, 1, None, []],
     "number": ["0.5", True, -0.1, float("nan"), float("inf"), [1], 1j],
     "list": [7, "abc", True, 1.5, b"abc", {"a": 1}],
+    "filter": [5, True, ["year > 1"], {}, b"year > 1"],
 }
 MAY_BE_NONE = ("k of rerank", "kept", "top_k of run", "epochs", "k of rank")  # which then means all, or the usual
 
@@ -82,7 +84,10 @@ def calls(encoder, parts, model, searcher, tmp_path_factory):
         "not_weight": search("not_weight"),
         "violations": search("violations"),
         "excluded": search("excluded"),
+        "a number in excluded": lambda value: searcher.search("films", excluded=[value]),
         "operators": search("operators"),
+        "where": search("where"),
+        "where of a store": lambda value: store.count(value),
         "evidence": search("evidence"),
         "numbers": search("numbers"),
         "evidence of rows": lambda value: searcher.rows("films", 3, evidence=value),
@@ -132,9 +137,10 @@ KINDS = {
         *("k", "k of an explanation", "k of rows", "k of rows_by_words", "k of rerank", "k of rank", "k of best"),
         *("k of no rows", "k of a store", "read", "read of rerank", "read of rerank without texts", "read of rows"),
         *("batch", "batch of copy_documents", "words of Passages", "overlap of Passages", "queries of make_queries"),
-        *("seed of make_queries", "epochs", "seed of upgrade", "rate", "limit of Qdrant", "fetch of Qdrant"),
+        *("epochs", "rate", "limit of Qdrant", "fetch of Qdrant"),
         *("size of Elasticsearch", "limit of pgvector", "fetch of pgvector", "fetch of Milvus"),
     ),
+    "whole": ("seed of make_queries", "seed of upgrade", "a number in excluded"),
     "flag": (
         *("evidence", "numbers", "evidence of rows", "onnx", "progress", "progress of calibrate", "lite"),
         *("evidence of build_index", "float32 of build_index", "progress of build_index", "opensearch"),
@@ -142,6 +148,7 @@ KINDS = {
         *("evidence of copy_documents", "follow_links", "progress of OwnDocuments"),
     ),
     "number": ("not_weight", "violations"),
+    "filter": ("where", "where of a store"),
     "list": (*("kept", "excluded", "operators", "texts", "texts of says", "texts of keep_clauses", "texts of obey"),),
 }
 
@@ -149,9 +156,9 @@ KINDS = {
 def check(call, name, value):
     with pytest.raises(BoolBertError) as error:
         call(value)
-    said, own = str(error.value), name.partition(" of ")[0]
+    said, own = str(error.value), name.partition(" of ")[0].removeprefix("a ")
     assert own in said
-    assert "must be" in said
+    assert "must be" in said or "a filter is a text such as 'year > 1990'" in said
     assert "\n" not in said
     assert len(said) < 200
 

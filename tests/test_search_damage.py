@@ -169,7 +169,7 @@ def test_a_document_that_was_changed_in_place(index):
 @pytest.mark.parametrize("name", ["shard_size", "batch_size"])
 def test_sizes_below_one(tmp_path, model, name, value):
     corpus = OwnDocuments(write_documents(tmp_path / "docs.jsonl")).corpus()
-    with pytest.raises(BoolBertError, match=f"{name} must be at least 1, got {value}"):
+    with pytest.raises(BoolBertError, match=f"{name} must be a whole number of at least 1, got {value}"):
         encode_corpus(model.encoder, corpus, tmp_path / "vectors", **{name: value})
     assert not (tmp_path / "vectors").exists()
 

@@ -21,7 +21,7 @@ import torch
 
 from boolbert.configuration_boolbert import LITE, POOLINGS, UPGRADED
 from boolbert.core.arguments import Parser
-from boolbert.core.checks import check_count, check_flags
+from boolbert.core.checks import check_count, check_flags, check_whole
 from boolbert.core.errors import TrainingError, run_script
 from boolbert.core.files import check_folder, named_if_full, whole_folder
 from boolbert.core.progress import shown_progress, shown_step
@@ -73,7 +73,7 @@ def upgrade(
 
     if epochs is not None:
         check_count("epochs", epochs)
-    check_count("seed", seed, least=0)
+    check_whole("seed", seed)
     check_flags(lite=lite, progress=progress)
     folder = None if output_dir is None else Path(output_dir)
     if folder is not None:

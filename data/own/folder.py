@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ...core.checks import check_count
+from ...core.checks import check_count, check_whole
 from ...core.errors import DataError
 from ...core.files import check_folder, whole_folder, write_text
 from ..lines import write_rows
@@ -53,7 +53,7 @@ def make_queries(
     `kind` is what the documents are called in the queries ("film"); without it they are asked.
     """
     check_count("queries", queries)
-    check_count("seed", seed, least=0)
+    check_whole("seed", seed)
     folder = Path(folder)
     if check_folder(folder).exists() and any(folder.iterdir()):
         raise DataError(f"{folder}: is there already; name a new folder for the queries")
