@@ -103,7 +103,7 @@ def test_fields_values_and_texts_of_any_kind(small, text):
 
 
 def test_all_searches_of_a_query_are_one_request(server, opened, model, tmp_path):
-    """A search is six requests: how many documents, the mapping, lengths, how many hold a word, candidates, texts."""
+    """A search is five requests: the mapping, lengths, how many hold a word, candidates, texts."""
     address, state = server
     films = OwnDocuments(write_films(tmp_path / "films.jsonl"), progress=False)  # noqa: F811
     made = opened(address, collection="films")
@@ -115,7 +115,7 @@ def test_all_searches_of_a_query_are_one_request(server, opened, model, tmp_path
     found = searcher.search("films set in c or books but not about war", where="year > 1950")
     assert len(found) == 10
     paths = [path.removeprefix("/films/") for _, path in state.calls]
-    assert sorted(paths) == ["_count", "_mapping", "_mget", "_msearch", "_search", "_search"]
+    assert sorted(paths) == ["_mapping", "_mget", "_msearch", "_search", "_search"]
     lines = [json.loads(line) for line in state.bodies[paths.index("_msearch")].splitlines()]
     kinds = ["neighbours" if "knn" in line or "knn" in line.get("query", {}) else "words" for line in lines[1::2]]
     assert kinds.count("neighbours") >= 2
