@@ -116,10 +116,10 @@ def cut(text: str, width: int = LONGEST_LINE) -> str:
     would be right.
 
     >>> cut("the query 'a a a a a a a a a' has no words", width=32)
-    "the query 'a a a a ...  no words"
+    "the query 'a a a a ... no words"
     """
     end = (width - 5) // 3
-    return text if len(text) <= width else f"{text[: width - 5 - end]} ... {text[-end:]}"
+    return text if len(text) <= width else f"{text[: width - 5 - end].rstrip()} ... {text[-end:].lstrip()}"
 
 
 def check_text(text: str, what: str, error: type[BoolBertError] = BoolBertError) -> str:

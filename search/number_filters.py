@@ -258,8 +258,11 @@ def _around(part: Part, bounds: Sequence[Span], query: str) -> list[Part]:
     if any(part.end - part.start <= len(words) + 4 for words in inside):
         return []
     found = []
-    words = "|".join(map(re.escape, inside))
-    for piece in re.split(words, part.text):
+    # Of "not before May 2025" a condition may have "May 2025" left, where a reader takes the rest for what excludes.
+    tails = [own[place.start() :] for own in inside for place in re.finditer(r"\S+", own)]
+    tails = [own for own in tails if any(map(str.isdigit, own))] or inside
+    words = "|".join(map(re.escape, sorted(tails, key=len, reverse=True)))
+    for piece in re.split(rf"(?<!\w)(?:{words})(?!\w)", part.text):
         start, end = trim(piece, 0, len(_JOINING.sub("", piece)))
         if content(piece[start:end]):
             found.append(_placed(part, piece[start:end], query))
