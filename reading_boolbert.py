@@ -110,7 +110,8 @@ def best_tags(scores: Tensor, words: Tensor) -> Tensor:
     for kind, other in ((CUE, EXCLUDED), (EXCLUDED, CUE)):
         forced = torch.where(_must_become(both, heard, kind, other) & ~of_kind(tags, kind), IMPOSSIBLE, forced)
     both = with_neighbours(forced).argmax(-1)
-    excludes = _total(forced, both) + FAVOUR >= _total(scores, neither)
+    has_both = of_kind(both, CUE).any(1) & of_kind(both, EXCLUDED).any(1)  # which a single word cannot be
+    excludes = has_both & (_total(forced, both) + FAVOUR >= _total(scores, neither))
     return torch.where(excludes.unsqueeze(1), both, neither)
 
 

@@ -106,18 +106,19 @@ def test_a_reader_on_a_gpu_gives_the_same(folder, learned, file, device):
 def test_a_reader_is_opened_for_the_encoder_that_it_was_learned_for(folder, learned, tmp_path, monkeypatch):
     from boolbert.retrieval.encoders import Encoder
 
-    def opened(mark, kind="folder", name="reader.safetensors"):
+    def opened(mark, name="reader.safetensors", encoder=folder):
         path = tmp_path / mark / name
         path.parent.mkdir(exist_ok=True)
         save_adapters(learned.adapters, tmp_path / mark / "reader.safetensors", encoder=mark)
-        monkeypatch.setattr(module, "resolve_encoder", lambda: Encoder(str(folder), "mean", "cosine", kind, ""))
+        monkeypatch.setattr(module, "default_folder", lambda: encoder)
+        monkeypatch.setattr(module, "resolve_encoder", lambda: Encoder(str(folder), "mean", "cosine", "minilm", ""))
         open_reader.cache_clear()
         return open_reader(path)
 
     try:
         assert opened(encoder_mark(folder)) is not None
         assert opened("another") is None
-        assert opened(encoder_mark(folder), kind="random") is None
+        assert opened(encoder_mark(folder), encoder=None) is not None  # the Hub's client finds it
         assert opened(encoder_mark(folder), name="gone.safetensors") is None
     finally:
         open_reader.cache_clear()
