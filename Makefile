@@ -130,11 +130,8 @@ format: $(DEV)
 bench: $(DEV)
 	$(BIN)/python bench/all.py
 
-# Both tables, also where a goal of the first is missed.
 waits: $(STAMP)
-	@$(BIN)/python bench/waits.py; missed=$$?; \
-		echo "Documents on a CPU, beside SentenceTransformer.encode; the goal is 1.8 times its speed:"; \
-		$(BIN)/python bench/all.py --only encode --device cpu && exit $$missed
+	@$(BIN)/python bench/waits.py
 
 # The examples of `make test-long` are always the same; these are new ones each time.
 fuzz: $(DEV)

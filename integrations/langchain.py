@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 from boolbert.core.checks import check_count
-from boolbert.core.errors import needed
+from boolbert.core.errors import RetrievalError, needed
 
 from .ranking import FETCH, KEPT, clauses_of, fetch, obeying, plain_reasons, rank
 
@@ -35,10 +35,12 @@ class BoolEmbeddings(Embeddings):
         return self.encoder.encode_document(texts).tolist()
 
 
-def with_clauses(documents: Iterable[Document], encoder: Any) -> list[Document]:
-    """Documents that keep what they say in their metadata, for `store.add_documents`: a `BoolRetriever` then embeds
-    nothing but the query. They have to be split already."""
-    own = list(documents)
+def with_clauses(documents: Iterable[Document | str], encoder: Any) -> list[Document]:
+    """Documents, or texts, that keep what they say in their metadata, for `store.add_documents`: a `BoolRetriever` then
+    embeds nothing but the query. They have to be split already."""
+    if isinstance(documents, str):
+        raise RetrievalError("with_clauses takes a list of documents or texts, got one text")
+    own = [Document(page_content=one) if isinstance(one, str) else one for one in documents]
     kept = zip(own, clauses_of(encoder, [one.page_content for one in own]), strict=True)
     return [one.model_copy(update={"metadata": {**one.metadata, KEPT: clauses}}) for one, clauses in kept]
 

@@ -160,8 +160,10 @@ class ObeyingEncoder:
         self._keepers: set[Keeper] = set()
 
     def encode_document(self, texts: Iterable[str]) -> Vectors:
-        """The embedder's own vectors. `rerank` remembers them: what goes into a store is soon found there."""
+        """The embedder's own vectors. They are remembered for `rerank`: what goes into a store is soon found there."""
         texts = listed(texts)
+        if texts and all(text in self._remembered for text in texts):  # as after `keep_clauses`
+            return self._document_vectors(texts)
         vectors = self._embedded(self._embed_documents, texts)
         self._remember(texts[:REMEMBERED], vectors[:REMEMBERED].copy())  # the caller may change his
         return vectors

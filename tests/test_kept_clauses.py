@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 from framework_fixtures import HOTELS, QUERIES, bag_of_words
 from test_frameworks import all_are_read, needs  # noqa: F401 - a fixture for every test here, too
@@ -80,6 +81,18 @@ def test_the_first_query_embeds_no_document_again_that_went_into_the_store(encod
     assert_in_order([one.row for one in found], another(embed).rerank(QUERIES[0], TEXTS))
 
 
+def test_documents_whose_clauses_are_kept_are_embedded_once(encoder, embed):
+    """`store.add_documents` embeds them after `with_clauses`."""
+    encoder.keep_clauses(TEXTS)
+    embed.texts.clear()
+    np.testing.assert_array_equal(encoder.encode_document(TEXTS), bag_of_words(TEXTS))
+    assert embed.texts == []
+    vectors = encoder.encode_document(TEXTS[:2])
+    vectors *= 0  # the caller's own
+    np.testing.assert_array_equal(encoder.encode_document(TEXTS[:2]), bag_of_words(TEXTS[:2]))
+    np.testing.assert_array_equal(encoder.encode_document([TEXTS[0], "new"]), bag_of_words([TEXTS[0], "new"]))
+
+
 def test_what_was_not_kept_or_has_changed_is_embedded(encoder, embed):
     kept = encoder.keep_clauses(TEXTS)
     texts = [*TEXTS[:-1], "A hotel that has moved. It has no pool."]
@@ -135,6 +148,11 @@ def langchain_found(encoder, later, embed):
 
     from boolbert.integrations.langchain import BoolEmbeddings, BoolRetriever, with_clauses
 
+    with pytest.raises(RetrievalError, match="takes a list of documents or texts, got one text"):
+        with_clauses(TEXTS[0], encoder)
+    assert with_clauses(TEXTS[:2], encoder) == with_clauses(
+        [Document(page_content=text) for text in TEXTS[:2]], encoder
+    )
     store = InMemoryVectorStore(BoolEmbeddings(encoder))
     store.add_documents(with_clauses([Document(page_content=text, metadata={"n": 1}) for text in TEXTS], encoder))
     embed.texts.clear()
