@@ -12,7 +12,7 @@ from boolbert import read
 from boolbert.data.reading_scores import words
 from boolbert.eval.searched import TextIndex
 from boolbert.retrieval.models import default_model
-from boolbert.search import BoolSearcher
+from boolbert.search import BoolSearcher, query_reader
 
 BARS = (
     ["A cereal bar with cane sugar and honey.", "Caramel bar, 38% sugar.", "Chocolate bar with raw sugar crystals."],
@@ -140,6 +140,16 @@ def test_of_two_negations_each_is_read_for_what_it_says(query, excluded, others)
 
 def test_what_is_still_read_wrong_stands_in_the_table():
     assert {query for query, _, _ in TWO_NEGATIONS} > WRONG
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["flats with or without a garden", "a bike with / without gears", "hotels, pool or no pool", "none but flats"],
+)
+def test_rules_take_no_idiom_for_an_exclusion(query, monkeypatch):
+    monkeypatch.setattr(query_reader, "open_reader", lambda adapters: None)
+    assert read(query).decided_by == "the cue parser"
+    assert not read(query).excluded
 
 
 OF_ITS_OWN = (
