@@ -293,7 +293,7 @@ def _download(name: str) -> Path:
     try:
         HfApi().model_info(name, timeout=TIMEOUT)  # fails at once where snapshot_download would try for long
         with shown_step(f"downloading {name} from the Hugging Face Hub"):
-            options = {"allow_patterns": FILES, "etag_timeout": TIMEOUT, "tqdm_class": TerminalBar}
+            options: Any = {"allow_patterns": FILES, "etag_timeout": TIMEOUT, "tqdm_class": TerminalBar}
             return Path(snapshot_download(name, **options))
     except Exception as error:  # the Hub's client raises errors of several libraries
         raise OSError(

@@ -349,7 +349,7 @@ class ObeyingEncoder:
         known = self._remembered
         if new := [text for text in dict.fromkeys(texts) if text not in known]:
             known = {**known, **dict(zip(new, self._embedded(self._embed_documents, new), strict=True))}
-            self._remember(texts, [known[text] for text in texts])
+            self._remember(texts, np.stack([known[text] for text in texts]))
         return np.stack([known[text] for text in texts])
 
 

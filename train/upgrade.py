@@ -81,8 +81,8 @@ def upgrade(
     began = time.perf_counter()
     named = None if model is None else str(model)
     with shown_step("opening the encoder", shown=progress):
-        is_named = model is None or isinstance(model, (str, Path))
-        source = load_encoder(named, device=device, quiet=True) if is_named else model
+        is_loaded = model is not None and not isinstance(model, str | Path)
+        source: Any = model if is_loaded else load_encoder(named, device=device, quiet=True)
     check_can_be_upgraded(source, named or "the model")
     torch.manual_seed(seed)
     form = {**UPGRADED, **(LITE if lite else {})}

@@ -132,6 +132,7 @@ class HttpClient:
     ) -> tuple[int, bytes]:
         if connection.sock is None:
             connection.connect()
+            assert connection.sock is not None
             connection.sock.settimeout(6 * self._wait)  # a search or a bulk may take longer than to be reached
         connection.request(method, path, content, dict(headers))
         answer = connection.getresponse()

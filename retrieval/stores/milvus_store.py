@@ -438,7 +438,7 @@ class MilvusStore(RemoteStore):
             raise RetrievalError(f"{self.name}: Milvus's client says: {_in_brief(error)}") from error
 
 
-def _in_brief(error: Exception) -> str:
+def _in_brief(error: Any) -> str:
     if hasattr(error, "details"):  # of gRPC, whose own text has many lines
         return f"{error.code().name} {error.details()}"[:300]
     return f"{type(error).__name__} {in_brief(error)}"

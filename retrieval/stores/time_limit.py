@@ -36,4 +36,4 @@ def within(seconds: float, call: Callable[[], T]) -> T:
         raise TimeoutError(f"no whole answer within {seconds:g} seconds") from None
     if error is not None:
         raise error
-    return answer  # type: ignore[no-any-return]
+    return answer
