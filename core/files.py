@@ -164,6 +164,15 @@ def set_modes(path: Path) -> None:
         os.chmod(each, (0o777 if each.is_dir() else 0o666) & ~mask)
 
 
+def is_aside(path: Path) -> bool:
+    """Whether something is being written there before it gets its name, or was when its writer was killed.
+
+    >>> is_aside(Path("films/.store.json.aside-host-7.x")), is_aside(Path("films/store.json"))
+    (True, False)
+    """
+    return path.name.startswith(".") and ".aside-" in path.name
+
+
 def delete_leftovers(path: Path) -> None:
     """Delete what processes that were killed while they wrote this file or folder have left beside it.
 

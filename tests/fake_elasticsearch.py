@@ -52,14 +52,15 @@ def one_key(body, where):
 class FakeServer:
     """The state of a server. `calls` are the requests that came: method and path.
 
-    instead: gives the bytes that are answered to the n-th call since `calls` was emptied, or None. change: makes
-    another answer of a good one, given the action.
+    instead: gives the bytes that are answered to the n-th call since `calls` was emptied, or None. after: the same,
+    once the call was carried out. change: makes another answer of a good one, given the action.
     """
 
     def __init__(self, product, authorization=None):
         self.product, self.authorization = product, authorization
         self.indexes, self.calls, self.bodies = {}, [], []
-        self.instead, self.change = lambda number: None, lambda action, answer: answer
+        self.instead = self.after = lambda number: None
+        self.change = lambda action, answer: answer
         self.lock = threading.Lock()
 
     def answer(self, method, path, body, headers):
@@ -73,7 +74,8 @@ class FakeServer:
                 return 200, content
             try:
                 answer = self._answer(method, urlsplit(path), body, headers.get("Content-Type", ""))
-                return 200, self.change(urlsplit(path).path.rpartition("/")[2], answer)
+                changed = self.change(urlsplit(path).path.rpartition("/")[2], answer)
+                return 200, changed if (lost := self.after(len(self.calls))) is None else lost
             except Refused as error:
                 cause = {"type": error.type, "reason": str(error)}
                 return error.status, {"error": {"root_cause": [cause], **cause}, "status": error.status}

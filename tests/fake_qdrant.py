@@ -1,5 +1,5 @@
 """A server that takes the requests of Qdrant that this package sends, and no others: Qdrant's own client in memory
-answers them. `FakeQdrant.instead` gives other answers than a server would."""
+answers them. `FakeQdrant.instead` and `after` give other answers than a server would."""
 
 import json
 import re
@@ -16,19 +16,22 @@ DONE = {"operation_id": 0, "status": "completed"}
 class FakeQdrant:
     """The state of a server. `calls` are the requests that came: method and path.
 
-    instead: gives the bytes that are answered to the n-th call since `calls` was emptied, or None.
+    instead: gives the bytes that are answered to the n-th call since `calls` was emptied, or None. after: the same,
+    once the call was carried out.
     """
 
     def __init__(self):
         self.client = QdrantClient(":memory:", force_disable_check_same_thread=True)
-        self.calls, self.instead = [], lambda number: None
+        self.calls = []
+        self.instead = self.after = lambda number: None
         self.lock = threading.Lock()
 
     def answer(self, method, path, content):
         """Status and body of the answer."""
         with self.lock:
             self.calls.append((method, path))
-            if (instead := self.instead(len(self.calls))) is not None:
+            number = len(self.calls)
+            if (instead := self.instead(number)) is not None:
                 return 200, instead
             name, _, action = path.removeprefix("/collections/").partition("/")
             there = self.client.collection_exists(unquote(name))
@@ -37,7 +40,7 @@ class FakeQdrant:
             if there and (method, action) == ("PUT", ""):
                 return 409, {"status": {"error": f"Wrong input: Collection `{name}` already exists!"}, "time": 0.0}
             result = self._answer(f"{method} {action}".strip(), unquote(name), json.loads(content or b"{}"))
-            return 200, {"result": result, "status": "ok", "time": 0.0}
+            return 200, self.after(number) or {"result": result, "status": "ok", "time": 0.0}
 
     def _answer(self, asked, name, body):
         client = self.client

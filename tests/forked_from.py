@@ -1,6 +1,7 @@
 """Imported once by the process that others are forked from: what each of them would do first is done already."""
 
 from importlib import import_module
+from importlib.util import find_spec
 
 import export_once
 from transformers.conversion_mapping import get_checkpoint_conversion_mapping
@@ -12,7 +13,8 @@ MODULES = [
     *("boolbert.retrieval.stores.milvus_store", "boolbert.sentence_boolbert", "boolbert.train.pretrain"),
     *("boolbert.eval.quest", "boolbert.train.quest", "process_helpers", "training_helpers", "faults.server"),
 ]
-for name in MODULES:
+CLIENTS = [name for name in ("pymilvus", "qdrant_client") if find_spec(name)]
+for name in MODULES + CLIENTS:
     import_module(name)
 export_once.install()
 get_checkpoint_conversion_mapping("bert")  # transformers compiles the patterns of all models for the first one

@@ -23,7 +23,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from boolbert.core.errors import BoolBertError, RetrievalError
-from boolbert.core.files import check_sum, make_folder, read_object, write_json
+from boolbert.core.files import check_sum, is_aside, make_folder, read_object, write_json
 from boolbert.data import Document
 from boolbert.data.own.columns import TEXT
 from boolbert.retrieval.encoded_documents import About
@@ -201,7 +201,7 @@ class FileStore(VectorStore):
         return self.read(lambda now: now.about)
 
     def _create(self, about: About) -> None:
-        if self.folder.exists() and any(path.name != LOCK for path in self.folder.iterdir()):
+        if self.folder.exists() and any(path.name != LOCK and not is_aside(path) for path in self.folder.iterdir()):
             raise RetrievalError(f"{self.folder}: holds files that are no store; give a folder of its own")
         make_folder(self.folder)
         self._write(about, [], {}, 1)

@@ -413,6 +413,9 @@ def _connected(qdrant: Any, address: str, token: str | None, wait: float, place:
 def _opened_folder(qdrant: Any, folder: str, name: str) -> Any:
     if not Path(folder).parent.is_dir():
         raise RetrievalError(f"{name}: its folder does not exist; make it first")
+    known = Path(folder, "meta.json")
+    if known.is_file() and not known.stat().st_size:  # it was killed while it made the folder, and cannot read it
+        known.unlink()
     try:
         client = qdrant.QdrantClient(path=folder, force_disable_check_same_thread=True)
     except RuntimeError:

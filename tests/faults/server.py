@@ -6,6 +6,9 @@ starts in a few hundredths of a second.
 
 import atexit
 import ctypes
+import functools
+import importlib
+import inspect
 import os
 import resource
 import runpy
@@ -16,6 +19,7 @@ import traceback
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod"}
+CLIENTS = [(".db", ("pymilvus", "MilvusClient")), ("qdrant:", ("qdrant_client", "QdrantClient"))]
 CAPABILITY_VERSION_3, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 0x20080522, 1, 2
 
 
@@ -65,7 +69,12 @@ def run(command, folder, environment, kill_at, count, tear_at, full_at, as_user,
     if as_user:
         obey_permissions()
     if kill_at is not None or count:
-        watch(os.path.realpath(folder), kill_at, count)
+        watch(
+            os.path.realpath(folder),
+            kill_at,
+            count,
+            [client for start, client in CLIENTS if start in " ".join(command)],
+        )
     limit = tear_at if tear_at is not None else full_at
     if limit is not None:
         # The write that crosses the limit kills the process in its middle, or fails as on a full disk.
@@ -96,13 +105,21 @@ def run(command, folder, environment, kill_at, count, tear_at, full_at, as_user,
         os._exit(status or 0)
 
 
-def watch(folder, kill_at, count):
-    """Count what changes files below the folder, and kill the process before the n-th change."""
+def watch(folder, kill_at, count, clients):
+    """Count what changes files below the folder, and the calls of databases' clients, which may change files unseen;
+    kill the process before the n-th."""
     seen = 0
     file = os.open(count, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) if count else None
 
-    def hook(event, details):
+    def one_more():
         nonlocal seen
+        seen += 1
+        if file is not None:
+            os.pwrite(file, str(seen).encode(), 0)
+        if seen == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def hook(event, details):
         if event == "open":
             path, _, flags = details
             paths = [path] if flags & WRITING else []
@@ -110,14 +127,22 @@ def watch(folder, kill_at, count):
             paths = details[:2]
         else:
             return
-        if not any(isinstance(path, str | bytes | os.PathLike) and is_below(path, folder) for path in paths):
-            return
-        seen += 1
-        if file is not None:
-            os.pwrite(file, str(seen).encode(), 0)
-        if seen == kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if any(isinstance(path, str | bytes | os.PathLike) and is_below(path, folder) for path in paths):
+            one_more()
 
+    def counted(call):
+        @functools.wraps(call)
+        def wrapper(*args, **kwargs):
+            one_more()
+            return call(*args, **kwargs)
+
+        return wrapper
+
+    for module, name in clients:
+        client = getattr(importlib.import_module(module), name)
+        for key, call in vars(client).items():
+            if inspect.isfunction(call) and not key.startswith("__"):
+                setattr(client, key, counted(call))
     sys.addaudithook(hook)
 
 

@@ -1,14 +1,18 @@
-"""`boolbert index --store` into a store that is there, killed: its documents, their vectors and their evidence are the
-old ones or the new ones, and a second call makes it whole."""
+"""`boolbert index --store`, killed before a change of a file or a call of a database's client: documents, their vectors
+and their evidence are the old ones or the new ones, and a second call makes it whole."""
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from faults.sweep import killed_anywhere
-from store_fixtures import FILES, KINDS, skip_without
+from store_fixtures import FILES, KINDS, add_small, skip_without, small_about
+
+from boolbert.retrieval.stores import open_store
 
 MANY = [pytest.param(3, marks=pytest.mark.long), pytest.param(None, marks=pytest.mark.nightly)]
+READ = "tests/faults/read_store.py"
 TEXTS = ("films about war. It has books", "It has no films and no war", "Made of c. There is war", "a film, but no b")
 
 
@@ -17,11 +21,45 @@ def write(path, texts):
     return path
 
 
+@pytest.mark.parametrize("many", [3, pytest.param(None, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("kind", [*FILES, "qdrant"])
+def test_a_first_index_killed(commands, record, kind, many):
+    """Where nothing was; the documents were encoded elsewhere. What is left is no store, or one that says that it is
+    not complete; the next call leaves all documents, none twice."""
+    skip_without(kind)
+    name = "films_qdrant" if kind == "qdrant" else KINDS[kind]
+    store = f"qdrant:{name}" if kind == "qdrant" else name
+    source = open_store(commands.folder.parent / "source")
+    source.create(small_about())
+    add_small(source, [f"d{n}" for n in range(250)])
+    source.note(replace(source.about(), complete=True))
+
+    def held(folder):
+        return json.loads(commands.good(READ, store).out)
+
+    def check(folder):
+        done = commands.run(READ, store)
+        if done.status:
+            assert "RetrievalError: " in done.err.splitlines()[-1], done.err
+        else:
+            found = json.loads(done.out)
+            assert len(found["ids"]) == found["count"] == 250 or not found["complete"]
+
+    command = ("boolbert", "index", source.folder, "--store", store)
+    times = killed_anywhere(commands, command, name, many=many, check=check, same=held)
+    record(
+        f"boolbert index --store, {kind}, the first time",
+        "SIGKILL",
+        times,
+        "none or some, which is said; repeated: all",
+    )
+
+
 @pytest.mark.parametrize("many", MANY)
 @pytest.mark.parametrize("kind", FILES)
 def test_killed(commands, model, record, kind, many):
     skip_without(kind)
-    commands.exports = False  # an export takes a second, and is not what is tested here
+    commands.exports = False
     name, beside = KINDS[kind], commands.folder.parent
     new = write(beside / "new.jsonl", [TEXTS[0], "It has films and war", TEXTS[2], TEXTS[3], "books about war"])
     first = ("boolbert", "index", write(beside / "old.jsonl", TEXTS), "--store", name, "--model", model)
