@@ -5,6 +5,7 @@ import itertools
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import NamedTuple
@@ -130,16 +131,42 @@ def test_a_bad_answer_is_one_line(server, call, everywhere):
 
 @pytest.fixture(scope="module")
 def milvus(tmp_path_factory):
+    """A server of Milvus, between which and its client some answers are changed."""
     skip_without("milvus")
-    from fake_milvus import fake_milvus
+    import grpc
+    from milvus_lite.server_manager import ServerManager
 
     from boolbert.retrieval.stores.milvus_store import MilvusStore
 
-    with fake_milvus(tmp_path_factory.mktemp("milvus") / "films.db") as (address, state):
+    class Between(grpc.GenericRpcHandler):
+        calls, instead = [], staticmethod(lambda number: None)
+
+        def service(self, details):
+            call = channel.unary_unary(details.method)
+
+            def answer(request, context):
+                self.calls.append(details.method)
+                other = self.instead(len(self.calls))
+                if isinstance(other, grpc.StatusCode):
+                    context.abort(other, "not you")
+                return call(request, metadata=context.invocation_metadata()) if other is None else other
+
+            return grpc.unary_unary_rpc_method_handler(answer)
+
+    lite, threads, state = ServerManager(), ThreadPoolExecutor(4), Between()
+    with grpc.insecure_channel(
+        lite.start_and_get_uri(str(tmp_path_factory.mktemp("milvus") / "films.db")).removeprefix("http://")
+    ) as channel:
+        front = grpc.server(threads)
+        front.add_generic_rpc_handlers((state,))
+        address = f"http://127.0.0.1:{front.add_insecure_port('127.0.0.1:0')}"
+        front.start()
         store = MilvusStore(address)
         store.create(small_about())
         yield Server(address, state, store, {})
         store.close()
+        front.stop(None)
+        lite.release_all()
 
 
 MILVUS_CALLS = [name for name in CALLS if name != "create"]  # what it asks is asked by the others, too
@@ -179,7 +206,7 @@ def test_milvus_answers_nothing(milvus, call, method, told):
     """No bytes are an answer without an error."""
     milvus.fill()
     milvus.call(call)
-    place = milvus.state.calls.index(method) + 1
+    place = [name.rpartition("/")[2] for name in milvus.state.calls].index(method) + 1
     with pytest.raises(RetrievalError, match=told):
         milvus.call(call, b"", [place])
 

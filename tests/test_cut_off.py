@@ -12,7 +12,7 @@ from store_fixtures import add_small, skip_without, small_about
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.stores import copy_documents, open_store
 
-KINDS = ("elasticsearch", "opensearch", "qdrant", "milvus")
+KINDS = ("elasticsearch", "opensearch", "qdrant")
 GONE = b"the server is gone"
 
 
@@ -25,13 +25,6 @@ def server(kind, folder):
 
         with fake_qdrant() as (address, state):
             yield address, state, GONE
-    elif kind == "milvus":
-        skip_without("milvus")
-        from fake_milvus import fake_milvus
-        from grpc import StatusCode
-
-        with fake_milvus(folder / "films.db") as (address, state):
-            yield address, state, StatusCode.INVALID_ARGUMENT
     else:
         with fake_server(kind) as (address, state):
             yield address, state, GONE

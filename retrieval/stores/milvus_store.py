@@ -16,7 +16,6 @@ import hashlib
 import json
 import logging
 import re
-import shutil
 import threading
 import time
 import uuid
@@ -186,9 +185,10 @@ class MilvusStore(RemoteStore):
         for column in columns.values():
             schema.add_field(column, kind.DOUBLE, nullable=True)
         schema.add_field("vector", kind.FLOAT_VECTOR, dim=about.size)
+        index = self._client.prepare_index_params()
+        index.add_index("vector", metric_type="IP", **self._index)
         if about.evidence:
-            self._add_evidence(schema)
-        self._remove_half_made()
+            self._add_evidence(schema, index)
         properties = {PROPERTY: json.dumps(asdict(about)), COLUMNS: json.dumps(columns)}
         try:
             with self._changing():
@@ -196,7 +196,7 @@ class MilvusStore(RemoteStore):
                     "create_collection",
                     times=10,
                     schema=schema,
-                    index_params=self._indexes(("vector", "bm25") if about.evidence else ("vector",)),
+                    index_params=index,
                     consistency_level="Strong",  # a document can be found as soon as it is added
                     properties=properties,
                 )
@@ -205,32 +205,7 @@ class MilvusStore(RemoteStore):
                 raise
             self.create(about)  # another process has made it meanwhile
 
-    def create(self, about: About) -> None:
-        """A collection of ours whose first writer was killed may lack an index, without which no server loads it."""
-        known = self._call("describe_collection") if self.exists() else {}
-        if PROPERTY in (known.get("properties") or {}):
-            columns = [field["name"] for field in known["fields"] if field["name"] in ("vector", "bm25")]
-            if missing := [name for name in columns if not self._call("list_indexes", field_name=name)]:
-                with self._changing():
-                    self._call("create_index", self._indexes(missing))
-        super().create(about)
-
-    def _indexes(self, columns: Collection[str]) -> Any:
-        index = self._client.prepare_index_params()
-        if "vector" in columns:
-            index.add_index("vector", metric_type="IP", **self._index)
-        if "bm25" in columns:
-            settings = {"bm25_k1": K1, "bm25_b": B}
-            index.add_index("bm25", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=settings)
-        return index
-
-    def _remove_half_made(self) -> None:
-        """Milvus Lite, killed while it made a collection, leaves its folder without a schema, and stumbles over it."""
-        folder = Path(self._folder, "collections", self.collection)
-        if self.is_local and folder.is_dir() and all(path.name == "schema.json.tmp" for path in folder.iterdir()):
-            shutil.rmtree(folder)
-
-    def _add_evidence(self, schema: Any) -> None:
+    def _add_evidence(self, schema: Any, index: Any) -> None:
         kind, function = self._milvus.DataType, self._milvus.Function
         texts = {"element_type": kind.VARCHAR, "max_capacity": 4096, "max_length": LONGEST_TEXT}
         schema.add_field("evidence", kind.ARRAY, **texts)
@@ -240,6 +215,8 @@ class MilvusStore(RemoteStore):
         schema.add_field("bm25", kind.SPARSE_FLOAT_VECTOR)
         bm25 = self._milvus.FunctionType.BM25
         schema.add_function(function("bm25_of_words", bm25, input_field_names=["words"], output_field_names=["bm25"]))
+        settings = {"bm25_k1": K1, "bm25_b": B}
+        index.add_index("bm25", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=settings)
 
     def note(self, about: About) -> None:
         with self._changing():
