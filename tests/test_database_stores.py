@@ -103,7 +103,8 @@ def test_several_writers_at_once(place):
 def test_fields_values_and_texts_of_any_kind(store, text):
     store.create(small_about(**{text: "text", f"{text} 2": "number"}))
     fields = {text: (text, "b"), f"{text} 2": 7.5}
-    store.add([Record(text, text, text, fields)], np.ones((1, 4), np.float32), [said(text)])
+    evidence = said(text)._replace(clauses=np.array([[0, len(text), 0]], np.int32))
+    store.add([Record(text, text, text, fields)], np.ones((1, 4), np.float32), [evidence])
     quoted = json.dumps(text, ensure_ascii=False)
     number = json.dumps(f"{text} 2", ensure_ascii=False)
     assert store.count(f"{quoted} = {quoted} and {number} > 7") == 1
