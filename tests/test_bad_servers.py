@@ -5,8 +5,8 @@ import itertools
 import socket
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -131,42 +131,16 @@ def test_a_bad_answer_is_one_line(server, call, everywhere):
 
 @pytest.fixture(scope="module")
 def milvus(tmp_path_factory):
-    """A server of Milvus, between which and its client some answers are changed."""
     skip_without("milvus")
-    import grpc
-    from milvus_lite.server_manager import ServerManager
+    from fake_milvus import fake_milvus
 
     from boolbert.retrieval.stores.milvus_store import MilvusStore
 
-    class Between(grpc.GenericRpcHandler):
-        calls, instead = [], staticmethod(lambda number: None)
-
-        def service(self, details):
-            call = channel.unary_unary(details.method)
-
-            def answer(request, context):
-                self.calls.append(details.method)
-                other = self.instead(len(self.calls))
-                if isinstance(other, grpc.StatusCode):
-                    context.abort(other, "not you")
-                return call(request, metadata=context.invocation_metadata()) if other is None else other
-
-            return grpc.unary_unary_rpc_method_handler(answer)
-
-    lite, threads, state = ServerManager(), ThreadPoolExecutor(4), Between()
-    with grpc.insecure_channel(
-        lite.start_and_get_uri(str(tmp_path_factory.mktemp("milvus") / "films.db")).removeprefix("http://")
-    ) as channel:
-        front = grpc.server(threads)
-        front.add_generic_rpc_handlers((state,))
-        address = f"http://127.0.0.1:{front.add_insecure_port('127.0.0.1:0')}"
-        front.start()
+    with fake_milvus(tmp_path_factory.mktemp("milvus") / "films.db") as (address, state):
         store = MilvusStore(address)
         store.create(small_about())
         yield Server(address, state, store, {})
         store.close()
-        front.stop(None)
-        lite.release_all()
 
 
 MILVUS_CALLS = [name for name in CALLS if name != "create"]  # what it asks is asked by the others, too
@@ -193,22 +167,108 @@ def test_what_milvus_answers_is_one_line(milvus, call):
         milvus.store._wait = 10
 
 
+def another_field():
+    from pymilvus.grpc_gen import milvus_pb2, schema_pb2
+
+    field = schema_pb2.FieldData(type=schema_pb2.DataType.Int64, field_name="other")
+    field.scalars.long_data.data.append(3)
+    return milvus_pb2.QueryResults(fields_data=[field]).SerializeToString()
+
+
 @pytest.mark.parametrize(
-    ("call", "method", "told"),
+    ("call", "method", "answer", "told"),
     [
-        ("search", "Search", "answers for 0 of 1 searches"),
-        ("by words", "Search", "answers for 0 of 1 searches"),
-        ("add", "Upsert", "has written None of 3 documents"),
-        ("count", "Query", "does not tell how many documents"),
+        ("search", "Search", bytes, "answers for 0 of 1 searches"),
+        ("by words", "Search", bytes, "answers for 0 of 1 searches"),
+        ("add", "Upsert", bytes, "has written 0 of 3 documents"),
+        ("count", "Query", bytes, "No fields returned"),
+        ("count", "Query", another_field, "does not tell how many documents"),
     ],
 )
-def test_milvus_answers_nothing(milvus, call, method, told):
+def test_milvus_answers_nothing(milvus, call, method, answer, told):
     """No bytes are an answer without an error."""
     milvus.fill()
-    milvus.call(call)
-    place = [name.rpartition("/")[2] for name in milvus.state.calls].index(method) + 1
+    for _ in range(2):  # from the second time on it remembers what it has counted
+        milvus.call(call)
+    place = milvus.state.calls.index(method) + 1
     with pytest.raises(RetrievalError, match=told):
-        milvus.call(call, b"", [place])
+        milvus.call(call, answer(), [place])
+
+
+@contextmanager
+def answering(state, method, answer):
+    """Calls of this method get this answer, or None: they wait for one until this ends."""
+    ended = threading.Event()
+
+    def instead(number):
+        if state.calls[-1] != method:
+            return None
+        if answer is None:
+            ended.wait()
+        return answer
+
+    state.instead = instead
+    try:
+        yield
+    finally:
+        state.instead = lambda number: None
+        ended.set()
+
+
+def never_ready():
+    from pymilvus.grpc_gen import common_pb2, milvus_pb2
+
+    index = milvus_pb2.IndexDescription(field_name="vector", state=common_pb2.IndexState.InProgress)
+    return milvus_pb2.DescribeIndexResponse(index_descriptions=[index]).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("AllocTimestamp", None),
+        ("DescribeIndex", never_ready),
+        ("Query", None),
+        *(
+            pytest.param(method, answer, marks=pytest.mark.long)
+            for method, answer in [
+                ("DescribeCollection", None),
+                ("CreateCollection", None),
+                ("CreateIndex", None),
+                ("DescribeIndex", None),
+                ("LoadCollection", None),
+                ("GetLoadingProgress", None),
+                ("GetLoadingProgress", lambda: b""),
+                ("Upsert", None),
+                ("Flush", None),
+                ("GetFlushState", lambda: b""),
+                ("AlterCollection", None),
+            ]
+        ),
+    ],
+)
+def test_milvus_that_never_ends_is_given_up(method, answer, tmp_path):
+    """It answers nothing to this, or says again and again that it has not finished yet."""
+    skip_without("milvus")
+    from fake_milvus import fake_milvus
+
+    from boolbert.retrieval.stores.milvus_store import MilvusStore
+
+    with fake_milvus(tmp_path / "films.db") as (address, state):
+        store = MilvusStore(address)
+        store._wait = 0.02  # the limit of a call is 0.24 seconds, of a long one 2.4
+
+        def index():
+            store.create(small_about())
+            add_small(store, IDS)
+            store.note(replace(store.about(), complete=True))
+
+        begun = time.monotonic()
+        with answering(state, method, answer and answer()), pytest.raises(RetrievalError) as error:
+            index()
+        assert time.monotonic() - begun < 15
+        assert method in state.calls
+        assert str(error.value).startswith(f"{address}: Milvus")
+        assert "\n" not in str(error.value)
 
 
 # --- addresses and time ----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from store_fixtures import add_small, skip_without, small_about
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.stores import copy_documents, open_store
 
-KINDS = ("elasticsearch", "opensearch", "qdrant")
+KINDS = ("elasticsearch", "opensearch", "qdrant", "milvus")
 GONE = b"the server is gone"
 
 
@@ -25,6 +25,13 @@ def server(kind, folder):
 
         with fake_qdrant() as (address, state):
             yield address, state, GONE
+    elif kind == "milvus":
+        skip_without("milvus")
+        from fake_milvus import fake_milvus
+        from grpc import StatusCode
+
+        with fake_milvus(folder / "films.db") as (address, state):
+            yield address, state, StatusCode.INVALID_ARGUMENT
     else:
         with fake_server(kind) as (address, state):
             yield address, state, GONE
@@ -55,6 +62,7 @@ def test_cut_off_at_any_request(kind, when, many, source, tmp_path, opened):
     """Before the server has carried it out, or after, when its answer is lost."""
     with server(kind, tmp_path) as (address, state, gone):
         whole = opened(address, collection="whole")
+        state.calls.clear()  # of what it takes to connect
         copy_documents(source, whole, progress=False)
         requests, expected = len(state.calls), held(whole)
         assert expected[1] == 30

@@ -16,13 +16,15 @@ import hashlib
 import json
 import logging
 import re
+import shutil
 import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,7 @@ from .remote import (
     storable_fields,
     with_fields,
 )
-from .time_limit import LONGEST
+from .time_limit import LONGEST, within
 from .where import Filter, fitted_filter, milvus_expression
 
 PROPERTY, COLUMNS, COUNT = "boolbert.about", "boolbert.columns", "boolbert.documents"
@@ -117,7 +119,9 @@ class MilvusStore(RemoteStore):
         while True:
             try:
                 with log_level(logging.CRITICAL, *_LOGGERS):
-                    return self._milvus.MilvusClient(uri=self._uri, token=token or "", timeout=wait)
+                    return self._in_time(
+                        lambda: self._milvus.MilvusClient(uri=self._uri, token=token or "", timeout=wait)
+                    )
             except Exception as error:  # not only Milvus's own: also gRPC's
                 reason = f"cannot be reached: {in_brief(error)}"
                 if self.is_local and Path(self._uri).is_file():
@@ -134,7 +138,14 @@ class MilvusStore(RemoteStore):
         other calls have."""
         limit = None if self.is_local else times * LONGEST * self._wait
         with self._one_line_errors():
-            return getattr(self._client, name)(self.collection, *given, timeout=limit, **named)
+            call = partial(getattr(self._client, name), self.collection, *given, **named)
+            # For an index the client keeps to a limit of whole seconds only.
+            return self._in_time(partial(call, timeout=limit and (int(limit) or limit)), times)
+
+    def _in_time(self, call: Callable[[], Any], times: float = 1) -> Any:
+        """What a call gives, within a limit for all of its requests together: the client's own is of each of them, and
+        some have none."""
+        return call() if self.is_local else within((times * LONGEST + 1) * self._wait, call)
 
     def exists(self) -> bool:
         return bool(self._call("has_collection"))
@@ -185,18 +196,17 @@ class MilvusStore(RemoteStore):
         for column in columns.values():
             schema.add_field(column, kind.DOUBLE, nullable=True)
         schema.add_field("vector", kind.FLOAT_VECTOR, dim=about.size)
-        index = self._client.prepare_index_params()
-        index.add_index("vector", metric_type="IP", **self._index)
         if about.evidence:
-            self._add_evidence(schema, index)
+            self._add_evidence(schema)
         properties = {PROPERTY: json.dumps(asdict(about)), COLUMNS: json.dumps(columns)}
         try:
             with self._changing():
+                self._remove_half_made()
                 self._call(
                     "create_collection",
                     times=10,
                     schema=schema,
-                    index_params=index,
+                    index_params=self._indexes(("vector", "bm25") if about.evidence else ("vector",)),
                     consistency_level="Strong",  # a document can be found as soon as it is added
                     properties=properties,
                 )
@@ -205,7 +215,32 @@ class MilvusStore(RemoteStore):
                 raise
             self.create(about)  # another process has made it meanwhile
 
-    def _add_evidence(self, schema: Any, index: Any) -> None:
+    def create(self, about: About) -> None:
+        """A collection of ours whose first writer was killed may lack an index, without which no server loads it."""
+        known = self._call("describe_collection") if self.exists() else {}
+        if PROPERTY in (known.get("properties") or {}):
+            columns = [field["name"] for field in known["fields"] if field["name"] in ("vector", "bm25")]
+            if missing := [name for name in columns if not self._call("list_indexes", field_name=name)]:
+                with self._changing():
+                    self._call("create_index", self._indexes(missing), times=10)
+        super().create(about)
+
+    def _indexes(self, columns: Collection[str]) -> Any:
+        index = self._client.prepare_index_params()
+        if "vector" in columns:
+            index.add_index("vector", metric_type="IP", **self._index)
+        if "bm25" in columns:
+            settings = {"bm25_k1": K1, "bm25_b": B}
+            index.add_index("bm25", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=settings)
+        return index
+
+    def _remove_half_made(self) -> None:
+        """Milvus Lite, killed while it made a collection, leaves its folder without a schema, and stumbles over it."""
+        folder = Path(self._folder, "collections", self.collection)
+        if self.is_local and folder.is_dir() and all(path.name == "schema.json.tmp" for path in folder.iterdir()):
+            shutil.rmtree(folder)
+
+    def _add_evidence(self, schema: Any) -> None:
         kind, function = self._milvus.DataType, self._milvus.Function
         texts = {"element_type": kind.VARCHAR, "max_capacity": 4096, "max_length": LONGEST_TEXT}
         schema.add_field("evidence", kind.ARRAY, **texts)
@@ -215,8 +250,6 @@ class MilvusStore(RemoteStore):
         schema.add_field("bm25", kind.SPARSE_FLOAT_VECTOR)
         bm25 = self._milvus.FunctionType.BM25
         schema.add_function(function("bm25_of_words", bm25, input_field_names=["words"], output_field_names=["bm25"]))
-        settings = {"bm25_k1": K1, "bm25_b": B}
-        index.add_index("bm25", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=settings)
 
     def note(self, about: About) -> None:
         with self._changing():
@@ -303,7 +336,7 @@ class MilvusStore(RemoteStore):
         pages = self._call("query_iterator", batch_size=_ROWS, output_fields=_TEXTS)
         while True:
             with self._one_line_errors():
-                rows = pages.next()
+                rows = self._in_time(pages.next)
             if not rows:
                 break
             yield from map(_record, rows)
@@ -434,6 +467,8 @@ class MilvusStore(RemoteStore):
             raise
         except self._milvus.MilvusException as error:
             raise RetrievalError(f"{self.name}: Milvus says: {in_brief(error)}") from error
+        except TimeoutError as error:
+            raise RetrievalError(f"{self.name}: Milvus is too slow: {error}") from None
         except Exception as error:  # of gRPC, or whatever its client makes of an answer that it cannot read
             raise RetrievalError(f"{self.name}: Milvus's client says: {_in_brief(error)}") from error
 
