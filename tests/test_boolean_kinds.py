@@ -1,11 +1,8 @@
 """Which NOT a query means, and why nothing is excluded where it seems to say NOT."""
 
-from pathlib import Path
-
 import pytest
 
 from boolbert.boolean import kind_of_exclusion, read_search_box, why_nothing_excluded
-from boolbert.boolean.lexicon import KINDS
 
 
 @pytest.mark.parametrize(
@@ -45,15 +42,6 @@ def test_spans_that_are_known_decide_which_cue_counts():
     typed = read_search_box("films -westerns")
     assert kind_of_exclusion(typed.text, typed.scopes("not")) == "set"
     assert kind_of_exclusion("films that are not westerns", []) == "set"
-
-
-def test_the_labels_of_public_queries_are_ids_and_kinds_only():
-    lines = (Path(__file__).parent / "kinds_of_not.tsv").read_text(encoding="utf-8").splitlines()
-    rows = [line.split("\t") for line in lines if not line.startswith("#")]
-    assert len({tuple(row[:2]) for row in rows}) == len(rows) == 300
-    assert {half for _, _, half, _ in rows} == {"dev", "test"}
-    assert {kind for *_, kind in rows} == set(KINDS)
-    assert all(" " not in cell for row in rows for cell in row)
 
 
 @pytest.mark.parametrize(

@@ -51,10 +51,13 @@ def killed_anywhere(commands, command, output, *, many, check, repeat=(), same=s
 def torn_anywhere(commands, command, output, sizes, *, check, repeat=(), same=snapshot, fault="tear_at", prepare=None):
     """End the command in the middle of a write (or let the write fail) at files of these sizes; repeat the command.
 
-    Returns how many calls were hit: a size that no file reaches hits none.
+    Each size that is smaller than a file which the command writes must hit: an end with status 0 would have kept a
+    part of that file. Returns how many calls were hit.
     """
     commands.good(*command)
     whole = same(commands.folder / output)
+    largest = max(map(len, snapshot(commands.folder / output).values()))
+    assert min(sizes) < largest, f"no file is larger than {min(sizes)} bytes"
     hit = 0
     for size in sizes:
         clear(commands, output)
@@ -62,6 +65,7 @@ def torn_anywhere(commands, command, output, sizes, *, check, repeat=(), same=sn
             prepare(commands.folder / output)
         done = commands.run(*command, **{fault: size})
         if done.status == 0:
+            assert size >= largest, f"done, though no file could be larger than {size} bytes, and one has {largest}"
             continue
         hit += 1
         if fault == "full_at":

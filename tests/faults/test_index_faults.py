@@ -45,7 +45,6 @@ def test_killed(commands, command, documents, whole_or_not_there, record, many):
 @pytest.mark.parametrize("sizes", [[100, 500], pytest.param(range(16, 1000, 16), marks=pytest.mark.nightly)])
 def test_torn_writes_and_full_disks(commands, command, whole_or_not_there, record, fault, name, sizes):
     times = torn_anywhere(commands, command, "index", sizes, check=whole_or_not_there, fault=fault)
-    assert times
     record("boolbert index", name, times, "no index, or the whole one; repeated: the same")
 
 
