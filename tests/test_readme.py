@@ -83,7 +83,7 @@ RUNS = {
         "'title': 'Samoa'", instead=asked_page, why="it never ends", needs=("gradio", "gradio_client")
     ),
     "from boolbert.boolean import operators_of": Run(r"not.*\n.*\n.*\nMadagascar\n"),
-    "boolbert index products.csv --output my_shop": Run(r"my_shop: 100 documents with evidence"),
+    "boolbert index products.csv --output my_shop": Run(r"my_shop: 400 documents with evidence"),
     'boolbert search "waterproof jackets without a hood" --index my_shop': Run(
         '"title"',
         never=HOOD,
@@ -95,7 +95,9 @@ RUNS = {
     ),
     'boolbert search "waterproof jackets -hood" --index my_shop': Run("documents that have “hood” were left out"),
     "boolbert index my_shop --calibrate": Run(r"calibrated on \d+ exclusions .*5%"),
-    'boolbert search "waterproof jackets without a hood" --index my_shop --violations 0.05': Run(r"promise"),
+    'boolbert search "waterproof jackets without a hood" --index my_shop --violations 0.05': Run(
+        r"\d documents? (was|were) left out; at most 5% of the results should have “hood”", never="nothing is promised"
+    ),
     f"boolbert index films.csv --store {DATABASE} --collection films": Run(
         r"3 documents \(3 encoded now\) with evidence", needs=tuple(PACKAGES["postgres"])
     ),
@@ -166,7 +168,7 @@ def test_no_block_is_left_out():
 def clone(tmp_path, monkeypatch):
     """A clean clone with the files of a reader in it, and the environment in which its programs run."""
     folder = copied(tmp_path / "clone", "a clone")
-    write_products(folder / "products.csv", 100)
+    write_products(folder / "products.csv", 400)  # of 100 too few say anything about hoods for a promise
     for name in ("films.csv", "my_documents.csv"):
         (folder / name).write_text(FILMS)
     (tmp_path / "path").mkdir()
