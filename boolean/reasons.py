@@ -20,6 +20,10 @@ def has_words(query: str) -> bool:
     return any(word not in WORDS["operators"] for word in re.findall(r"\w+", query.lower()))
 
 
+def _unquoted(word: str) -> str:
+    return word[1:-1] if len(word) > 2 and word[0] in "'‘’" and word[-1] in "'’" else word
+
+
 def notes_on_reading(query: str, read_as: str, typed: bool = False) -> tuple[str, ...]:
     """A line for each thing that a query has and that is not read as it stands there. read_as: the text that was
     searched for. typed: the query has search-box syntax, which is read in any language.
@@ -31,8 +35,8 @@ def notes_on_reading(query: str, read_as: str, typed: bool = False) -> tuple[str
     >>> notes_on_reading("postres sin nueces", "postres sin nueces")
     ('the query looks Spanish: only English is read, so “sin” leaves nothing out; -word does, in any language',)
     """
-    signs = unread_signs(query)
-    notes = [f'“{sign}” is read as a word of the query; to leave it out, write -"{sign[1:]}"' for sign in signs]
+    words = [(sign, _unquoted(sign[1:])) for sign in unread_signs(query)]
+    notes = [f'“{sign}” is read as a word of the query; to leave it out, write -"{word}"' for sign, word in words]
     if read_as != query:
         notes.append(f"the query denies something twice, which asks for it; it is read as: {read_as}")
     if (language := foreign_language(query)) is not None:

@@ -45,6 +45,8 @@ _WORD = re.compile(
 )
 _FLAG = re.compile(r"[a-z]{1,2}(?![\w'’-])")
 _COMMAND_LINE = pattern(r"(?:\A\s*{command}\s|.*\b(?:command|flag|option|switch|linux|unix|bash|shell)s?\b)", re.DOTALL)
+# A word behind a minus, also with other signs before it (".NET", "@me"), but no arrow ("->x").
+_MINUS_BEFORE_WORD = re.compile(rf"(?<!\S)[{_MINUS}](?:[^\W\d_][\w-]*|[^a-zA-Z0-9\s>\"“({_MINUS}]+[^\W\d_]\S*)")
 # The dash that closes what another one opens: "Rome —the city— in films".
 _CLOSING_DASH = re.compile(r"\w[–—](?!\S)")
 # What an excluded text denies itself: "without nuts", "non-alcoholic", "sugar-free". "No Country for Old Men" is a name
@@ -108,12 +110,12 @@ def is_too_long(text: str) -> bool:
 def unread_signs(text: str) -> list[str]:
     """What begins with a minus like an exclusion and is read as a word of the query.
 
-    >>> unread_signs("ls -la"), unread_signs("jaguar -car at -5 degrees")
-    (['-la'], [])
+    >>> unread_signs("ls -la"), unread_signs("jaguar -car at -5 degrees"), unread_signs("courses -.NET, -'C++'")
+    (['-la'], [], ['-.NET', "-'C++'"])
     """
     read = {token.start for token in _tokens(text[:LONGEST_TYPED]) if token.kind == "sign"}
-    signs = re.finditer(rf"(?<!\S)[{_MINUS}][^\W\d_][\w-]*", text[:LONGEST_TYPED])
-    return [match.group() for match in signs if match.start() not in read]
+    signs = _MINUS_BEFORE_WORD.finditer(text[:LONGEST_TYPED])
+    return [match.group().rstrip(_EDGES) for match in signs if match.start() not in read]
 
 
 def without_double_negation(text: str) -> str:

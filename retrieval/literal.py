@@ -17,6 +17,7 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3
 _PIECE = re.compile(r"\w+")
 _OWNER = re.compile(r"['’]s\b")
 _BETWEEN = re.compile(r"[\s,;:‐‑–—-]+")  # words of a phrase; a comma may stand there in a text
+_SIGNED = re.compile(r"(?<![\w.])\.(?=[^\W\d])|\w[+#](?!\w)")  # signs that make another name: ".NET", "Disney+"
 _SMALL = (STOP_WORDS | ASKING | WORDS["pronoun"]) - {"a"}
 
 
@@ -43,7 +44,8 @@ def literal(phrase: str) -> re.Pattern[str] | None:
     are_capitals = len(pieces) == 1 or not phrase.isupper()  # else the capitals say nothing: "TO BE OR NOT TO BE"
     small = {piece for piece in pieces if are_capitals and piece.isupper() and piece.lower() in _SMALL}
     is_single = any(len(piece) == 1 and (piece != "a" or piece is pieces[-1]) for piece in pieces)
-    if not is_single and not small and not _SMALL.issuperset(words_of(phrase)):
+    is_signed = _SIGNED.search(phrase) is not None
+    if not is_single and not is_signed and not small and not _SMALL.issuperset(words_of(phrase)):
         return None
     words = [word for word in _BETWEEN.split(phrase) if word]
     found = r"[\s,;:‐‑–—-]+".join(_as_it_stands(word, word in small) for word in words)

@@ -104,6 +104,28 @@ def test_a_query_that_would_take_long_is_refused():
     assert 1 <= len(pasted.conditions.excluded) <= 20
 
 
+@pytest.mark.parametrize(
+    ("query", "sign", "phrase"),
+    [
+        ("courses -.NET", "-.NET", ".NET"),
+        ("posts -@me today", "-@me", "@me"),
+        ("posts -#metoo, today", "-#metoo", "#metoo"),
+        ("courses -'C++'", "-'C++'", "C++"),
+        ("courses -‘R&D’", "-‘R&D’", "R&D"),
+        ("names -_x", "-_x", "_x"),
+        ("tags -<b>", "-<b>", "<b>"),
+    ],
+)
+def test_a_sign_before_another_sign_is_named(query, sign, phrase):
+    told = f'“{sign}” is read as a word of the query; to leave it out, write -"{phrase}"'
+    assert notes_on_reading(query, query) == (told,)
+
+
+@pytest.mark.parametrize("query", ["shoes -- boots", "at -.5 degrees", "a ->b", "fun :-) films", "-$5", "50-.NET"])
+def test_what_cannot_be_an_exclusion_is_not_named(query):
+    assert notes_on_reading(query, query) == ()
+
+
 def test_a_sign_that_is_not_read_is_named():
     query = "ls -la -nuts"
     assert notes_on_reading(query, query) == ('“-la” is read as a word of the query; to leave it out, write -"la"',)
