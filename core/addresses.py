@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-PASSWORDS = ("password", "passwd", "pwd", "apikey", "api_key")  # how the names of settings end that hold one,
+PASSWORDS = ("password", "passwd", "pwd", "apikey", "api_key", "api-key")  # how names of settings end that hold one,
 SECRETS = (*PASSWORDS, "key", "token", "secret")  # and in an address, where no other words stand beside them
 # What stands before the user's name: quotes and spaces, the drive of a path, the kind of database.
 _HEAD = re.compile(
@@ -66,6 +66,8 @@ def without_secrets(message: str) -> str:
 
     >>> without_secrets("no route to http://me:secret@host:19530/ at 12:00, ask a@b.org; password='my secret'")
     'no route to http://me@host:19530/ at 12:00, ask a@b.org; password=***'
+    >>> without_secrets("404 for https://host:6333/collections?api-key=secret")
+    '404 for https://host:6333/collections?api-key=***'
     """
 
     def hidden(setting: re.Match[str]) -> str:
