@@ -20,6 +20,9 @@ NEWEST_PYTHON ?= python3.13
 DOORS := $(addprefix tests/test_,sentence_boolbert.py auto_classes.py hub_folder.py encoders.py upgrade.py obey.py)
 FRAMEWORKS := $(VENV)/frameworks
 
+# Bytecode is kept: else each process compiles this package and the tests again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 FUZZ_EXAMPLES ?= 10000
 .PHONY: help setup setup-frameworks demo serve test test-long test-floors test-newest test-frameworks check format bench waits fuzz nightly audit clean
@@ -72,10 +75,10 @@ serve: $(STAMP)
 	@$(BIN)/boolbert serve
 
 test: $(DEV)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not long and not nightly"
+	$(BIN)/python -m pytest --workers auto -m "not long and not nightly"
 
 test-long: $(DEV)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m long
+	$(BIN)/python -m pytest --workers auto -m long
 
 # The lowest versions that setup.cfg allows, in an environment of their own; torch is that of constraints.txt, since other
 # versions come in builds of several gigabytes. transformers 5.14 cannot open a ModernBERT that it has saved itself.
@@ -103,7 +106,7 @@ $(NEWEST)/.installed: setup.cfg constraints.txt
 NOT_RUN_YET := not ((test_stores or test_remote or test_database_) and (folder or faiss or milvus or qdrant)) \
 	and not (test_exclusion_line and not postgres)
 test-frameworks: $(FRAMEWORKS)/.installed
-	OMP_NUM_THREADS=1 $(FRAMEWORKS)/bin/python -m pytest -n auto --dist worksteal -m "not nightly" \
+	OMP_NUM_THREADS=1 $(FRAMEWORKS)/bin/python -m pytest --workers auto -m "not nightly" \
 		-k "$(NOT_RUN_YET)" tests/test_frameworks.py tests/test_kept_clauses.py tests/test_databases.py tests/test_engines_docs.py \
 		tests/test_readme.py tests/test_requirements.py tests/test_serve_page.py tests/test_arguments.py \
 		tests/test_database_stores.py tests/test_postgres_store.py tests/test_postgres_table.py tests/test_postgres_limits.py \
@@ -135,7 +138,7 @@ waits: $(STAMP)
 
 # The examples of `make test-long` are always the same; these are new ones each time.
 fuzz: $(DEV)
-	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz -n auto --dist worksteal
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz --workers auto
 
 nightly: $(DEV)
 	$(MAKE) test-long

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+from pathlib import Path
 
 # No test sees or changes what its user has: home and caches are the run's own, before any library looks for its own.
 if "BOOLBERT_TESTS" not in os.environ:  # workers have their parent's
@@ -24,11 +25,14 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # The suite has a process per core: more threads would wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's
+# Whether there is a GPU is asked without starting CUDA, which would not survive a fork.
+os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 
 import export_once
 import pytest
 from store_fixtures import KINDS, place_of, skip_without
 
+pytest_plugins = ["forked_workers"]
 WORDS = [
     *("films", "books", "set", "in", "about", "war", "a", "b", "c", "and", "or", "not", "but", "other", "than"),
     *("as", "well", "without", "either", "non", "-", "is", "that", "are"),
@@ -36,20 +40,20 @@ WORDS = [
 
 
 def pytest_collection_modifyitems(items):
-    """Tests that start processes come first: they go to one worker then, and only that one pays for their imports.
-
-    Then those that take long: at the end of a run, no worker waits for another's.
-    """
-    items.sort(
-        key=lambda item: ("start" not in getattr(item, "fixturenames", ()), item.get_closest_marker("long") is None)
-    )
+    """Those that take long come first: at the end of a run, no worker waits for another's."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
-def pytest_collection_finish():
+def pytest_collection_finish(session):
     """What is imported by now stays: the garbage collector need not look through all of it again and again."""
     gc.freeze()
     if "boolbert.search.export" in sys.modules:
         export_once.install()
+    is_run = not session.config.option.collectonly
+    if is_run and any("start" in getattr(item, "fixturenames", ()) for item in session.items):
+        from forked_workers import start_server
+
+        start_server(["forked_from"])
 
 
 # Both of these look for torch and do not import it: tests of the plain Python parts must not pay for that.
@@ -76,12 +80,12 @@ def _fixed_seed():
 
 
 @pytest.fixture(scope="session")
-def made_once(tmp_path_factory):
+def made_once():
     """A function that gives the folder which another one has filled, once for all processes of a run."""
     from filelock import FileLock
 
-    root = tmp_path_factory.getbasetemp()
-    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    root = Path(os.environ["BOOLBERT_TESTS"], "made")
+    root.mkdir(exist_ok=True)
 
     def made(name, make):
         folder = root / name
@@ -184,14 +188,9 @@ def pretrained_bert():
 @pytest.fixture(scope="session")
 def start():
     """A function that runs another in a process of its own, forked from one that has paid for the imports."""
-    from multiprocessing import forkserver, get_context
+    from multiprocessing import get_context
 
     context = get_context("forkserver")
-    context.set_forkserver_preload(["forked_from"])
-    with pytest.MonkeyPatch.context() as patch:  # it would pass over a module that it does not find
-        patch.setenv("PYTHONPATH", os.path.dirname(__file__), prepend=os.pathsep)
-        patch.delenv("MIMALLOC_PURGE_DELAY", raising=False)  # of a command in this process: see test_environment.py
-        forkserver.ensure_running()  # now, and not with what a test has changed in the environment
 
     def run(function, *args, **kwargs):
         process = context.Process(target=function, args=args, kwargs=kwargs)

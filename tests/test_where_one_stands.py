@@ -40,7 +40,7 @@ def test_the_tests_pass_after_the_demo_and_beside_an_old_cache(tmp_path):
     home.mkdir()
     (tmp_path / "path").mkdir()
     (tmp_path / "path" / "boolbert").symlink_to(clone)
-    own = ("BOOLBERT_CACHE", "BOOLBERT_TESTS", "XDG_CACHE_HOME", "PYTEST_XDIST_WORKER")
+    own = ("BOOLBERT_CACHE", "BOOLBERT_TESTS", "XDG_CACHE_HOME")
     environment = {name: value for name, value in os.environ.items() if name not in own}
     environment |= {"HOME": str(home), "PYTHONPATH": str(tmp_path / "path")}
 

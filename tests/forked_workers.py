@@ -1,0 +1,216 @@
+"""Runs the tests in several processes that are forked once they are collected: imports and collection are paid once.
+
+python -m pytest --workers auto    # one per core
+
+A worker gets the tests of one file at a time, so that what a file makes is made once; towards the end it gets fewer.
+`start_server` forks a process before any test has run, from which tests start processes of their own (`start` in
+conftest.py).
+"""
+
+import atexit
+import os
+import socket
+import sys
+from collections import deque
+from itertools import takewhile
+from multiprocessing import connection, forkserver, get_context, resource_tracker
+from pathlib import Path
+from warnings import WarningMessage
+
+import pytest
+
+FORK = get_context("fork")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--workers", default="1", help="in how many processes the tests run; auto: one per core")
+    parser.addoption("--ids", type=Path, help="a file that the ids of all tests are written to, sorted")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Before some are deselected."""
+    if config.option.ids:
+        config.option.ids.write_text("".join(sorted(f"{item.nodeid}\n" for item in items)), encoding="utf-8")
+
+
+def number_of_workers(option):
+    """
+    >>> number_of_workers("3")
+    3
+    """
+    if option != "auto":
+        return int(option)
+    # Elsewhere than on Linux, processes cannot be forked safely from one that has loaded torch.
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session):
+    count = number_of_workers(session.config.option.workers)
+    if count < 2 or session.config.option.collectonly or session.testsfailed:
+        return None  # pytest's own loop
+    session.config.pluginmanager.getplugin("terminalreporter").showfspath = False
+    Workers(session, count).run()
+    return True
+
+
+class Workers:
+    """The processes, what each is at, and the tests that nobody has begun."""
+
+    def __init__(self, session, count):
+        self.session, self.count = session, count
+        self.left = deque(range(len(session.items)))
+        self.begun = {}  # connection: (process, the numbers of the tests that it was given and has not finished)
+
+    def run(self):
+        try:
+            for number in range(self.count):
+                self.start(number)
+            while self.begun:
+                for ready in connection.wait(list(self.begun)):
+                    self.hear(ready)
+        finally:
+            for process, _ in self.begun.values():
+                process.terminate()
+                process.join()
+
+    def start(self, number):
+        ours, theirs = FORK.Pipe()
+        process = FORK.Process(target=work, args=(self.session, theirs, number), name=f"worker{number}")
+        process.start()
+        theirs.close()
+        self.begun[ours] = process, []
+
+    def hear(self, ready):
+        process, given = self.begun[ready]
+        try:
+            name, content = ready.recv()
+        except EOFError:
+            process.join()
+            del self.begun[ready]
+            if given or process.exitcode:
+                self.replace(process, given)
+            return
+        getattr(self, name)(ready, content)
+        if self.session.shouldfail:
+            raise self.session.Failed(self.session.shouldfail)
+        if self.session.shouldstop:
+            raise self.session.Interrupted(self.session.shouldstop)
+
+    def replace(self, process, given):
+        """A worker has died in a test, which failed by that; another one does the rest of what it was given."""
+        if not given:
+            raise RuntimeError(f"{process.name} ended with {process.exitcode} between two tests")
+        item = self.session.items[given[0]]
+        told = f"{process.name} ended in this test with {process.exitcode}"
+        report = pytest.TestReport(item.nodeid, item.location, {}, "failed", told, "call")
+        item.ihook.pytest_runtest_logreport(report=report)
+        self.left.extendleft(reversed(given[1:]))
+        self.start(int(process.name.removeprefix("worker")))
+
+    # ---- what a worker tells
+
+    def more(self, worker, _):
+        """It wants tests; none means that there are no more."""
+        files = [self.session.items[number].path for number in self.left]
+        count = sum(1 for _ in takewhile(lambda file: file == files[0], files))
+        chunk = [self.left.popleft() for _ in range(min(count, max(4, len(files) // (4 * self.count))))]
+        self.begun[worker][1].extend(chunk)
+        worker.send(chunk)
+
+    def finished(self, worker, number):
+        self.begun[worker][1].remove(number)
+
+    def report(self, worker, data):
+        hook = self.session.config.hook
+        report = hook.pytest_report_from_serializable(config=self.session.config, data=data)
+        hook.pytest_runtest_logreport(report=report)
+
+    def warning(self, worker, content):
+        *message, when, nodeid, location = content
+        self.session.config.hook.pytest_warning_recorded.call_historic(
+            kwargs={
+                "warning_message": WarningMessage(*message),
+                "when": when,
+                "nodeid": nodeid,
+                "location": location,
+            }
+        )
+
+
+class Telling:
+    """What a worker tells of its tests, instead of printing it."""
+
+    def __init__(self, config, parent):
+        self.config, self.parent = config, parent
+
+    def pytest_runtest_logreport(self, report):
+        data = self.config.hook.pytest_report_to_serializable(config=self.config, report=report)
+        self.parent.send(("report", data))
+
+    def pytest_warning_recorded(self, warning_message, when, nodeid, location):
+        own = warning_message
+        category = own.category if own.category.__module__ in sys.modules else UserWarning
+        message = str(own.message), category, own.filename, own.lineno
+        self.parent.send(("warning", (*message, when, nodeid, location)))
+
+
+def work(session, parent, number):
+    """What a worker does."""
+    atexit._clear()  # those of the parent are the parent's
+    config = session.config
+    capture = config.pluginmanager.getplugin("capturemanager")
+    capture.stop_global_capturing()  # into files that are shared with the parent
+    capture.start_global_capturing()
+    capture.suspend_global_capture()
+    config.pluginmanager.unregister(name="terminalreporter")
+    config.pluginmanager.register(Telling(config, parent))
+    folders = config._tmp_path_factory
+    folders._basetemp = folders.getbasetemp() / f"worker{number}"
+    folders._basetemp.mkdir(exist_ok=True)
+
+    numbers = deque()
+
+    def more():
+        parent.send(("more", None))
+        numbers.extend(parent.recv())
+
+    more()
+    while numbers:
+        now = numbers.popleft()
+        if not numbers:
+            more()
+        following = session.items[numbers[0]] if numbers else None
+        item = session.items[now]
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+        parent.send(("finished", now))
+    atexit._run_exitfuncs()
+
+
+# ---- processes that tests start
+
+
+def start_server(preload):
+    """Fork the process that the standard library's forkserver would start anew; `preload`: what it imports."""
+    own = forkserver._forkserver
+    resource_tracker.ensure_running()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address := connection.arbitrary_address("AF_UNIX"))
+    listener.listen()
+    alive, ours = os.pipe()
+    if not os.fork():
+        try:
+            os.close(ours)
+            atexit._clear()
+            null = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1):
+                os.dup2(null, descriptor)
+            os.environ.pop("MIMALLOC_PURGE_DELAY", None)  # of a command in this process: see test_environment.py
+            forkserver.main(listener.fileno(), alive, preload)
+        finally:
+            os._exit(0)
+    os.close(alive)
+    listener.close()
+    own._forkserver_address, own._forkserver_alive_fd = address, ours
+    own.ensure_running = lambda: None  # it is not the child of all who use it
