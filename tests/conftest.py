@@ -28,11 +28,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's
 # Whether there is a GPU is asked without starting CUDA, which would not survive a fork.
 os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 
-import export_once
 import pytest
+import remembered
 from store_fixtures import KINDS, place_of, skip_without
 
 pytest_plugins = ["forked_workers"]
+OPENED = []
 WORDS = [
     *("films", "books", "set", "in", "about", "war", "a", "b", "c", "and", "or", "not", "but", "other", "than"),
     *("as", "well", "without", "either", "non", "-", "is", "that", "are"),
@@ -48,7 +49,7 @@ def pytest_collection_finish(session):
     """What is imported by now stays: the garbage collector need not look through all of it again and again."""
     gc.freeze()
     if "boolbert.search.export" in sys.modules:
-        export_once.install()
+        OPENED.append(remembered.install())
     is_run = not session.config.option.collectonly
     if is_run and any("start" in getattr(item, "fixturenames", ()) for item in session.items):
         from forked_workers import start_server
@@ -112,6 +113,14 @@ def tiny_config():
         intermediate_size=24,
         max_position_embeddings=32,
     )
+
+
+@pytest.fixture(autouse=True)
+def _no_shared_weights_change():
+    """Large models that were opened once share their weights."""
+    yield
+    for opened in OPENED:
+        opened.check_unchanged()
 
 
 LIVELY = {}  # a copy is made in a quarter of the time

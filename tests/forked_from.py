@@ -3,7 +3,7 @@
 from importlib import import_module
 from importlib.util import find_spec
 
-import export_once
+import remembered
 from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
 MODULES = [
@@ -16,5 +16,5 @@ MODULES = [
 CLIENTS = [name for name in ("pymilvus", "qdrant_client") if find_spec(name)]
 for name in MODULES + CLIENTS:
     import_module(name)
-export_once.install()
+remembered.install()
 get_checkpoint_conversion_mapping("bert")  # transformers compiles the patterns of all models for the first one

@@ -122,18 +122,16 @@ def test_two_writers_at_once(commands, model, start, record, name):
     record("boolbert index --store", f"two writers at once, {name}", 1, "both have written all of theirs")
 
 
-HEADER = ",".join(f"column{number}" for number in range(1_000_000))
-
-
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        (f"{HEADER}\n{HEADER}\n", "has 1,000,000 fields; at most 10,000 are read"),
-        (f"{HEADER},column7\n", "holds 'column7' twice where a column's name should stand"),
+        ("{0}\n{0}\n", "has 100,000 fields; at most 10,000 are read"),
+        ("{0},column7\n", "holds 'column7' twice where a column's name should stand"),
     ],
 )
-def test_a_million_columns(tmp_path, content, line):
-    (tmp_path / "wide.csv").write_text(content)
+def test_a_hundred_thousand_columns(tmp_path, content, line):
+    header = ",".join(f"column{number}" for number in range(100_000))
+    (tmp_path / "wide.csv").write_text(content.format(header))
     with pytest.raises(DataError, match=line):
         OwnDocuments(tmp_path / "wide.csv")
 
@@ -161,11 +159,16 @@ def test_a_cell_of_many_lines_that_is_too_large(tmp_path, low_limit):
         OwnDocuments(tmp_path / "a.csv")
 
 
+@pytest.fixture(scope="module")
+def bomb():
+    return gzip.compress(b"a" * 40_000_000, 1)
+
+
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz", "a.txt.gz", "a.json.gz"])
-def test_a_gzip_bomb_fills_no_memory(tmp_path, monkeypatch, name):
-    """100 MB of one letter in 100 kB."""
+def test_a_gzip_bomb_fills_no_memory(tmp_path, monkeypatch, bomb, name):
+    """40 MB of one letter in 200 kB."""
     monkeypatch.setattr(lines, "LONGEST_LINE", 1 << 20)
-    (tmp_path / name).write_bytes(gzip.compress(b"a" * 100_000_000, 9))
+    (tmp_path / name).write_bytes(bomb)
     tracemalloc.start()
     try:
         with pytest.raises(DataError, match=r"a line of more than 1,048,576 bytes"):
