@@ -75,10 +75,10 @@ serve: $(STAMP)
 	@$(BIN)/boolbert serve
 
 test: $(DEV)
-	$(BIN)/python -m pytest --workers auto -m "not long and not nightly"
+	$(BIN)/python -m pytest --workers auto -m "not long and not nightly and not databases"
 
 test-long: $(DEV)
-	$(BIN)/python -m pytest --workers auto -m long
+	$(BIN)/python -m pytest --workers auto -m "long and not databases"
 
 # The lowest versions that setup.cfg allows, in an environment of their own; torch is that of constraints.txt, since other
 # versions come in builds of several gigabytes. transformers 5.14 cannot open a ModernBERT that it has saved itself.
@@ -102,16 +102,18 @@ $(NEWEST)/.installed: setup.cfg constraints.txt
 
 # Packages that a contributor seldom needs: an environment of their own on top of .venv, so that nothing is installed
 # twice. The page is opened if chromium is there.
-# What `make test` and `make test-long` run of the stores with the folder, FAISS, Milvus Lite and Qdrant is not run again.
-NOT_RUN_YET := not ((test_stores or test_remote or test_database_) and (folder or faiss or milvus or qdrant)) \
-	and not (test_exclusion_line and not postgres)
+# What every store does is tested with a folder and FAISS by `make test`, and with databases here: these are marked. What
+# `make test-long` tests with Milvus Lite and Qdrant is not run again.
+EVERY_STORE := test_stores or test_database_stores or test_exclusion_line or test_number_filters or test_typed
+NOT_RUN_YET := (databases or not ($(EVERY_STORE))) and not (test_remote and not postgres)
 test-frameworks: $(FRAMEWORKS)/.installed
 	OMP_NUM_THREADS=1 $(FRAMEWORKS)/bin/python -m pytest --workers auto -m "not nightly" \
 		-k "$(NOT_RUN_YET)" tests/test_frameworks.py tests/test_kept_clauses.py tests/test_databases.py tests/test_engines_docs.py \
 		tests/test_readme.py tests/test_requirements.py tests/test_serve_page.py tests/test_arguments.py \
 		tests/test_database_stores.py tests/test_postgres_store.py tests/test_postgres_table.py tests/test_postgres_limits.py \
-		tests/test_qdrant_store.py tests/test_remote_stores.py tests/test_exclusion_line.py tests/test_stores.py \
-		tests/test_stores_evidence.py tests/test_stores_index.py tests/test_stores_threads.py
+		tests/test_qdrant_store.py tests/test_remote_stores.py tests/test_exclusion_line.py tests/test_number_filters.py \
+		tests/test_stores.py tests/test_stores_evidence.py tests/test_stores_index.py tests/test_stores_threads.py \
+		tests/test_typed_exclusions.py
 
 PACKAGES := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 $(FRAMEWORKS)/.installed: $(DEV)

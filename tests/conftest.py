@@ -30,7 +30,7 @@ os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 
 import pytest
 import remembered
-from store_fixtures import KINDS, place_of, skip_without
+from store_fixtures import KINDS, marked, place_of, skip_without
 
 pytest_plugins = ["forked_workers"]
 OPENED = []
@@ -209,7 +209,7 @@ def start():
     return run
 
 
-@pytest.fixture(params=list(KINDS))
+@pytest.fixture(params=marked(KINDS))
 def place(request, tmp_path):
     """Where a store of each kind is made."""
     skip_without(request.param)

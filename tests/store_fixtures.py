@@ -17,6 +17,14 @@ import pytest
 KINDS = {"folder": "films", "faiss": "films.faiss", "milvus": "films.db", "postgres": "", "qdrant": ""}
 DATABASES = ("postgres", "qdrant", "milvus")
 FILES = ("folder", "faiss", "milvus")  # those that are files of this machine
+
+
+def marked(kinds):
+    """Kinds of stores as parameters: what every store does is tested with a folder and FAISS by `make test`, and with
+    databases by `make test-frameworks`."""
+    return [pytest.param(kind, marks=pytest.mark.databases) if kind in DATABASES else kind for kind in kinds]
+
+
 PACKAGES = {
     "faiss": ["faiss"],
     "milvus": ["pymilvus", "milvus_lite"],

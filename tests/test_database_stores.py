@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from store_fixtures import DATABASES, add_small, place_of, said, skip_without, small_about, write_until_killed
+from store_fixtures import DATABASES, add_small, marked, place_of, said, skip_without, small_about, write_until_killed
 
 from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.stores import Record, index_documents, open_store
@@ -17,7 +17,7 @@ HOSTILE = (
 )
 
 
-@pytest.fixture(params=DATABASES)
+@pytest.fixture(params=marked(DATABASES))
 def kind(request):
     skip_without(request.param)
     return request.param
@@ -37,7 +37,9 @@ def store(place):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["qdrant", "milvus"], indirect=True)  # Postgres has a test that looks into its tables
+@pytest.mark.parametrize(
+    "kind", marked(["qdrant", "milvus"]), indirect=True
+)  # Postgres has a test that looks into its tables
 def test_killed_between_and_in_writes_each_document_is_whole(place, store):
     store.close()
     for moment in range(3):
@@ -69,7 +71,7 @@ def test_a_database_whose_documents_were_all_removed_has_no_results(place, evide
     store.close()
 
 
-@pytest.mark.parametrize("kind", ["postgres", "milvus"], indirect=True)
+@pytest.mark.parametrize("kind", marked(["postgres", "milvus"]), indirect=True)
 def test_several_writers_at_once(place):
     """They also make the collection at once, and write the same documents."""
     problems = []

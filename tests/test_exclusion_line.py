@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from framework_fixtures import HOTELS, bag_of_words
-from store_fixtures import DATABASES, KINDS, place_of, skip_without
+from store_fixtures import DATABASES, KINDS, marked, place_of, skip_without
 
 from boolbert.cli.main import main
 from boolbert.core import progress
@@ -320,7 +320,7 @@ def test_the_page_draws_the_line(index, model):
             engine.search(QUERY, violations=wrong)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", marked(KINDS))
 def test_stores_keep_the_line_and_say_when_documents_were_added(tmp_path, model, kind):
     skip_without(kind)
     store = open_store(place_of(kind, tmp_path))

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from store_fixtures import KINDS, place_of, skip_without
+from store_fixtures import KINDS, marked, place_of, skip_without
 
 from boolbert.boolean.bounds import read_bounds
 from boolbert.cli.main import main
@@ -204,7 +204,7 @@ def test_of_several_dates_the_word_before_names_one():
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", marked(KINDS))
 def test_dates_filter_in_every_store(kind, tmp_path):
     skip_without(kind)
     model = default_model("cpu")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from store_fixtures import KINDS, place_of, skip_without
+from store_fixtures import KINDS, marked, place_of, skip_without
 
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.stores import About, Record, open_store
@@ -63,7 +63,7 @@ def unchanged_stores(tmp_path_factory, films):
         store.close()
 
 
-@pytest.fixture(params=list(KINDS))
+@pytest.fixture(params=marked(KINDS))
 def unchanged(request, unchanged_stores):
     skip_without(request.param)
     return unchanged_stores(request.param)

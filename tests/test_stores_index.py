@@ -10,7 +10,7 @@ import socket
 import numpy as np
 import pytest
 from process_helpers import finish, free_port, index_as_rank, write_records
-from store_fixtures import KINDS, place_of, skip_without, write_films
+from store_fixtures import marked, skip_without, write_films
 
 from boolbert.cli.main import main
 from boolbert.core import progress
@@ -171,7 +171,7 @@ def all_told(connection):
             yield connection.recv()
 
 
-@pytest.mark.parametrize("place", ["folder", "milvus"], indirect=True)  # FAISS has the folder's lock
+@pytest.mark.parametrize("place", marked(["folder", "milvus"]), indirect=True)  # FAISS has the folder's lock
 def test_one_writer_at_a_time_and_one_that_was_killed(place, opened, start_writer):
     """The second is told. After a kill, at any moment, the store is whole, and the lock went with its owner."""
     writer, told = start_writer(place, 10_000, "a")
@@ -189,7 +189,7 @@ def test_one_writer_at_a_time_and_one_that_was_killed(place, opened, start_write
     assert set(store.digests(["a0", f"a{done}", "b"])) == {"a0", f"a{done}", "b"}
 
 
-@pytest.mark.parametrize("place", ["folder", "milvus"], indirect=True)
+@pytest.mark.parametrize("place", marked(["folder", "milvus"]), indirect=True)
 def test_the_second_writer_waits(place, opened, start_writer):
     """Until the first has finished, which it does in time here."""
     writer, _ = start_writer(place, 20, "a")
@@ -282,11 +282,9 @@ def test_documents_for_a_store_that_is_damaged_are_one_line(tmp_path, model, fil
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "index"])
+@pytest.mark.parametrize("flag", ["output", "store"])
 @pytest.mark.parametrize("evidence", [[], ["--no-evidence"]])
-def test_json_has_the_columns_of_each_document(tmp_path, model, capsys, kind, evidence):
-    if kind != "index":
-        skip_without(kind)
+def test_json_has_the_columns_of_each_document(tmp_path, model, capsys, flag, evidence):
     rows = [
         {
             "id": "a",
@@ -300,8 +298,8 @@ def test_json_has_the_columns_of_each_document(tmp_path, model, capsys, kind, ev
         {"id": "b", "title": "B", "text": "books", "year": 2001, "price": 4, "day": "2001-02-03T10:00", "tags": ["x"]},
     ]
     (tmp_path / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    place = str(tmp_path / "made") if kind == "index" else place_of(kind, tmp_path)
-    made, asked = ("--output", "--index") if kind == "index" else ("--store", "--store")
+    place = str(tmp_path / "made")
+    made, asked = ("--output", "--index") if flag == "output" else ("--store", "--store")
     assert main(["index", str(tmp_path / "docs.jsonl"), made, place, "--model", str(tmp_path / "model")]) == 0
     for where in ([], ["--where", "year > 1980"]):
         capsys.readouterr()

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from store_fixtures import KINDS, place_of, skip_without, write_films
+from store_fixtures import KINDS, marked, place_of, skip_without, write_films
 
 from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.stores import index_documents, open_store
@@ -18,7 +18,7 @@ WHERE = (None, "year > 1970", "genres = drama")
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["index", *KINDS])
+@pytest.mark.parametrize("kind", ["index", *marked(KINDS)])
 def test_sixteen_threads_get_the_answers_of_one(kind, tmp_path, run_once, load_once):
     """Through `BoolSearcher`: NOT, OR, filters, and the first calls, which open files and fill caches, at once."""
     skip_without(kind)

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 
 import pytest
-from store_fixtures import DATABASES, KINDS, place_of, skip_without
+from store_fixtures import DATABASES, KINDS, marked, place_of, skip_without
 
 from boolbert import obey
 from boolbert.cli.main import main
@@ -126,7 +126,7 @@ def test_a_document_in_passages_counts_once(tmp_path):
     assert ([hit.title for hit in answer], answer.left_out, len(answer.unsure)) == (["b"], 1, 1)
 
 
-@pytest.mark.parametrize("kind", DATABASES)
+@pytest.mark.parametrize("kind", marked(DATABASES))
 def test_a_database_that_found_some_says_at_least(kind, tmp_path, searcher, monkeypatch):
     skip_without(kind)
     store = open_store(place_of(kind, tmp_path))
@@ -142,7 +142,7 @@ def test_a_database_that_found_some_says_at_least(kind, tmp_path, searcher, monk
     store.close()
 
 
-@pytest.mark.parametrize("kind", DATABASES)
+@pytest.mark.parametrize("kind", marked(DATABASES))
 def test_a_database_is_asked_once_for_what_all_hits_share(kind, tmp_path, searcher, monkeypatch):
     skip_without(kind)
     store, calls = open_store(place_of(kind, tmp_path)), Counter()
@@ -249,7 +249,7 @@ def test_the_explanation_counts_it(signs):
     assert "1 document that has “AT&T” was left out." in notes
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", marked(KINDS))
 def test_every_store_leaves_it_out(kind, tmp_path, signs):
     skip_without(kind)
     store = open_store(place_of(kind, tmp_path))
