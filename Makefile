@@ -7,10 +7,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 INSTALL := -m pip install --quiet --disable-pip-version-check
-# pip compiles the 19,000 files of the packages on one core, a minute's work; `compileall` takes all cores. A few files
-# are templates or for other versions of Python and cannot be compiled.
+# pip compiles the 19,000 files of the packages on one core, a minute's work; `compileall` takes all cores, for those who
+# wait for a first command. Tests and checks import a quarter of the files, and Python compiles these by itself. A few
+# files are templates or for other versions of Python and cannot be compiled.
 INSTALL_ALL := $(INSTALL) --no-compile -c constraints.txt
 COMPILE = -$(BIN)/python -m compileall -q -j 0 $(VENV)/lib > /dev/null
+setup setup-frameworks test test-long test-frameworks check: COMPILE = true
 # mypy has to find the repository root under its package name, whatever the checkout's folder is called.
 TYPES := $(VENV)/typecheck
 FLOORS := $(VENV)/floors
@@ -58,7 +60,6 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 $(DEV): $(STAMP)
 	@echo "Adding what tests, checks and benchmarks need; this happens once."
 	$(BIN)/python $(INSTALL_ALL) -e ".[dev]"
-	@$(COMPILE)
 	@mkdir -p $(TYPES) && ln -sfn "$(CURDIR)" $(TYPES)/boolbert
 	@touch $@
 
@@ -119,7 +120,7 @@ PACKAGES := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 $(FRAMEWORKS)/.installed: $(DEV)
 	$(PYTHON) -m venv $(FRAMEWORKS)
 	$(BIN)/python $(PACKAGES) > `$(FRAMEWORKS)/bin/python $(PACKAGES)`/on_top_of.pth
-	$(FRAMEWORKS)/bin/python $(INSTALL) -c constraints.txt -e ".[frameworks]"
+	$(FRAMEWORKS)/bin/python $(INSTALL_ALL) -e ".[frameworks]"
 	@touch $@
 
 check: $(DEV)

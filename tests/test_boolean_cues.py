@@ -104,7 +104,7 @@ def test_a_cue_of_any_rule_can_be_decided():
     """No line of the table ends in a question that nothing answers."""
     for rule in NOT_RULES:
         span = CueSpan(5, 8, "not", "foo", rule=rule)
-        assert excludes("cats foo dogs", span) in (True, False)
+        assert isinstance(excludes("cats foo dogs", span), bool)
     with pytest.raises(ValueError, match="no rule 'sometimes'"):
         excludes("cats foo dogs", span._replace(rule="sometimes"))
 

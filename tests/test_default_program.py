@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from search_fixtures import run_without_torch, write_documents
 
+from boolbert.cli import main
 from boolbert.core import environment
 from boolbert.core.errors import BoolBertError
 from boolbert.retrieval import int8_encoder, models
@@ -70,7 +71,8 @@ def test_explained_alike(model, monkeypatch):
         ours, theirs = (explain(searcher, query, 5).as_json() for searcher in (found, expected))
         assert ours == rounded(theirs)
     monkeypatch.setattr(models, "load_reading", lambda bert: False)  # as with an encoder that has none
-    assert explain(BoolSearcher(cached_model(None)), QUERY, 5).attention
+    attention = explain(BoolSearcher(cached_model(None)), QUERY, 5).attention
+    assert len(attention[0].strength) == len(QUERY.split())
 
 
 def rounded(value):
@@ -131,7 +133,7 @@ def test_a_processor_that_computes_something_else_is_not_used(monkeypatch):
         default_documents()
 
 
-def test_the_first_search_needs_no_torch_and_fills_the_cache(tmp_path, model, monkeypatch):
+def test_the_first_search_needs_no_torch_and_fills_the_cache(tmp_path, model, monkeypatch, capsys):
     cache = tmp_path / "cache"
     first, has_torch = run("search", QUERY, "--json", cache=cache)
     assert not has_torch
@@ -141,7 +143,9 @@ def test_the_first_search_needs_no_torch_and_fills_the_cache(tmp_path, model, mo
     assert _read(None, None).document_encoder == document_encoder_of(model)
     for file in made.iterdir():
         file.write_bytes(b"cut off")
-    assert run("search", QUERY, "--json", cache=cache) == (first, False)
+    assert main(["search", QUERY, "--json"]) == 0  # and fills it again
+    assert json.loads(capsys.readouterr().out) == rounded(json.loads(first))
+    assert _read(None, None).document_encoder == document_encoder_of(model)
     titles = [hit["title"] for hit in json.loads(first)["hits"]]
     assert titles == [hit.title for hit in BoolSearcher(model).search(QUERY)]
 

@@ -35,7 +35,6 @@ def model(tmp_path, tokenizer, tiny_config):
 def test_every_metric_loads_by_its_name(name, tmp_path):
     evaluate = pytest.importorskip("evaluate")
     module = evaluate.load(str(MODULE), name, cache_dir=str(tmp_path))
-    assert module.description
     assert "predictions" in module.inputs_description
     inputs, value = CASES[name]
     result = module.compute(**inputs)

@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
@@ -72,17 +73,23 @@ def room_of(module):
 MODULES = {module_of(path): path for path in source_files() if path != ROOT / "__init__.py"}
 
 
+@cache
 def imports_of(path):
     """The modules of this package that a file imports, with their lines; what only types need is left out."""
+    return list(_imports_of(path))
+
+
+def _imports_of(path):
     package = ".".join(("boolbert", *path.relative_to(ROOT).parent.parts))
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = list(ast.walk(tree))
     for_types = {
         inner
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if node in for_types or not isinstance(node, ast.Import | ast.ImportFrom):
             continue
         names = [alias.name for alias in node.names]

@@ -108,7 +108,8 @@ def test_a_link_is_refused(run_dir, tmp_path, prepare, name):
 def test_the_run_itself_may_be_reached_through_a_link(run_dir, tmp_path):
     (tmp_path / "latest").symlink_to(run_dir)
     (tmp_path / "new").mkdir()
-    assert assemble(tmp_path / "latest", tmp_path / "new")
+    assemble(tmp_path / "latest", tmp_path / "new")
+    assert (tmp_path / "new" / "model.safetensors").read_bytes() == (run_dir / "model.safetensors").read_bytes()
 
 
 def test_links_in_the_assembled_folder_are_refused(tmp_path):

@@ -63,6 +63,7 @@ def test_gold_follows_from_the_sets_and_not_bites(shop):
         assert len(found) >= 2
         if set(query.operators) & {"and", "not"}:
             assert len(pools[index])
+            assert not {*pools[index]} & found
 
 
 def test_a_denied_mention_makes_no_member():
@@ -97,8 +98,7 @@ def test_a_kind_is_what_the_text_says(shop):
 def test_atoms_of_the_splits_are_apart(shop):
     quest = Quest(shop.folder, progress=False)
     train, dev = ({name for query in quest.queries(split) for name in query.atoms} for split in ("train", "dev"))
-    assert train
-    assert dev
+    assert min(len(train), len(dev)) >= 5
     assert not train & dev
 
 

@@ -67,7 +67,7 @@ def test_a_collection_of_any_name(place, name):
     store.create(ABOUT)
     add_small(store, ["a", "b"])
     store.note(replace(store.about(), complete=True))
-    assert [hit.record.id for hit in store.search(np.ones((1, 4)), 5, where="tag = a")[0]] != []
+    assert {hit.record.id for hit in store.search(np.ones((1, 4)), 5, where="tag = a")[0]} == {"a", "b"}
     assert len(store.delete(["a"])) == 1
     assert (store.count(), other.count(), other.exists()) == (1, 0, True)
     store.close()

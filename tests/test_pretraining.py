@@ -103,7 +103,6 @@ def test_gradients_reach_every_new_parameter(lively, batch, labels, gate):
     for name, parameter in model.named_parameters():
         if "pooler" in name or name.endswith("key.bias"):  # a bias on every key shifts whole rows of scores
             continue
-        assert parameter.grad is not None, name
         assert parameter.grad.abs().max() > 0, name
         assert torch.isfinite(parameter.grad).all(), name
 

@@ -119,7 +119,7 @@ def test_a_fresh_reader_finds_nothing_and_the_model_is_the_bert_that_it_was(tmp_
 def test_training_leaves_the_reader_alone(model, batch):
     model.train()(**batch).last_hidden_state.square().mean().backward()
     of_reader = {name: own for name, own in model.named_parameters() if name.startswith("reader.")}
-    assert of_reader
+    assert len(of_reader) > 2
     assert all(own.grad is None for own in of_reader.values())
     assert not model.read(**batch).scope_logits.requires_grad  # so that no layer learns by way of it
     assert all(map(is_boolean, of_reader))

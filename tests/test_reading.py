@@ -284,6 +284,7 @@ def test_the_caller_comes_first_and_the_search_box_before_the_reader(query):
 
 def test_a_long_query_is_read_as_far_as_the_reader_sees():
     found = read("hotel without a pool, " + "where a very old family of fishermen lives " * 40)
+    assert [span.text for span in found.excluded][:1] == ["pool"]
     assert found.truncated
     assert not read("hotel without a pool").truncated
 

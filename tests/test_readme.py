@@ -226,7 +226,7 @@ def test_every_block_runs_and_shows_what_it_should(clone):
 
 def test_links_lead_to_files():
     links = re.findall(r"\]\((?!http)([^)#]+)\)", README)
-    assert links
+    assert len(links) >= 5
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
@@ -237,9 +237,7 @@ def test_commands_within_the_text_are_there():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     scripts, targets = re.findall(r"`python ([\w/]+\.py)", README), re.findall(r"`make ([\w-]+)", README)
     extras = re.findall(r'"(?:boolbert|\.)\[(\w+)\]"', README)
-    assert scripts
-    assert targets
-    assert extras
+    assert min(map(len, (scripts, targets, extras))) >= 1
     assert [name for name in scripts if not (ROOT / name).is_file()] == []
     assert [name for name in targets if not re.search(rf"^{name}:", makefile, re.MULTILINE)] == []
     assert [name for name in extras if name not in settings["options.extras_require"]] == []

@@ -81,13 +81,12 @@ def test_a_value_stays_a_value(value, name):
     if fitted.values[0] is None:
         return
     expression = milvus_expression(fitted)
-    inside = re.fullmatch(r"json_contains\(fields\[(.*)\], (.*)\)", expression, re.DOTALL)
+    assert expression.startswith("json_contains(fields[")
     decoder = json.JSONDecoder()
     first, end = decoder.raw_decode(expression, len("json_contains(fields["))
     assert first == name
     second, last = decoder.raw_decode(expression, end + len("], "))
     assert second == fitted.values[0]
-    assert inside is not None
     assert expression[last:] == ")"
 
 

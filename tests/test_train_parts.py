@@ -194,7 +194,7 @@ def test_a_run_without_labels_of_every_query_finds_them_by_cues_and_says_so(fold
 def test_boolquestions_have_listed_negatives_and_operators():
     data = boolquestions_splits(None)
     assert set(data.train.groups["operator"]) == {"and", "or", "not"}
-    assert data.train.violators is not None
+    assert len(data.train.violators) == len(data.train.questions)
     assert all(len(question.operators) == 1 for question in data.dev.questions)
 
 

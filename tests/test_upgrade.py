@@ -231,8 +231,7 @@ def test_a_reader_learns_from_marked_queries_and_all_else_stays(tmp_path, monkey
     args = query_reader.Arguments(epochs=150, batch_size=4, typos=0.0, learning_rate=1e-2)
     query_reader.teach(bert, model.tokenizer, args, prompt=prompt, on_step=steps.append)
     changed = {name for name, value in bert.state_dict().items() if not torch.equal(value, before[name])}
-    assert changed
-    assert all(name.startswith("reader.") for name in changed)
+    assert {name.split(".")[0] for name in changed} == {"reader"}
     assert bert.training
     assert all(own.requires_grad and own.grad is None for own in bert.parameters())
     assert len(steps) == query_reader.steps_of(args, few) == 300
@@ -317,7 +316,6 @@ def test_sets_lose_what_is_excluded(default):
     for query in SETS:
         own, plain = searcher.search(query, evidence=False), searcher.search(query, operators=[])
         marked = searcher.violating(own.reading)
-        assert marked is not None
         for name, found in (("own", own), ("plain", plain)):
             counts[name] += sum(hit.row in marked for hit in found)
     assert counts["own"] < counts["plain"] / 3  # 18 and 79 of 100

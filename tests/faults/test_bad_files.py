@@ -77,7 +77,7 @@ def test_a_damaged_milvus_store_is_told_or_answers_as_before(tmp_path, record, d
                 store.close()
         except BoolBertError:
             told += 1
-    assert told
+    assert 1 <= told <= number + 1
     record("a store of Milvus Lite", f"each of its files: {damage}", number + 1, "one line, or the same answer")
 
 

@@ -3,6 +3,7 @@
 import functools
 import json
 import random
+import re
 import shutil
 
 import pytest
