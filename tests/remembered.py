@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
+from dataclasses import replace
 from functools import cache, lru_cache, partial, wraps
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -27,12 +28,13 @@ def install():
 
     from boolbert import sentence_boolbert
     from boolbert.retrieval import encoders, int8_encoder, models
-    from boolbert.search import export, query_encoder
+    from boolbert.search import cached_model, export, query_encoder
 
     torch.onnx.export = partial(_export_or_copy, torch.onnx.export)
     _replace(query_encoder, "open_graph", lru_cache(maxsize=KEPT)(query_encoder.open_graph))
     _replace(int8_encoder, "open_program", lru_cache(maxsize=16)(int8_encoder.open_program))
     _replace(export, "checked_encoder", _checked(export))
+    _replace(cached_model, "_read", _read_once(cached_model))
     opened = Opened()
     _replace(sentence_boolbert, "load_dual_encoder", opened.remembered(sentence_boolbert.load_dual_encoder, str))
     _replace(models, "_plain", opened.remembered(models._plain, lambda encoder: encoder.path))
@@ -229,6 +231,27 @@ def _checked(export):
         return found
 
     return checked_encoder
+
+
+def _read_once(cached_model):
+    """`_read` of the default model, whose graph of 90 MB is read and hashed once while its files stay as they are."""
+    own, kept = cached_model._read, {}
+
+    @wraps(own)
+    def read(name, note):
+        folder = cached_model._folder(name)
+        files = [folder, folder / cached_model.SETTINGS, folder / cached_model.GRAPH]
+        if name is not None or not all(file.exists() for file in files):
+            return own(name, note)
+        stamps = [(str(file), *(file.lstat()[:2]), *(file.lstat()[4:7]), file.lstat().st_mtime_ns) for file in files]
+        key = repr((stamps, cached_model._fingerprint(cached_model.default_folder() or folder), note))
+        if key not in kept:
+            found = own(name, note)
+            kept.clear()
+            kept[key] = found
+        return replace(kept[key])  # another one, which has not opened its model
+
+    return read
 
 
 def _graphs():
