@@ -45,16 +45,11 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
-def pytest_collection_finish(session):
+def pytest_collection_finish():
     """What is imported by now stays: the garbage collector need not look through all of it again and again."""
     gc.freeze()
     if "boolbert.search.export" in sys.modules:
         OPENED.append(remembered.install())
-    is_run = not session.config.option.collectonly
-    if is_run and any("start" in getattr(item, "fixturenames", ()) for item in session.items):
-        from forked_workers import start_server
-
-        start_server(["forked_from"])
 
 
 # Both of these look for torch and do not import it: tests of the plain Python parts must not pay for that.

@@ -47,9 +47,13 @@ def number_of_workers(option):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session):
-    count = number_of_workers(session.config.option.workers)
-    if count < 2 or session.config.option.collectonly or session.testsfailed:
+    if session.config.option.collectonly or session.testsfailed:
         return None  # pytest's own loop
+    if any("start" in getattr(item, "fixturenames", ()) for item in session.items):
+        start_server(["forked_from"])
+    count = number_of_workers(session.config.option.workers)
+    if count < 2:
+        return None
     session.config.pluginmanager.getplugin("terminalreporter").showfspath = False
     Workers(session, count).run()
     return True
@@ -194,7 +198,11 @@ def work(session, parent, number):
 def start_server(preload):
     """Fork the process that the standard library's forkserver would start anew; `preload`: what it imports."""
     own = forkserver._forkserver
+    null, own_errors = os.open(os.devnull, os.O_RDWR), os.dup(2)
+    os.dup2(null, 2)  # at its end the tracker would list what killed processes have left
     resource_tracker.ensure_running()
+    os.dup2(own_errors, 2)
+    os.close(own_errors)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address := connection.arbitrary_address("AF_UNIX"))
     listener.listen()
@@ -203,13 +211,13 @@ def start_server(preload):
         try:
             os.close(ours)
             atexit._clear()
-            null = os.open(os.devnull, os.O_RDWR)
             for descriptor in (0, 1):
                 os.dup2(null, descriptor)
             os.environ.pop("MIMALLOC_PURGE_DELAY", None)  # of a command in this process: see test_environment.py
             forkserver.main(listener.fileno(), alive, preload)
         finally:
             os._exit(0)
+    os.close(null)
     os.close(alive)
     listener.close()
     own._forkserver_address, own._forkserver_alive_fd = address, ours

@@ -63,7 +63,6 @@ def test_gold_follows_from_the_sets_and_not_bites(shop):
         assert len(found) >= 2
         if set(query.operators) & {"and", "not"}:
             assert len(pools[index])
-            assert not {*pools[index]} & found
 
 
 def test_a_denied_mention_makes_no_member():
