@@ -100,11 +100,11 @@ class Opened:
             torch.set_rng_state(state)
             if len(self.models) == KEPT:
                 del self.models[next(iter(self.models))]
-            is_large = sum(tensor.numel() for tensor in _tensors(model)) > LARGE
-            self.models[key] = model, str(path), _versions(model) if is_large else None
-        model, own_path, versions = self.models[key]
+            tensors = [*model.parameters(), *model.buffers()]
+            shared = tensors if sum(tensor.numel() for tensor in tensors) > LARGE else []
+            self.models[key] = model, str(path), shared, _versions(shared)
+        model, own_path, shared, _ = self.models[key]
         # deepcopy keeps what it finds in its second argument.
-        shared = _tensors(model) if versions else []
         found = copy.deepcopy(model, {id(tensor): tensor for tensor in shared})
         if own_path != str(path):
             _rename(found, own_path, str(path))
@@ -146,20 +146,15 @@ class Opened:
 
     def check_unchanged(self):
         """Raise where a test has changed weights that others use."""
-        shared = ((key, model, versions) for key, (model, _, versions) in self.models.items() if versions)
-        changed = [key for key, model, versions in shared if versions != _versions(model)]
+        changed = [key for key, (*_, shared, versions) in self.models.items() if versions != _versions(shared)]
         for key in changed:
             del self.models[key]
         assert not changed, f"the test has changed the weights of models that other tests use: {changed}"
 
 
-def _tensors(model):
-    return [*model.parameters(), *model.buffers()]
-
-
-def _versions(model):
-    """Changes with every change of a weight in place."""
-    return [(tensor.data_ptr(), tensor._version) for tensor in _tensors(model)]
+def _versions(tensors):
+    """Changes with every change in place."""
+    return [(tensor.data_ptr(), tensor._version) for tensor in tensors]
 
 
 def _rename(model, old, new):
