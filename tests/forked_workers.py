@@ -1,6 +1,7 @@
 """Runs the tests in several processes that are forked once they are collected: imports and collection are paid once.
 
-python -m pytest --workers auto    # one per core
+python -m pytest --workers auto             # one per core
+python -m pytest --workers auto --cpu-times # and in the end the CPU seconds of each room's tests
 
 A worker gets the tests of one file at a time, so that what a file makes is made once; towards the end it gets fewer.
 `start_server` forks a process before any test has run, from which tests start processes of their own (`start` in
@@ -9,9 +10,11 @@ conftest.py).
 
 import atexit
 import os
+import re
+import resource
 import socket
 import sys
-from collections import deque
+from collections import Counter, deque
 from itertools import takewhile
 from multiprocessing import connection, forkserver, get_context, resource_tracker
 from pathlib import Path
@@ -20,10 +23,25 @@ from warnings import WarningMessage
 import pytest
 
 FORK = get_context("fork")
+# The rooms of docs/contributing.md, by the names of test files; the first that fits.
+ROOMS = {
+    "faults": "faults/|fuzz/|damage|hostile|security|bad_|error_lines",
+    "stores": "store|database|postgres|qdrant|milvus|elasticsearch|cut_off|engines",
+    "train": "train|grad_cache|document_labels",
+    "eval": "eval_|significance",
+    "model": "boolbert|formulas|properties|transformers|configuration|auto_classes|checkpoints|graphs|upgrade|"
+    "pretraining|penalty|open_points|sentence_|hub_",
+    "boolean": "boolean|conditions|languages|number_filters|kinds|negation|search_box|lists|not_scope",
+    "data": "data_|own_|denials|countries|passages",
+    "retrieval": "int8|evidence|encoders|scoring|adapters|document_reader|reader|exclusion_line|kept_clauses",
+    "search": "search|obey|reading|first_|default_program|typed|serve|equals",
+    "cli": "cli|printing|arguments|demo|readme",
+}
 
 
 def pytest_addoption(parser):
     parser.addoption("--workers", default="1", help="in how many processes the tests run; auto: one per core")
+    parser.addoption("--cpu-times", action="store_true", help="print the CPU seconds of the tests of each room")
     parser.addoption("--ids", type=Path, help="a file that the ids of all tests are written to, sorted")
 
 
@@ -55,8 +73,27 @@ def pytest_runtestloop(session):
     if count < 2:
         return None
     session.config.pluginmanager.getplugin("terminalreporter").showfspath = False
-    Workers(session, count).run()
+    workers = Workers(session, count)
+    workers.run()
+    if session.config.option.cpu_times:
+        rooms = [f"{room} {seconds:.1f}" for room, seconds in workers.seconds.most_common()]
+        print(f"\nCPU seconds: {', '.join(rooms)}; together {workers.seconds.total():.1f}")
     return True
+
+
+def room_of(path):
+    """
+    >>> room_of(Path("tests/test_stores_index.py")), room_of(Path("tests/test_house.py"))
+    ('stores', 'core')
+    """
+    name = "/".join(path.parts[-2:]).removeprefix("tests/")
+    return next((room for room, names in ROOMS.items() if re.search(names, name)), "core")
+
+
+def cpu_seconds():
+    """Of this process and of those that it has waited for."""
+    used = [resource.getrusage(which) for which in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 class Workers:
@@ -65,6 +102,7 @@ class Workers:
     def __init__(self, session, count):
         self.session, self.count = session, count
         self.left = deque(range(len(session.items)))
+        self.seconds = Counter()
         self.begun = {}  # connection: (process, the numbers of the tests that it was given and has not finished)
 
     def run(self):
@@ -123,8 +161,10 @@ class Workers:
         self.begun[worker][1].extend(chunk)
         worker.send(chunk)
 
-    def finished(self, worker, number):
+    def finished(self, worker, content):
+        number, seconds = content
         self.begun[worker][1].remove(number)
+        self.seconds[room_of(self.session.items[number].path)] += seconds
 
     def report(self, worker, data):
         hook = self.session.config.hook
@@ -187,8 +227,9 @@ def work(session, parent, number):
             more()
         following = session.items[numbers[0]] if numbers else None
         item = session.items[now]
+        before = cpu_seconds()
         item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
-        parent.send(("finished", now))
+        parent.send(("finished", (now, cpu_seconds() - before)))
     atexit._run_exitfuncs()
 
 
