@@ -32,7 +32,7 @@ FUZZ_EXAMPLES ?= 10000
 help:
 	@echo "make demo       build a Bool-BERT and ask it three queries"
 	@echo "make serve      open a page to try it, on http://127.0.0.1:7860"
-	@echo "make test       run the tests, in about seven minutes on two cores"
+	@echo "make test       run the tests, in some minutes on two cores"
 	@echo "make test-long  the rest of the suite: the demo, ONNX, fresh processes, made-up inputs"
 	@echo "make test-floors  the doors, the Hub folder and upgrade with the lowest versions that setup.cfg allows"
 	@echo "make test-newest  the same with the newest Python that torch has a build for"
@@ -104,16 +104,17 @@ $(NEWEST)/.installed: setup.cfg constraints.txt
 # Packages that a contributor seldom needs: an environment of their own on top of .venv, so that nothing is installed
 # twice. The page is opened if chromium is there.
 # What every store does is tested with a folder and FAISS by `make test`, and with databases here: these are marked. What
-# `make test-long` tests with Milvus Lite and Qdrant is not run again.
+# `make test-long` tests with Milvus Lite and Qdrant is not run again, nor what `make test` does of arguments and formulas.
 EVERY_STORE := test_stores or test_database_stores or test_exclusion_line or test_number_filters or test_typed
-NOT_RUN_YET := (databases or not ($(EVERY_STORE))) and not (test_remote and not postgres)
+NOT_RUN_YET := (databases or not ($(EVERY_STORE))) and not ((test_remote or test_databases) and not postgres) \
+	and not (test_arguments and not (langchain or llama or haystack))
 test-frameworks: $(FRAMEWORKS)/.installed
 	OMP_NUM_THREADS=1 $(FRAMEWORKS)/bin/python -m pytest --workers auto -m "not nightly" \
 		-k "$(NOT_RUN_YET)" tests/test_frameworks.py tests/test_kept_clauses.py tests/test_databases.py tests/test_engines_docs.py \
 		tests/test_readme.py tests/test_requirements.py tests/test_serve_page.py tests/test_arguments.py \
 		tests/test_database_stores.py tests/test_postgres_store.py tests/test_postgres_table.py tests/test_postgres_limits.py \
-		tests/test_qdrant_store.py tests/test_remote_stores.py tests/test_exclusion_line.py tests/test_number_filters.py \
-		tests/test_stores.py tests/test_stores_evidence.py tests/test_stores_index.py tests/test_stores_threads.py \
+		tests/test_remote_stores.py tests/test_exclusion_line.py tests/test_number_filters.py tests/test_stores.py \
+		tests/test_stores_evidence.py tests/test_stores_index.py tests/test_stores_threads.py \
 		tests/test_typed_exclusions.py
 
 PACKAGES := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
