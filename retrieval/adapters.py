@@ -19,10 +19,12 @@ import numpy.typing as npt
 from boolbert.core.errors import RetrievalError
 from boolbert.core.files import read_object
 from boolbert.retrieval.encoders import NoEncoder, check_files, default_folder, resolve_encoder
-from boolbert.retrieval.int8_encoder import open_program, threads, token_program
+from boolbert.retrieval.int8_encoder import open_program, threads
+from boolbert.retrieval.token_program import Ranges, token_program
 
 QUERY_READER = Path(__file__).parent / "query_reader.safetensors"
 DOCUMENT_READER = Path(__file__).parent / "document_reader.safetensors"
+DOCUMENT_RANGES = Path(__file__).parent / "document_ranges.safetensors"  # of train/reader_ranges.py
 # `best_tags` of reading_boolbert.py as an ONNX graph; search/default_program.py writes it.
 BEST_TAGS = Path(__file__).parent / "best_tags.onnx.gz"
 # A layer's matrices, as `ReadingLayer` and as a BERT names them.
@@ -41,14 +43,15 @@ Array = npt.NDArray[np.float32]
 class Reader:
     """An encoder with a reader's adapters: from token ids to the numbers that its head gives each token."""
 
-    def __init__(self, folder: Path, adapters: Path):
-        """folder: the encoder's; adapters: a file that one of `train/*_reader.py` has written for it."""
+    def __init__(self, folder: Path, adapters: Path, ranges: Ranges | None = None):
+        """folder: the encoder's; adapters: a file that one of `train/*_reader.py` has written for it. ranges: what
+        `ranges_of` has found for them."""
         weights, head, bias = weights_of(folder, adapters)
         self._words = weights["embeddings.word_embeddings.weight"]
         self._places = weights["embeddings.position_embeddings.weight"]
         self._places = self._places + weights["embeddings.token_type_embeddings.weight"][0]
         config = SimpleNamespace(**read_object(folder / "config.json", RetrievalError))
-        self._session = open_program(token_program(weights, config, head, bias))
+        self._session = open_program(token_program(weights, config, head, bias, ranges))
         self.tokenizer = open_tokenizer(folder)
 
     def scores(self, ids: Sequence[int]) -> Array:
@@ -106,6 +109,25 @@ def adapted(weights: Mapping[str, npt.NDArray[Any]], own: Mapping[str, Array]) -
             target = f"encoder.layer.{layer}.{MATRICES[matrix]}.weight"
             found[target] = weights[target] + own[name.removesuffix("down") + "up"] @ own[name]
     return found
+
+
+def ranges_of(adapters: Path, file: Path = DOCUMENT_RANGES) -> Ranges | None:
+    """How large numbers become inside the reader of these adapters; None where the file is of other ones."""
+    from safetensors import safe_open
+
+    if not file.exists():
+        return None
+    with safe_open(file, framework="np") as opened:
+        if (opened.metadata() or {}).get("adapters") != adapters_mark(adapters):
+            return None
+        return {name: opened.get_tensor(name).astype(np.float32) for name in opened.keys()}  # noqa: SIM118
+
+
+def adapters_mark(adapters: Path) -> str:
+    """A hash of adapters, by which their ranges know them."""
+    import hashlib
+
+    return hashlib.sha256(adapters.read_bytes()).hexdigest()[:16]
 
 
 @cache

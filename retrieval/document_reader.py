@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.retrieval.adapters import DOCUMENT_READER, Reader, encoder_of
+from boolbert.retrieval.adapters import DOCUMENT_READER, Reader, encoder_of, ranges_of
 
 if TYPE_CHECKING:
     from boolbert.retrieval.gpu_reader import GpuReader
@@ -301,7 +301,7 @@ def _opened(gpu: str | None) -> DocumentReader | None:
     with safe_open(DOCUMENT_READER, framework="np") as file:
         temperature = float(file.metadata()["temperature"])
     if gpu is None:
-        return DocumentReader(Reader(folder, DOCUMENT_READER), temperature)
+        return DocumentReader(Reader(folder, DOCUMENT_READER, ranges_of(DOCUMENT_READER)), temperature)
     from boolbert.retrieval.gpu_reader import GpuReader
 
     return DocumentReader(GpuReader(folder, DOCUMENT_READER, gpu), temperature)

@@ -4,11 +4,23 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
+from safetensors.numpy import save_file as save_ranges
 from transformers import BertConfig, BertModel
 
 from boolbert.retrieval import adapters as module
-from boolbert.retrieval.adapters import Reader, adapted, encoder_mark, open_reader
+from boolbert.retrieval.adapters import (
+    DOCUMENT_READER,
+    Reader,
+    adapted,
+    adapters_mark,
+    encoder_mark,
+    open_reader,
+    ranges_of,
+    weights_of,
+)
 from boolbert.retrieval.gpu_reader import GpuReader
+from boolbert.retrieval.token_program import ranged_products
+from boolbert.train import reader_ranges
 from boolbert.train.adapting import Adapting, load_bert, save_adapters
 
 on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -88,6 +100,46 @@ def test_a_reader_gives_what_torch_gives(folder, learned, file):
         assert found.shape == (len(ids), OUTPUTS)
         assert np.abs(found - expected).mean() < 0.1 * np.abs(other - expected).mean()
         np.testing.assert_array_equal(found, reader.scores(ids))
+
+
+@pytest.fixture(scope="module")
+def ranges(folder, file):
+    """How large the numbers become inside the reader."""
+    weights, *_ = weights_of(folder, file)
+    bert = BertModel.from_pretrained(folder, add_pooling_layer=False).eval()
+    bert.load_state_dict({name: torch.tensor(value) for name, value in weights.items()}, strict=False)
+    rng = np.random.default_rng(0)
+    texts = [*TEXTS, *([2, *rng.integers(5, 1300, 50).tolist(), 3] for _ in range(40))]
+    return {name: value.numpy() for name, value in reader_ranges.ranges_of(bert, texts).items()}
+
+
+def test_a_reader_with_ranges_is_as_near_to_torch_as_one_without(folder, learned, file, ranges):
+    ranged, plain = Reader(folder, file, ranges), Reader(folder, file)
+    ids = [2, *range(100, 155), 3]  # not what the ranges were measured on
+    expected = scores_of(learned, ids)
+    errors = [np.abs(reader.scores(ids) - expected).mean() for reader in (ranged, plain)]
+    assert errors[0] < 1.5 * errors[1]
+    narrow = Reader(folder, file, {name: value / 4 for name, value in ranges.items()})
+    assert np.abs(narrow.scores(ids) - expected).mean() > 2 * errors[0]  # it is by these that numbers are rounded
+    for text, found in zip(TEXTS, ranged.all_scores(TEXTS), strict=True):
+        np.testing.assert_array_equal(found, ranged.scores(text))
+
+
+def test_ranges_are_taken_for_the_adapters_that_they_were_measured_for(file, ranges, tmp_path):
+    path = tmp_path / "ranges.safetensors"
+    assert ranges_of(file, path) is None
+    save_ranges({name: value.astype(np.float16) for name, value in ranges.items()}, path, {"adapters": "others"})
+    assert ranges_of(file, path) is None
+    own = {"adapters": adapters_mark(file)}
+    save_ranges({name: value.astype(np.float16) for name, value in ranges.items()}, path, own)
+    found = ranges_of(file, path)
+    assert (
+        found.keys() == ranges.keys() == {name for layer in "01" for name in ranged_products(f"encoder.layer.{layer}")}
+    )
+
+
+def test_the_ranges_that_come_with_the_package_are_those_of_its_reader():
+    assert ranges_of(DOCUMENT_READER) is not None
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_a_gpu)])

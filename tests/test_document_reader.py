@@ -171,7 +171,7 @@ def test_documents_are_read_where_the_search_model_is(monkeypatch, device, expec
     opened = []
 
     def reader(*given):
-        opened.append(given[2] if len(given) > 2 else None)
+        opened.append(given[2] if str(given[2]).startswith("cuda") else None)
         return SimpleNamespace(tokenizer=None)
 
     monkeypatch.setattr("boolbert.retrieval.gpu_reader.GpuReader", reader)
