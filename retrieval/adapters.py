@@ -52,7 +52,7 @@ class Reader:
         self._places = self._places + weights["embeddings.token_type_embeddings.weight"][0]
         config = SimpleNamespace(**read_object(folder / "config.json", RetrievalError))
         self._session = open_program(token_program(weights, config, head, bias, ranges))
-        self.tokenizer = open_tokenizer(folder)
+        self.tokenizer, self.at_once = open_tokenizer(folder), threads()
 
     def scores(self, ids: Sequence[int]) -> Array:
         """The head's numbers for each token of one text, (L, outputs)."""

@@ -100,6 +100,11 @@ class DocumentReader:
         self._tokenizer = RememberingTokenizer(reader.tokenizer)  # several conditions are asked of a sentence
         self._known: dict[bytes, Summed] = {}  # what was read before, by its tokens
 
+    @property
+    def at_once(self) -> int:
+        """How many passages are read in the time of one."""
+        return self._reader.at_once
+
     def read(self, passages: Sequence[Passage]) -> list[Said]:
         """What each text says of its condition."""
         if len(self._known) > REMEMBERED:

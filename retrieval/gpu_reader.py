@@ -16,6 +16,8 @@ STEP = 32  # texts are padded to a multiple of as many tokens
 class GpuReader:
     """As `adapters.Reader`, in half precision. The last bits of a text's numbers depend on the texts beside it."""
 
+    at_once = AT_ONCE
+
     def __init__(self, folder: Path, adapters: Path, device: str):
         from transformers import BertConfig, BertModel
 

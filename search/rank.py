@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.checks import check_count
-from boolbert.retrieval.document_reader import LIKELY, NOTHING, DocumentReader, Passage, Said, document_reader, passage
+from boolbert.retrieval.document_reader import LIKELY, DocumentReader, Passage, Said, document_reader, passage
 from boolbert.retrieval.evidence import Array, Evidence
 from boolbert.retrieval.exclusion_line import ExclusionLine, excludes, features_of
 from boolbert.retrieval.literal import is_unspaced, literal, stands_in
@@ -20,6 +20,7 @@ from boolbert.retrieval.passages import exclude_by_document, family_of
 from boolbert.retrieval.scoring import Asked, Question, first_stage, score_by_words, second_stage, word_scores
 
 from .query_encoder import QueryVectors
+from .read_best import read_best
 
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -114,7 +115,9 @@ def rank(
     scores, rows = scores[order], rows[order]
     said: dict[int, list[Said]] = {}
     if read and question.is_read and (reader := document_reader(documents.device)) is not None:
-        said = what_they_say(reader, documents, question, rows[:read].tolist())
+        # What is left out depends on all that were read; otherwise the first k alone are looked at.
+        count = len(rows) if limit is not None or question.typed else k
+        said = what_they_say(reader, documents, question, rows[:read].tolist(), scores[:read], count, strength)
         scores, rows = reread(question, scores, rows, said, strength)
     is_typed, best_clause = np.zeros(len(rows), bool), None
     if question.typed:
@@ -210,20 +213,23 @@ def reread(
 
 
 def what_they_say(
-    reader: DocumentReader, documents: RankedDocuments, question: Question, rows: Sequence[int]
+    reader: DocumentReader,
+    documents: RankedDocuments,
+    question: Question,
+    rows: Sequence[int],
+    scores: Array,
+    k: int,
+    strength: float = 1.0,
 ) -> dict[int, list[Said]]:
-    """What documents say of each condition of a query, nothing of those that are not read; or of a question as a
-    whole."""
+    """What documents say of each condition of a query, or of a question as a whole; nothing of those that are not read.
+
+    scores, k, strength: as in `read_best`.
+    """
     texts = documents.texts(rows)
     passages = [
-        one
-        for row, text in zip(rows, texts, strict=True)
-        for one in passages_of(documents.evidence, question.read_parts, row, text)
+        passages_of(documents.evidence, question.read_parts, row, text) for row, text in zip(rows, texts, strict=True)
     ]
-    found = iter(reader.read(passages))
-    if question.answer is not None:
-        return {row: [next(found)] for row in rows}
-    return {row: [next(found) if part.is_read else NOTHING for part in question.parts] for row in rows}
+    return dict(zip(rows, read_best(reader, question, passages, scores, k, strength), strict=True))
 
 
 def passages_of(evidence: Evidence, parts: Sequence[Asked], row: int, text: str) -> list[Passage]:

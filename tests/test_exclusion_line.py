@@ -185,7 +185,7 @@ def test_what_the_reader_finds_to_be_there_is_left_out_too(index, model, monkeyp
     calibrate(searcher, exclusions(), progress=False)
     first = searcher.search(QUERY, 40, violations=0.2)[0]
 
-    def said(reader, documents, question, rows):
+    def said(reader, documents, question, rows, *_):
         return {row: [Said(float(row == first.row), 0.0, 0.0) for _ in question.parts] for row in rows}
 
     monkeypatch.setattr("boolbert.search.rank.what_they_say", said)

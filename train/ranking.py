@@ -73,7 +73,8 @@ def scored(trade: Trade, searcher: BoolSearcher, read: int) -> list[Scored]:
             vectors = documents.vectors.rows(rows).astype(np.float32)
             scores = first_stage(documents.evidence, question, rows, parts.scores(vectors), vectors)
             order = np.lexsort((rows, -scores))
-            said = what_they_say(reader, documents, question, rows[order][:read].tolist())
+            first = order[:read]
+            said = what_they_say(reader, documents, question, rows[first].tolist(), scores[first], len(first))
             return Scored(query, question, scores[order], rows[order], said)
 
         found.append(searcher.documents.ranked(None, look, question, parts, len(trade.texts)))
