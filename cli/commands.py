@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from boolbert.core.addresses import shown_name
-from boolbert.core.errors import BoolBertError, cut, optional, shorten
+from boolbert.core.errors import BoolBertError, cut, error_at, optional, shorten
 from boolbert.core.files import check_file, check_folder
 from boolbert.core.terminal import print_json, printable
 from boolbert.retrieval.store_names import ELASTICSEARCH, OPENSEARCH, POSTGRES, QDRANT, check_folder_name
@@ -239,6 +239,9 @@ def search(options: Namespace) -> None:
     from .show import show_answer
 
     operators = parse_operators(options.operators)
+    if options.queries is not None:
+        _search_many(options, operators)
+        return
     _check_query(options)
 
     from boolbert.boolean import why_nothing_excluded
@@ -246,12 +249,7 @@ def search(options: Namespace) -> None:
     from boolbert.search.query import CUT
 
     searcher = _open_searcher(options, cached=True)
-    more = {"where": options.where, "evidence": not options.no_evidence, "numbers": not options.no_numbers}
-    if options.read is not None:
-        more["read"] = options.read
-    if not (options.no_evidence or searcher.has_evidence):
-        _say(NO_EVIDENCE)
-    answer = searcher.search(options.query, options.k, operators, **_limits(options), **more)
+    answer = searcher.search(options.query, options.k, operators, **_how_to_search(options, searcher))
     if options.unsure and options.violations is None and not answer.reading.conditions.typed:
         raise BoolBertError("--unsure lists what --violations or a typed -word leaves out; give one of them")
     if answer.reading.truncated:
@@ -268,6 +266,43 @@ def search(options: Namespace) -> None:
     else:
         print(show_answer(answer, unsure=options.unsure), flush=True)
     cache_model(searcher.model)
+
+
+def _search_many(options: Namespace, operators: list[str] | None) -> None:
+    """Answer the queries of a file, each with a line of JSON. All lines are looked at first."""
+    from boolbert.data.rows import json_rows
+    from boolbert.search.cached_model import cache_model
+    from boolbert.search.query_reader import check_query
+
+    if options.query is not None:
+        raise BoolBertError("give a query or --queries, not both")
+    if not options.json:
+        raise BoolBertError("--queries prints a line of JSON for each query; add --json")
+    if options.unsure:
+        raise BoolBertError("--unsure is for one query: with --queries, each line of JSON has what was left out")
+    _check_k(options)
+    asked = [(row.where, row.text("query", empty=True)) for row in json_rows(Path(options.queries), progress=False)]
+    for where, query in asked:
+        with error_at(where):
+            check_query(query)
+    searcher = _open_searcher(options, cached=True)
+    how = _how_to_search(options, searcher)
+    answers = searcher.answers([query for _, query in asked], options.k, operators=operators, **how)
+    for where, _ in asked:
+        with error_at(where):
+            answer = next(answers)
+        print_json({"model": searcher.model.name, **answer.as_json()}, indent=None)
+    cache_model(searcher.model)
+
+
+def _how_to_search(options: Namespace, searcher: Any) -> dict[str, Any]:
+    """The settings of `BoolSearcher.search` that flags have."""
+    how = {"where": options.where, "evidence": not options.no_evidence, "numbers": not options.no_numbers}
+    if options.read is not None:
+        how["read"] = options.read
+    if not (options.no_evidence or searcher.has_evidence):
+        _say(NO_EVIDENCE)
+    return {**how, **_limits(options)}
 
 
 def explain(options: Namespace) -> None:
@@ -397,9 +432,13 @@ def _baseline(options: Namespace, searcher: Any) -> Any:
     return BoolSearcher(plain, searcher.index if same else None, device=options.device)
 
 
-def _check_query(options: Namespace) -> None:
+def _check_k(options: Namespace) -> None:
     if options.k < 1:
         raise BoolBertError(f"-k must be at least 1, got {options.k}")
+
+
+def _check_query(options: Namespace) -> None:
+    _check_k(options)
     if not options.query.strip():
         raise BoolBertError("the query is empty; give some words to search for")
 

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from boolbert import __version__
 from boolbert.core.addresses import shown_name
@@ -113,10 +114,13 @@ def _add_search(add) -> None:
   boolbert search "films that are not westerns" --index my_index --not-weight 0.8
   boolbert search "snack bars without nuts" --index my_index --violations 0.05 --unsure    # at most 5% have nuts
   boolbert search "films that are not westerns" --store films.db --where "year > 1990 and country in (France, Italy)"
+  boolbert search --queries queries.jsonl --index my_index --json > answers.jsonl     # many, one line for each
 """
     command = _command(add, "search", text, examples, commands.search)
-    _add_query(command)
+    query = _add_query(command)
     flag = command.add_argument
+    queries = 'instead of QUERY, many: lines such as {"query": "quiet hotels"}; with --json, one line of JSON for each'
+    flag("--queries", metavar="FILE", action=_Instead, other=query, help=queries)
     flag("--no-evidence", action="store_true", help="rank by the documents' vectors alone, not by what they say")
     read = "how many of the best documents are read, sentence by sentence; 0 is faster and less exact (default 20)"
     flag("--read", type=int, metavar="N", help=read)
@@ -195,9 +199,21 @@ def _add_demo(add) -> None:
     command.add_argument("--quick", action="store_true", help="a tiny random model, in seconds: shows that all works")
 
 
-def _add_query(command: argparse.ArgumentParser) -> None:
+class _Instead(argparse.Action):
+    """A flag with which a word need not be given."""
+
+    def __init__(self, *names: Any, other: argparse.Action, **options: Any):
+        super().__init__(*names, **options)
+        self.other = other
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        setattr(namespace, self.dest, values)
+        self.other.required = False
+
+
+def _add_query(command: argparse.ArgumentParser) -> argparse.Action:
     flag = command.add_argument
-    flag("query", metavar="QUERY")
+    query = flag("query", metavar="QUERY")
     _add_index_name(command)
     flag("-k", type=int, default=10, help="how many results (%(default)s)")
     flag("--operators", metavar="LIST", help="such as and,not; or none. The model decides if not given")
@@ -210,6 +226,7 @@ def _add_query(command: argparse.ArgumentParser) -> None:
         "0.05, 0.1 or 0.2; needs `boolbert index --calibrate`"
     )
     flag("--violations", type=float, metavar="SHARE", help=violations)
+    return query
 
 
 def _add_index_name(command: argparse.ArgumentParser) -> None:

@@ -103,6 +103,22 @@ def optional(module: str, package: str, extra: str) -> Any:
 
 
 @contextmanager
+def error_at(where: str) -> Iterator[None]:
+    """Errors that begin with the place that they are about.
+
+    >>> with error_at("queries.jsonl:3"):
+    ...     raise BoolBertError("the query is empty")
+    Traceback (most recent call last):
+    ...
+    boolbert.core.errors.RetrievalError: queries.jsonl:3: the query is empty
+    """
+    try:
+        yield
+    except BoolBertError as error:
+        raise RetrievalError(f"{where}: {error}") from None
+
+
+@contextmanager
 def needed(package: str, extra: str) -> Iterator[None]:
     """Around imports from a package that only some users need: the same line where it is missing."""
     try:

@@ -39,8 +39,9 @@ def fitted(text: str, width: int) -> str:
     return f"{text[: width - 3].rstrip()}..." if width > 3 else text[:width]
 
 
-def print_json(value: Any) -> None:
-    r"""Print a value as JSON. What a terminal would act on, or cannot show, is written as JSON's escape of it.
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    r"""Print a value as JSON; without an indent in one line. What a terminal would act on, or cannot show, is
+    written as JSON's escape of it.
 
     >>> print_json({"title": "\u202eé\x9b"})
     {
@@ -48,7 +49,7 @@ def print_json(value: Any) -> None:
     }
     """
     knows_all = (sys.stdout.encoding or "utf-8").lower().replace("-", "").startswith("utf")
-    text = json.dumps(value, indent=2, ensure_ascii=not knows_all)
+    text = json.dumps(value, indent=indent, ensure_ascii=not knows_all)
     print("".join(sign if sign == "\n" or sign.isprintable() else json.dumps(sign)[1:-1] for sign in text))
 
 

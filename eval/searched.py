@@ -13,6 +13,7 @@ from boolbert.eval.systems import System
 from boolbert.retrieval.index import Index, build_index
 from boolbert.retrieval.models import SearchModel, query_parameters
 from boolbert.retrieval.neighbours import BlockScorer, Ranked, Scores
+from boolbert.search.many import each_once
 from boolbert.search.rank import READ
 from boolbert.search.searcher import BoolSearcher
 
@@ -41,8 +42,8 @@ class Searched(System):
     def search(self, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:
         """The rows of the best documents; where fewer than k were found, NOT_FOUND stands for the others."""
         rows = np.full((len(questions), k), NOT_FOUND)
-        for place, question in enumerate(questions):
-            found = self.ranked(question.text, k)
+        texts = [question.text for question in questions]
+        for place, found in enumerate(each_once(lambda text: self.ranked(text, k), texts, self._searcher.at_once)):
             rows[place, : len(found)] = found
         scores = np.broadcast_to(-np.arange(k, dtype=np.float32), rows.shape)
         return np.array(scores), rows
