@@ -122,6 +122,9 @@ TABLES: dict[str, list[str]] = {
     "Documents on a CPU, beside SentenceTransformer.encode; the goal is 1.8 times its speed:": [
         *("bench/all.py", "--only", "encode", "--device", "cpu"),
     ],
+    "Search with reading, one by one (p50, p99, mean) and many at once, in ms for a query:": [
+        *("bench/growth.py", "--documents", "10000", "--stores", "folder", "--evidence", "yes", "--queries", "50"),
+    ],
 }
 
 

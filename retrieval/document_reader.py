@@ -285,8 +285,7 @@ def _stretches(
 
 
 def _share(words: Sequence[str], text: str) -> float:
-    """The share of words that a text has; of each its first five letters."""
-    text = text.lower()
+    """The share of words that a text has; of each its first five letters. text: in lower case."""
     return sum(word in text for word in words) / max(1, len(words))
 
 
