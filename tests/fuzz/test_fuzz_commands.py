@@ -3,7 +3,6 @@
 import functools
 import json
 import random
-import re
 import shutil
 
 import pytest
