@@ -6,8 +6,10 @@ all documents were read for all conditions.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from boolbert.retrieval.document_reader import NOTHING, DocumentReader, Passage, Said
 from boolbert.retrieval.evidence import Array
@@ -36,7 +38,7 @@ def read_best(
         highest = scores + second_stage(question, affirmed, strength)
         order = np.argsort(-highest, kind="stable")
         unread = [document for document in order.tolist() if is_unread[:, document].any()]
-        needed = sum(is_unread[:, document].any() for document in order[:k].tolist())
+        needed = int(is_unread[:, order[:k]].any(0).sum())
         if not needed:
             return found
         is_first = len(places) > 1 and is_unread[places].all()  # what lowers scores most is seen at the best ones
@@ -62,7 +64,7 @@ def _read_places(question: Question) -> list[int]:
     return [place for place, part in enumerate(question.parts) if part.is_read]
 
 
-def _hopes(question: Question, strength: float) -> Array:
+def _hopes(question: Question, strength: float) -> npt.NDArray[Any]:
     """For each row of `second_stage` the probability that lowers a document's score least."""
     if question.answer is not None:
         return np.ones(1)
