@@ -23,6 +23,7 @@ from warnings import WarningMessage
 import pytest
 
 FORK = get_context("fork")
+TOLD = "processes.txt"  # what processes that tests have started print, in the folder of the run
 # The rooms of docs/contributing.md, by the names of test files; the first that fits.
 ROOMS = {
     "faults": "faults/|fuzz/|damage|hostile|security|bad_|error_lines",
@@ -252,8 +253,10 @@ def start_server(preload):
         try:
             os.close(ours)
             atexit._clear()
-            for descriptor in (0, 1):
-                os.dup2(null, descriptor)
+            os.dup2(null, 0)
+            told = os.open(Path(os.environ["BOOLBERT_TESTS"], TOLD), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            for descriptor in (1, 2):
+                os.dup2(told, descriptor)
             os.environ.pop("MIMALLOC_PURGE_DELAY", None)  # of a command in this process: see test_environment.py
             forkserver.main(listener.fileno(), alive, preload)
         finally:

@@ -3,15 +3,19 @@
 import os
 import socket
 import sys
+from pathlib import Path
 
 import numpy as np
+from forked_workers import TOLD
 
 
 def finish(*processes):
-    """The exit codes of processes; negative is the signal that ended one."""
+    """The exit codes of processes; negative is the signal that ended one. What those that failed printed is shown."""
     for process in processes:
         process.join(120)
         assert not process.is_alive()
+    if any(process.exitcode for process in processes):
+        print(Path(os.environ["BOOLBERT_TESTS"], TOLD).read_text(errors="replace")[-3000:], file=sys.stderr)
     return [process.exitcode for process in processes]
 
 
