@@ -27,12 +27,12 @@ def install():
     import torch
 
     from boolbert import sentence_boolbert
-    from boolbert.retrieval import encoders, int8_encoder, models
+    from boolbert.retrieval import encoders, fingerprints, int8_encoder, models
     from boolbert.search import cached_model, export, query_encoder
 
     torch.onnx.export = partial(_export_or_copy, torch.onnx.export)
-    _replace(query_encoder, "open_graph", lru_cache(maxsize=KEPT)(query_encoder.open_graph))
-    _replace(int8_encoder, "open_program", lru_cache(maxsize=16)(int8_encoder.open_program))
+    _replace(query_encoder, "open_graph", _opened_once(query_encoder.open_graph, KEPT))
+    _replace(int8_encoder, "open_program", _opened_once(int8_encoder.open_program, 16))
     _replace(export, "checked_encoder", _checked(export))
     _replace(cached_model, "_read", _read_once(cached_model))
     opened = Opened()
@@ -41,7 +41,19 @@ def install():
     _replace(models, "check_encodes", opened.once(models.check_encodes))
     _replace(models, "default_model", opened.default(models))
     _replace(encoders, "check_fit", _fits_once(encoders.check_fit))
+    _replace(fingerprints, "model_fingerprint", opened.fingerprinted(fingerprints))
+    int8_encoder.Int8Encoder.of = classmethod(opened.in_int8(int8_encoder))
     return opened
+
+
+def _opened_once(open_session, count):
+    """A program is opened once, where a test has not taken ONNX Runtime away."""
+    remembered = lru_cache(maxsize=count)(open_session)
+    return wraps(open_session)(lambda content: (remembered if _is_there("onnxruntime") else open_session)(content))
+
+
+def _is_there(package):
+    return sys.modules.get(package, "") is not None
 
 
 def _replace(module, name, function):
@@ -108,15 +120,20 @@ class Opened:
         found = copy.deepcopy(model, {id(tensor): tensor for tensor in shared})
         if own_path != str(path):
             _rename(found, own_path, str(path))
-        self.keys[found] = key
+        self.keys[found] = key, _versions(found.parameters())
         return found
+
+    def key_of(self, model):
+        """The key of a copy whose weights are still those of its folder; else None."""
+        key, versions = self.keys.get(model, (None, None))
+        return key if key is not None and versions == _versions(model.parameters()) else None
 
     def once(self, check):
         """A check of an opened model, once for each content and precision."""
 
         @wraps(check)
         def check_once(model, name):
-            key = self.keys.get(model), model.dtype
+            key = self.key_of(model), model.dtype
             if key[0] is None or key not in self.right:
                 check(model, name)
                 self.right.add(key)
@@ -143,6 +160,50 @@ class Opened:
             return models.SearchModel(about.name, encoder, about.note, about.trained, about.path)
 
         return default_model
+
+    def fingerprinted(self, module):
+        """`model_fingerprint`, which hashes the weights of a folder once for each of the settings."""
+        own, known = module.model_fingerprint, {}
+
+        @wraps(own)
+        def model_fingerprint(model, task):
+            key = self.key_of(model)
+            if key is None:
+                return own(model, task)
+            parts = [
+                [
+                    *(type(part), getattr(part, "max_seq_length", None), module._configuration(part, False)),
+                    *(part.get_config_dict() if hasattr(part, "get_config_dict") else None, module._tokenizer(part)),
+                ]
+                for part in module.side_modules(model, task)
+            ]
+            settings = repr((task, model.dtype, module.prompt_of(model, task), module.is_cosine(model), parts))
+            key = key, hashlib.sha256(settings.encode()).digest()
+            if key not in known:
+                known[key] = own(model, task)
+            return known[key]
+
+        return model_fingerprint
+
+    def in_int8(self, module):
+        """`Int8Encoder.of`, which has written and compared the program of a model once."""
+        own, known = module.Int8Encoder.of.__func__, {}
+        parts = module.in_int8, module.program_of, module.open_program, module.Int8Encoder.__call__
+
+        @wraps(own)
+        def of(kind, model):
+            key = self.key_of(model)
+            now = module.in_int8, module.program_of, module.open_program, kind.__call__
+            is_there = _is_there("onnx") and _is_there("onnxruntime")
+            if key is None or now != parts or not is_there:  # a test has put another one there
+                return own(kind, model)
+            module.check_processor()
+            key = key, model.dtype, model.device, module.side_modules(model, "document")[0].max_seq_length
+            if key not in known:
+                known[key] = own(kind, model)
+            return known[key]
+
+        return of
 
     def check_unchanged(self):
         """Raise where a test has changed weights that others use."""
