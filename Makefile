@@ -128,6 +128,7 @@ check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	MYPYPATH=$(TYPES) $(BIN)/mypy -p boolbert
+	$(BIN)/python tests/model_rules.py
 	$(BIN)/bandit -q -c pyproject.toml -r .
 
 format: $(DEV)

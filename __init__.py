@@ -22,6 +22,7 @@ __all__ = [
     "OPERATORS",
     "BoolBertConfig",
     "BoolBertForPreTraining",
+    "BoolBertForRetrieval",
     "BoolBertModel",
     "BoolBertOutput",
     "obey",
@@ -33,7 +34,7 @@ __all__ = [
 
 _HOMES = {
     "configuration_boolbert": ("OPERATORS", "BoolBertConfig"),
-    "modeling_boolbert": ("BoolBertForPreTraining", "BoolBertModel", "BoolBertOutput"),
+    "modeling_boolbert": ("BoolBertForPreTraining", "BoolBertForRetrieval", "BoolBertModel", "BoolBertOutput"),
     "search.obey": ("obey",),
     "search.query_reader": ("read",),
     "search.saying": ("says",),

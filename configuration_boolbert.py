@@ -1,4 +1,16 @@
-# Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
+# Copyright 2026 The Bool-BERT authors. All rights reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
 """Bool-BERT's configuration: BERT's, and what Boolean-aware attention adds to it."""
 
 from typing import Any, ClassVar
@@ -8,6 +20,10 @@ from transformers.activations import ACT2FN
 
 # The one order of the operators: every tensor with an operator axis follows it.
 OPERATORS = ("and", "or", "not")
+# What NOT excludes: a subject of a text, members of a set, or a property of the answer, which leaves the vector alone.
+KINDS_OF_NOT = ("topic", "set", "property")
+# What the reader's head says, and how it is decoded. Folders of another version are read by the code that lies in them.
+READING_VERSION = 2
 GATES = ("learned", "cue")
 POOLINGS = ("cls", "mean")
 NOT_REACHES = ("outside", "both", "all")
@@ -22,6 +38,8 @@ PAPER: dict[str, Any] = {
     "not_reach": "all",
     "exclusion": "none",
     "branches": 0,
+    "cue_activation": "linear",
+    "cue_kernel": 1,
 }
 UPPER_HALF = "upper half"
 # What an upgraded encoder is: only NOT changes its attention. AND and OR are read, but the plain encoder's own way with
@@ -47,6 +65,13 @@ LITE: dict[str, Any] = {
     "cue_context_size": 32,
     "conv_kernel": 1,
 }
+# The modules and parameters that Boolean-aware attention adds to a BERT.
+BOOLEAN_PARTS = frozenset(
+    {"operator_embeddings", "cue_predictor", "scope_reader", "reader", "gate"}
+    | {"scope_predictor", "bias_predictor", "composer"}
+)
+# Those that read cues, scopes and operators; the others act on what they read.
+READING_PARTS = ("operator_embeddings", "cue_predictor", "scope_reader", "reader", "gate")
 # Where `trust_remote_code=True` finds the classes. A checkpoint of either model serves both: heads load as encoders.
 AUTO_MAP = {
     "AutoConfig": "configuration_boolbert.BoolBertConfig",
@@ -68,6 +93,7 @@ class BoolBertConfig(BertConfig):
         scope_reader_size: width of the reader that finds the scopes on the embeddings, once for all layers; 0 for none.
         reader_rank: rank of the adapters with which the encoder's own layers read cues and scopes, in place of that
             reader; 0 for none. A model reads well with them, and takes twice as long for a query.
+        reading_version: of that reader; those of another version are refused.
         scope_reader_layers: how many convolutions it has; each doubles how far it sees. Five see 31 tokens either way.
         initial_scope_logit: what a fresh scope predictor says of every token; below 0, nothing is in scope, so a fresh
             Bool-BERT is the BERT that it was made from.
@@ -108,6 +134,7 @@ class BoolBertConfig(BertConfig):
     scope_reader_size: int = 128
     scope_reader_layers: int = 5
     reader_rank: int = 0
+    reading_version: int = READING_VERSION
     initial_scope_logit: float = -3.0
     initial_bias: float = 0.05
     initial_not_bias: float = 8.0
@@ -151,6 +178,12 @@ class BoolBertConfig(BertConfig):
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs):
         """As in transformers, but a value given by the caller is there before the defaults are derived and checked."""
+        version = config_dict.get("reading_version", 1)
+        if config_dict.get("reader_rank") and version != READING_VERSION:
+            raise ValueError(
+                f"its reader is of version {version}, and this code reads version {READING_VERSION}: make the model "
+                "again with `boolbert upgrade`"
+            )
         fields = cls.__dataclass_fields__.keys() - {"dtype"}
         given = {name: kwargs.pop(name) for name in fields & kwargs.keys()}
         return super().from_dict({**config_dict, **given}, **kwargs)
@@ -203,6 +236,15 @@ class BoolBertConfig(BertConfig):
             )
         if self.is_decoder or self.add_cross_attention:
             raise ValueError("is_decoder and add_cross_attention must be False: Bool-BERT is an encoder")
+
+
+def is_boolean(name: str) -> bool:
+    """Whether a parameter of this name is one that plain BERT does not have.
+
+    >>> is_boolean("query.encoder.layer.0.attention.self.scope_predictor.threshold"), is_boolean("query.pooler.bias")
+    (True, False)
+    """
+    return not BOOLEAN_PARTS.isdisjoint(name.split("."))
 
 
 def _is_integer(value: Any) -> bool:

@@ -1,4 +1,16 @@
-# Copyright 2026 The Bool-BERT authors. Licensed under the Apache License, Version 2.0.
+# Copyright 2026 The Bool-BERT authors. All rights reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
 """Bool-BERT: BERT whose self-attention knows AND, OR and NOT ("Boolean-aware Attention for Dense Retrieval").
 
 Shapes: B sentences, L tokens, D hidden size, E = 3 operators in the order of `OPERATORS`, d_o operator embedding size.
@@ -6,9 +18,9 @@ The section numbers are the paper's; docs/paper.md has its equations one by one.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -28,13 +40,36 @@ from transformers.models.bert.modeling_bert import (
 )
 from transformers.pytorch_utils import apply_chunking_to_forward
 from transformers.utils import ModelOutput
-from transformers.utils.generic import can_return_tuple
+from transformers.utils.generic import TransformersKwargs, can_return_tuple
 from transformers.utils.import_utils import is_tracing
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
-from .composing_boolbert import NOT, QueryComposer, masked_mean
-from .configuration_boolbert import OPERATORS, BoolBertConfig
-from .reading_boolbert import CUE, READER_TAGS, LowRank, ReadingAdapters, best_tags, between_specials, of_kind
+from .composing_boolbert import (
+    AND,
+    NOT,
+    PROPERTY,
+    QueryComposer,
+    SearchVectors,
+    begins,
+    checked_shape,
+    masked_mean,
+    token_mask_of,
+)
+from .configuration_boolbert import OPERATORS, READING_PARTS, BoolBertConfig
+from .reading_boolbert import (
+    CUE,
+    INITIAL_OUTSIDE,
+    BooleanReading,
+    LowRank,
+    PreTrainingLosses,
+    ReadingAdapters,
+    ScopeReader,
+    along_tokens,
+    gaussian_exponent,
+    of_kind,
+    read_tokens,
+    reading_losses,
+)
 
 NUM_OPERATORS = len(OPERATORS)
 
@@ -42,45 +77,12 @@ NUM_OPERATORS = len(OPERATORS)
 DECISION = 0.5
 # A fresh cue predictor expects a cue on about one token in twenty.
 INITIAL_CUE_LOGIT = -3.0
-# What a fresh reader says for "outside of everything", more than `FAVOUR` can make up for.
-INITIAL_OUTSIDE = 10.0
-# In a (B, 1, L, L) mask of scores to add, a score below this hides a token.
-MASKED_SCORE = -30000.0
-# The Gaussian's exponent, times sigma squared, where no cue reaches. Finite, or sigma's gradient would be 0 * infinity.
-UNREACHED = -1e8
 # Attention kernels want head sizes that are a multiple of this.
 HEAD_MULTIPLE = 8
-# Labels with this value do not count in a loss, as everywhere in transformers.
-IGNORED_LABEL = -100
-# The modules and parameters that Boolean-aware attention adds to a BERT.
-BOOLEAN_PARTS = frozenset(
-    {"operator_embeddings", "cue_predictor", "scope_reader", "reader", "gate"}
-    | {"scope_predictor", "bias_predictor", "composer"}
-)
-# Those that read cues, scopes and operators; the others act on what they read.
-READING_PARTS = ("operator_embeddings", "cue_predictor", "scope_reader", "reader", "gate")
 # What of the reader's tags is in the scope of each operator.
 SCOPE_KINDS = {"and": "w", "or": "a", "not": "x"}
-# In `operators` and `not_scope`: the model decides.
-MODEL_DECIDES = -1
-# The scope logit of a token whose scope the caller says, or the reader; no layer's own predictor outweighs it.
+# The logit of a token whose cue or scope the caller says, or the reader; no layer's own predictor outweighs it.
 CERTAIN = 100.0
-
-
-@dataclass
-class BooleanReading(ModelOutput):
-    """What is read off a sentence before any layer runs; see [`BoolBertModel.read`].
-
-    cue_logits (B, E, L); gate_logits (B, E), already divided by the gate's temperature; operators (B, E), the 0/1 gate;
-    scope_logits (B, E, L) and scope, 0/1, which tokens each operator that is on reaches by the reader (None without
-    one); each layer's attention has its own.
-    """
-
-    cue_logits: Tensor | None = None
-    gate_logits: Tensor | None = None
-    operators: Tensor | None = None
-    scope_logits: Tensor | None = None
-    scope: Tensor | None = None
 
 
 @dataclass
@@ -88,13 +90,7 @@ class BoolBertOutput(ModelOutput):
     """What a [`BoolBertModel`] returns.
 
     last_hidden_state (B, L, D); pooler_output (B, D); sentence_embedding (B, D), the vector that obeys;
-    query_vectors (B, 1 + branches, D), it and one for each alternative of OR, and query_mask, which of them exist (the
-    others repeat the first: a document's score is its largest dot product with them);
     wanted_embedding and excluded_embedding (B, D), what it was composed of (the latter 0 where nothing is excluded);
-    search_vectors (B, 1 + branches, D), query_vectors with two thirds of the exclusion, and penalty (B, 2), (w, t) for
-    the rest: a document's score is its largest cosine a with search_vectors, less w max(0, b - t) for its cosine b with
-    excluded_embedding (None without a penalty; w is 0 where nothing is excluded, and with a given `not_weight`, which
-    search_vectors then have whole);
     and the fields of [`BooleanReading`]. With `output_scopes=True`, `output_biases=True` or
     `output_layer_scope_logits=True` these for each Boolean layer, (B, E, heads, L). With `output_hidden_states` and
     `output_attentions` as any BERT.
@@ -103,17 +99,14 @@ class BoolBertOutput(ModelOutput):
     last_hidden_state: Tensor | None = None
     pooler_output: Tensor | None = None
     sentence_embedding: Tensor | None = None
-    query_vectors: Tensor | None = None
-    query_mask: Tensor | None = None
     wanted_embedding: Tensor | None = None
     excluded_embedding: Tensor | None = None
-    search_vectors: Tensor | None = None
-    penalty: Tensor | None = None
     cue_logits: Tensor | None = None
     gate_logits: Tensor | None = None
     operators: Tensor | None = None
     scope_logits: Tensor | None = None
     scope: Tensor | None = None
+    kind: Tensor | None = None
     scopes: tuple[Tensor, ...] | None = None
     layer_scope_logits: tuple[Tensor, ...] | None = None
     biases: tuple[Tensor, ...] | None = None
@@ -122,19 +115,25 @@ class BoolBertOutput(ModelOutput):
 
 
 @dataclass
-class PreTrainingLosses(ModelOutput):
-    """The losses of a [`BoolBertForPreTraining`], each where its labels are given, and their weighted sum."""
-
-    loss: Tensor | None = None
-    cue_loss: Tensor | None = None
-    gate_loss: Tensor | None = None
-    scope_loss: Tensor | None = None
-    triplet_loss: Tensor | None = None
+class BoolBertRetrievalOutput(BoolBertOutput, SearchVectors):
+    """What a [`BoolBertForRetrieval`] returns: the model's outputs, and what to search with."""
 
 
 @dataclass
 class BoolBertForPreTrainingOutput(BoolBertOutput, PreTrainingLosses):
     """What a [`BoolBertForPreTraining`] returns: its losses, then the model's outputs."""
+
+
+class BoolBertKwargs(TransformersKwargs, total=False):
+    """What may be asked of a [`BoolBertModel`] besides its inputs.
+
+    boolean: False for plain BERT. output_scopes, output_biases, output_layer_scope_logits: what single layers compute.
+    """
+
+    boolean: bool
+    output_scopes: bool
+    output_biases: bool
+    output_layer_scope_logits: bool
 
 
 @dataclass
@@ -153,59 +152,9 @@ class BooleanContext:
         return tuple(getattr(self, field.name) for field in fields(self))
 
 
-def is_boolean(name: str) -> bool:
-    """Whether a parameter of this name is one that plain BERT does not have.
-
-    >>> is_boolean("query.encoder.layer.0.attention.self.scope_predictor.threshold"), is_boolean("query.pooler.bias")
-    (True, False)
-    """
-    return not BOOLEAN_PARTS.isdisjoint(name.split("."))
-
-
 def straight_through(hard: Tensor, surrogate: Tensor) -> Tensor:
     """The value of `hard`, to the bit, with the gradient of `surrogate`."""
     return surrogate - surrogate.detach() + hard if surrogate.requires_grad else hard
-
-
-def last_cue(cues: Tensor) -> tuple[Tensor, Tensor]:
-    """For each token the index of the nearest cue at or before it, and whether there is one: both (..., L)."""
-    count = cues.long().cumsum(-1)  # the number of the cue that each token follows, 0 for none
-    index = torch.arange(cues.shape[-1], device=cues.device).expand_as(count)
-    # The n-th cue writes its index into slot n. All other tokens write into slot 0, which is never used.
-    slots = F.pad(torch.zeros_like(count), (1, 0)).scatter(-1, count * cues, index)
-    return slots.gather(-1, count), count > 0
-
-
-def relative_positions(cues: Tensor, window: int) -> tuple[Tensor, Tensor]:
-    """How far each token is from the cue that reaches it, and whether one does: (B, E, L) bool -> two of (B, E, L).
-
-    AND and OR reach both ways, their distance is clipped to the window; NOT reaches its own and later tokens only.
-    """
-    index = torch.arange(cues.shape[-1], device=cues.device)
-    before, has_before = last_cue(cues)
-    after, has_after = last_cue(cues.flip(-1))
-    after, has_after = (index[-1] - after).flip(-1), has_after.flip(-1)
-
-    since = index - before
-    until = torch.where(has_after, after - index, since)
-    nearest = torch.where(has_before, torch.minimum(since, until), until).clamp_max(window)
-    is_not = (torch.arange(NUM_OPERATORS, device=cues.device) == NOT).unsqueeze(-1)  # (E, 1)
-    return torch.where(is_not, since, nearest), has_before | (has_after & ~is_not)
-
-
-def gaussian_exponent(cues: Tensor, window: int) -> Tensor:
-    """-r^2 / 2 for each token, and far below where no cue reaches it, so that the Gaussian gives 0: (B, E, L)."""
-    distance, reached = relative_positions(cues, window)
-    return torch.where(reached, -0.5 * distance.float().square(), UNREACHED)
-
-
-def along_tokens(convolution: Any, states: Tensor) -> Tensor:
-    """A Conv1d over tokens, as one matrix product: (B, L, C) -> (B, L, C'). On a CPU it learns in half the time."""
-    (kernel,), (padding,), (dilation,) = convolution.kernel_size, convolution.padding, convolution.dilation
-    length = states.shape[1]
-    padded = F.pad(states, (0, 0, padding, padding))
-    windows = torch.cat([padded[:, k * dilation : k * dilation + length] for k in range(kernel)], -1)  # (B, L, K x C)
-    return F.linear(windows, convolution.weight.transpose(1, 2).flatten(1), convolution.bias)
 
 
 class CuePredictor(nn.Module):
@@ -235,34 +184,6 @@ class CuePredictor(nn.Module):
         operators = self.operator_projection(operator_embeddings)  # (E, D)
         features = self.activation(hidden_states.unsqueeze(1) + operators[:, None, :])  # (B, E, L, D)
         return self.score(features).squeeze(-1) + self.score_bias  # (B, E, L)
-
-
-class ScopeReader(nn.Module):
-    """Which words each operator reaches, read off the embeddings once and passed down to every layer.
-
-    A layer's own convolution is too narrow to know that a "not" stood six words before. Here dilated convolutions, each
-    of which doubles how far the reader sees, look from a cue to the end of what it excludes.
-    """
-
-    def __init__(self, config: BoolBertConfig):
-        super().__init__()
-        size = config.scope_reader_size
-        self.initial_logit = config.initial_scope_logit
-        self.dense = nn.Linear(config.hidden_size, size)
-        self.cue_weight = nn.Parameter(torch.empty(NUM_OPERATORS, size))
-        self.activation = ACT2FN["gelu"]
-        self.norms = nn.ModuleList([nn.LayerNorm(size) for _ in range(config.scope_reader_layers)])
-        dilations = [2**i for i in range(config.scope_reader_layers)]
-        self.convolutions = nn.ModuleList([nn.Conv1d(size, size, 3, padding=d, dilation=d) for d in dilations])
-        self.output = nn.Linear(size, NUM_OPERATORS, bias=False)
-        self.output_bias = nn.Parameter(torch.empty(NUM_OPERATORS))
-
-    def forward(self, hidden_states: Tensor, cue_probs: Tensor, token_mask: Tensor) -> Tensor:
-        visible = token_mask.unsqueeze(-1).to(hidden_states.dtype)  # (B, L, 1); padding looks like the sentence's end
-        features = self.dense(hidden_states) + cue_probs.transpose(1, 2).to(hidden_states.dtype) @ self.cue_weight
-        for norm, convolution in zip(self.norms, self.convolutions, strict=True):
-            features = features + self.activation(along_tokens(convolution, norm(features) * visible))
-        return (self.output(features) + self.output_bias).transpose(1, 2).float()  # (B, E, L)
 
 
 class OperatorGate(nn.Module):
@@ -310,6 +231,7 @@ class ScopePredictor(nn.Module):
         self.heads = config.num_attention_heads
         self.temperature = config.gumbel_temperature
         self.initial_threshold = config.threshold
+        # CODEPATH: beside a reader (upgraded and LITE models) a layer only corrects; PAPER's layers find scopes alone.
         self.initial_logit = 0.0 if config.reads_scopes else config.initial_scope_logit
         self.context = nn.Linear(config.hidden_size, self.kernel * NUM_OPERATORS * self.heads, bias=False)
         self.cue_weight = nn.Parameter(torch.empty(self.kernel, NUM_OPERATORS, self.heads))
@@ -478,8 +400,10 @@ class BoolBertEncoder(nn.Module):
 
     def __init__(self, config: BoolBertConfig):
         super().__init__()
+        # CODEPATH: upgraded and LITE models are Boolean in their upper half, PAPER and the default in every layer.
         self.layer = nn.ModuleList(
             [
+                # CODEPATH: as above.
                 BoolBertLayer(config, layer_idx=i) if i in config.boolean_layers else BertLayer(config, layer_idx=i)
                 for i in range(config.num_hidden_layers)
             ]
@@ -501,8 +425,8 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
     config_class = BoolBertConfig
     config: BoolBertConfig
     base_model_prefix = "bert"
-    _no_split_modules = ["BertEmbeddings", "BertLayer", "BoolBertLayer"]  # noqa: RUF012
-    _can_record_outputs = {  # noqa: RUF012
+    _no_split_modules = ["BertEmbeddings", "BertLayer", "BoolBertLayer"]
+    _can_record_outputs = {
         "hidden_states": BertLayer,
         "attentions": BertSelfAttention,
         "scopes": OutputRecorder(ScopePredictor, index=0),
@@ -523,6 +447,7 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
                     init.normal_(part.weight, std=part.weight[0].numel() ** -0.5)
         elif isinstance(module, ScopePredictor):
             # Beside a reader, a layer starts without an opinion of its own.
+            # CODEPATH: PAPER has no reader.
             own = 0.0 if self.config.reads_scopes else std
             for weight in (module.context.weight, module.cue_weight, module.film.modulation.weight):
                 init.normal_(weight, std=own)
@@ -565,9 +490,10 @@ class BoolBertPreTrainedModel(BertPreTrainedModel):
 class BoolBertModel(BoolBertPreTrainedModel):
     """BERT with Boolean-aware attention, the query encoder of a dual-encoder retriever.
 
-    `operators`, a (B, 3) tensor of 0/1 for and, or, not, says which operators a sentence holds; -1 leaves an entry to
-    the model. Without it the model's gate decides, so that plain text is enough. With every gate off, and with
-    `boolean=False`, this is exactly the BERT that it was made from, to the bit where no gradients are asked for.
+    Plain text is enough: the model reads which operators a sentence holds, where their cues stand and which words they
+    reach. Whoever knows says so, in whole tensors: `operators` (B, E), `cues` and `scope` (B, E, L), all of 0 and 1.
+    With every operator off, and with `boolean=False`, this is exactly the BERT that it was made from: on a CPU to the
+    bit where no gradients are asked for.
     """
 
     def __init__(self, config: BoolBertConfig, add_pooling_layer: bool = True):
@@ -578,8 +504,9 @@ class BoolBertModel(BoolBertPreTrainedModel):
         self.operator_embeddings = nn.Parameter(torch.empty(NUM_OPERATORS, config.operator_embedding_size))
         self.cue_predictor = CuePredictor(config)
         has_adapters = config.reader_rank > 0
+        # CODEPATH: upgraded models read with adapters, those of stage 1 with a scope reader, PAPER without either.
         self.scope_reader = ScopeReader(config) if config.scope_reader_size and not has_adapters else None
-        self.reader = ReadingAdapters(config, config.reader_rank, len(READER_TAGS)) if has_adapters else None
+        self.reader = ReadingAdapters(config, config.reader_rank) if has_adapters else None
         self.gate = OperatorGate(config)
         self.encoder = BoolBertEncoder(config)
         self.composer = QueryComposer(config)
@@ -597,7 +524,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         return {name: value for name, value in self.named_parameters() if name.startswith(READING_PARTS)}
 
     @capture_outputs
-    def forward(
+    def forward(  # type: ignore[misc]  # transformers' keywords have position_ids too
         self,
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
@@ -605,29 +532,16 @@ class BoolBertModel(BoolBertPreTrainedModel):
         position_ids: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
         operators: Tensor | None = None,
-        not_weight: Tensor | float | None = None,
-        not_scope: Tensor | None = None,
-        whole_weight: Tensor | None = None,
-        boolean: bool = True,
-        **kwargs: Any,
+        cues: Tensor | None = None,
+        scope: Tensor | None = None,
+        **kwargs: Unpack[BoolBertKwargs],
     ) -> BoolBertOutput:
-        """As in BERT. `not_weight`, a number or a tensor (B,), is taken instead of the learned strength of exclusion;
-        NaN in a tensor leaves it to the model. `not_scope` (B, L) of 0/1 says which tokens NOT excludes, whatever
-        `operators` says of NOT; a row that begins with -1 leaves it to the model. `whole_weight` (B,) is the share of
-        the whole query in what is wanted: 0 where NOT takes members from a set, 1 where it negates a property of the
-        answer, so that nothing is taken away. `boolean=False` is plain BERT.
-        """
+        """As in BERT. `operators` (B, E), which are on; `cues` and `scope` (B, E, L), which tokens are cues and which
+        are reached; what is not given is read. `boolean=False` is plain BERT, for documents."""
         embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        reading, context, scope = BooleanReading(), None, None
-        if boolean:
-            reading, context = self._read(embeddings, token_mask, operators, not_scope)
-            scope = reading.scope
-            if whole_weight is not None:  # where all of the query is wanted, NOT is read and changes nothing
-                whole_weight = whole_weight.to(token_mask.device)
-                is_not = torch.arange(NUM_OPERATORS, device=token_mask.device) == NOT
-                is_on = 1 - ((whole_weight == 1).unsqueeze(1) & is_not).long()  # (B, E)
-                context.gate = context.gate * is_on
-                scope = None if scope is None else scope * is_on.unsqueeze(-1)
+        reading, context = BooleanReading(), None
+        if kwargs.pop("boolean", True):
+            reading, context = self._read(embeddings, token_mask, operators, cues, scope)
             if self._changes_nothing(context) and not self._records_layers(kwargs):
                 context = None
         mask = create_bidirectional_mask(config=self.config, inputs_embeds=embeddings, attention_mask=attention_mask)
@@ -635,7 +549,7 @@ class BoolBertModel(BoolBertPreTrainedModel):
         return BoolBertOutput(
             last_hidden_state=hidden_states,
             pooler_output=self.pooler(hidden_states) if self.pooler is not None else None,
-            **self.composer(hidden_states, token_mask, scope, not_weight, whole_weight),
+            **self.composer(hidden_states, token_mask, reading.scope, reading.kind),
             **reading,
         )
 
@@ -647,12 +561,20 @@ class BoolBertModel(BoolBertPreTrainedModel):
         position_ids: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
         operators: Tensor | None = None,
-        not_scope: Tensor | None = None,
-        **kwargs: Any,
+        cues: Tensor | None = None,
+        scope: Tensor | None = None,
     ) -> BooleanReading:
         """Cues, gates and scopes of sentences; layers run for a reader with adapters alone."""
         embeddings, token_mask = self._embed(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        return self._read(embeddings, token_mask, operators, not_scope)[0]
+        return self._read(embeddings, token_mask, operators, cues, scope)[0]
+
+    def search(
+        self, outputs: BoolBertOutput, attention_mask: Tensor | None = None, not_weight: Tensor | None = None
+    ) -> dict[str, Tensor]:
+        """The vectors to search with, [`SearchVectors`], of what this model has returned for some sentences."""
+        states: Any = outputs.last_hidden_state
+        token_mask = token_mask_of(attention_mask, states.shape[:2], states.device)
+        return self.composer.search(states, token_mask, outputs.scope, outputs.kind, not_weight)
 
     def _embed(
         self,
@@ -663,162 +585,147 @@ class BoolBertModel(BoolBertPreTrainedModel):
         inputs_embeds: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """The embeddings (B, L, D), and which tokens are not padding (B, L)."""
-        shape = self._check_inputs(input_ids, inputs_embeds)
+        shape = checked_shape(input_ids, inputs_embeds, self.config.max_position_embeddings)
         embeddings = self.embeddings(
             input_ids=input_ids, position_ids=position_ids, token_type_ids=token_type_ids, inputs_embeds=inputs_embeds
         )
-        return embeddings, self._token_mask(attention_mask, shape, embeddings.device)
+        return embeddings, token_mask_of(attention_mask, shape, embeddings.device)
 
     def _read(
         self,
         embeddings: Tensor,
         token_mask: Tensor,
         operators: Tensor | None,
-        not_scope: Tensor | None,
+        cues: Tensor | None,
+        scope: Tensor | None,
     ) -> tuple[BooleanReading, BooleanContext]:
         """What the sentences say, and what the layers need to know of it."""
-        cue_logits, scope_logits = self._cues_and_scopes(embeddings, token_mask)
-        cue_probs = torch.sigmoid(cue_logits.float()) * token_mask.unsqueeze(1)
-        gate_logits = self.gate(embeddings, token_mask)
-        if scope_logits is None and self.scope_reader is not None:
-            scope_logits = self.scope_reader(embeddings, cue_probs, token_mask)
+        said_operators, cues, scope = self._checked(token_mask, operators=operators, cues=cues, scope=scope)
+        found: Any = self._found(embeddings, token_mask, cues, scope)
+        cue_probs = torch.sigmoid(found.cue_logits.float()) * token_mask.unsqueeze(1)
         reached = None
-        if scope_logits is not None:
-            reached = (torch.sigmoid(scope_logits) > DECISION) & (token_mask != 0).unsqueeze(1)  # (B, E, L)
-        gate = self._predicted_gate(gate_logits, cue_probs, reached)
-        if operators is not None:
-            operators = self._check_operators(operators, gate.shape[0], gate.device)
-            gate = torch.where(operators == MODEL_DECIDES, gate.detach(), operators)
-
-        scope = None if reached is None else reached.long() * gate.detach().long().unsqueeze(-1)  # (B, E, L)
-        if not_scope is not None:
-            if scope is None or scope_logits is None:
-                raise ValueError(
-                    "not_scope needs a model that reads scopes: this one has reader_rank=0 and scope_reader_size=0"
-                )
-            gate, scope_logits, scope = self._with_not_scope(not_scope, token_mask, gate, scope_logits, scope)
-        reading = BooleanReading(
-            cue_logits=cue_logits,
-            gate_logits=gate_logits,
-            operators=gate.detach().long(),
-            scope_logits=scope_logits,
-            scope=scope,
-        )
+        if found.scope_logits is not None:
+            reached = (torch.sigmoid(found.scope_logits) > DECISION) & (token_mask != 0).unsqueeze(1)  # (B, E, L)
+        if said_operators is not None:
+            gate = said_operators
+        elif scope is not None:
+            gate = scope.amax(-1)
+        else:
+            gate = self._predicted_gate(found, cue_probs, reached)
+        found.operators = gate.detach().long()
+        found.scope = None if reached is None else reached.long() * found.operators.unsqueeze(-1)
         changes_attention = [
+            # CODEPATH: in an upgraded model only NOT changes attention, in all others every operator does.
             column if name in self.config.attention_operators else torch.zeros_like(column)
             for name, column in zip(OPERATORS, gate.unbind(1), strict=True)
         ]
+        if found.kind is not None:  # a text that answers speaks of the property that is negated
+            changes_attention[NOT] = changes_attention[NOT] * (found.kind != PROPERTY)
         context = BooleanContext(
             operator_embeddings=self.operator_embeddings,
             gate=torch.stack(changes_attention, 1),
             cue_probs=cue_probs,
             distance=gaussian_exponent(cue_probs > DECISION, self.config.window),
             token_mask=token_mask,
-            scope_logits=scope_logits,
+            scope_logits=found.scope_logits,
         )
-        return reading, context
+        return found, context
 
-    def _cues_and_scopes(self, embeddings: Tensor, token_mask: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The logits of cues, and those of scopes where a reader with adapters finds them: both (B, E, L).
+    def _found(
+        self, embeddings: Tensor, token_mask: Tensor, cues: Tensor | None, scope: Tensor | None
+    ) -> BooleanReading:
+        """The logits of cues, operators and scopes, and the kind of NOT; what the caller says is certain.
 
-        The reader finds NOT's cues too, and is certain of what it says. It learns by itself (train/query_reader.py): no
-        other loss reaches it.
+        A reader with adapters finds NOT's cues too. It learns by itself (train/query_reader.py): no other loss reaches
+        it.
         """
-        cue_logits = self.cue_predictor(embeddings, self.operator_embeddings, token_mask)
-        if self.reader is None:
-            return cue_logits, None
-        with torch.no_grad():
-            scores = self.reader(self.encoder.layer, embeddings, token_mask)  # (B, L, tags)
-            tags = best_tags(scores, between_specials(token_mask))
-            kinds = (*(SCOPE_KINDS[name] for name in OPERATORS), CUE)
-            found = torch.stack([of_kind(tags, kind) for kind in kinds], 1)
-            *scopes, cues = ((2.0 * found - 1.0) * CERTAIN).unbind(1)
-        is_not = torch.arange(NUM_OPERATORS, device=token_mask.device)[:, None] == NOT  # (E, 1)
-        return torch.where(is_not, cues.unsqueeze(1).to(cue_logits.dtype), cue_logits), torch.stack(scopes, 1)
-
-    def _with_not_scope(
-        self, not_scope: Tensor, token_mask: Tensor, gate: Tensor, scope_logits: Tensor, scope: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Gate, scope logits and scope, with NOT's as the caller says: it is on where it excludes something."""
-        if not_scope.shape != token_mask.shape:
-            raise ValueError(f"not_scope must be of shape {tuple(token_mask.shape)}, got {tuple(not_scope.shape)}")
-        not_scope = not_scope.to(token_mask.device)
-        is_said = (not_scope[:, :1] != MODEL_DECIDES)[:, :, None]  # (B, 1, 1)
-        is_not = torch.arange(NUM_OPERATORS, device=token_mask.device)[:, None] == NOT  # (E, 1)
-        excluded = ((not_scope > 0) & (token_mask != 0)).unsqueeze(1)  # (B, 1, L)
-        certain = (2.0 * excluded - 1.0) * CERTAIN
-        is_on = excluded.any(-1).to(gate.dtype)  # (B, 1)
-        return (
-            torch.where(is_said.squeeze(-1) & is_not.T, is_on, gate),
-            torch.where(is_said & is_not, certain, scope_logits),
-            torch.where(is_said & is_not, excluded.to(scope.dtype), scope),
-        )
+        cue_logits, scope_logits = (None if said is None else (2.0 * said - 1.0) * CERTAIN for said in (cues, scope))
+        kind = None
+        if cue_logits is None:
+            cue_logits = self.cue_predictor(embeddings, self.operator_embeddings, token_mask)
+        if self.reader is not None and (cues is None or scope is None):
+            with torch.no_grad():
+                tags, kind = read_tokens(self.reader(self.encoder.layer, embeddings, token_mask), token_mask)
+                names = (*(SCOPE_KINDS[name] for name in OPERATORS), CUE)
+                inside = torch.stack([of_kind(tags, name) for name in names], 1)
+                *scopes, not_cues = ((2.0 * inside - 1.0) * CERTAIN).unbind(1)
+            if cues is None:
+                is_not = torch.arange(NUM_OPERATORS, device=token_mask.device)[:, None] == NOT  # (E, 1)
+                cue_logits = torch.where(is_not, not_cues.unsqueeze(1).to(cue_logits.dtype), cue_logits)
+            if scope is None:
+                scope_logits = torch.stack(scopes, 1)
+        elif self.scope_reader is not None and scope is None:
+            cue_probs = torch.sigmoid(cue_logits.float()) * token_mask.unsqueeze(1)
+            scope_logits = self.scope_reader(embeddings, cue_probs, token_mask)
+        gate_logits = self.gate(embeddings, token_mask)
+        return BooleanReading(cue_logits=cue_logits, gate_logits=gate_logits, scope_logits=scope_logits, kind=kind)
 
     def _changes_nothing(self, context: BooleanContext) -> bool:
-        """Whether all layers are plain BERT's, because every operator is off. A gate of 0 still has a gradient."""
-        if torch.is_grad_enabled() or is_tracing(context.gate) or context.gate.is_meta:
+        """Whether all layers are plain BERT's, because every operator is off. A gate of 0 still has a gradient, and
+        nobody waits for a GPU to say what its gates are."""
+        gate = context.gate
+        if torch.is_grad_enabled() or is_tracing(gate) or gate.device.type != "cpu":
             return False
-        return not context.gate.any()
+        return not gate.any()
 
-    def _records_layers(self, kwargs: dict[str, Any]) -> bool:
+    def _records_layers(self, kwargs: Mapping[str, Any]) -> bool:
         """Whether the caller wants to see what single layers compute for each operator."""
         names = ("output_scopes", "output_biases", "output_layer_scope_logits")
         return any(kwargs.get(name, getattr(self.config, name, False)) for name in names)
 
-    def _predicted_gate(self, gate_logits: Tensor, cue_probs: Tensor, reached: Tensor | None) -> Tensor:
+    def _predicted_gate(self, found: Any, cue_probs: Tensor, reached: Tensor | None) -> Tensor:
         """The 0/1 gate (B, E) that the model finds by itself, with the gradient of its probability.
 
-        `reached` (B, E, L), the tokens that the reader finds in each scope: adapters switch NOT and OR on with them.
+        With adapters an operator is on where it reaches a word; AND, where two conditions are wanted.
         """
-        gate_probs = torch.sigmoid(gate_logits.float()) if self.config.gate == "learned" else cue_probs.amax(-1)
+        learned = self.config.gate == "learned"
+        gate_probs = torch.sigmoid(found.gate_logits.float()) if learned else cue_probs.amax(-1)
         gate = straight_through((gate_probs > DECISION).to(gate_probs.dtype), gate_probs)
-        if self.reader is None or reached is None or self.config.gate == "learned":
+        if self.reader is None or reached is None or learned:
             return gate
-        by_cue = torch.tensor([name == "and" for name in OPERATORS], device=gate.device)
-        return torch.where(by_cue, gate, reached.any(-1).to(gate.dtype))
+        count = begins(reached.to(gate.dtype)).sum(-1)
+        return (count > (torch.arange(NUM_OPERATORS, device=count.device) == AND)).to(gate.dtype)
 
-    def _check_operators(self, operators: Tensor, batch: int, device: torch.device) -> Tensor:
-        names = ", ".join(OPERATORS)
-        expected = f"operators must be a ({batch}, {NUM_OPERATORS}) tensor of 0/1 for {names}, or -1 for unknown"
-        if not isinstance(operators, Tensor):
-            raise ValueError(f"{expected}, got a {type(operators).__name__}")
-        if operators.shape != (batch, NUM_OPERATORS):
-            raise ValueError(f"{expected}, got shape {tuple(operators.shape)}")
-        # Reading the values is not possible in a traced graph; there the shape has to do.
-        if not (is_tracing(operators) or operators.is_meta):
-            wrong = [value for value in operators.flatten().tolist() if value not in (0, 1, MODEL_DECIDES)]
-            if wrong:
-                raise ValueError(f"{expected}, got the value {wrong[0]}")
-        return operators.to(device=device, dtype=torch.float32)
+    def _checked(self, token_mask: Tensor, **given: Tensor | None) -> list[Tensor | None]:
+        """What the caller says of operators, cues and scopes, as numbers on the model's device."""
+        batch, length = token_mask.shape
+        shapes = {"operators": (batch, NUM_OPERATORS)}
+        found: list[Tensor | None] = []
+        for name, value in given.items():
+            shape = shapes.get(name, (batch, NUM_OPERATORS, length))
+            expected = f"{name} must be a {shape} tensor of 0 and 1, rows of {', '.join(OPERATORS)}"
+            if value is not None and not isinstance(value, Tensor):
+                raise ValueError(f"{expected}, got a {type(value).__name__}")
+            if value is not None and value.shape != shape:
+                raise ValueError(f"{expected}, got shape {tuple(value.shape)}")
+            # The values of a traced graph, or on a GPU, cannot be looked at without a wait.
+            can_look = value is not None and value.device.type == "cpu" and not is_tracing(value)
+            if can_look and not ((value == 0) | (value == 1)).all():  # type: ignore[union-attr]
+                raise ValueError(f"{expected}, got other values; leave {name} out where it is not known")
+            found.append(None if value is None else value.to(device=token_mask.device, dtype=torch.float32))
+        return found
 
-    def _check_inputs(self, input_ids: Tensor | None, inputs_embeds: Tensor | None) -> tuple[int, int]:
-        if (input_ids is None) == (inputs_embeds is None):
-            raise ValueError("exactly one of input_ids and inputs_embeds must be given")
-        if input_ids is not None and input_ids.ndim != 2:
-            raise ValueError(f"input_ids must be (batch, length), got shape {tuple(input_ids.shape)}")
-        if inputs_embeds is not None and inputs_embeds.ndim != 3:
-            raise ValueError(f"inputs_embeds must be (batch, length, size), got shape {tuple(inputs_embeds.shape)}")
-        inputs = input_ids if input_ids is not None else inputs_embeds
-        batch, length = inputs.shape[:2]  # type: ignore[union-attr]
-        if batch == 0 or length == 0:
-            raise ValueError(f"the batch is empty: got {batch} sentences of {length} tokens")
-        if length > self.config.max_position_embeddings:
-            raise ValueError(
-                f"{length} tokens are more than the {self.config.max_position_embeddings} positions of this model: "
-                f"truncate with tokenizer(..., truncation=True, max_length={self.config.max_position_embeddings})"
-            )
-        return batch, length
 
-    def _token_mask(self, attention_mask: Tensor | None, shape: tuple[int, int], device: torch.device) -> Tensor:
-        """Which tokens are not padding: (B, L) float, 1 or 0."""
-        if attention_mask is None:
-            return torch.ones(shape, device=device)
-        if attention_mask.ndim == 2 and attention_mask.shape == shape:
-            return (attention_mask != 0).to(device=device, dtype=torch.float32)
-        if attention_mask.ndim == 4:  # (B, 1, queries, keys): a token that nobody may look at is padding
-            allowed = attention_mask if attention_mask.dtype == torch.bool else attention_mask > MASKED_SCORE
-            return allowed.any(dim=2).any(dim=1).to(device=device, dtype=torch.float32).expand(shape)
-        raise ValueError(f"attention_mask must be of shape {shape}, got {tuple(attention_mask.shape)}")
+class BoolBertForRetrieval(BoolBertPreTrainedModel):
+    """Bool-BERT with what an index is asked with: a vector for each alternative of OR, and the penalty of exclusion."""
+
+    def __init__(self, config: BoolBertConfig):
+        super().__init__(config)
+        self.bert = BoolBertModel(config)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        not_weight: Tensor | None = None,
+        **kwargs: Unpack[BoolBertKwargs],
+    ) -> BoolBertRetrievalOutput:
+        """As [`BoolBertModel`]. `not_weight` (B,) is taken instead of the learned strength of exclusion, where it is no
+        NaN."""
+        outputs = self.bert(input_ids, attention_mask=attention_mask, return_dict=True, **kwargs)
+        return BoolBertRetrievalOutput(**{**outputs, **self.bert.search(outputs, attention_mask, not_weight)})
 
 
 class BoolBertForPreTraining(BoolBertPreTrainedModel):
@@ -877,55 +784,6 @@ class BoolBertForPreTraining(BoolBertPreTrainedModel):
         return BoolBertForPreTrainingOutput(loss=torch.stack(weighted).sum() if weighted else None, **losses, **outputs)
 
 
-def reading_losses(
-    reading: Any,
-    attention_mask: Tensor | None,
-    cue_labels: Tensor | None = None,
-    gate_labels: Tensor | None = None,
-    scope_labels: Tensor | None = None,
-    layer_scope_logits: Iterable[Tensor] = (),
-) -> dict[str, Any]:
-    """The losses of a [`BooleanReading`] (or a model's output) whose labels are given, by name.
-
-    `layer_scope_logits` are the scope logits of each Boolean layer, (B, E, heads, L).
-    """
-    losses: dict[str, Any] = {}
-    visible = None if attention_mask is None else (attention_mask != 0).unsqueeze(1)  # (B, 1, L)
-
-    def counted(labels: Tensor) -> Tensor:
-        return labels != IGNORED_LABEL if visible is None else (labels != IGNORED_LABEL) & visible
-
-    if cue_labels is not None:
-        _check_labels("cue_labels", cue_labels, reading.cue_logits)
-        losses["cue_loss"] = masked_binary_cross_entropy(reading.cue_logits, cue_labels, counted(cue_labels))
-    if gate_labels is not None:
-        _check_labels("gate_labels", gate_labels, reading.gate_logits)
-        is_known = gate_labels != IGNORED_LABEL
-        losses["gate_loss"] = masked_binary_cross_entropy(reading.gate_logits, gate_labels, is_known)
-    if scope_labels is not None:
-        _check_labels("scope_labels", scope_labels, reading.cue_logits)
-        all_logits = [logits for logits in (reading.scope_logits,) if logits is not None]
-        # The heads of a layer share their labels.
-        all_logits += [logits for layer in layer_scope_logits for logits in layer.unbind(2)]
-        if not all_logits:
-            raise ValueError("scope_labels are given, but the model has neither a scope reader nor a Boolean layer")
-        where = counted(scope_labels)
-        terms = [masked_binary_cross_entropy(logits, scope_labels, where) for logits in all_logits]
-        losses["scope_loss"] = torch.stack(terms).mean()
-    return losses
-
-
-def _check_labels(name: str, labels: Tensor, logits: Tensor) -> None:
-    if labels.shape != logits.shape:
-        raise ValueError(f"{name} must be of shape {tuple(logits.shape)}, got {tuple(labels.shape)}")
-
-
-def masked_binary_cross_entropy(logits: Tensor, labels: Tensor, counted: Tensor) -> Tensor:
-    """Mean binary cross-entropy over the entries that count; all three of the same shape."""
-    losses = F.binary_cross_entropy_with_logits(logits.float(), labels.float() * counted, reduction="none")
-    return (losses * counted).sum() / counted.sum().clamp_min(1)
-
-
 # Saving a model copies this file and those that it imports next to the weights.
 BoolBertModel.register_for_auto_class("AutoModel")
 BoolBertForPreTraining.register_for_auto_class("AutoModelForPreTraining")
@@ -933,8 +791,10 @@ BoolBertForPreTraining.register_for_auto_class("AutoModelForPreTraining")
 __all__ = [
     "BoolBertForPreTraining",
     "BoolBertForPreTrainingOutput",
+    "BoolBertForRetrieval",
     "BoolBertModel",
     "BoolBertOutput",
     "BoolBertPreTrainedModel",
+    "BoolBertRetrievalOutput",
     "BooleanReading",
 ]

@@ -27,8 +27,9 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Poolin
 from torch import nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer, BertModel, PreTrainedModel, PreTrainedTokenizerBase
 
+from .composing_boolbert import NOT, PROPERTY
 from .configuration_boolbert import OPERATORS, POOLINGS, BoolBertConfig
-from .modeling_boolbert import MODEL_DECIDES, BoolBertModel
+from .modeling_boolbert import BoolBertModel
 
 # Where the document encoder lies; the query encoder lies at the root, which Router calls ".".
 DOCUMENT_FOLDER = "document_encoder"
@@ -36,12 +37,14 @@ POOLING_FOLDER = "1_Pooling"
 REQUIREMENTS = {"sentence-transformers": ">=6.0", "transformers": ">=5.14", "torch": ">=2.9"}
 # From this version on Router loads a model that serves both routes once, and tells it which route it serves.
 REQUIREMENTS_SHARED = {**REQUIREMENTS, "sentence-transformers": ">=6.2"}
-# What a caller may say of each query instead of the model.
-GIVEN = ("operators", "not_weight", "not_scope", "whole_weight")
+# What the model may be told of queries; the rest it reads.
+TOLD = ("operators", "cues", "scope")
+# In `operators` and `not_scope` of a query: the model decides.
+UNKNOWN = -1
 # What the model composes besides the tokens' states; each passes through the modules after the pooling.
 COMPOSED = ("sentence_embedding", "query_vectors", "wanted_embedding", "excluded_embedding", "search_vectors")
 # What it says of them, and how it has read the sentences.
-SAID = ("query_mask", "penalty", "cue_logits", "operators", "scope")
+SAID = ("query_mask", "penalty", "cue_logits", "operators", "scope", "kind")
 
 
 class QueryParts(NamedTuple):
@@ -102,16 +105,13 @@ class BoolBertTransformer(Transformer):
         rows = [operator_row(item.get("operators")) for item in items]
         features = super().preprocess([item["text"] for item in items], prompt, *args, **kwargs)
         if any(row is not None for row in rows):
-            features["operators"] = torch.tensor([row or [MODEL_DECIDES] * len(OPERATORS) for row in rows])
+            features["operators"] = torch.tensor([row or [UNKNOWN] * len(OPERATORS) for row in rows])
         weights = [item.get("not_weight", math.nan) for item in items]
         if not all(map(math.isnan, weights)):
             features["not_weight"] = torch.tensor(weights)
-        shares = [float(item.get("whole_weight", 0)) for item in items]
-        if any(shares):
-            features["whole_weight"] = torch.tensor(shares)
         scopes = [item.get("not_scope") for item in items]
         if any(scope is not None for scope in scopes):
-            features["not_scope"] = torch.full(features["input_ids"].shape, MODEL_DECIDES)
+            features["not_scope"] = torch.full(features["input_ids"].shape, UNKNOWN)
             for row, scope in zip(features["not_scope"], scopes, strict=True):
                 if scope is not None:
                     row.zero_()[: len(scope)] = torch.tensor(scope)[: len(row)]
@@ -121,13 +121,48 @@ class BoolBertTransformer(Transformer):
         is_query = features.get("task") == "query" or not self.serves_documents
         names = ("input_ids", "attention_mask", "token_type_ids", "position_ids", "inputs_embeds")
         inputs = {name: features[name] for name in names if name in features}
-        if is_query:
-            inputs |= {name: features[name] for name in GIVEN if name in features}
-        output = self.model(**inputs, boolean=is_query, return_dict=True)
+        told: dict[str, Any] = {name: features[name] for name in TOLD if is_query and name in features}
+        said: dict[str, Any] = {}
+        if is_query and self._is_partly_told(features):
+            told, said = self._told(inputs, features)
+        output = self.model(**inputs, **told, boolean=is_query, return_dict=True)
         features[self.module_output_name] = output.last_hidden_state
         if is_query:
-            features |= {name: output[name] for name in (*COMPOSED, *SAID) if name in output}
+            mask, weight = features["attention_mask"], features.get("not_weight")
+            bert: Any = self.model
+            found = {**output, **bert.search(output, mask, weight), **said}
+            features |= {name: found[name] for name in (*COMPOSED, *SAID) if name in found}
         return features
+
+    def _is_partly_told(self, features: dict[str, Any]) -> bool:
+        """Whether callers say how some queries, or some of a query, is read, and leave the rest to the model."""
+        operators = features.get("operators")
+        return "not_scope" in features or (operators is not None and bool((operators == UNKNOWN).any()))
+
+    def _told(self, inputs: dict[str, Any], features: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """How such queries are to be taken, and what to say of it: the model reads them first, then all is known."""
+        bert: Any = self.model
+        reading = bert.read(**inputs)
+        operators, scope, kind = features.get("operators", reading.operators), reading.scope_logits, reading.kind
+        operators = torch.where(operators == UNKNOWN, reading.operators, operators)
+        if scope is None and "not_scope" in features:
+            raise ValueError("not_scope needs a model that reads scopes: this one has no reader")
+        if scope is None or (bert.reader is None and "not_scope" not in features):
+            return {"operators": operators}, {}  # its layers correct what is read, unless they are told
+        scope, on = (scope > 0).long(), operators.clone()
+        if kind is not None:  # nothing is taken away where a property is negated
+            on[:, NOT] = torch.where(kind == PROPERTY, 0, on[:, NOT])
+        if "not_scope" in features:
+            not_scope = features["not_scope"]
+            is_said, excluded = not_scope[:, 0] != UNKNOWN, (not_scope > 0) & (features["attention_mask"] != 0)
+            scope[:, NOT] = torch.where(is_said.unsqueeze(1), excluded.long(), scope[:, NOT])
+            excludes = excluded.any(1).long()
+            on[:, NOT] = torch.where(is_said, excludes, on[:, NOT])
+            operators = operators.clone()
+            operators[:, NOT] = torch.where(is_said, excludes, operators[:, NOT])
+        cues = (reading.cue_logits > 0).long()
+        said = {"operators": operators, "kind": kind, "cue_logits": reading.cue_logits}
+        return {"operators": on, "cues": cues, "scope": scope}, {k: v for k, v in said.items() if v is not None}
 
     def on_model_ready(self, model: nn.Module) -> None:
         # A model loaded as a plain SentenceTransformer gets the `operators` argument and the way of saving too.
@@ -271,14 +306,12 @@ class BoolBertSentenceTransformer(SentenceTransformer):
         operators: Sequence[Any] | None = None,
         not_weight: float | None = None,
         not_scope: Sequence[int] | None = None,
-        whole_weight: float | None = None,
         batch_size: int = 32,
         **kwargs: Any,
     ) -> Any:
         """Each query as its `QueryParts`; `not_weight` stands in for the learned strength of exclusion.
 
         `not_scope`, for one query, says of each of its tokens whether NOT excludes it, 0 or 1, instead of the model.
-        `whole_weight`: the share of the whole query in what is wanted; 1 where NOT shall take nothing away.
         """
         self._require_bool_bert("a query cannot be taken apart")
         if operators is not None:
@@ -287,7 +320,7 @@ class BoolBertSentenceTransformer(SentenceTransformer):
         options = {"prompt_name": "query" if "query" in self.prompts else None, "task": "query", **kwargs}
         queries = [inputs] if is_single else list(inputs)
         scope = None if not_scope is None else list(not_scope)
-        given = {"not_weight": not_weight, "not_scope": scope, "whole_weight": whole_weight}
+        given = {"not_weight": not_weight, "not_scope": scope}
         given = {name: value for name, value in given.items() if value is not None}
         if given:
             queries = [{**(query if isinstance(query, dict) else {"text": query}), **given} for query in queries]

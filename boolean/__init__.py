@@ -3,7 +3,7 @@
 from .augmentation import augment
 from .clauses import affirmed, split_clauses
 from .cues import CueSpan, find_cues, operators_of
-from .kinds import WHOLE_WEIGHTS, kind_of_exclusion, whole_weight
+from .kinds import kind_of_exclusion
 from .labels import cue_labels, scope_labels
 from .lacking import read_lacking
 from .languages import foreign_language
@@ -17,7 +17,6 @@ from .search_box import read_search_box, without_double_negation
 __all__ = [
     "OPERATORS",
     "TEMPLATES",
-    "WHOLE_WEIGHTS",
     "CueSpan",
     "Reading",
     "affirmed",
@@ -40,7 +39,6 @@ __all__ = [
     "scope_labels",
     "split_clauses",
     "template_operators",
-    "whole_weight",
     "why_nothing_excluded",
     "without_double_negation",
 ]

@@ -18,23 +18,20 @@ from .parts import Span, read_parts
 
 
 class Treatment(NamedTuple):
-    """What a kind of NOT does to a query. whole: the share of the whole query in what is wanted, in a Bool-BERT's one
-    pass. whole_apart: the same where the parts are texts that are embedded by themselves, and penalty: how strongly
-    what is excluded counts there (a Bool-BERT has learned its own)."""
+    """What a kind of NOT does to a query whose parts are texts, embedded by themselves. whole_apart: the share of
+    the whole query in what is wanted; penalty: how strongly what is excluded counts (a Bool-BERT has learned its own).
+    """
 
-    whole: float
     whole_apart: float
     penalty: float
 
 
-# The sweeps are in docs/results.md. For topics, a Bool-BERT with 0.3 gains on ExcluIR what it loses on
-# BoolQuestions-NOT. Where a property is negated, the query's vector stays whole.
+# The sweeps are in docs/results.md. Where a property is negated, the query's vector stays whole.
 TREATMENTS = {
-    "topic": Treatment(0.0, 0.3, 1.0),
-    "set": Treatment(0.0, 0.0, 0.7),
-    "property": Treatment(1.0, 1.0, 0.35),
+    "topic": Treatment(0.3, 1.0),
+    "set": Treatment(0.0, 0.7),
+    "property": Treatment(1.0, 0.35),
 }
-WHOLE_WEIGHTS = {kind: treatment.whole for kind, treatment in TREATMENTS.items()}
 
 _WH = r"(?:what|which|who|whom|whose|when|where|why|how)"
 _ASKS = re.compile(
@@ -105,16 +102,6 @@ def kind_of_exclusion(query: str, spans: Sequence[Span] | None = None) -> str:
         return "set" if any(map(_PLURAL_CLAUSE.search, before)) else "property"
     opening = [cue for cue in cues if cue.start <= spans[0][0]]
     return _kind(query, opening[-1]) if opening else "set"  # `-word` has no cue of the table
-
-
-def whole_weight(query: str) -> float:
-    """How much of the whole query stays in what is wanted, by the kind of its NOT; 0 where the parser finds none.
-
-    >>> whole_weight("films, not westerns"), whole_weight("Which films are set in Peru but are not shot in Lima?")
-    (0.0, 1.0)
-    """
-    spans = read_parts(query).scopes("not")
-    return WHOLE_WEIGHTS[kind_of_exclusion(query, spans)] if spans else 0.0
 
 
 def is_question(text: str) -> bool:

@@ -13,7 +13,13 @@ from .cues import quoted_names
 WANTED, EXCLUDED, ALTERNATIVE, CUE = "w", "x", "a", "c"
 OUTSIDE = "O"
 TAGS = (OUTSIDE, *(f"{place}-{kind}" for kind in (WANTED, EXCLUDED, ALTERNATIVE, CUE) for place in "BI"))
-_MARK = re.compile(r"\[([wxabc]) ([^\[\]]*)\]")
+# Behind the tags the reader's head has a number that tells pieces of words; then, as the mean over its words,
+# what it says of the query: what NOT excludes, and whether it asks. reading_boolbert.py has the same.
+KINDS_OF_NOT = ("topic", "set", "property")
+LEAD = 0.5  # so much clearer than other kinds a property has to be
+KIND = len(TAGS) + 1
+ASKS = KIND + len(KINDS_OF_NOT)
+_MARK = re.compile(r"\[([wxabcnmy]) ([^\[\]]*)\]")
 JOINS = re.compile(r"\W*(?:\b(?:or|and|either|an?|the|even|maybe|alternatively|possibly|vs|versus)\b\W*)*")
 _OR = re.compile(r"\bor\b|\|")
 

@@ -27,7 +27,7 @@ from boolbert.data.embedded import denials_folder
 from boolbert.data.rows import json_rows
 from boolbert.data.tasks import Task, quest_task
 from boolbert.retrieval import ranking
-from boolbert.retrieval.batches import encode_inputs, encode_queries
+from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.metrics import PerQuery, means
 from boolbert.retrieval.models import bool_bert, default_model, load_encoder, twin_of
 from boolbert.retrieval.neighbours import Ranked, top_k
@@ -135,11 +135,10 @@ def systems(model: Any, traps: TrapSet, penalties: Sequence[float]) -> Iterator[
         pooled: Any = twin_of(model)  # the same weights; its vector is only pooled
         bool_bert(pooled).composer.excludes = False  # type: ignore[union-attr]
         yield "attention alone", encode_inputs(pooled, texts, "query", 32)
-    yield "as the model is", encode_inputs(model, texts, "query", 32)
-    by_kind = {"by the kind of NOT, as search": encode_queries(model, texts)}
+    read_by = {"as the model is": encode_inputs(model, texts, "query", 32)}
     if bert.composer.has_penalty and any(query.rewrite for query in traps.queries):
-        by_kind["an LLM rewrites every query"] = rewritten_queries(model, traps)
-    for name, queries in by_kind.items():
+        read_by["an LLM rewrites every query"] = rewritten_queries(model, traps)
+    for name, queries in read_by.items():
         yield name, queries
         if bert.composer.has_penalty:
             own = penalty_of(bert)[0]

@@ -6,6 +6,7 @@
     python eval/reading.py --quest FOLDER/train_full.jsonl
     python eval/reading.py --plain comlq_dev/queries.jsonl.gz boolmovies/dev.jsonl.gz
     python eval/reading.py --model my_model --show 20         # does a Bool-BERT by itself read as search does?
+    python eval/reading.py --kinds                            # what NOT excludes, in data/reading/conditions
 
 Queries are read as `boolbert search` reads them. "F1": words of what is excluded. "Exactly": queries that exclude
 something and whose excluded words are found, all of them and no others. "Silent": queries that exclude nothing, read
@@ -23,12 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from boolbert.boolean.kinds import is_question
-from boolbert.boolean.tags import ALTERNATIVE
+from boolbert.boolean.tags import ALTERNATIVE, KINDS_OF_NOT
 from boolbert.configuration_boolbert import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import BoolBertError, run_script
-from boolbert.data.reading import marked_queries
+from boolbert.data.reading import marked_queries, queries_with_kinds
 from boolbert.data.reading_scores import Labelled, measured, own_queries, runs, words
+from boolbert.retrieval.adapters import open_reader
+from boolbert.retrieval.encoders import QUERY_READER
 from boolbert.retrieval.models import bool_bert, default_model, load_encoder, prompt_of
 from boolbert.search.query_reader import read
 
@@ -40,6 +43,7 @@ class Arguments:
     quest: str | None = flag(None, "QUEST's queries, of which those with NOT are read")
     plain: list[str] = flag([], "files of queries, of which those without NOT are read")
     model: str | None = flag(None, 'a Bool-BERT whose own reading is held against search\'s, or "default"')
+    kinds: bool = flag(False, "how often the kind of NOT is told right, by a Bool-BERT and by search")
     show: int = flag(0, "print this many queries that are read wrong, or otherwise by --model")
 
 
@@ -113,6 +117,29 @@ def read_otherwise(split: str, read_alone: Callable[[str], list[str]]) -> tuple[
     return wrong, len(queries)
 
 
+def kinds_told(show: int) -> list[str]:
+    """Lines on how often the kind of NOT is told right in the queries of authors whom nobody learned from."""
+    queries = [query for query in queries_with_kinds("test") if query.kind is not None]
+    reader = open_reader(QUERY_READER)
+    if reader is None:
+        raise BoolBertError("--kinds: the encoder that the reader was learned for is not on this machine")
+    told: dict[str, list[str | None]] = {
+        "a Bool-BERT's reader": [reader.kind(reader.tokenizer.encode(query.text).ids) for query in queries],
+        "search, by rules": [read(query.text).kind for query in queries],
+    }
+    lines = []
+    for name, kinds in told.items():
+        right = [kind == query.kind for kind, query in zip(kinds, queries, strict=True)]
+        each = []
+        for kind in KINDS_OF_NOT:
+            own = [one for one, query in zip(right, queries, strict=True) if query.kind == kind]
+            each.append(f"{kind} {sum(own)} of {len(own)}")
+        lines.append(f"{name}: {sum(right)} of {len(right)} ({', '.join(each)})")
+        wrong = [(query, kind) for query, kind in zip(queries, kinds, strict=True) if kind != query.kind]
+        lines += [f"    {query.text}: {query.kind}, told {kind}" for query, kind in wrong[:show]]
+    return lines
+
+
 def found_alternatives(split: str) -> tuple[list[str], int]:
     """The queries of data/reading whose alternatives are read otherwise than they are marked, and how many have any."""
     wrong, count = [], 0
@@ -136,6 +163,9 @@ def main(given: Sequence[str] | None = None) -> None:
             print(f"{args.model}, data/reading {split}: {count - len(wrong)} of {count} read as search reads them")
             for text in wrong[: args.show]:
                 print(text)
+        return
+    if args.kinds:
+        print("\n".join(kinds_told(args.show)))
         return
     given_files = args.rewrites or args.quest or args.plain
     sets = {} if given_files else {f"data/reading {args.data}": own_queries(args.data)}

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from boolbert.boolean.tags import ASKS, KIND, KINDS_OF_NOT, LEAD
 from boolbert.core.errors import RetrievalError
 from boolbert.core.files import read_object
-from boolbert.retrieval.encoders import NoEncoder, check_files, default_folder, resolve_encoder
+from boolbert.retrieval.encoders import NoEncoder, check_files, default_folder, embeddings_mark, resolve_encoder
 from boolbert.retrieval.int8_encoder import open_program, threads
 from boolbert.retrieval.token_program import Ranges, token_program
 
-QUERY_READER = Path(__file__).parent / "query_reader.safetensors"
 DOCUMENT_READER = Path(__file__).parent / "document_reader.safetensors"
 DOCUMENT_RANGES = Path(__file__).parent / "document_ranges.safetensors"  # of train/reader_ranges.py
 # `best_tags` of reading_boolbert.py as an ONNX graph; search/default_program.py writes it.
@@ -65,9 +65,15 @@ class Reader:
         """The tag of each token of a query, as a number in `TAGS`; the first and the last are no words."""
         words = np.ones((1, len(ids)), bool)
         words[:, [0, -1]] = False
-        (found,) = _decoder().run(None, {"scores": self.scores(ids)[None], "words": words})
+        (found,) = _decoder().run(None, {"scores": self.scores(ids)[None, :, :KIND], "words": words})
         own: npt.NDArray[np.int64] = found[0]
         return own
+
+    def kind(self, ids: Sequence[int]) -> str:
+        """What a query's NOT excludes, if it excludes anything: one of `KINDS_OF_NOT`."""
+        kinds = self.scores(ids)[1:-1, KIND:ASKS].mean(0)
+        kinds[KINDS_OF_NOT.index("property")] -= LEAD
+        return KINDS_OF_NOT[int(kinds.argmax())]
 
     def all_scores(self, texts: Sequence[Sequence[int]]) -> list[Array]:
         """The same for many texts, on all cores; each alone, so that its bits do not depend on the others. The longest
@@ -163,11 +169,3 @@ def encoder_mark(folder: Path) -> str:
 
     with safe_open(folder / "model.safetensors", framework="np") as file:
         return embeddings_mark(file.get_slice("embeddings.word_embeddings.weight"))
-
-
-def embeddings_mark(embeddings: Any) -> str:
-    """A hash of some rows of an encoder's word embeddings, by which adapters know it; in half precision, as Hubs
-    store."""
-    import hashlib
-
-    return hashlib.sha256(np.asarray(embeddings[1000:1256], np.float16).tobytes()).hexdigest()[:16]

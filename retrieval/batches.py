@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 from torch.nn.attention import sdpa_kernel
 
-from boolbert.boolean import whole_weight
 from boolbert.retrieval.models import bool_bert, is_cosine, prompt_of, side_modules
 from boolbert.retrieval.penalty import penalised_query
 from boolbert.retrieval.prefetch import map_ahead, prefetch
@@ -47,17 +46,10 @@ def encode_queries(
     *,
     one_vector: bool = False,
 ) -> npt.NDArray[np.float32]:
-    """The vectors of queries, each by the kind of its NOT, as search has them.
-
-    `operators` (Bool-BERT only): three 0/1 per query, or None to let its gate decide.
-    """
+    """The vectors of queries. `operators` (Bool-BERT only): three 0/1 per query, or None to let its gate decide."""
     inputs: Sequence[Any] = texts
-    if bool_bert(model) is not None:
-        rows = operators if operators is not None else [None] * len(texts)
-        inputs = [
-            {"text": text, "operators": row, "whole_weight": whole_weight(text)}
-            for text, row in zip(texts, rows, strict=True)
-        ]
+    if operators is not None and bool_bert(model) is not None:
+        inputs = [{"text": text, "operators": row} for text, row in zip(texts, operators, strict=True)]
     return encode_inputs(model, inputs, "query", QUERY_BATCH, one_vector=one_vector)
 
 

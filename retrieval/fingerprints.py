@@ -44,7 +44,7 @@ def model_fingerprint(model: "SentenceTransformer", task: str) -> str:
     """A hash of all that shapes the vectors of one side ("query" or "document"): weights, configuration, tokenizer."""
     import torch
 
-    from boolbert.modeling_boolbert import is_boolean
+    from boolbert.configuration_boolbert import is_boolean
 
     # A Bool-BERT encodes documents as the plain BERT inside it, so an index of that BERT is its own.
     is_plain = task == "document"

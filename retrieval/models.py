@@ -7,7 +7,6 @@ load_model     the same for search: without a name the default encoder, upgraded
 """
 
 import copy
-import hashlib
 import logging
 import tempfile
 from collections.abc import Iterator
@@ -34,8 +33,6 @@ UNTRAINED = (
     "NOTE: the Boolean parts of this model are UNTRAINED, so results are plain BERT's. Train it: `boolbert upgrade` "
     "or `boolbert demo`, or give --model."
 )
-# What the upgraded default encoder has learned; see `default_model`.
-READING_FILE = Path(__file__).parent / "default_reading.safetensors"
 _WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 _PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 
@@ -118,26 +115,19 @@ def note_on(name: str, *, is_boolean: bool) -> str:
 
 
 def default_model(device: str | None = None) -> SearchModel:
-    """The default encoder, upgraded, with the reading weights that come with the package.
+    """The default encoder, upgraded, with the reader that comes with the package.
 
-    They fit one encoder; with any other nothing is learned.
+    It fits one encoder; with any other nothing is learned.
     """
+    from boolbert.configuration_boolbert import UPGRADED
     from boolbert.retrieval.encoders import resolve_encoder
 
     default = resolve_encoder()
     source = load_encoder(default.path, device=device, quiet=True)
-    encoder = with_fresh_attention(source, share=True, query_length=None, **default_settings())
-    if not load_reading(bool_bert(encoder)):
+    encoder = with_fresh_attention(source, share=True, query_length=None, **UPGRADED)
+    if not take_shipped(bool_bert(encoder)):
         return SearchModel(None, encoder, f"{default.note}\n{UNTRAINED}", trained=False, path=default.path)
     return SearchModel(None, encoder, upgraded_note(default), path=default.path)
-
-
-def default_settings() -> dict[str, Any]:
-    """Those of an upgraded model, without adapters: search reads its queries (search/query_reader.py) and says what NOT
-    excludes."""
-    from boolbert.configuration_boolbert import UPGRADED
-
-    return {**UPGRADED, "reader_rank": 0}
 
 
 def upgraded_note(default: "Encoder") -> str:
@@ -149,39 +139,33 @@ def default_bert() -> "BoolBertModel":
     """The Bool-BERT of `default_model` without sentence-transformers, which takes as long to import as to use."""
     import torch
 
+    from boolbert.configuration_boolbert import UPGRADED
     from boolbert.modeling_boolbert import BoolBertModel
     from boolbert.retrieval.encoders import resolve_encoder
 
     default = resolve_encoder()
     with no_warnings(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # as `with_fresh_attention`
-        bert = BoolBertModel.from_pretrained(default.path, pooling=default.pooling, **default_settings()).eval()
-    load_reading(bert)
+        bert = BoolBertModel.from_pretrained(default.path, pooling=default.pooling, **UPGRADED).eval()
+    take_shipped(bert)
     return bert
 
 
-def load_reading(bert: Any) -> bool:
-    """Give a Bool-BERT those reading weights that come with the package; False where they belong to another encoder or
-    to parts of another size."""
-    import torch
+def take_shipped(bert: Any) -> bool:
+    """Give a Bool-BERT the reader that comes with the package; False where it belongs to another encoder."""
     from safetensors import safe_open
 
-    with safe_open(READING_FILE, framework="pt") as stored, torch.no_grad():
-        if stored.metadata()["encoder"] != embeddings_hash(bert):
+    from boolbert.retrieval.encoders import QUERY_READER, embeddings_mark
+
+    own = bert.reader.state_dict()
+    with safe_open(QUERY_READER, framework="pt") as stored:
+        if stored.metadata()["encoder"] != embeddings_mark(bert.get_input_embeddings().weight.detach().cpu().numpy()):
             return False
         weights = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118, safetensors has no other
-        parts = {name: own for name, own in bert.reading_parameters().items() if not name.startswith("reader.")}
-        if any(weights[name].shape != own.shape for name, own in parts.items()):
-            return False
-        for name, parameter in parts.items():
-            parameter.copy_(weights[name])
+    if {name: value.shape for name, value in weights.items()} != {name: value.shape for name, value in own.items()}:
+        return False
+    bert.reader.load_state_dict(weights)
     return True
-
-
-def embeddings_hash(bert: Any) -> str:
-    """A hash of the word embeddings, by which reading weights know their encoder; in half precision, as Hubs store."""
-    weights = bert.get_input_embeddings().weight.detach().cpu().half().contiguous().numpy()
-    return hashlib.sha256(weights.tobytes()).hexdigest()[:16]
 
 
 def with_fresh_attention(model: "SentenceTransformer", seed: int = 0, **options: Any) -> "SentenceTransformer":

@@ -29,7 +29,7 @@ from boolbert.retrieval.countries_index import countries
 from boolbert.retrieval.encoders import Encoder, encoder_parts, resolve_encoder
 from boolbert.retrieval.evidence import unit_length
 from boolbert.retrieval.int8_encoder import LEAST_COSINE, Int8Encoder, check_processor, program_of
-from boolbert.retrieval.models import READING_FILE, upgraded_note
+from boolbert.retrieval.models import upgraded_note
 
 from .query_encoder import TOLD, QueryEncoder, open_graph
 
@@ -152,10 +152,10 @@ def without_weights(graph: bytes, folder: Path, about: dict[str, Any]) -> bytes:
 
 
 def _weights(folder: Path) -> dict[str, npt.NDArray[Any]]:
-    """The encoder's weights, and those by which it reads queries, in float32."""
+    """The encoder's weights in float32."""
     from safetensors.numpy import load_file
 
-    found = {**load_file(folder / "model.safetensors"), **load_file(READING_FILE)}
+    found = load_file(folder / "model.safetensors")
     return {name: weight.astype(np.float32, copy=False) for name, weight in found.items()}
 
 
@@ -169,7 +169,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 def _code_hash() -> str:
     """Changes with the model's code, with that of the export, and with what reads queries."""
     package = Path(__file__).parent.parent
-    files = [*sorted(package.glob("*_boolbert.py")), READING_FILE]
+    files = sorted(package.glob("*_boolbert.py"))
     files += [package / name for name in ("retrieval/penalty.py", "search/export.py")]
     return hashlib.sha256("".join(map(_sha256, files)).encode()).hexdigest()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, WHOLE_WEIGHTS, multi_hot
+from boolbert.boolean import OPERATORS
 from boolbert.core.checks import check_count
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import unit_length
@@ -267,12 +267,10 @@ def _attention(searcher: BoolSearcher, reading: Query) -> list[OperatorAttention
     bert: Any = searcher.model.bert
     queries: Any = searcher.queries
     tokens = queries.tokens(reading.query)
-    given: dict[str, Any] = {"input_ids": tokens.ids, "operators": multi_hot(reading.operators)}
-    if reading.not_scope is not None:
-        given["not_scope"] = reading.not_scope
-    if reading.kind is not None:
-        given["whole_weight"] = WHOLE_WEIGHTS[reading.kind]
-    tensors = {name: torch.tensor([values], device=bert.device) for name, values in given.items()}
+    given: dict[str, Any] = {"input_ids": tokens.ids, **queries.told(reading, tokens)._asdict()}
+    if not bert.config.reads_scopes:  # its layers find cues and scopes by themselves
+        del given["cues"], given["scope"]
+    tensors = {name: torch.tensor(np.array([values]), device=bert.device) for name, values in given.items()}
     with torch.inference_mode():
         output = bert(**tensors, output_scopes=True, output_biases=True)
     words = list(reading.words)

@@ -4,9 +4,8 @@
     boolbert export RUN_DIR --output query.onnx --int8   # and query.int8.onnx, with its loss of quality
 
 Inputs: input_ids and attention_mask (batch, length); operators (batch, 3) of 0/1 for and, or, not; not_scope (batch,
-length) of 0/1, the tokens that NOT excludes, if the model reads scopes; not_weight (batch,), the strength of
-exclusion; whole_weight (batch,), the share of the whole query in what is wanted: 0 for none, 1 where NOT shall take
-nothing away. -1 in operators and not_scope, and NaN in not_weight, leave the decision to the model.
+length) of 0/1, the tokens that NOT excludes, if the model reads with adapters; not_weight (batch,), the strength of
+exclusion. -1 in operators and not_scope, and NaN in not_weight, leave the decision to the model.
 
 Outputs: sentence_embedding (batch, size); query_vectors (batch, 1 + branches, size), it and one for each alternative of
 OR; query_mask, which of them exist; wanted_embedding and excluded_embedding (batch, size); cue_logits, operators_on and
@@ -39,22 +38,27 @@ from boolbert.core.environment import without_telemetry
 from boolbert.core.errors import BoolBertError, RetrievalError, first_line, run_script
 from boolbert.core.files import check_file, write_bytes
 from boolbert.data.tasks import quest_task
-from boolbert.reading_boolbert import READER_TAGS, best_tags
+from boolbert.reading_boolbert import KIND, best_tags
 from boolbert.retrieval.models import SearchModel, bool_bert, is_cosine, load_encoder, prompt_of, side_modules, twin_of
 from boolbert.retrieval.neighbours import top_k
 from boolbert.retrieval.penalty import penalised_query
 from boolbert.retrieval.ranking import r_precision, recall_at_k
 from boolbert.retrieval.recorded import RecordedStep
 
-from .query_encoder import INPUTS, MODEL_DECIDES, Arrays, EncodedQuery, QueryEncoder, Run, open_graph
+from .query_encoder import INPUTS, Arrays, QueryEncoder, QueryVectors, Run, Told, open_graph
 
+# What a published file takes: it reads by itself.
+PUBLISHED_INPUTS = ("input_ids", "attention_mask", "operators", "not_scope", "not_weight")
 # As the model names them; "operators" is an input too.
-OUTPUTS = (
-    *("sentence_embedding", "query_vectors", "query_mask", "wanted_embedding", "excluded_embedding"),
-    *("cue_logits", "operators", "scope"),
-)
-LONG = ("input_ids", "attention_mask", "not_scope")  # inputs with a value for each token
-PER_TOKEN = ("cue_logits", "scope")  # outputs with one
+OUTPUTS = ("sentence_embedding", "query_vectors", "query_mask", "wanted_embedding", "excluded_embedding")
+READ = ("cue_logits", "operators", "scope")
+LONG = (
+    "input_ids",
+    "attention_mask",
+    "not_scope",
+    "cues",
+    "scope",
+)  # inputs with a value for each token, the last axis
 LENGTH_MULTIPLE = 8  # of recorded queries
 ONNX_VERSION = 18
 # Asked of an exported encoder before it is used: short and long, with and without each operator.
@@ -63,24 +67,29 @@ TOLERANCE = 1e-5  # for vectors of length 1
 
 
 class QuerySide(nn.Module):
-    """A model's query side as one function of tensors, `INPUTS` to the outputs by name."""
+    """A model's query side as one function of tensors: `INPUTS`, which say how a query is read, to the outputs by name.
+    reads: it takes `PUBLISHED_INPUTS` instead and reads what they leave open."""
 
-    def __init__(self, encoder: SentenceTransformer):
+    def __init__(self, encoder: SentenceTransformer, *, reads: bool = False):
         super().__init__()
-        self.encoder = encoder
+        self.encoder, self.reads = encoder, reads
         bert: Any = bool_bert(encoder)
         if bert is None:
             raise BoolBertError("the query encoder of this model is not a Bool-BERT: there are no operators to export")
-        self.reads_scopes, self.is_cosine = bert.config.reads_scopes, is_cosine(encoder)
+        # Without a reader the layers find cues and scopes; what a scope reader says of them the layers correct.
+        self.takes_scopes = bert.reader is not None if reads else bert.config.reads_scopes
+        self.is_cosine = is_cosine(encoder)
+        self.inputs = PUBLISHED_INPUTS if reads else INPUTS
 
     def forward(self, *inputs: Tensor) -> dict[str, Tensor]:
-        features: dict[str, Any] = dict(zip(INPUTS, inputs, strict=True))
+        features: dict[str, Any] = dict(zip(self.inputs, inputs, strict=True))
         features |= {"token_type_ids": torch.zeros_like(features["input_ids"]), "task": "query"}
-        if not self.reads_scopes:
-            del features["not_scope"]
+        if not self.takes_scopes:
+            features = {name: value for name, value in features.items() if name not in ("cues", "scope", "not_scope")}
         found = self.encoder(features, task="query")
-        outputs = {name: found[name] for name in OUTPUTS if name in found}
-        outputs["operators_on"] = outputs.pop("operators")
+        outputs = {name: found[name] for name in (*OUTPUTS, *(READ if self.reads else ())) if name in found}
+        if self.reads:
+            outputs["operators_on"] = outputs.pop("operators")
         if "penalty" in found and self.is_cosine:
             outputs["penalty"] = found["penalty"]
             parts = (found[name] for name in ("search_vectors", "excluded_embedding", "penalty"))
@@ -104,8 +113,7 @@ def torch_encoder(encoder: SentenceTransformer) -> QueryEncoder:
         tensors = (torch.from_numpy(inputs[name]) for name in INPUTS)
         padded = [F.pad(value, (0, spare * (name in LONG))) for name, value in zip(INPUTS, tensors, strict=True)]
         with one_at_a_time:
-            outputs = {name: _as_array(value) for name, value in step(padded).items()}
-        return {name: value[..., :length] if name in PER_TOKEN else value for name, value in outputs.items()}
+            return {name: _as_array(value) for name, value in step(padded).items()}
 
     return _with_tokenizer(run, encoder)
 
@@ -138,17 +146,26 @@ def checked_encoder(graph: bytes, encoder: SentenceTransformer) -> QueryEncoder:
     return found
 
 
-def export_graph(encoder: SentenceTransformer) -> bytes:
-    """A model's query side as an ONNX graph for any number of queries of any length."""
+def export_graph(encoder: SentenceTransformer, *, reads: bool = False) -> bytes:
+    """A model's query side as an ONNX graph for any number of queries of any length; reads: see `QuerySide`."""
     for package in ("onnx", "onnxruntime"):  # before an export that nothing could open
         if find_spec(package) is None:
             raise RetrievalError(f"cannot be exported to ONNX: {package} is not installed")
-    side = QuerySide(twin_of(encoder)).eval()
-    ids = torch.ones(2, 7, dtype=torch.long)
-    decided = (torch.full((2, len(OPERATORS)), MODEL_DECIDES), torch.full_like(ids, MODEL_DECIDES))
-    example = (ids, torch.ones_like(ids), *decided, torch.full((2,), math.nan), torch.zeros(2))
-    axes = {name: {0: "batch"} | ({1: "length"} if name in LONG else {}) for name in INPUTS}
-    return _exported(side, example, list(INPUTS), list(side(*example)), axes)
+    side = QuerySide(twin_of(encoder), reads=reads).eval()
+    given = dict(zip(side.inputs, _example(reads), strict=True))
+    axes = {name: {0: "batch"} | ({value.ndim - 1: "length"} if name in LONG else {}) for name, value in given.items()}
+    example = tuple(given.values())
+    return _exported(side, example, list(given), list(side(*example)), axes)
+
+
+def _example(reads: bool) -> tuple[Tensor, ...]:
+    """Inputs of two queries of seven tokens; with `reads` all is left to the model."""
+    ids, strength = torch.ones(2, 7, dtype=torch.long), torch.full((2,), math.nan)
+    operators = torch.ones(2, len(OPERATORS), dtype=torch.long)
+    if reads:
+        return ids, torch.ones_like(ids), -operators, torch.full_like(ids, -1), strength
+    cues, scope = operators.unsqueeze(2) * ids.unsqueeze(1), torch.zeros(2, len(OPERATORS), 7, dtype=torch.long)
+    return ids, torch.ones_like(ids), operators, cues, scope, strength
 
 
 def _exported(
@@ -167,13 +184,13 @@ def _exported(
 
 
 def decoder_graph() -> bytes:
-    """`best_tags` as an ONNX graph: `scores` (1, length, tags) and `words` (1, length) to `tags` (1, length)."""
+    """`best_tags` as an ONNX graph: `scores` (1, length, KIND) and `words` (1, length) to `tags` (1, length)."""
 
     class Decoder(nn.Module):
         def forward(self, scores: Tensor, words: Tensor) -> Tensor:
             return best_tags(scores, words)
 
-    example = (torch.zeros(1, 5, len(READER_TAGS)), torch.ones(1, 5, dtype=torch.bool))
+    example = (torch.zeros(1, 5, KIND), torch.ones(1, 5, dtype=torch.bool))
     return _exported(
         Decoder(), example, ["scores", "words"], ["tags"], {"scores": {1: "length"}, "words": {1: "length"}}
     )
@@ -202,19 +219,19 @@ def _as_array(values: Tensor) -> Any:
 
 
 def _agree(found: QueryEncoder, expected: QueryEncoder, query: str) -> bool:
-    """Whether two encoders read and encode a query alike, left to the model and told what to do."""
+    """Whether two encoders encode a query alike, with every operator off and with all of them on."""
     tokens = expected.tokens(query)
-    told: dict[str, Any] = {"operators": [1, 1, 1]}
-    if expected.can_exclude:
-        told["not_scope"] = [int(place % 3 == 1) for place in range(len(tokens.ids))]
-    more: tuple[dict[str, Any], ...] = ({}, {"not_weight": 0.5}, {"whole_weight": 0.5}, {"whole_weight": 1.0})
-    cases = ({}, *({**told, **one} for one in more))
-    return all(_are_near(found.encode(tokens, **case), expected.encode(tokens, **case)) for case in cases)
+    places = np.arange(len(tokens.ids)) % 4
+    cues, scope = (np.stack([places == first + row for row in range(len(OPERATORS))]) for first in (0, 1))
+    off, on = ([value] * len(OPERATORS) for value in (0, 1))
+    told_off, told_on = Told(off, cues, scope), Told(on, cues, scope)
+    cases: list[tuple[Told, float | None]] = [(told_off, None), (told_on, None), (told_on, 0.5)]
+    return all(_are_near(found.encode(tokens, *case), expected.encode(tokens, *case)) for case in cases)
 
 
-def _are_near(found: EncodedQuery, expected: EncodedQuery) -> bool:
+def _are_near(found: QueryVectors, expected: QueryVectors) -> bool:
     """Whether two results differ by rounding alone."""
-    for ours, theirs in zip((*found[:3], *found.vectors), (*expected[:3], *expected.vectors), strict=True):
+    for ours, theirs in zip(found, expected, strict=True):
         if ours is None or theirs is None:
             if ours is not theirs:
                 return False
@@ -224,6 +241,26 @@ def _are_near(found: EncodedQuery, expected: EncodedQuery) -> bool:
         if one.shape != other.shape or not np.allclose(one, other, atol=TOLERANCE * largest):
             return False
     return True
+
+
+def check_published(graph: bytes, encoder: SentenceTransformer) -> None:
+    """Raise where a file that reads by itself gives other vectors than the model."""
+    found, expected = published_vectors(graph, encoder, CHECKED), encoder.encode_query(list(CHECKED))
+    if not np.allclose(found, expected, atol=TOLERANCE * max(1.0, float(np.abs(expected).max()))):
+        raise RetrievalError("ONNX Runtime computes other vectors than torch")
+
+
+def published_vectors(graph: bytes, encoder: SentenceTransformer, queries: Sequence[str]) -> Any:
+    """The vectors of queries by a file that reads by itself."""
+    run = open_graph(graph)
+    tokenizer = _with_tokenizer(run, encoder)
+    found = []
+    for query in queries:
+        ids = np.array([tokenizer.tokens(query).ids])
+        operators, not_scope = np.full((1, len(OPERATORS)), -1), np.full_like(ids, -1)
+        given = (ids, np.ones_like(ids), operators, not_scope, np.full(1, math.nan, np.float32))
+        found.append(run(dict(zip(PUBLISHED_INPUTS, given, strict=True)))["sentence_embedding"][0])
+    return np.stack(found)
 
 
 def quantize(file: str | Path, target: str | Path) -> None:
@@ -251,8 +288,7 @@ def measure(model: SentenceTransformer, file: str | Path) -> dict[str, float]:
     queries = task.texts
     documents = model.encode_document([document.text for document in task.corpus])
     expected = model.encode_query(queries)
-    exported = _with_tokenizer(open_graph(Path(file).read_bytes()), model)
-    found = np.stack([exported.encode(exported.tokens(query)).vectors.vectors[0] for query in queries])
+    found = published_vectors(Path(file).read_bytes(), model, queries)
     norms = np.linalg.norm(expected, axis=1) * np.linalg.norm(found, axis=1)
     cosines = (expected * found).sum(axis=1) / norms
     report = {
@@ -285,8 +321,8 @@ def main(words: Sequence[str] | None = None) -> None:
     args = parser.parse_args(words)
     check_file(args.output)
     model = load_encoder(args.run_dir, device="cpu", quiet=True)
-    graph = export_graph(model)
-    checked_encoder(graph, model)
+    graph = export_graph(model, reads=True)
+    check_published(graph, model)
     write_bytes(args.output, graph)
     show(args.output, measure(model, args.output))
     if args.int8:

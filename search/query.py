@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, CueSpan
+from boolbert.boolean import CueSpan
 from boolbert.boolean.conditions import Conditions
 from boolbert.boolean.parts import trim
 from boolbert.core.errors import cut
@@ -87,9 +87,9 @@ class WordGroup(NamedTuple):
 class Query:
     """A query, word by word as far as it is read; its conditions; which operators are on, and who says so.
 
-    conditions: groups of alternatives that are wanted, and what is excluded, by which documents are ranked. not_scope:
-    for each token of a Bool-BERT whether it is excluded. kind: what NOT excludes is a "topic", a "set" or a "property"
-    (boolean/kinds.py); None where it excludes nothing. notes: what of it is not read as it stands there, for people.
+    conditions: groups of alternatives that are wanted, and what is excluded, by which documents are ranked. kind: what
+    NOT excludes is a "topic", a "set" or a "property"; None where it excludes nothing. notes: what of it is not read as
+    it stands there, for people.
     """
 
     query: str
@@ -98,7 +98,6 @@ class Query:
     conditions: Conditions
     words: tuple[Word, ...] = ()
     truncated: bool = False
-    not_scope: tuple[int, ...] | None = None
     kind: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -205,33 +204,6 @@ def per_word(
     return values @ is_piece.T / np.maximum(pieces, 1)
 
 
-def with_roles(
-    words: Sequence[Word],
-    tokens: Sequence[int],
-    operators: Sequence[str],
-    cue_probabilities: npt.NDArray[np.float64],
-    scope: npt.NDArray[np.float64] | None,
-) -> list[Word]:
-    """The words with what the model says of their tokens: cues (E, L), and scopes (E, L) of 0/1, if it has them.
-
-    >>> words = split_words("a or b")
-    >>> cues, scope = np.array([[0.0, 0, 0], [0, 0.9, 0], [0, 0, 0]]), np.array([[0.0, 0, 0], [1, 0, 1], [0, 0, 0]])
-    >>> [(word.cue, word.alternative) for word in with_roles(words, [0, 1, 2], ["or"], cues, scope)]
-    [(None, 1), ('or', None), (None, 2)]
-    """
-    highest = per_word(cue_probabilities, tokens, len(words), highest=True)  # (E, W)
-    highest[[name not in operators for name in OPERATORS]] = 0
-    cues = [OPERATORS[column.argmax()] if column.max() > IS_CUE else None for column in highest.T]
-    scope = np.zeros_like(cue_probabilities) if scope is None else scope
-    inside = scope[OPERATORS.index("not")]
-    excluded = per_word(inside[None], tokens, len(words))[0] >= 0.5
-    alternatives = _alternatives(scope[OPERATORS.index("or")] * (1 - inside), tokens)
-    return [
-        word._replace(cue=cue, excluded=bool(excluded[number]), alternative=alternatives.get(number))
-        for number, (word, cue) in enumerate(zip(words, cues, strict=True))
-    ]
-
-
 def with_cues(words: Sequence[Word], cues: Sequence[CueSpan]) -> list[Word]:
     """The words with cues that were read by rules, for what no model has learned.
 
@@ -254,18 +226,6 @@ def words_in(words: Sequence[Word], spans: Sequence[tuple[int, int]]) -> list[in
         for number, word in enumerate(words)
         if any(start <= word.start and word.end <= end for start, end in spans)
     ]
-
-
-def _alternatives(inside: npt.NDArray[np.float64], tokens: Sequence[int]) -> dict[int, int]:
-    """The number of the alternative that each word is part of, from the runs of tokens in OR's scope.
-
-    They are the runs that the model composes vectors of; a lone run is no alternative to anything.
-    """
-    runs = [[word for _, word in run] for key, run in groupby(zip(inside, tokens, strict=True), lambda t: t[0]) if key]
-    runs = [run for run in runs if set(run) != {-1}]
-    if len(runs) < 2:
-        return {}
-    return {word: number for number, run in reversed([*enumerate(runs, start=1)]) for word in run if word != -1}
 
 
 def without(text: str, holes: Sequence[tuple[int, int]]) -> str:

@@ -1,4 +1,4 @@
-"""A query's text to what a model reads in it, and to vectors: computed by torch (search/export.py) or ONNX Runtime.
+"""A query as it is read, to vectors: computed by torch (search/export.py) or ONNX Runtime.
 
 ONNX Runtime arranges the weights once and not for each product, so a short query takes half of torch's time on a CPU.
 And it is imported in a tenth of torch's time: nothing here needs torch.
@@ -13,16 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, WHOLE_WEIGHTS, from_multi_hot, multi_hot
+from boolbert.boolean import OPERATORS, from_multi_hot, multi_hot
 from boolbert.core.environment import without_telemetry
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import unit_length
 
-from .query import Query, Word, word_at
+from .query import Query, Word, word_at, words_in
 
-MODEL_DECIDES = -1  # in `operators` and `not_scope`
-INPUTS = ("input_ids", "attention_mask", "operators", "not_scope", "not_weight", "whole_weight")
-
+INPUTS = ("input_ids", "attention_mask", "operators", "cues", "scope", "not_weight")
 TOLD = ("prompt", "is_cosine", "can_exclude")  # what a `QueryEncoder` takes after its graph and its tokenizer
 
 Vectors = npt.NDArray[np.float32]
@@ -81,13 +79,13 @@ class QueryVectors(NamedTuple):
         return products[:, :-1].max(1) - np.maximum(products[:, -1], 0)
 
 
-class EncodedQuery(NamedTuple):
-    """What the model finds in a query: 0/1 for each operator, cue probabilities and scopes (E, L) each, vectors."""
+class Told(NamedTuple):
+    """What a model is told of a query instead of reading it, 0 and 1: which operators are on (E,), and which tokens are
+    cues of each, and are reached by it, (E, L)."""
 
-    operators: list[int]
-    cues: npt.NDArray[np.float64]
-    scope: npt.NDArray[np.float64] | None
-    vectors: QueryVectors
+    operators: Sequence[int]
+    cues: npt.NDArray[np.int64]
+    scope: npt.NDArray[np.int64]
 
 
 class QueryEncoder:
@@ -109,41 +107,53 @@ class QueryEncoder:
         before = len(self.prompt)
         return [word_at(start - before, end - before, words) for start, end in tokens.offsets]
 
-    def encode(self, tokens: Any, **told: Any) -> EncodedQuery:
-        """What the model finds in a query. told: see `_run`."""
-        outputs = self._run([tokens.ids], **told)
-        return _encoded({name: value[0] for name, value in outputs.items()})
+    def told(self, query: Query, tokens: Any, labels: Sequence[int] | None = None) -> Told:
+        """A query as it is read, token by token. labels: the operators, where the caller has said which are on.
+
+        Of a property of the answer nothing is taken away: a text that answers speaks of it.
+        """
+        words, places = query.words, self.token_words(tokens, query.words)
+        wanted = set(words_in(words, [part[1:3] for group in query.conditions.wanted for part in group]))
+        of_words = np.zeros((2, len(OPERATORS), len(words) + 1), np.int64)  # the last: tokens of no word
+        for number, word in enumerate(words):
+            if word.cue is not None:
+                of_words[0, OPERATORS.index(word.cue), number] = 1
+            elif word.excluded:
+                of_words[1, OPERATORS.index("not"), number] = 1
+            elif word.alternative is not None:
+                of_words[1, OPERATORS.index("or"), number] = 1
+            elif number in wanted:
+                of_words[1, OPERATORS.index("and"), number] = 1
+        operators = list(labels or multi_hot(query.operators))
+        if query.kind == "property" or not of_words[1, OPERATORS.index("not")].any():
+            operators[OPERATORS.index("not")] = 0
+        cues, scope = of_words[..., places]
+        return Told(operators, cues, scope)
+
+    def encode(self, tokens: Any, told: Told, not_weight: float | None = None) -> QueryVectors:
+        """The vectors of a query; not_weight stands in for the learned strength of exclusion."""
+        outputs = self._run([tokens.ids], told, not_weight)
+        return _vectors({name: value[0] for name, value in outputs.items()})
 
     def plain_vectors(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts with every operator off, all from one pass."""
-        off = [0] * len(OPERATORS)
-        return self._run([self.tokens(text).ids for text in texts], operators=off)["query_vectors"][:, 0]
+        return self._run([self.tokens(text).ids for text in texts])["query_vectors"][:, 0]
 
-    def _run(
-        self,
-        ids: Sequence[Sequence[int]],
-        *,
-        operators: Sequence[int] | None = None,
-        not_scope: Sequence[int] | None = None,
-        not_weight: float | None = None,
-        whole_weight: float = 0.0,
-    ) -> Arrays:
-        """What the model gives for queries of these tokens; the rest is the same for all of them.
-
-        operators: 0/1 for and, or, not. not_scope: for each token whether it is excluded. None: the model decides.
-        whole_weight: the share of the whole query in what is wanted.
-        """
+    def _run(self, ids: Sequence[Sequence[int]], told: Told | None = None, not_weight: float | None = None) -> Arrays:
+        """What the model gives for queries of these tokens, which are told the same; None: every operator is off."""
         is_token = np.arange(max(map(len, ids))) < np.array([[len(row)] for row in ids])  # (B, L)
         padded = np.zeros(is_token.shape, np.int64)
         padded[is_token] = np.concatenate(ids)
-        decided = np.full((len(ids), len(OPERATORS)), MODEL_DECIDES if operators is None else operators)
-        scope = np.full(is_token.shape, MODEL_DECIDES if not_scope is None else not_scope)
-        weights = (math.nan if not_weight is None else not_weight, whole_weight)
-        floats = (np.full(len(ids), weight, np.float32) for weight in weights)
-        return self.run(dict(zip(INPUTS, (padded, is_token.astype(np.int64), decided, scope, *floats), strict=True)))
+        operators = np.zeros((len(ids), len(OPERATORS)), np.int64)
+        cues, scope = np.zeros((2, *operators.shape, is_token.shape[1]), np.int64)
+        if told is not None:
+            operators[:], cues[:], scope[:] = told
+        strength = np.full(len(ids), math.nan if not_weight is None else not_weight, np.float32)
+        given = (padded, is_token.astype(np.int64), operators, cues, scope, strength)
+        return self.run(dict(zip(INPUTS, given, strict=True)))
 
 
-def _encoded(row: Arrays) -> EncodedQuery:
+def _vectors(row: Arrays) -> QueryVectors:
     """One query's row of what the model gives."""
     exists, excluded = row["query_mask"], row["excluded_embedding"]
     vectors = QueryVectors(row["query_vectors"][exists], row["wanted_embedding"], excluded if excluded.any() else None)
@@ -151,33 +161,23 @@ def _encoded(row: Arrays) -> EncodedQuery:
         weight, above = map(float, row["penalty"])
         rows = row["penalised_query"][[*exists, True]]
         vectors = vectors._replace(rows=rows, penalty=(weight, above))
-    cues = 1 / (1 + np.exp(-row["cue_logits"].astype(np.float64)))
-    scope = row["scope"].astype(np.float64) if "scope" in row else None
-    return EncodedQuery(row["operators_on"].tolist(), cues, scope, vectors)
+    return vectors
 
 
 def encoded_query(
     queries: QueryEncoder, query: Query, labels: Sequence[int] | None, not_weight: float | None
 ) -> tuple[Query, QueryVectors]:
-    """A query as a Bool-BERT takes it: cut at its length, with the scope of NOT handed over, and its vectors.
-
-    labels: the operators, where the caller has said which are on. Otherwise the model decides whether AND is.
-    """
-    excluded = {number for number, word in enumerate(query.words) if word.excluded}
-    if excluded and not queries.can_exclude and labels is None and query.decided_by == "the caller":
+    """A query as a Bool-BERT takes it, cut at its length, and its vectors. labels: the operators, where the caller has
+    said which are on."""
+    excludes = any(word.excluded for word in query.words)
+    if excludes and not queries.can_exclude and labels is None and query.decided_by == "the caller":
         raise RetrievalError("the model is built without exclusion, so no word can be excluded by hand")
     tokens = queries.tokens(query.query)
-    places = queries.token_words(tokens, query.words)
-    not_scope = tuple(int(word in excluded) for word in places) if excluded and queries.can_exclude else None
-    operators = list(labels or multi_hot(query.operators))
-    if labels is None and query.operators:
-        operators[OPERATORS.index("and")] = MODEL_DECIDES
-    weight = WHOLE_WEIGHTS[query.kind or "set"]
-    found = queries.encode(tokens, operators=operators, not_scope=not_scope, not_weight=not_weight, whole_weight=weight)
-    names = from_multi_hot(found.operators) if query.operators or labels else ()
-    words = query.words[: max(places) + 1]
+    vectors = queries.encode(tokens, queries.told(query, tokens, labels), not_weight)
+    seen = query.words[: max(queries.token_words(tokens, query.words)) + 1]
     is_cut = query.truncated or bool(tokens.overflowing)
-    return replace(query, operators=names, words=words, truncated=is_cut, not_scope=not_scope), found.vectors
+    names = from_multi_hot(labels) if labels else query.operators
+    return replace(query, operators=names, words=seen, truncated=is_cut), vectors
 
 
 def open_graph(graph: bytes) -> Run:
@@ -193,7 +193,7 @@ def open_graph(graph: bytes) -> Run:
     # Weights in other files are looked for in a folder that cannot exist.
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.devnull)
     session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    taken = [given.name for given in session.get_inputs()]  # a model without a scope reader takes no `not_scope`
+    taken = [given.name for given in session.get_inputs()]  # a model that reads no scopes takes none
     names = [output.name for output in session.get_outputs()]
 
     def run(inputs: Arrays) -> Arrays:

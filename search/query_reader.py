@@ -15,8 +15,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from boolbert.boolean import Reading as RuleReading
 from boolbert.boolean import (
-    WHOLE_WEIGHTS,
     find_cues,
     foreign_language,
     from_multi_hot,
@@ -29,7 +29,6 @@ from boolbert.boolean import (
     read_search_box,
     without_double_negation,
 )
-from boolbert.boolean import Reading as RuleReading
 from boolbert.boolean.conditions import Conditions, blanked, read_conditions
 from boolbert.boolean.kinds import is_question
 from boolbert.boolean.parts import Part, after_filler
@@ -37,6 +36,7 @@ from boolbert.boolean.tags import (
     ALTERNATIVE,
     CUE,
     EXCLUDED,
+    KINDS_OF_NOT,
     WANTED,
     Mark,
     joined_words,
@@ -44,7 +44,8 @@ from boolbert.boolean.tags import (
     without_false_cues,
 )
 from boolbert.core.errors import RetrievalError, check_text, shorten
-from boolbert.retrieval.adapters import QUERY_READER, Reader, open_reader
+from boolbert.retrieval.adapters import Reader, open_reader
+from boolbert.retrieval.encoders import QUERY_READER
 
 from .negations import denied_twice, read_negations, without_idioms
 from .query import Query, Word, split_words, with_cues, without, words_in
@@ -217,8 +218,8 @@ def read_for_caller(query: str, operators: Sequence[str], excluded: Collection[i
 
 def check_query(query: str, not_kind: str | None = None) -> None:
     """Raise for what is no text, for a query without a word, or with letters that no tokenizer takes."""
-    if not_kind is not None and not_kind not in WHOLE_WEIGHTS:
-        raise RetrievalError(f"not_kind must be one of {', '.join(WHOLE_WEIGHTS)}, got {not_kind!r}")
+    if not_kind is not None and not_kind not in KINDS_OF_NOT:
+        raise RetrievalError(f"not_kind must be one of {', '.join(KINDS_OF_NOT)}, got {not_kind!r}")
     if not isinstance(query, str):
         raise RetrievalError(f"the query must be a text, got {type(query).__name__}")
     if not query.strip():

@@ -148,7 +148,7 @@ class Opened:
             from boolbert.retrieval.encoders import resolve_encoder
 
             path = resolve_encoder().path
-            settings = models.load_reading, models.READING_FILE, repr(models.default_settings())
+            settings = (models.take_shipped,)
             key = "default", content_of(path), str(device), *map(str, settings)
 
             def load():

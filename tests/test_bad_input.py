@@ -9,12 +9,12 @@ from boolbert import BoolBertForPreTraining, BoolBertModel
 @pytest.mark.parametrize(
     ("operators", "message"),
     [
-        (torch.ones(3), r"must be a \(3, 3\) tensor of 0/1 for and, or, not, or -1 for unknown, got shape \(3,\)"),
+        (torch.ones(3), r"operators must be a \(3, 3\) tensor of 0 and 1, rows of and, or, not, got shape \(3,\)"),
         (torch.ones(2, 3), r"got shape \(2, 3\)"),
         (torch.ones(3, 4), r"got shape \(3, 4\)"),
-        (torch.tensor([[0, 1, 2]] * 3), "got the value 2"),
-        (torch.tensor([[0.0, 0.5, 1.0]] * 3), "got the value 0.5"),
-        (torch.tensor([[0.0, float("nan"), 1.0]] * 3), "got the value nan"),
+        (torch.tensor([[0, 1, -1]] * 3), "got other values; leave operators out where it is not known"),
+        (torch.tensor([[0.0, 0.5, 1.0]] * 3), "got other values"),
+        (torch.tensor([[0.0, float("nan"), 1.0]] * 3), "got other values"),
         ([["and"], ["or"], ["not"]], "got a list"),
     ],
 )

@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
 from boolbert import BoolBertConfig, BoolBertForPreTraining, BoolBertModel
-from boolbert.modeling_boolbert import is_boolean
+from boolbert.configuration_boolbert import is_boolean
 
 CODE = tuple(f"{part}_boolbert.py" for part in ("composing", "configuration", "modeling", "reading"))
 

@@ -7,8 +7,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from boolbert import BoolBertConfig, BoolBertModel, boolean
-from boolbert.configuration_boolbert import LITE, OPERATORS, PAPER, UPGRADED
-from boolbert.modeling_boolbert import is_boolean
+from boolbert.configuration_boolbert import LITE, OPERATORS, PAPER, UPGRADED, is_boolean
 
 
 def test_defaults_are_the_papers():

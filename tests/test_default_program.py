@@ -70,7 +70,7 @@ def test_explained_alike(model, monkeypatch):
     for query in (QUERY, "monarchies or island countries"):
         ours, theirs = (explain(searcher, query, 5).as_json() for searcher in (found, expected))
         assert ours == rounded(theirs)
-    monkeypatch.setattr(models, "load_reading", lambda bert: False)  # as with an encoder that has none
+    monkeypatch.setattr(models, "take_shipped", lambda bert: False)  # as with an encoder that has none
     attention = explain(BoolSearcher(cached_model(None)), QUERY, 5).attention
     assert len(attention[0].strength) == len(QUERY.split())
 

@@ -6,7 +6,9 @@ import torch
 from torch.nn.functional import gelu
 from torch.testing import assert_close
 
-from boolbert.modeling_boolbert import BooleanContext, gaussian_exponent, relative_positions
+from boolbert import BoolBertForRetrieval
+from boolbert.modeling_boolbert import BooleanContext
+from boolbert.reading_boolbert import gaussian_exponent, relative_positions
 
 
 @pytest.fixture
@@ -197,7 +199,8 @@ def test_query_vectors(lively, batch, pooling, branches):
     mask = (torch.arange(9) < torch.randint(1, 10, (40, 1), generator=generator)).double()
     scope = torch.randint(0, 2, (40, 3, 9), generator=generator) * mask.long()[:, None]
     with torch.no_grad():
-        got = composer(hidden, mask, scope)
+        got = composer.search(hidden, mask, scope, None)
+        own = composer(hidden, mask, scope, None)
         weight = float(torch.nn.functional.softplus(composer.strength))
     expected = slow.query_vectors(hidden, mask, scope, pooling, weight, branches)
     assert {len(vectors) for vectors in expected} >= ({1} if branches == 0 else {1, 3})
@@ -205,48 +208,24 @@ def test_query_vectors(lively, batch, pooling, branches):
         assert got["query_mask"][row].sum() == len(vectors)
         assert_close(got["query_vectors"][row][got["query_mask"][row]], vectors, atol=1e-5, rtol=1e-4)
     assert_close(got["sentence_embedding"], got["query_vectors"][:, 0])
+    assert all(torch.equal(own[name], got[name]) for name in own)
 
 
-def test_a_given_strength_in_all_its_forms(lively, batch):
-    """A number, a tensor of one, one for each sentence, NaN for the learned one; and vectors that can be saved."""
+def test_a_given_strength(lively, batch):
+    """One for each sentence, NaN for the learned one; and vectors that can be saved."""
     model = lively(branches=2, penalty=1.0)
+    head = BoolBertForRetrieval(model.config).eval()
+    head.bert = model
     operators, learned = torch.ones(3, 3, dtype=torch.long), float("nan")
     with torch.no_grad():
-        own = model(**batch, operators=operators)
-        expected = model(**batch, operators=operators, not_weight=0.4)
-        for given in ([0.4], [0.4] * 3, [[0.4]] * 3):
-            found = model(**batch, operators=operators, not_weight=torch.tensor(given))
-            assert torch.equal(found.query_vectors, expected.query_vectors)
-            assert torch.equal(found.search_vectors, expected.search_vectors)
-        found = model(**batch, operators=operators, not_weight=torch.tensor(0.4))
-        mixed = model(**batch, operators=operators, not_weight=torch.tensor([learned, 0.4, learned]))
-    assert torch.equal(found.penalty, expected.penalty)
+        own, expected, some = (
+            head(**batch, operators=operators, not_weight=weights)
+            for weights in (None, torch.full((3,), 0.4), torch.tensor([learned, 0.4, learned]))
+        )
     for name in ("query_vectors", "search_vectors", "penalty", "sentence_embedding"):
-        assert torch.equal(mixed[name][0], own[name][0])
-        assert torch.equal(mixed[name][1], expected[name][1])
+        assert torch.equal(some[name][0], own[name][0])
+        assert torch.equal(some[name][1], expected[name][1])
     assert not torch.equal(own.query_vectors, expected.query_vectors)
+    assert torch.equal(own.last_hidden_state, model(**batch, operators=operators).last_hidden_state)
+    assert torch.equal(own.sentence_embedding, model(**batch, operators=operators).sentence_embedding)
     assert own.sentence_embedding.is_contiguous()
-
-
-def test_some_of_the_whole_query_is_wanted(lively, batch):
-    """A is (1 - k) A + k W at A's length; with k = 1 NOT is read, and the vectors are plain BERT's."""
-    model = lively(pooling="mean", penalty=1.0, gate="cue", attention_operators=["not"])
-    given = {**batch, "operators": torch.tensor([[0, 0, 1]] * 3)}
-    given["not_scope"] = torch.zeros_like(batch["input_ids"])
-    given["not_scope"][:, 2] = 1
-    shares = torch.tensor([0.0, 0.4, 1.0])
-    with torch.no_grad():
-        own, found = model(**given), model(**given, whole_weight=shares)
-        plain = model(**batch, boolean=False)
-    assert torch.equal(found.scope, own.scope)
-    for name in ("sentence_embedding", "search_vectors", "wanted_embedding", "excluded_embedding", "penalty"):
-        assert_close(found[name][0], own[name][0])
-    assert_close(found.search_vectors[2, 0], plain.sentence_embedding[2])
-    assert_close(found.sentence_embedding[2], plain.sentence_embedding[2])
-    assert not found.excluded_embedding[2].any()
-    assert found.penalty[2, 0] == 0
-    hidden, mask = own.last_hidden_state[1].double(), batch["attention_mask"][1].double()
-    outside = mask * (1 - given["not_scope"][1])
-    whole, wanted = ((hidden * tokens[:, None]).sum(0) / tokens.sum() for tokens in (mask, outside))
-    both = 0.6 * wanted / wanted.norm() + 0.4 * whole / whole.norm()
-    assert_close(found.wanted_embedding[1].double(), both / both.norm() * wanted.norm(), atol=1e-5, rtol=1e-4)

@@ -23,43 +23,52 @@ def test_saying_what_the_model_reads_changes_nothing(lively, batch):
     operators = torch.tensor([[0, 0, 1]] * 3)
     read = model(**batch, operators=operators)
     assert 0 < read.scope[:, NOT].sum() < batch["attention_mask"].sum()
-    said = model(**batch, operators=operators, not_scope=read.scope[:, NOT])
+    said = model(**batch, operators=operators, scope=read.scope)
     torch.testing.assert_close(said.sentence_embedding, read.sentence_embedding)
     torch.testing.assert_close(said.last_hidden_state[0], read.last_hidden_state[0])
 
 
 @torch.no_grad()
-def test_every_layer_obeys_and_a_sentence_of_unknown_is_left_to_the_model(lively, batch):
-    model = lively()
-    not_scope = torch.full((3, 7), -1)
-    not_scope[1] = torch.tensor([0, 1, 1, 0, 0, 1, 1])  # the last two are padding
-    own = model(**batch, output_scopes=True)
-    given = model(**batch, not_scope=not_scope, output_scopes=True)
+def test_every_layer_obeys(lively, batch):
+    scope = torch.zeros(3, 3, 7, dtype=torch.long)
+    scope[1, NOT] = torch.tensor([0, 1, 1, 0, 0, 1, 1])  # the last two are padding
+    given = lively()(**batch, scope=scope, output_scopes=True)
     assert given.scope[1, NOT].tolist() == [0, 1, 1, 0, 0, 0, 0]
-    assert given.operators[1, NOT] == 1
+    assert given.operators.tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
     for layer in given.scopes:
         assert layer[1, NOT].tolist() == [[0, 1, 1, 0, 0, 0, 0]] * 2
-    for row in (0, 2):
-        assert torch.equal(given.sentence_embedding[row], own.sentence_embedding[row])
-    assert not torch.equal(given.sentence_embedding[1], own.sentence_embedding[1])
 
 
 @torch.no_grad()
-def test_nothing_excluded_switches_not_off(lively, batch):
-    model = lively()
-    operators = torch.tensor([[1, 0, 1]] * 3)
-    nothing = model(**batch, operators=operators, not_scope=torch.zeros(3, 7, dtype=torch.long))
-    off = model(**batch, operators=torch.tensor([[1, 0, 0]] * 3))
-    assert nothing.operators.tolist() == [[1, 0, 0]] * 3
-    assert torch.equal(nothing.sentence_embedding, off.sentence_embedding)
+def test_cues_are_where_the_caller_says(lively, batch):
+    """Their probability is 0 or 1, and the distance to them counts."""
+    cues, scope = torch.zeros(2, 3, 3, 7, dtype=torch.long)
+    scope[:, NOT, 3] = cues[0, NOT, 1] = cues[1, NOT, 3] = 1
+    found = lively()(**batch, cues=cues, scope=scope, output_biases=True)
+    assert torch.sigmoid(found.cue_logits).equal(cues.float())
+    other = lively()(**batch, cues=torch.zeros_like(cues), scope=scope, output_biases=True)
+    differs = (found.biases[0][:, NOT] - other.biases[0][:, NOT]).abs().amax(1) > 1e-6  # (B, L)
+    assert differs.tolist() == [[False, *[True] * 6], [*[False] * 3, *[True] * 4], [False] * 7]
 
 
-def test_wrong_shapes_and_models_without_scopes_are_refused(lively, batch):
-    with pytest.raises(ValueError, match=r"not_scope must be of shape \(3, 7\), got \(3, 6\)"):
-        lively()(**batch, not_scope=torch.zeros(3, 6))
-    paper = lively(scope_reader_size=0, exclusion="none")
-    with pytest.raises(ValueError, match="not_scope needs a model that reads scopes"):
-        paper(**batch, not_scope=torch.zeros(3, 7))
+def test_wrong_shapes_and_values_are_refused(lively, batch):
+    with pytest.raises(ValueError, match=r"scope must be a \(3, 3, 7\) tensor of 0 and 1, .*, got shape \(3, 6\)"):
+        lively()(**batch, scope=torch.zeros(3, 6))
+    with pytest.raises(ValueError, match=r"cues must be .*, got other values; leave cues out where it is not known"):
+        lively()(**batch, cues=torch.full((3, 3, 7), -1))
+    with pytest.raises(ValueError, match=r"scope must be .*, got a list"):
+        lively()(**batch, scope=[[0]])
+
+
+def test_sentence_transformers_leave_to_the_model_what_nobody_says(searcher):
+    """Queries of one batch, of which some are told; each as if it were alone."""
+    encoder = searcher.model.encoder
+    told = [{"operators": [0, 0, 1]}, {"operators": [1, 0, 0]}, {}, {"operators": [0, 0, 0]}]
+    together = encoder.encode_query([{"text": QUERY, **one} for one in told])
+    for row, one in enumerate(told):
+        alone = encoder.encode_query([{"text": QUERY, **one}])
+        np.testing.assert_allclose(together[row], alone[0], atol=1e-5)
+    assert not np.allclose(together[0], together[3], atol=1e-3)
 
 
 def test_sentence_transformers_pass_it_on(searcher):
@@ -67,10 +76,13 @@ def test_sentence_transformers_pass_it_on(searcher):
     words = QUERY.split()  # each is one token of this tokenizer, between [CLS] and [SEP]
     scope = [0, *(int(word == "war") for word in words), 0]
     ids = torch.tensor([searcher.queries.tokens(QUERY).ids])
+    bert = searcher.model.bert
     with torch.no_grad():
-        output = searcher.model.bert(ids, not_scope=torch.tensor([scope]))
+        whole = (bert.read(ids).scope_logits > 0).long()
+        whole[:, NOT] = torch.tensor([scope])
+        output = bert(ids, operators=torch.tensor([[*bert.read(ids).operators[0, :NOT].tolist(), 1]]), scope=whole)
     parts = encoder.encode_query_parts(QUERY, not_scope=scope)
-    expected = torch.nn.functional.normalize(output.query_vectors[0, 0], dim=0)  # this model ends with Normalize
+    expected = torch.nn.functional.normalize(output.sentence_embedding[0], dim=0)  # this model ends with Normalize
     np.testing.assert_allclose(parts.vectors[0], expected.numpy(), rtol=1e-4, atol=1e-5)
 
 

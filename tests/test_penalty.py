@@ -111,8 +111,8 @@ def test_both_forms_of_a_query_learn(lively, tiny_config, tokenizer):
 
     found = dual("query", inputs)
     composed, apart = both_forms(found)
-    output = query(**inputs)
-    torch.testing.assert_close(composed, torch.nn.functional.normalize(output.query_vectors, dim=-1))
+    output = query.search(query(**inputs), inputs["attention_mask"])
+    torch.testing.assert_close(composed, torch.nn.functional.normalize(output["query_vectors"], dim=-1))
     torch.testing.assert_close(searched_with(found, documents), apart)
     alone = [
         torch.nn.functional.cross_entropy(scores / 0.2, targets)

@@ -1,14 +1,19 @@
 """A Bool-BERT with a reader of its own: the encoder's layers, changed by adapters, say what each token is."""
 
+import json
+
 import pytest
 import torch
 from torch.testing import assert_close
 from transformers import BertModel
 
 from boolbert import BoolBertConfig, BoolBertModel
+from boolbert.boolean import tags
 from boolbert.boolean.tags import TAGS
-from boolbert.modeling_boolbert import is_boolean
-from boolbert.reading_boolbert import READER_TAGS, best_tags
+from boolbert.configuration_boolbert import KINDS_OF_NOT, READING_VERSION, is_boolean
+from boolbert.core.errors import RetrievalError
+from boolbert.reading_boolbert import ASKS, HEAD_SIZE, KIND, LEAD, PIECE, READER_TAGS, best_tags, of_sentence
+from boolbert.retrieval.models import load_encoder
 from boolbert.train.labelled_sentences import freeze_reading
 
 AND, OR, NOT = range(3)
@@ -30,6 +35,8 @@ def model(lively):
     model = lively(reader_rank=4, gate="cue")
     with torch.no_grad():
         model.reader.head.weight *= 4
+        model.reader.head.weight[PIECE] = 0
+        model.reader.head.bias[PIECE] = -1
     return model
 
 
@@ -40,13 +47,15 @@ def tags_of(model, batch):
         embeddings = model.embeddings(batch["input_ids"][row : row + 1, :length])
         scores = model.reader(model.encoder.layer, embeddings, torch.ones(1, length))
         words = torch.tensor([[0 < place < length - 1 for place in range(length)]])
-        tags = best_tags(scores, words)[0].tolist()
+        tags = best_tags(scores[..., :KIND], words)[0].tolist()
         found[row][:length] = [READER_TAGS[tag][-1] for tag in tags]
     return found
 
 
 def test_the_tags_are_those_of_the_training_data():
     assert READER_TAGS == TAGS
+    of_labels = (tags.KIND, tags.ASKS, tags.KINDS_OF_NOT, tags.LEAD)
+    assert of_labels == (KIND, ASKS, KINDS_OF_NOT, LEAD)
 
 
 @torch.no_grad()
@@ -64,7 +73,9 @@ def test_scopes_cues_and_gates_are_the_tags(model, batch):
         model.embeddings(batch["input_ids"]), model.operator_embeddings, batch["attention_mask"]
     )
     assert_close(reading.cue_logits[:, :NOT], others[:, :NOT])
-    assert reading.operators[:, AND].bool().equal((others[:, AND] * batch["attention_mask"] > 0).any(1))
+    wanted = ["".join("w" if tag == "w" else " " for tag in row).split() for row in tags]
+    assert reading.operators[:, AND].tolist() == [int(len(stretches) > 1) for stretches in wanted]
+    assert len(set(reading.operators[:, AND].tolist())) == 2
 
 
 @torch.no_grad()
@@ -79,19 +90,87 @@ def test_resized_and_saved_it_loads_and_reads_as_before(tmp_path, model, batch):
     assert again.read(torch.full((1, 5), 69)).scope_logits.isfinite().all()
 
 
+def test_a_folder_whose_reader_is_older_says_what_to_run(tmp_path, model, tokenizer):
+    model.save_pretrained(tmp_path)
+    assert BoolBertConfig.from_pretrained(tmp_path).reading_version == READING_VERSION
+    file = tmp_path / "config.json"
+    config = json.loads(file.read_text())
+    del config["reading_version"]
+    file.write_text(json.dumps(config))
+    with pytest.raises(
+        ValueError, match=r"its reader is of version 1, and .* make the model again with `boolbert upgrade`"
+    ):
+        BoolBertModel.from_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(RetrievalError, match=rf"{tmp_path.name}/config.json: .*its reader is of version 1"):
+        load_encoder(str(tmp_path), quiet=True)
+    file.write_text(json.dumps({**config, "reader_rank": 0}))
+    assert BoolBertConfig.from_pretrained(tmp_path).reader_rank == 0  # of a model without a reader it says nothing
+
+
 @torch.no_grad()
 def test_what_the_caller_or_a_learned_gate_says_goes_before(model, lively, batch):
-    said = torch.tensor([[-1, 0, 1], [1, 1, 0], [0, 0, -1]] * 4)
-    found, own = model.read(**batch, operators=said).operators, model.read(**batch).operators
-    assert found.equal(torch.where(said < 0, own, said))
-    not_scope = torch.zeros_like(batch["input_ids"])
-    not_scope[7, 2], not_scope[8:10, 0] = 1, -1
-    reading = model.read(**batch, not_scope=not_scope)
-    assert reading.scope[7, NOT].nonzero().flatten().tolist() == [2]
-    assert reading.scope[8:10, NOT].equal(model.read(**batch).scope[8:10, NOT])
-    assert not reading.scope[10:, NOT].any()
+    said = torch.tensor([[0, 0, 1], [1, 1, 0], [0, 0, 0]] * 4)
+    reading = model.read(**batch, operators=said)
+    assert reading.operators.equal(said)
+    assert reading.scope_logits.equal(model.read(**batch).scope_logits)
+    scope = torch.zeros(12, 3, 13, dtype=torch.long)
+    scope[7, NOT, 2] = 1
+    reading = model.read(**batch, scope=scope)
+    assert reading.scope.equal(scope)
+    assert reading.operators.equal(scope.amax(-1))
     learned = lively(reader_rank=4, gate="learned").read(**batch)
     assert learned.operators.bool().equal(learned.gate_logits > 0)
+
+
+def test_no_reader_runs_where_cues_and_scopes_are_given(model, batch, monkeypatch):
+    given = {name: torch.zeros(12, 3, 13) for name in ("cues", "scope")}
+    monkeypatch.setattr(model.reader, "forward", lambda *_: 1 / 0)
+    assert not model(**batch, **given).operators.any()
+    with pytest.raises(ZeroDivisionError):
+        model(**batch, scope=given["scope"])
+
+
+@torch.no_grad()
+def test_where_a_property_is_negated_the_vector_is_the_plain_one(model, batch):
+    """The kind is the mean over the words of what the head says; of a topic and a set something is taken away."""
+    reading, plain = model.read(**batch), model(**batch, boolean=False)
+    scores = model.reader(model.encoder.layer, model.embeddings(batch["input_ids"]), batch["attention_mask"])
+    for row, length in enumerate(batch["attention_mask"].sum(1).tolist()):
+        expected = scores[row, 1 : length - 1, KIND:ASKS].mean(0) if length > 2 else torch.zeros(3)
+        expected[KINDS_OF_NOT.index("property")] -= LEAD
+        assert reading.kind[row] == expected.argmax()
+    excludes = reading.scope[:, NOT].any(1)
+    for kind in range(3):
+        model.reader.head.bias[KIND:ASKS] = torch.eye(3)[kind] * 1000
+        found = model(**batch)
+        assert (found.kind[batch["attention_mask"].sum(1) > 2] == kind).all()
+        assert found.scope.equal(reading.scope)
+        differs = ~torch.isclose(found.sentence_embedding, plain.sentence_embedding, atol=1e-5).all(1)
+        counts = excludes & (found.kind != KINDS_OF_NOT.index("property"))
+        assert found.excluded_embedding.any(1).equal(counts)
+        assert (differs | ~counts).all()
+
+
+def test_all_pieces_of_a_word_are_what_the_first_is():
+    """By loops, over random scores."""
+    generator = torch.Generator().manual_seed(3)
+    scores = torch.randn(200, 9, KIND, generator=generator) * 3
+    words = torch.ones(200, 9, dtype=torch.bool)
+    words[:, [0, -1]] = False
+    found = best_tags(scores, words)
+    apart = scores.clone()
+    apart[..., PIECE] = -1
+    expected = best_tags(apart, words)
+    for row in range(200):
+        for place in range(1, 8):
+            if scores[row, place, PIECE] > 0 and place > 1:
+                tag = int(found[row, place - 1])
+                assert found[row, place] == (tag + 1 if tag % 2 else tag)
+            elif scores[row, place, PIECE] <= 0:
+                assert found[row, place] == expected[row, place]
+    assert not found.equal(expected)
+    assert of_sentence(torch.zeros(1, 3, HEAD_SIZE), torch.zeros(1, 3, dtype=torch.bool)).isfinite().all()
 
 
 @torch.no_grad()

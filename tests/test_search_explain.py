@@ -12,7 +12,7 @@ from boolbert.search import BoolSearcher, explain, load_model
 from boolbert.search.explanation import KINDS
 from boolbert.search.export import tokenizer_of
 from boolbert.search.picture import draw, write_picture
-from boolbert.search.query import Word, split_words, with_roles
+from boolbert.search.query import Word, split_words
 from boolbert.search.query_encoder import QueryEncoder
 from boolbert.search.query_reader import as_it_is
 
@@ -23,11 +23,12 @@ def test_values_are_those_of_the_model(searcher, tokenizer):
     """Every word is one token of this tokenizer, so each value can be computed by loops."""
     found = explain(searcher, QUERY, 5, ["and", "not"])
     bert = searcher.model.bert
+    told = searcher.queries.told(found.reading, searcher.queries.tokens(QUERY))
+    assert list(told.operators) == [1, 0, 1]
     with torch.no_grad():
         output = bert(
             **tokenizer(QUERY, return_tensors="pt"),
-            operators=torch.tensor([[1, 0, 1]]),
-            not_scope=torch.tensor([found.reading.not_scope]),
+            **{name: torch.tensor(np.array([value])) for name, value in told._asdict().items()},
             output_scopes=True,
             output_biases=True,
         )
@@ -84,22 +85,6 @@ def test_spans_are_runs_of_words():
         ("not", "but not"),
         ("excluded", "about war"),
     ]
-
-
-def test_roles_of_words_from_tokens():
-    """Two pieces of "books"; the alternatives are runs of OR's scope outside of NOT's."""
-    words, tokens = split_words("films or books not war"), [-1, 0, 1, 2, 2, 3, 4, -1]
-    cues, scope = np.zeros((3, 8)), np.zeros((3, 8))
-    cues[1, 2], cues[2, 5], cues[0, 1] = 0.9, 0.8, 0.99
-    scope[1, [1, 3, 4, 6]] = 1
-    scope[2, 6] = 1
-    found = with_roles(words, tokens, ["or", "not"], cues, scope)
-    assert [word.cue for word in found] == [None, "or", None, "not", None]  # AND is off, whatever its cues
-    assert [word.alternative for word in found] == [1, None, 2, None, None]
-    assert [word.excluded for word in found] == [False, False, False, False, True]
-    scope[1, 1] = 0  # a lone run is no alternative to anything
-    assert not any(word.alternative for word in with_roles(words, tokens, ["or", "not"], cues, scope))
-    assert not any(word.excluded for word in with_roles(words, tokens, ["not"], cues, None))
 
 
 def test_results_are_compared_with_gates_off_or_a_baseline(tmp_path, searcher, lively, tiny_config, tokenizer):

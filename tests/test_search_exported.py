@@ -21,6 +21,7 @@ from boolbert.retrieval.stores import copy_documents, open_store
 from boolbert.search import BoolSearcher, build_index, cached_model, export, load_model
 from boolbert.search.cached_model import CACHED_MODELS, GRAPH, SETTINGS, CachedModel, cache_model
 from boolbert.search.query import split_words
+from boolbert.search.query_encoder import Told
 from boolbert.search.searcher import cached_searcher
 
 # With every part, with as few as there can be, and with a reader of its own.
@@ -68,7 +69,9 @@ def searchers(work, kind):
 @pytest.fixture
 def quick_export(searchers, kind, monkeypatch):
     """The same without an export: its result is stored."""
-    monkeypatch.setattr(export, "export_graph", lambda encoder: MADE[kind][2])
+    whole = export.export_graph
+    own = lambda encoder, reads=False: whole(encoder, reads=True) if reads else MADE[kind][2]  # noqa: E731
+    monkeypatch.setattr(export, "export_graph", own)
     return searchers
 
 
@@ -122,12 +125,25 @@ def test_over_a_store_too(work, searchers):
 def test_queries_of_several_lengths_at_once(searchers):
     plain, exported = searchers
     tokens = [plain.queries.tokens(query).ids for query in QUERIES]
-    found, expected = (one.queries._run(tokens) for one in (exported, plain))
-    assert set(found) == set(expected)
-    for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, atol=1e-4 if name == "cue_logits" else 1e-5)
-    vectors = plain.model.encoder.encode_query(QUERIES)
-    np.testing.assert_allclose(found["sentence_embedding"], vectors, atol=1e-5)
+    length = max(map(len, tokens))
+    told = Told([1, 1, 1], np.eye(3, length, 1, dtype=int), np.eye(3, length, 2, dtype=int))
+    for given in (None, told):
+        found, expected = (one.queries._run(tokens, given) for one in (exported, plain))
+        assert set(found) == set(expected)
+        for name, values in expected.items():
+            np.testing.assert_allclose(found[name], values, atol=1e-5)
+    vectors = plain.model.encoder.encode_query([{"text": query, "operators": [0, 0, 0]} for query in QUERIES])
+    off = plain.queries._run(tokens)
+    np.testing.assert_allclose(off["sentence_embedding"], vectors, atol=1e-5)
+
+
+@of_all_kinds
+def test_a_published_file_reads_by_itself(searchers):
+    encoder = searchers[0].model.encoder
+    graph = export.export_graph(encoder, reads=True)
+    export.check_published(graph, encoder)
+    found = export.published_vectors(graph, encoder, QUERIES)
+    np.testing.assert_allclose(found, encoder.encode_query(QUERIES), atol=1e-5)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -335,9 +351,8 @@ def test_without_onnx_the_model_answers(work, searchers, monkeypatch, capsys, mi
         BoolSearcher(searchers[0].model, searchers[0].index, onnx=True)
 
 
-@pytest.mark.parametrize("name", ["operators_on", "scope", "query_vectors", "penalised_query"])
-@pytest.mark.parametrize("decided_by_model", [True, False])
-def test_one_that_computes_something_else_is_not_used(work, quick_export, monkeypatch, name, decided_by_model):
+@pytest.mark.parametrize(("name", "on"), [("query_vectors", 0), ("query_vectors", 1), ("penalised_query", 1)])
+def test_one_that_computes_something_else_is_not_used(work, quick_export, monkeypatch, name, on):
     plain, _ = quick_export
     true_graph = export.open_graph
 
@@ -346,7 +361,7 @@ def test_one_that_computes_something_else_is_not_used(work, quick_export, monkey
 
         def changed(inputs):
             outputs = dict(run(inputs))
-            if (inputs["operators"] == -1).all() == decided_by_model:
+            if (inputs["operators"] == on).all():
                 outputs[name] = 1 - np.roll(outputs[name], 1, -1)
             return outputs
 

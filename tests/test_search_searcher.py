@@ -8,7 +8,6 @@ import torch
 from search_fixtures import QUERY, TEXTS, write_baseline, write_documents
 from sentence_helpers import embed, plain_bert, write_dual
 
-from boolbert.boolean import WHOLE_WEIGHTS
 from boolbert.retrieval.countries_index import default_index
 from boolbert.retrieval.models import default_model
 from boolbert.search import BoolSearcher, build_index, load_model
@@ -19,6 +18,8 @@ from boolbert.search.query_reader import as_it_is, read
 
 WAR = [0, 0, 0, 0, 0, 1, 0]  # what QUERY excludes: every word is one token of this tokenizer
 NOT = {"operators": ["not"], "not_scope": WAR}
+CUES = torch.zeros(1, 3, len(WAR), dtype=torch.long)
+CUES[0, 2, 2:4] = 1  # "but not"
 
 
 @pytest.fixture
@@ -27,11 +28,18 @@ def encoders(lively, tiny_config):
     return lively(pooling="mean"), plain_bert(lively, tiny_config)
 
 
+def scope_of(operators):
+    """What QUERY wants and excludes, as far as the operators are on."""
+    scope = torch.zeros(1, 3, len(WAR), dtype=torch.long)
+    scope[0, 0, 1], scope[0, 2] = 1, torch.tensor(WAR) * operators[2]
+    return scope
+
+
 def slow_ranking(encoders, tokenizer, operators):
     """Titles and scores by brute force."""
     query, document = encoders
     vectors = embed(document, tokenizer, TEXTS, "mean", "cosine")
-    told = {"operators": torch.tensor([operators])} | ({"not_scope": torch.tensor([WAR])} if operators[2] else {})
+    told = {"operators": torch.tensor([operators]), "scope": scope_of(operators), "cues": CUES}
     scores = vectors @ embed(query, tokenizer, [QUERY], "mean", "cosine", **told)[0]
     order = np.argsort(-scores, kind="stable")
     return order.tolist(), scores[order]
@@ -49,7 +57,6 @@ def test_finds_what_a_slow_search_finds(searcher, encoders, tokenizer, names, ro
 
 
 def test_without_operators_the_reader_decides_what_is_excluded(searcher, encoders, tokenizer):
-    """And the model whether AND is on, which this one finds off."""
     answer = searcher.search(QUERY, 10)
     assert (answer.operators, answer.reading.decided_by) == (("not",), "the reader")
     assert [span.text for span in answer.excluded_words] == ["war"]
@@ -63,7 +70,7 @@ def test_what_is_wanted_and_what_is_excluded(tmp_path, lively, tiny_config, toke
     model, docs = load_model(tmp_path / "model"), write_documents(tmp_path / "docs.jsonl")
     searcher = BoolSearcher(model, build_index(docs, tmp_path / "i", model, evidence=False))
     with torch.no_grad():
-        told = {"operators": torch.tensor([[0, 0, 1]]), "not_scope": torch.tensor([WAR])}
+        told = {"operators": torch.tensor([[0, 0, 1]]), "scope": scope_of([0, 0, 1]), "cues": CUES}
         output = query(**tokenizer(QUERY, return_tensors="pt"), **told)
     documents = embed(document, tokenizer, TEXTS, "mean", similarity)
     wanted, excluded = output.wanted_embedding[0], output.excluded_embedding[0]
@@ -99,7 +106,7 @@ def test_the_kind_of_not_is_the_callers_or_told_by_the_words(searcher):
     assert [hit.score for hit in found["property"]] == pytest.approx([hit.score for hit in plain], abs=1e-6)
     assert found["property"].excluded_words == found["set"].excluded_words  # it is read, and nothing is taken away
     for kind in ("topic", "set"):
-        one = searcher.model.encoder.encode_query_parts(QUERY, **NOT, whole_weight=WHOLE_WEIGHTS[kind])
+        one = searcher.model.encoder.encode_query_parts(QUERY, **NOT)
         by_row = {hit.row: hit.score for hit in found[kind]}
         expected = one.scores(searcher.index.vectors[: len(TEXTS)])
         np.testing.assert_allclose([by_row[row] for row in range(len(TEXTS))], expected, atol=1e-5)

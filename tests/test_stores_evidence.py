@@ -41,7 +41,7 @@ def answers(searcher, monkeypatch):
     for is_large in (False, True):
         with monkeypatch.context() as patch:
             if is_large:  # the depth is more than the documents with equal words, whose order is the store's own
-                for name, value in (("ALL", 0), ("DEPTH", 35), ("PART_DEPTH", 6)):
+                for name, value in (("ALL", 0), ("DEPTH", 40), ("PART_DEPTH", 6)):
                     patch.setattr(rank, name, value)
             for query, where in itertools.product(QUERIES, FILTERS):
                 hits = searcher.search(query, 10, where=where)

@@ -9,7 +9,8 @@ import training_helpers as helpers
 from accelerate import Accelerator
 from transformers import BertModel
 
-from boolbert import BoolBertModel
+from boolbert import BoolBertConfig, BoolBertModel
+from boolbert.configuration_boolbert import PAPER
 from boolbert.core.errors import TrainingError
 from boolbert.core.runs import Run
 from boolbert.train import pretrain
@@ -52,6 +53,21 @@ def test_frozen_weights_do_not_move_by_a_bit_and_the_others_do(folder, pretraine
     parts = ("embeddings.word", "operator_embeddings", "cue_predictor.", "gate.", "scope_predictor.", "bias_predictor.")
     for part in parts:
         assert any(part in name for name in learned), part
+
+
+def test_the_papers_recipe_has_the_papers_form_and_no_labels_of_scopes(folder):
+    """Built from a plain BERT; stage 2 goes on in the same form."""
+    words = "--recipe=paper --epochs=1 --batch_size=8 --tracker=none --dev_share=0.2 --query_length=32 --threads=1"
+    files = {"data": folder / "triplets.jsonl", "encoder": folder / "encoder", "output_dir": folder / "paper"}
+    pretrain.main([*words.split(), *(f"--{name}={value}" for name, value in files.items())])
+    config = BoolBertConfig.from_pretrained(folder / "paper")
+    assert {name: getattr(config, name) for name in PAPER} == PAPER
+    logged = [json.loads(line) for line in (folder / "paper/log.jsonl").read_text().splitlines()]
+    steps = [row for row in logged if "cue_loss" in row]
+    assert steps
+    assert all(row["scope_loss"] == row["layer_scope_loss"] == 0 < row["cue_loss"] for row in steps)
+    helpers.train_quest(folder, folder / "paper-2", encoder=str(folder / "paper"), epochs=1, recipe="paper")
+    assert BoolBertConfig.from_pretrained(folder / "paper-2").cue_activation == "linear"
 
 
 def test_it_finds_the_cues_and_operators(pretrained):

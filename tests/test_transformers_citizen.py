@@ -10,7 +10,7 @@ from boolbert import BoolBertConfig, BoolBertForPreTraining, BoolBertModel
 from boolbert.modeling_boolbert import BoolBertLayer
 
 ALWAYS = [
-    *("last_hidden_state", "pooler_output", "sentence_embedding", "query_vectors", "query_mask"),
+    *("last_hidden_state", "pooler_output", "sentence_embedding"),
     *("wanted_embedding", "excluded_embedding", "cue_logits", "gate_logits", "operators", "scope_logits", "scope"),
 ]
 OPERATORS = torch.tensor([[1, 0, 1], [0, 1, 0], [1, 1, 1]])

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from boolbert.composing_boolbert import masked_mean
+from boolbert.configuration_boolbert import BoolBertConfig
 from boolbert.retrieval.penalty import has_penalty, penalised_query, penalised_scores
 
 QUERY, DOCUMENT = "query", "document"
@@ -29,16 +30,19 @@ class DualEncoder(nn.Module):
 
         A query with a penalty has two forms that both learn: these K vectors, and behind them `penalised_query`.
         """
-        output = (self.query if side == QUERY else self.document)(**inputs)
-        if "penalty" in output and self.similarity == "cosine":
-            composed = F.pad(F.normalize(output.query_vectors.float(), dim=-1), (0, 1))
-            penalised = penalised_query(output.search_vectors, output.excluded_embedding, output.penalty)
-            return torch.cat([composed, penalised], 1)
-        if "query_vectors" in output:  # a Bool-BERT composes its vectors
-            vectors = output.query_vectors if output.query_vectors.shape[1] > 1 else output.sentence_embedding
+        model: Any = self.query if side == QUERY else self.document
+        output, mask = model(**inputs), inputs["attention_mask"]
+        if side == QUERY and model.config.model_type == BoolBertConfig.model_type:  # which composes its vectors
+            found = model.search(output, mask)
+            if "penalty" in found and self.similarity == "cosine":
+                composed = F.pad(F.normalize(found["query_vectors"].float(), dim=-1), (0, 1))
+                parts = (found[name] for name in ("search_vectors", "excluded_embedding", "penalty"))
+                return torch.cat([composed, penalised_query(*parts)], 1)
+            vectors = found["query_vectors"]
+            vectors = vectors if vectors.shape[1] > 1 else found["sentence_embedding"]
         else:
             states = output.last_hidden_state
-            vectors = states[:, 0] if self.pooling == "cls" else masked_mean(states, inputs["attention_mask"])
+            vectors = states[:, 0] if self.pooling == "cls" else masked_mean(states, mask)
         vectors = vectors.float()
         return F.normalize(vectors, dim=-1) if self.similarity == "cosine" else vectors
 

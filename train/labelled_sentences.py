@@ -12,9 +12,11 @@ from torch import Tensor
 
 from boolbert.boolean import OPERATORS, augment, multi_hot, read_parts, scope_labels
 from boolbert.boolean.labels import cue_labels
+from boolbert.configuration_boolbert import READING_PARTS
 from boolbert.data import DataError, Triplet
 from boolbert.data.sentences import Sentence
-from boolbert.modeling_boolbert import IGNORED_LABEL, READING_PARTS, BoolBertModel
+from boolbert.modeling_boolbert import BoolBertModel
+from boolbert.reading_boolbert import IGNORED_LABEL
 from boolbert.retrieval.tokens import Rows
 
 

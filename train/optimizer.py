@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from boolbert.configuration_boolbert import is_boolean
 from boolbert.core.errors import TrainingError
-from boolbert.modeling_boolbert import is_boolean
 
 SCHEDULES = ("linear", "cosine", "constant")
 # The strength of exclusion and the penalty are single numbers that have to move by tenths. At a rate that suits

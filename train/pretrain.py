@@ -1,13 +1,14 @@
 """Stage 1: pretrain Boolean-aware attention on cues, operators, scopes and triplets of Boolean sentences.
 
 accelerate launch train/pretrain.py                                                # the embedded sentences
-accelerate launch train/pretrain.py train/recipes/pretrain.yaml --data setbert     # the paper's recipe
+accelerate launch train/pretrain.py train/recipes/pretrain.yaml --recipe paper --data setbert      # as in the paper
 accelerate launch train/pretrain.py --encoder google-bert/bert-base-uncased --output_dir runs/pretrain-base
 
 Only BoolAttn and the embedding layer learn. The output is an --encoder for quest.py, and loads with AutoModel.
 """
 
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -25,12 +26,13 @@ from torch import Tensor, nn
 
 from boolbert import BoolBertForPreTraining
 from boolbert.boolean import OPERATORS
+from boolbert.configuration_boolbert import PAPER
 from boolbert.core.arguments import flag
 from boolbert.core.errors import run_script
 from boolbert.data import Triplet, epoch_batch, read_triplets
 from boolbert.data.embedded import sentences_folder
 from boolbert.data.tasks import keep_and_hold
-from boolbert.modeling_boolbert import reading_losses
+from boolbert.reading_boolbert import reading_losses
 from boolbert.train.arguments import RunArguments, parse_arguments
 from boolbert.train.dual_encoder import DualEncoder
 from boolbert.train.grad_cache import reseed
@@ -62,10 +64,12 @@ class PretrainArguments(RunArguments):
     dev_share: float = flag(0.05, "other data: share of the triplets that is held out")
     skip_bad: bool = flag(False, "pass over broken rows, with a report; the published SetBERT data has some")
     query_length: int = flag(64, "tokens of a sentence, longer ones are cut")
+    recipe: str | None = flag(None, "paper: attention, cues and losses as in the paper; no labels of scopes")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require("baseline", not self.baseline, "left out: a plain BERT has nothing to learn in stage 1")
+        self.require_one_of("recipe", ("paper",))
         self.require("augment", 0 <= self.augment <= 1, "a share from 0 to 1")
         self.require("triplet_share", 0 <= self.triplet_share <= 1, "a share from 0 to 1")
 
@@ -85,11 +89,14 @@ class PretrainingLosses(nn.Module):
         labelled, reading = triplets, outputs
         if sentences is not None:
             labelled, reading = sentences, self.model.bert.read(sentences["input_ids"], sentences["attention_mask"])
-        labels = {name: labelled[name] for name in ("cue_labels", "gate_labels", "scope_labels")}
-        if self.model.bert.scope_reader is None:  # as in the paper: the layers alone find scopes
-            del labels["scope_labels"]
+        names = ("cue_labels", "gate_labels", "scope_labels")
+        labels = {name: labelled[name] for name in names if name in labelled}
+        if self.model.bert.scope_reader is None:  # then the layers alone find scopes
+            labels.pop("scope_labels", None)
         losses = reading_losses(reading, labelled["attention_mask"], **labels)
-        losses |= {"triplet_loss": outputs.triplet_loss, "layer_scope_loss": outputs.scope_loss}
+        losses["triplet_loss"] = outputs.triplet_loss
+        if outputs.scope_loss is not None:
+            losses["layer_scope_loss"] = outputs.scope_loss
         zero = outputs.triplet_loss.new_zeros(())
         return torch.stack([losses.get(name, zero).float() for name in LOSSES])
 
@@ -200,10 +207,14 @@ class PretrainingStage:
         return {**inputs, "operators": inputs["gate_labels"], "triplets": triplets}
 
     def _sentences(self, rows: np.ndarray, of: TripletSentences) -> dict[str, Tensor]:
-        if not self.is_recorded:
-            return of.sentences.batch(rows)
-        longest, limit = int(of.sentences.lengths[rows].max()), self.bert.config.max_position_embeddings
-        return of.sentences.batch(rows, rounded(longest, LENGTH_MULTIPLE, limit))
+        length = None
+        if self.is_recorded:
+            longest, limit = int(of.sentences.lengths[rows].max()), self.bert.config.max_position_embeddings
+            length = rounded(longest, LENGTH_MULTIPLE, limit)
+        found = of.sentences.batch(rows, length)
+        if self.args.recipe == "paper":  # nobody tells the layers what an operator reaches
+            del found["scope_labels"]
+        return found
 
     def _counted(self, drawn: np.ndarray, in_loss: np.ndarray) -> tuple[int, ...]:
         """What each loss is a mean over: tokens, sentences, tokens, triplets, tokens in triplets that count."""
@@ -221,8 +232,9 @@ def spread(count: int, share: float) -> np.ndarray:
     return np.diff(np.floor(np.arange(count + 1) * share + 1e-9)) > 0
 
 
-def main() -> None:
-    args = parse_arguments(PretrainArguments, __doc__, sys.argv[1:], embedded="pretrain_sentences.yaml")
+def main(words: Sequence[str] | None = None) -> None:
+    words = sys.argv[1:] if words is None else words
+    args = parse_arguments(PretrainArguments, __doc__, words, embedded="pretrain_sentences.yaml")
     accelerator = make_accelerator(args)
     start = find_start(args.encoder, allow_random=args.allow_random)
     train, dev, note = read_data(args)
@@ -269,7 +281,8 @@ def read_data(args: PretrainArguments) -> tuple[list[Triplet], list[Triplet], st
 
 def build_model(start: Start, args: PretrainArguments) -> BoolBertForPreTraining:
     # What stage 1 teaches, a reader with adapters would know already.
-    bert: Any = start.query_encoder(baseline=False, seed=args.seed, reader_rank=0)
+    settings = dict(PAPER) if args.recipe == "paper" else {"reader_rank": 0}
+    bert: Any = start.query_encoder(baseline=False, seed=args.seed, **settings)
     model = BoolBertForPreTraining(bert.config)
     model.bert = bert
     if args.gradient_checkpointing:

@@ -1,6 +1,7 @@
 """Teach the encoder to read queries: which words are wanted, excluded, alternatives, or cues.
 
     python train/query_reader.py --output retrieval/query_reader.safetensors     # half an hour on one core
+    python train/query_reader.py --start retrieval/query_reader.safetensors --head      # and it stays as it tags
 
 The encoder stays as it is; adapters of low rank learn from the queries of `data/reading`, in which many authors have
 marked what people want and exclude. `python eval/reading.py` measures the result.
@@ -14,24 +15,29 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional as F
 
-from boolbert.boolean.tags import CUE, EXCLUDED, TAGS, Mark, joined_words, marks_of, word_tags
+from boolbert.boolean import find_cues
+from boolbert.boolean.tags import CUE, EXCLUDED, KINDS_OF_NOT, TAGS, Mark, joined_words, marks_of, word_tags
 from boolbert.configuration_boolbert import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import DataError, run_script
-from boolbert.data.reading import MarkedQuery, authors, marked_queries
+from boolbert.data.reading import MarkedQuery, authors, marked_queries, queries_with_kinds
 from boolbert.data.reading_scores import measured, own_queries, runs
-from boolbert.reading_boolbert import best_tags, between_specials
-from boolbert.retrieval.adapters import QUERY_READER, embeddings_mark, encoder_mark
-from boolbert.retrieval.encoders import resolve_encoder
+from boolbert.data.tasks import quest_task
+from boolbert.reading_boolbert import ASKS, HEAD_SIZE, KIND, PIECE, best_tags, between_specials, of_sentence
+from boolbert.retrieval.adapters import encoder_mark
+from boolbert.retrieval.encoders import QUERY_READER, resolve_encoder
 from boolbert.train.adapting import Adapting, frozen, load_bert, padded, save_adapters
 from boolbert.train.shapes import LENGTH_MULTIPLE, rounded
 
 MOST_TOKENS_LEARNED = 128  # of a query; the reader does not learn from the rest
 SORTED_TOGETHER = 16  # batches whose queries are sorted by length
+FITTED, DECAY = 80, 3e-3  # steps of `teach_head`, and how much its weights are held down
+SAID = ("kind", "asks")
 OPEN = "?"  # a mark of words that are not excluded; whether they are wanted is not known
 
 
@@ -41,6 +47,9 @@ class Arguments:
     encoder: str | None = flag(None, "folder or Hub id of a BERT; the default encoder if not given")
     quest: str | None = flag(None, "QUEST's queries (JSON lines), whose marked atoms are learned from as well")
     start: str | None = flag(None, "adapters to go on from, instead of new ones")
+    head: bool = flag(
+        False, "of those, only teach what tells pieces of words, the kind of NOT and whether a query asks"
+    )
     left_out: list[str] = flag([], "authors of data/reading whose queries are not learned from")
     epochs: int = flag(8, "times that each query is seen")
     learning_rate: float = flag(1e-3, "the highest")
@@ -55,17 +64,29 @@ class Arguments:
 class TaggedWords:
     """A query as the reader sees it: token ids, the first token of each word, the words' places in the text, and for
     each token the tags that are right, (L, T) of bool. More than one is right where its author left it open, and in a
-    word's further pieces; none for special tokens."""
+    word's further pieces; none for special tokens, and where it is not known. kind: what NOT excludes, a number in
+    `KINDS_OF_NOT`; asks: 0 or 1; both -1 where they are not known."""
 
     ids: list[int]
     first: list[int]
     words: list[tuple[int, int]]
     right: np.ndarray
+    kind: int = -1
+    asks: int = -1
 
 
 def tagged(query: MarkedQuery, tokenizer: Any) -> TaggedWords:
     encoding = tokenizer.encode(query.text)
     first, words = joined_words(encoding.word_ids, encoding.offsets)
+    if query.asks is not None:  # these marks say more than the tags can
+        right = np.zeros((len(encoding.ids), len(TAGS)), bool)
+        # Where a question denies something and excludes nothing, nothing may be taken away from its vector.
+        denies = query.asks and any(cue.operator == "not" for cue in find_cues(query.text))
+        name = query.kind or ("property" if denies else None)
+        kind = -1 if name is None else KINDS_OF_NOT.index(name)
+        seen = [token for token in first if token < MOST_TOKENS_LEARNED]
+        ids = encoding.ids[:MOST_TOKENS_LEARNED]
+        return TaggedWords(ids, seen, words[: len(seen)], right[: len(ids)], kind, int(query.asks))
     tags = np.array(word_tags(words, [mark for mark in query.marks if mark.kind != OPEN]), int)
     right = np.arange(len(TAGS)) == tags[:, None]
     if not query.has_cues:
@@ -91,12 +112,28 @@ _KINDS = [tag[2:] for tag in TAGS]
 _SAME_KIND = np.array([[one == other for one in _KINDS] for other in _KINDS])
 
 
+def reading_loss(scores: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
+    """How far what the head says of tokens, (B, L, HEAD_SIZE), is from what is right."""
+    return tag_loss(scores[..., : len(TAGS)], batch) + sentence_loss(scores, batch)
+
+
 def tag_loss(scores: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
     """How far the tags of tokens (B, L, T) are from the right ones."""
     right = batch["right"]
     counts = right.any(-1)
     log_right = F.log_softmax(scores.float(), -1).masked_fill(~right, -1e4).logsumexp(-1)
-    return -(log_right * counts).sum() / counts.sum()
+    return -(log_right * counts).sum() / counts.sum().clamp_min(1)
+
+
+def sentence_loss(scores: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
+    """The same of what tells the pieces of words, the kind of NOT and whether the query asks."""
+    words, piece = batch["is_word"], scores[..., PIECE].float()
+    pieces = F.binary_cross_entropy_with_logits(piece, batch["goes_on"].float(), reduction="none")
+    said, kind, asks = of_sentence(scores, words).float(), batch["kind"], batch["asks"]
+    of_kind = F.cross_entropy(said[:, :-1], kind.clamp_min(0), reduction="none") * (kind >= 0)
+    of_asks = F.binary_cross_entropy_with_logits(said[:, -1], asks.clamp_min(0).float(), reduction="none") * (asks >= 0)
+    known = (kind >= 0).sum() + (asks >= 0).sum()
+    return (pieces * words).sum() / words.sum().clamp_min(1) + (of_kind + of_asks).sum() / known.clamp_min(1)
 
 
 def batch_of(rows: Sequence[TaggedWords]) -> dict[str, Tensor]:
@@ -104,9 +141,21 @@ def batch_of(rows: Sequence[TaggedWords]) -> dict[str, Tensor]:
     length = rounded(max(len(row.ids) for row in rows), LENGTH_MULTIPLE, MOST_TOKENS_LEARNED)
     ids, mask = padded([row.ids for row in rows], length)
     right = torch.zeros((len(rows), length, len(TAGS)), dtype=torch.bool)
+    is_word = between_specials(mask)
+    goes_on = is_word.clone()
     for number, row in enumerate(rows):
         right[number, : len(row.right)] = torch.from_numpy(row.right)
-    return {"ids": ids, "mask": mask, "right": right}
+        goes_on[number, row.first] = False
+    kind, asks = (torch.tensor([getattr(row, name) for row in rows]) for name in ("kind", "asks"))
+    return {
+        "ids": ids,
+        "mask": mask,
+        "right": right,
+        "is_word": is_word,
+        "goes_on": goes_on,
+        "kind": kind,
+        "asks": asks,
+    }
 
 
 def mistyped(query: MarkedQuery, draw: random.Random) -> MarkedQuery:
@@ -154,12 +203,69 @@ def learn(
     if bert is None:
         folder = resolve_encoder(args.encoder).path
         bert, tokenizer = load_bert(folder, args.device), whole_texts(folder)
-    reader = Adapting(bert, args.rank, len(TAGS), seed=args.seed)
+    reader = Adapting(bert, args.rank, HEAD_SIZE, seed=args.seed)
     if args.start:
         reader.adapters.load_state_dict(load_file(args.start))
+    if args.head:
+        teach_head(reader, [tagged(query, tokenizer) for query in queries], args.batch_size)
+        return reader, tokenizer
     each = map(batch_of, batches(queries, tokenizer, args))
-    reader.learn(each, steps_of(args, queries), args.learning_rate, tag_loss, on_step)
+    reader.learn(each, steps_of(args, queries), args.learning_rate, reading_loss, on_step)
     return reader, tokenizer
+
+
+@torch.no_grad()
+def teach_head(reader: Adapting, rows: Sequence[TaggedWords], batch_size: int) -> None:
+    """Fit what tells the pieces of words, the kind of NOT and questions, on what the adapters' layers give."""
+    head = reader.adapters.head
+    reader.adapters.head = torch.nn.Identity()  # type: ignore[assignment]
+    states, goes_on, means = [], [], []
+    ordered = sorted(rows, key=lambda row: len(row.ids))
+    for start in range(0, len(ordered), batch_size):
+        batch = batch_of(ordered[start : start + batch_size])
+        found = reader(batch["ids"].to(reader.device), batch["mask"].to(reader.device)).cpu()
+        states.append(found[batch["is_word"]])
+        goes_on.append(batch["goes_on"][batch["is_word"]].long())
+        counted = batch["is_word"].unsqueeze(-1)
+        means.append((found * counted).sum(1) / counted.sum(1))
+    reader.adapters.head = head
+    of_queries, kinds, asks = (
+        torch.cat(means),
+        *(torch.tensor([getattr(row, name) for row in ordered]) for name in SAID),
+    )
+    known = kinds >= 0
+    piece, ask = (_fitted(*given) for given in ((torch.cat(states), torch.cat(goes_on)), (of_queries, asks)))
+    kind = _fitted(of_queries[known], kinds[known])
+    for place, (weight, bias) in (((PIECE,), _one(piece)), (range(KIND, ASKS), kind), ((ASKS,), _one(ask))):
+        head.weight[list(place)], head.bias[list(place)] = weight.to(head.weight), bias.to(head.bias)
+
+
+def _fitted(states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """The weight and bias of a linear layer that tells classes (N,) from states (N, D)."""
+    mean, spread = states.mean(0), states.std(0) + 1e-5
+    scaled = (states - mean) / spread
+    counts = labels.bincount().float()
+    rarer = (counts.sum() / counts).sqrt()  # counts more
+    weight = torch.zeros(len(counts), states.shape[1], requires_grad=True)
+    bias = torch.zeros(len(weight), requires_grad=True)
+    optimizer = torch.optim.LBFGS([weight, bias], max_iter=FITTED, line_search_fn="strong_wolfe")
+
+    @torch.enable_grad()
+    def loss() -> Tensor:
+        optimizer.zero_grad()
+        found = F.cross_entropy(scaled @ weight.T + bias, labels, rarer) + DECAY * weight.square().sum()
+        found.backward()
+        return found
+
+    optimizer.step(loss)
+    own = weight.detach() / spread
+    return own, bias.detach() - own @ mean
+
+
+def _one(layer: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Of a layer that tells two classes, one number above 0 for the second."""
+    weight, bias = layer
+    return weight[1:] - weight[:1], bias[1:] - bias[:1]
 
 
 def steps_of(args: Arguments, queries: Sequence[MarkedQuery]) -> int:
@@ -177,21 +283,6 @@ def whole_texts(tokenizer: Any) -> Any:
     found.no_padding()
     found.no_truncation()
     return found
-
-
-def take_shipped(bert: Any) -> bool:
-    """Give a Bool-BERT the adapters that come with the package; False where they belong to another encoder."""
-    from safetensors import safe_open
-
-    own = bert.reader.state_dict()
-    with safe_open(QUERY_READER, framework="pt") as stored:
-        if stored.metadata()["encoder"] != embeddings_mark(bert.get_input_embeddings().weight.detach().cpu().numpy()):
-            return False
-        weights = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118, safetensors has no other
-    if {name: value.shape for name, value in weights.items()} != {name: value.shape for name, value in own.items()}:
-        return False
-    bert.reader.load_state_dict(weights)
-    return True
 
 
 def teach(bert: Any, tokenizer: Any, args: Arguments, *, prompt: str = "", on_step: Callable[[int], object]) -> None:
@@ -215,8 +306,16 @@ def training_queries(prompt: str = "") -> list[MarkedQuery]:
             text=prompt + query.text,
             marks=[mark._replace(start=mark.start + shift, end=mark.end + shift) for mark in query.marks],
         )
-        for query in marked_queries("train")
+        for query in (*marked_queries("train"), *queries_of_kinds())
     ]
+
+
+def queries_of_kinds() -> list[MarkedQuery]:
+    """Queries that say what NOT excludes: those of `data/reading/conditions`, and of the countries, which are sets."""
+    questions = quest_task(None, "train", progress=False).questions
+    excluding = [question.text for question in questions if "not" in (question.operators or ())]
+    sets = [MarkedQuery(text, [], "countries", True, "set", False) for text in excluding]
+    return [*queries_with_kinds("train"), *sets]
 
 
 @torch.no_grad()
@@ -246,7 +345,7 @@ def read_all(reader: "Adapting", tokenizer: Any, texts: Sequence[str]) -> list[l
         row = tagged(MarkedQuery(text, [], "", True), tokenizer)
         with torch.no_grad():
             scores = reader.scores([row.ids])
-            tags = best_tags(scores, between_specials(torch.ones(1, len(row.ids))))[0, row.first].tolist()
+            tags = best_tags(scores[..., :KIND], between_specials(torch.ones(1, len(row.ids))))[0, row.first].tolist()
         found.append(marks_of(text, row.words, tags))
     return found
 
@@ -275,14 +374,20 @@ def quest_queries(file: str) -> list[MarkedQuery]:
 
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
-    queries = marked_queries("train")
+    if args.head and not args.start:
+        raise DataError("--head goes on from adapters that have learned to tag: give them with --start")
+    queries = queries_of_kinds() if args.head else training_queries()
     if unknown := set(args.left_out) - set(authors(queries)):
         raise DataError(f"--left_out: {min(unknown)!r} is no author of data/reading: {', '.join(authors(queries))}")
     queries = [query for query in queries if query.author not in args.left_out]
     queries += quest_queries(args.quest) if args.quest else []
     reader, _ = learn(args, queries)
     mark = encoder_mark(Path(resolve_encoder(args.encoder).path))
-    save_adapters(reader.adapters, Path(args.output), encoder=mark, learned_from=f"{len(queries)} queries")
+    learned_from = f"{len(queries)} queries"
+    if args.head:
+        with safe_open(args.start, framework="pt") as stored:
+            learned_from = f"{(stored.metadata() or {}).get('learned_from', args.start)}, its head from {learned_from}"
+    save_adapters(reader.adapters, Path(args.output), encoder=mark, learned_from=learned_from)
     print(f"{args.output}: {Path(args.output).stat().st_size:,} bytes, learned from {len(queries):,} queries")
 
 

@@ -16,7 +16,8 @@ from boolbert.core.arguments import flag
 from boolbert.core.errors import TrainingError
 from boolbert.data import Batch, TrainingSampler
 from boolbert.data.tasks import HELD_OUT, Splits
-from boolbert.modeling_boolbert import BoolBertModel, reading_losses
+from boolbert.modeling_boolbert import BoolBertModel
+from boolbert.reading_boolbert import reading_losses
 from boolbert.retrieval.metrics import Metrics, group_means, lower_is_better, main_metric, means, search_depth
 from boolbert.retrieval.models import OPERATOR_SOURCES
 from boolbert.retrieval.neighbours import top_k

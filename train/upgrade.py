@@ -26,15 +26,14 @@ from boolbert.core.errors import TrainingError, run_script
 from boolbert.core.files import check_folder, named_if_full, whole_folder
 from boolbert.core.progress import shown_progress, shown_step
 from boolbert.core.tables import aligned, number
-from boolbert.data.reading import marked_queries
 from boolbert.data.tasks import Task, quest_task
 from boolbert.retrieval.batches import encode_inputs
 from boolbert.retrieval.calibration import near_cosine, unrelated_texts
 from boolbert.retrieval.metrics import means, quest_metrics, search_depth
-from boolbert.retrieval.models import bool_bert, load_encoder, load_reading, no_warnings, prompt_of
+from boolbert.retrieval.models import bool_bert, load_encoder, no_warnings, prompt_of, take_shipped
 from boolbert.retrieval.neighbours import top_k
 from boolbert.train.outputs import ARGUMENTS, METRICS, git_commit, versions, write_json
-from boolbert.train.query_reader import Arguments, steps_of, take_shipped, teach
+from boolbert.train.query_reader import Arguments, steps_of, teach, training_queries
 from boolbert.train.query_reader import measure as measure_reading
 
 if TYPE_CHECKING:
@@ -140,13 +139,12 @@ def give_reader(
     """Give the model's Bool-BERT a reader, the package's or one that learns; how well it reads queries."""
     bert: Any = bool_bert(model)
     prompt = prompt_of(model, "query") or ""
-    load_reading(bert)  # where the package has them: the cues of AND and OR
     if epochs is None and not prompt and take_shipped(bert):
         if progress:
             print("the reader of this encoder comes with the package", file=sys.stderr, flush=True)
     else:
         args = Arguments(epochs=epochs or EPOCHS, rank=bert.config.reader_rank, seed=seed)
-        steps = steps_of(args, marked_queries("train"))
+        steps = steps_of(args, training_queries())
         if progress:
             print(f"learning to read: {steps:,} steps, some minutes on a CPU", file=sys.stderr, flush=True)
         with shown_progress("learning to read", steps, "step", shown=progress) as advance:
