@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from boolbert.core.errors import FULL, BoolBertError, DiskFull, shorten
@@ -247,6 +248,15 @@ def file_sum(path: str | os.PathLike[str]) -> int:
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     with whole_file(path) as aside:
         aside.write_bytes(content)
+
+
+def save_array(path: str | os.PathLike[str], values: Any) -> None:
+    """Write an array as .npy, by Python's own writes: where numpy writes to a file, an end that does not fit is lost
+    without an error."""
+    import numpy as np
+
+    with open(path, "wb") as file:
+        np.save(SimpleNamespace(write=file.write), values)
 
 
 def write_text(path: str | os.PathLike[str], content: str) -> None:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from boolbert.boolean.clauses import split_clauses
 from boolbert.core.errors import RetrievalError
-from boolbert.core.files import check_sum, read_object, whole_folder, write_json
+from boolbert.core.files import check_sum, read_object, save_array, whole_folder, write_json
 from boolbert.core.progress import shown_progress
 from boolbert.retrieval.arrays import load_array
 from boolbert.retrieval.calibration import spread_rows, unrelated_cosine
@@ -155,10 +155,10 @@ class Evidence:
             file.seek(0)
             write_header(file, (starts[-1], size))  # as long as the first one: numpy leaves room for any number of rows
             rows, sums = np.array(starts, np.int64), np.array(checks, np.uint32)
-            np.save(aside / "scales.npy", np.concatenate(scales))
-            np.save(aside / "clauses.npy", np.concatenate(clauses))
-            np.save(aside / "checks.npy", sums)
-            np.save(aside / "starts.npy", rows)
+            save_array(aside / "scales.npy", np.concatenate(scales))
+            save_array(aside / "clauses.npy", np.concatenate(clauses))
+            save_array(aside / "checks.npy", sums)
+            save_array(aside / "starts.npy", rows)
             (aside / "words").mkdir()
             content = check_sum(rows, sums, *counts.write(aside / "words"))
             numbers = {"documents": len(starts) - 1, "clauses": starts[-1], "content": content, "rules": RULES}

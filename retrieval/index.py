@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from boolbert.core.checks import check_flags
 from boolbert.core.errors import BoolBertError, RetrievalError
-from boolbert.core.files import check_sum, file_sum, make_folder, read_object, whole_file, write_json
+from boolbert.core.files import check_sum, file_sum, make_folder, read_object, save_array, whole_file, write_json
 from boolbert.data import Corpus, DataError, Document, Quest
 from boolbert.data.own import OwnDocument, OwnDocuments
 from boolbert.data.own.columns import written
@@ -375,8 +375,8 @@ def write_records(folder: Path, records: Iterable[dict[str, Any]]) -> None:
     if wholes is None:
         (folder / PASSAGES).unlink(missing_ok=True)
         return
-    with whole_file(folder / PASSAGES) as aside, aside.open("wb") as file:
-        np.save(file, wholes)
+    with whole_file(folder / PASSAGES) as aside:
+        save_array(aside, wholes)
 
 
 def is_index(folder: Path) -> bool:
@@ -432,8 +432,8 @@ def _write_documents(folder: Path, corpus: Iterable[Document]) -> int:
             end += file.write(line)
     lines, checks = np.array(starts, np.int64), np.array(sums, np.uint32)
     for name, array in ((LINES, lines), (CHECKS, checks)):
-        with whole_file(folder / name) as aside, aside.open("wb") as file:
-            np.save(file, array)
+        with whole_file(folder / name) as aside:
+            save_array(aside, array)
     return check_sum(lines, checks)
 
 

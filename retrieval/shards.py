@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.core.errors import RetrievalError, shorten
-from boolbert.core.files import make_folder, read_object, whole_file, write_json
+from boolbert.core.files import make_folder, read_object, save_array, whole_file, write_json
 
 MANIFEST = "manifest.json"
 FIELDS = {
@@ -197,5 +197,5 @@ def write_shard(folder: Path, number: int, vectors: npt.NDArray[np.float32], man
         stored = vectors.astype(manifest["storage"])
     if not np.isfinite(stored).all():
         raise RetrievalError(f"{folder}: a vector is too large for float16; store float32")
-    with whole_file(shard_path(folder, number)) as aside, aside.open("wb") as file:
-        np.save(file, stored)
+    with whole_file(shard_path(folder, number)) as aside:
+        save_array(aside, stored)

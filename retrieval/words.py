@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from boolbert.boolean.clauses import Clause
 from boolbert.core.errors import RetrievalError
-from boolbert.core.files import check_sum
+from boolbert.core.files import check_sum, save_array
 from boolbert.retrieval.arrays import load_array
 from boolbert.retrieval.ranking import Scores
 
@@ -244,7 +244,7 @@ class WordCounts:
         """Write the files; what the small ones hold."""
         content, arrays = self.arrays()
         for name, values in arrays.items():
-            np.save(folder / f"{name}.npy", values)
+            save_array(folder / f"{name}.npy", values)
         (folder / "words.txt").write_bytes(content)
         return content, arrays["starts"], arrays["lengths"], arrays["checks"]
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
@@ -172,3 +173,18 @@ def test_a_full_disk_is_told_with_the_files_name(tmp_path, monkeypatch, writer, 
     else:
         assert caught.value is error
     assert os.listdir(tmp_path) == []
+
+
+def test_an_array_that_does_not_fit_is_an_error(tmp_path):
+    """In a process of its own, whose files may be of 4,000 bytes. numpy by itself says nothing of the last 128."""
+    code = (
+        "import resource, signal, sys; import numpy as np; from boolbert.core.files import save_array\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))\n"
+        "save_array(sys.argv[1], np.zeros(int(sys.argv[2]), np.float32))"
+    )
+    for count, fits in ((900, True), (1000, False), (3000, False)):
+        command = [sys.executable, "-c", code, str(tmp_path / f"{count}.npy"), str(count)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) == fits, done.stderr
+        assert fits or "File too large" in done.stderr
+    assert np.load(tmp_path / "900.npy").tolist() == [0.0] * 900
