@@ -43,10 +43,11 @@ def marked_queries(split: str, folder: Path = FOLDER) -> list[MarkedQuery]:
 
 
 def queries_with_kinds(split: str, folder: Path = FOLDER / "conditions") -> list[MarkedQuery]:
-    """The queries of a split, "train" or "test", that say what NOT excludes."""
+    """The queries of a split that say what NOT excludes: "train", "test", or "second", some of test by another
+    labeller."""
     files = sorted(folder.glob(f"{split}*.txt"))
     if not files:
-        raise DataError(f"{folder}: holds no {split}*.txt; the splits are train and test")
+        raise DataError(f"{folder}: holds no {split}*.txt; the splits are train, test and second")
     return [query for file in files for query in _with_kinds(file)]
 
 

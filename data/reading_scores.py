@@ -61,7 +61,7 @@ def runs(text: str, places: Sequence[Sequence[int]], chosen: Sequence[bool]) -> 
 
 def measured(queries: Sequence[Labelled], reads: Callable[[str], tuple[list[str], list[str]]]) -> dict[str, Any]:
     """The figures, and under "wrong" the queries with what was found. reads: a query to what it excludes and wants."""
-    excluded, wanted, wrong = _Counts(), _Counts(), list[str]()
+    excluded, wanted, wrong = Counts(), Counts(), list[str]()
     exactly, silent = list[bool](), list[bool]()
     for query in queries:
         out, wants = map(words, reads(query.text))
@@ -83,7 +83,7 @@ def measured(queries: Sequence[Labelled], reads: Callable[[str], tuple[list[str]
     }
 
 
-class _Counts:
+class Counts:
     """Words that were found and are right, found and wrong, and missed."""
 
     def __init__(self) -> None:

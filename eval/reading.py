@@ -7,6 +7,7 @@
     python eval/reading.py --plain comlq_dev/queries.jsonl.gz boolmovies/dev.jsonl.gz
     python eval/reading.py --model my_model --show 20         # does a Bool-BERT by itself read as search does?
     python eval/reading.py --kinds                            # what NOT excludes, in data/reading/conditions
+    python eval/reading.py --second                           # how far a second labeller agrees with those
 
 Queries are read as `boolbert search` reads them. "F1": words of what is excluded. "Exactly": queries that exclude
 something and whose excluded words are found, all of them and no others. "Silent": queries that exclude nothing, read
@@ -24,12 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from boolbert.boolean.kinds import is_question
-from boolbert.boolean.tags import ALTERNATIVE, KINDS_OF_NOT
+from boolbert.boolean.tags import ALTERNATIVE, KINDS_OF_NOT, WANTED
 from boolbert.configuration_boolbert import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import BoolBertError, run_script
-from boolbert.data.reading import marked_queries, queries_with_kinds
-from boolbert.data.reading_scores import Labelled, measured, own_queries, runs, words
+from boolbert.data.reading import MarkedQuery, marked_queries, queries_with_kinds
+from boolbert.data.reading_scores import Counts, Labelled, measured, own_queries, runs, words
 from boolbert.retrieval.adapters import open_reader
 from boolbert.retrieval.encoders import QUERY_READER
 from boolbert.retrieval.models import bool_bert, default_model, load_encoder, prompt_of
@@ -44,6 +45,7 @@ class Arguments:
     plain: list[str] = flag([], "files of queries, of which those without NOT are read")
     model: str | None = flag(None, 'a Bool-BERT whose own reading is held against search\'s, or "default"')
     kinds: bool = flag(False, "how often the kind of NOT is told right, by a Bool-BERT and by search")
+    second: bool = flag(False, "how far a second labeller agrees with the test queries of data/reading/conditions")
     show: int = flag(0, "print this many queries that are read wrong, or otherwise by --model")
 
 
@@ -140,6 +142,39 @@ def kinds_told(show: int) -> list[str]:
     return lines
 
 
+def agreement(show: int) -> list[str]:
+    """Lines on what a second labeller, who saw no marks, says of some test queries: the ceiling of every reader."""
+    first = {query.text: query for query in queries_with_kinds("test")}
+    pairs = [(first[query.text], query) for query in queries_with_kinds("second")]
+    same: dict[str, list[bool]] = {}
+    count = Counts()
+    different = []
+    for one, other in pairs:
+        excluded, theirs = (words(_marked(query, "xy")) for query in (one, other))
+        count.add(theirs, excluded)
+        each = {
+            "words of what is excluded": excluded == theirs,
+            "kind": one.kind == other.kind,
+            "asks": one.asks == other.asks,
+            "every condition": _conditions(one) == _conditions(other),
+        }
+        for name, is_same in each.items():
+            same.setdefault(name, []).append(is_same)
+        different += [] if all(each.values()) else [f"    {one.text}: {_conditions(one)}, {_conditions(other)}"]
+    counts = ", ".join(f"{name} {sum(found)}" for name, found in same.items())
+    return [f"of {len(pairs)} alike: {counts}; F1 {count.f1:.3f}", *different[:show]]
+
+
+def _marked(query: MarkedQuery, kinds: str) -> list[str]:
+    return [query.text[mark.start : mark.end] for mark in query.marks if mark.kind in kinds]
+
+
+def _conditions(query: MarkedQuery) -> list[tuple[str, list[str]]]:
+    """Every condition: whether it is wanted, excluded, bounded or denied, and its words."""
+    named = {"wanted": WANTED + ALTERNATIVE, "excluded": "xy", "bound": "m", "denied": "n"}
+    return sorted((name, sorted(words([text]))) for name, kinds in named.items() for text in _marked(query, kinds))
+
+
 def found_alternatives(split: str) -> tuple[list[str], int]:
     """The queries of data/reading whose alternatives are read otherwise than they are marked, and how many have any."""
     wrong, count = [], 0
@@ -163,6 +198,9 @@ def main(given: Sequence[str] | None = None) -> None:
             print(f"{args.model}, data/reading {split}: {count - len(wrong)} of {count} read as search reads them")
             for text in wrong[: args.show]:
                 print(text)
+        return
+    if args.second:
+        print("\n".join(agreement(args.show)))
         return
     if args.kinds:
         print("\n".join(kinds_told(args.show)))

@@ -314,6 +314,14 @@ def test_reading_is_measured_by_words():
     assert as_search_reads("bars -site:example.com") == ([], [])  # search refuses it
 
 
+def test_how_far_a_second_labeller_agrees():
+    """As docs/labels.md says."""
+    (line,) = reading.agreement(0)
+    assert line == "of 200 alike: words of what is excluded 185, kind 198, asks 198, every condition 149; F1 0.956"
+    _, different, *_ = reading.agreement(1)
+    assert "45 hikers" in different
+
+
 def test_the_kind_of_not_is_told_by_the_reader():
     """Every fifth query of two authors whom it has not learned from; of all of them it is right for 592 of 631."""
     queries = [query for query in queries_with_kinds("test") if query.kind is not None][::5]
