@@ -40,8 +40,8 @@ def answers(searcher, monkeypatch):
     found = []
     for is_large in (False, True):
         with monkeypatch.context() as patch:
-            if is_large:  # the depth is more than the documents with equal words, whose order is the store's own
-                for name, value in (("ALL", 0), ("DEPTH", 40), ("PART_DEPTH", 6)):
+            if is_large:  # deep enough that documents with equal words, whose order is the store's own, decide nothing
+                for name, value in (("ALL", 0), ("DEPTH", 48), ("PART_DEPTH", 6)):
                     patch.setattr(rank, name, value)
             for query, where in itertools.product(QUERIES, FILTERS):
                 hits = searcher.search(query, 10, where=where)
