@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -297,15 +298,20 @@ def document_reader(device: Any = None) -> DocumentReader | None:
 
 @cache
 def _opened(gpu: str | None) -> DocumentReader | None:
-    from safetensors import safe_open
-
     folder = encoder_of(DOCUMENT_READER)
     if folder is None:
         return None
-    with safe_open(DOCUMENT_READER, framework="np") as file:
-        temperature = float(file.metadata()["temperature"])
+    temperature = temperature_of(DOCUMENT_READER)
     if gpu is None:
         return DocumentReader(Reader(folder, DOCUMENT_READER, ranges_of(DOCUMENT_READER)), temperature)
     from boolbert.retrieval.gpu_reader import GpuReader
 
     return DocumentReader(GpuReader(folder, DOCUMENT_READER, gpu), temperature)
+
+
+def temperature_of(adapters: Path) -> float:
+    """By which the logits of a reader with these adapters are divided."""
+    from safetensors import safe_open
+
+    with safe_open(adapters, framework="np") as file:
+        return float(file.metadata()["temperature"])

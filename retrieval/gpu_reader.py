@@ -14,17 +14,18 @@ STEP = 32  # texts are padded to a multiple of as many tokens
 
 
 class GpuReader:
-    """As `adapters.Reader`, in half precision. The last bits of a text's numbers depend on the texts beside it."""
+    """As `adapters.Reader`, in half precision unless told otherwise. The last bits of a text's numbers depend on the
+    texts beside it."""
 
     at_once = AT_ONCE
 
-    def __init__(self, folder: Path, adapters: Path, device: str):
+    def __init__(self, folder: Path, adapters: Path, device: str, dtype: torch.dtype = torch.float16):
         from transformers import BertConfig, BertModel
 
         weights, head, bias = weights_of(folder, adapters)
         self._bert = BertModel(BertConfig.from_pretrained(folder), add_pooling_layer=False)
         self._bert.load_state_dict({name: torch.from_numpy(weights[name]) for name in self._bert.state_dict()})
-        self._bert.eval().requires_grad_(False).to(device, torch.float16)
+        self._bert.eval().requires_grad_(False).to(device, dtype)
         self._head, self._bias = (torch.from_numpy(own).to(device) for own in (head, bias))
         self.tokenizer = open_tokenizer(folder)
 
