@@ -153,8 +153,11 @@ def card_data(run: Path, repo: str) -> ModelCardData:
 
 def write_card(run: Path, repo: str, folder: Path) -> None:
     """Write README.md."""
-    text = f"---\n{card_data(run, repo).to_yaml()}\n---\n\n{card_text(run, repo)}"
-    (folder / "README.md").write_text(text, encoding="utf-8")
+    write_readme(folder, card_data(run, repo), card_text(run, repo))
+
+
+def write_readme(folder: Path, data: ModelCardData, text: str) -> None:
+    (folder / "README.md").write_text(f"---\n{data.to_yaml()}\n---\n\n{text}", encoding="utf-8")
 
 
 def card_text(run: Path, repo: str) -> str:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +38,20 @@ def check(run: Path, folder: Path) -> dict[str, float]:
 
     Differences are relative to the largest number in the run's own vectors.
     """
-    expected = own_vectors(run)
-    found = published_vectors(folder)
-    differences = {}
+    return differences(own_vectors(run), published_vectors(folder), "the run")
+
+
+def differences(expected: Vectors, found: Vectors, whose: str) -> dict[str, float]:
+    """The same of what is expected, `whose` own, and what was found."""
+    found_differences = {}
     for way, vectors in expected.items():
         if found[way].shape != vectors.shape:
-            raise HubError(f"the check failed: {way} gives {found[way].shape}, the run gives {vectors.shape}")
+            raise HubError(f"the check failed: {way} gives {found[way].shape}, {whose} gives {vectors.shape}")
         difference = float(np.abs(found[way] - vectors).max() / np.abs(vectors).max())
         if not difference <= TOLERANCE:  # also where it is not a number
-            raise HubError(f"the check failed: {way} differs from the run's own by {difference:.1e}")
-        differences[way] = difference
-    return differences
+            raise HubError(f"the check failed: {way} differs from {whose}'s own by {difference:.1e}")
+        found_differences[way] = difference
+    return found_differences
 
 
 def own_vectors(run: Path) -> Vectors:
@@ -67,10 +71,15 @@ def inputs_for(run: Run) -> dict[str, Any]:
 
 
 def published_vectors(folder: Path) -> Vectors:
-    """The vectors that a user gets with the folder alone: no package, no network, no caches."""
+    """The vectors that a user gets with the folder alone."""
+    return in_fresh_process(folder, inputs_for(Run(folder)))
+
+
+def in_fresh_process(folder: Path, inputs: Mapping[str, Any]) -> Vectors:
+    """What `load_published.py` makes of the inputs with the folder alone: no package, no network, no caches."""
     with tempfile.TemporaryDirectory() as scratch:
         texts, output = Path(scratch, "texts.json"), Path(scratch, "vectors.npz")
-        texts.write_text(json.dumps(inputs_for(Run(folder))), encoding="utf-8")
+        texts.write_text(json.dumps(inputs), encoding="utf-8")
         # No token goes along, and none could be found: the code that runs is the folder's.
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
         environment |= {"HF_HUB_OFFLINE": "1", "HF_HOME": scratch, "HF_HUB_DISABLE_PROGRESS_BARS": "1"}

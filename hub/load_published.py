@@ -39,15 +39,37 @@ def vectors_of(model, query_encoder, tokenizer, inputs):
     return vectors
 
 
-def main(folder: str, texts: str, output: str) -> None:
+def vectors_of_folder(folder, inputs):
+    """The same of a folder."""
     from sentence_transformers import SentenceTransformer
     from transformers import AutoModel, AutoTokenizer
 
-    with open(texts, encoding="utf-8") as file:
-        inputs = json.load(file)
     model = SentenceTransformer(folder, trust_remote_code=True, device="cpu")
     query_encoder = AutoModel.from_pretrained(folder, trust_remote_code=True)
-    np.savez(output, **vectors_of(model, query_encoder, AutoTokenizer.from_pretrained(folder), inputs))
+    return vectors_of(model, query_encoder, AutoTokenizer.from_pretrained(folder), inputs)
+
+
+def probabilities_of_folder(folder, pairs):
+    """What a published reader says of pairs, by each way to call it: {way: array}."""
+    import torch
+    from sentence_transformers import CrossEncoder
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+    model = AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=True)
+    batch = tokenizer([tuple(pair) for pair in pairs], padding=True, truncation=True, return_tensors="pt")
+    with torch.no_grad():
+        logits = model.eval()(**batch).logits
+    cross_encoder = CrossEncoder(folder, trust_remote_code=True, device="cpu")
+    return {"CrossEncoder": cross_encoder.predict(pairs), "AutoModel": logits.softmax(-1).numpy()}
+
+
+def main(folder: str, texts: str, output: str) -> None:
+    with open(texts, encoding="utf-8") as file:
+        inputs = json.load(file)
+    is_reader = "pairs" in inputs
+    found = probabilities_of_folder(folder, inputs["pairs"]) if is_reader else vectors_of_folder(folder, inputs)
+    np.savez(output, **found)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -101,12 +101,12 @@ def text_refusals(text: str, secrets: tuple[str, ...] = ()) -> list[str]:
     return found
 
 
-def uncommitted(root: Path = ROOT) -> list[str]:
+def uncommitted(root: Path = ROOT, code: Sequence[str] = CODE) -> list[str]:
     """The published code files that differ from the checkout's last commit; none where there is no checkout."""
     if not (root / ".git").exists():
         return []
     try:
-        command = ["git", "status", "--porcelain", "--", *CODE]
+        command = ["git", "status", "--porcelain", "--", *code]
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         reason = (getattr(error, "stderr", None) or str(error)).strip().splitlines()[0]

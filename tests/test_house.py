@@ -127,7 +127,7 @@ def test_no_circle():
     TopologicalSorter(graph).prepare()  # a CycleError names the circle
 
 
-@pytest.mark.parametrize("name", HUB_FILES)
+@pytest.mark.parametrize("name", [*HUB_FILES, "hub/modeling_document_reader"])
 def test_hub_files_import_their_siblings_and_few_packages(name):
     """They are published as they are, where nothing of this package is installed. transformers refuses a model whose
     files import what is not installed, unless that is tried."""
