@@ -36,7 +36,7 @@ help:
 	@echo "make test-long  the rest of the suite: the demo, ONNX, fresh processes, made-up inputs"
 	@echo "make test-floors  the doors, the Hub folder and upgrade with the lowest versions that setup.cfg allows"
 	@echo "make test-newest  the same with the newest Python that torch has a build for"
-	@echo "make test-frameworks  LangChain, LlamaIndex, Haystack, LanceDB, Postgres, Qdrant, and the page in a browser"
+	@echo "make test-frameworks  LangChain, LlamaIndex, Haystack, LanceDB, Postgres, Qdrant, mteb, and the page in a browser"
 	@echo "make check      ruff, ruff format, mypy and bandit"
 	@echo "make format     apply ruff's fixes and format"
 	@echo "make bench      measure every speed: model, encoding, training, search"
@@ -115,7 +115,7 @@ test-frameworks: $(FRAMEWORKS)/.installed
 		tests/test_database_stores.py tests/test_postgres_store.py tests/test_postgres_table.py tests/test_postgres_limits.py \
 		tests/test_remote_stores.py tests/test_exclusion_line.py tests/test_number_filters.py tests/test_stores.py \
 		tests/test_stores_evidence.py tests/test_stores_index.py tests/test_stores_threads.py \
-		tests/test_typed_exclusions.py
+		tests/test_typed_exclusions.py tests/test_mteb.py
 
 PACKAGES := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 $(FRAMEWORKS)/.installed: $(DEV)
