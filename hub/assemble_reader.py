@@ -1,6 +1,5 @@
 """The document reader as one model: the default encoder's weights with the adapters added, and what loads them."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from ..core.errors import HubError
-from ..core.files import read_object
+from ..core.files import read_object, write_json
 from ..retrieval.adapters import DOCUMENT_READER, encoder_of, open_tokenizer, weights_of
 from ..retrieval.document_reader import temperature_of
 from ..sentence_boolbert import REQUIREMENTS
@@ -55,10 +54,10 @@ def assemble_reader(folder: Path) -> list[Path]:
     tokenizer = read_object(encoder / "tokenizer_config.json", HubError)
     tokenizer = {name: value for name, value in tokenizer.items() if name != "name_or_path"}
     longest = {"model_max_length": config.max_position_embeddings}
-    _write_json(folder / "tokenizer_config.json", tokenizer | longest)
-    _write_json(folder / "modules.json", MODULES)
-    _write_json(folder / "sentence_bert_config.json", TRANSFORMER)
-    _write_json(folder / "config_sentence_transformers.json", CROSS_ENCODER)
+    write_json(folder / "tokenizer_config.json", tokenizer | longest)
+    write_json(folder / "modules.json", MODULES)
+    write_json(folder / "sentence_bert_config.json", TRANSFORMER)
+    write_json(folder / "config_sentence_transformers.json", CROSS_ENCODER)
     shutil.copyfile(licence(), folder / "LICENSE")
     return published_files(folder)
 
@@ -71,7 +70,3 @@ def _write_weights(encoder: Path, folder: Path) -> None:
     kept |= {"classifier.weight": head, "classifier.bias": bias}
     whole = {name: np.ascontiguousarray(value, np.float32) for name, value in kept.items()}
     save_file(whole, folder / "model.safetensors", metadata={"format": "pt"})
-
-
-def _write_json(file: Path, content: object) -> None:
-    file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
