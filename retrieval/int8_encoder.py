@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,9 @@ Vectors = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int32]
 # AVX-512 VNNI, AVX-VNNI and ARM's dot products, as /proc/cpuinfo calls them: without them int8 gains nothing.
 INSTRUCTIONS = {"avx512_vnni", "avx_vnni", "asimddp"}
+# Other processors add two products in 16 bits, where 2 x 255 x 127 has no room: there weights have half as many steps.
+STEPS, STEPS_IN_16_BITS = 127, 63
+EXACT = frozenset(INSTRUCTIONS)
 TINY = np.finfo(np.float32).tiny
 LEAST_SIZE = 128  # of a BERT's hidden states: smaller ones gain nothing
 AT_ONCE = 8  # texts that a thread takes at a time
@@ -143,13 +147,18 @@ def threads() -> int:
     return int(chosen) if chosen.isdecimal() and int(chosen) else len(os.sched_getaffinity(0))
 
 
+@cache
+def processor() -> frozenset[str]:
+    """What the processor says of itself; nothing where it does not tell."""
+    try:
+        return frozenset(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
+    except OSError:
+        return frozenset()
+
+
 def check_processor() -> None:
     """Raise where the processor has no products of int8."""
-    try:
-        words = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
-    except OSError:
-        words = []
-    if not INSTRUCTIONS & set(words):
+    if not INSTRUCTIONS & processor():
         raise CannotUseInt8("the processor has no int8 products, or does not tell")
 
 
@@ -277,14 +286,16 @@ class Graph:
         return content
 
 
-def in_int8(matrix: Vectors) -> tuple[npt.NDArray[np.int8], Vectors]:
-    """A matrix rounded to int8, and the scale of each column.
+def in_int8(matrix: Vectors, steps: int | None = None) -> tuple[npt.NDArray[np.int8], Vectors]:
+    """A matrix rounded to int8, and the scale of each column. steps: as many as this processor adds up exactly, unless
+    they are given.
 
-    >>> rounded, scales = in_int8(np.array([[2.0, 0.1], [-1.0, 0.0]], np.float32))
+    >>> rounded, scales = in_int8(np.array([[2.0, 0.1], [-1.0, 0.0]], np.float32), 127)
     >>> rounded.tolist(), (scales * 127).round(2).tolist()
     ([[127, 127], [-64, 0]], [2.0, 0.10000000149011612])
     """
-    scales = np.maximum(np.abs(matrix).max(0) / 127, TINY)
+    steps = steps or (STEPS if EXACT & processor() else STEPS_IN_16_BITS)
+    scales = np.maximum(np.abs(matrix).max(0) / steps, TINY)
     return np.rint(matrix / scales).astype(np.int8), scales
 
 
