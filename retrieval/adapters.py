@@ -43,15 +43,15 @@ Array = npt.NDArray[np.float32]
 class Reader:
     """An encoder with a reader's adapters: from token ids to the numbers that its head gives each token."""
 
-    def __init__(self, folder: Path, adapters: Path, ranges: Ranges | None = None):
+    def __init__(self, folder: Path, adapters: Path, ranges: Ranges | None = None, *, float32: bool = False):
         """folder: the encoder's; adapters: a file that one of `train/*_reader.py` has written for it. ranges: what
-        `ranges_of` has found for them."""
+        `ranges_of` has found for them. float32: nothing is rounded to int8."""
         weights, head, bias = weights_of(folder, adapters)
         self._words = weights["embeddings.word_embeddings.weight"]
         self._places = weights["embeddings.position_embeddings.weight"]
         self._places = self._places + weights["embeddings.token_type_embeddings.weight"][0]
         config = SimpleNamespace(**read_object(folder / "config.json", RetrievalError))
-        self._session = open_program(token_program(weights, config, head, bias, ranges))
+        self._session = open_program(token_program(weights, config, head, bias, ranges, float32=float32))
         self.tokenizer, self.at_once = open_tokenizer(folder), threads()
 
     def scores(self, ids: Sequence[int]) -> Array:
@@ -141,9 +141,10 @@ def adapters_mark(adapters: Path) -> str:
 
 @cache
 def open_reader(adapters: Path) -> Reader | None:
-    """A reader that comes with the package; None where its encoder is not to be had."""
+    """A reader of queries that came with the package, in float32: a query is short, and is read alike on every
+    processor. None where its encoder is not to be had."""
     folder = encoder_of(adapters)
-    return None if folder is None else Reader(folder, adapters)
+    return None if folder is None else Reader(folder, adapters, float32=True)
 
 
 def encoder_of(adapters: Path) -> Path | None:

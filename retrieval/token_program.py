@@ -27,13 +27,19 @@ def token_program(
     head: npt.NDArray[Any],
     bias: npt.NDArray[Any],
     ranges: Ranges | None = None,
+    *,
+    float32: bool = False,
 ) -> bytes:
     """A BERT's layers and a head as an ONNX program for one text: `embeddings` (1, length, size), of words and places
     together, to `vector` (1, length, outputs).
 
-    ranges: for the inputs of each product in RANGED, by its name, how large each of their numbers becomes.
+    ranges: for the inputs of each product in RANGED, by its name, how large each of their numbers becomes. float32:
+    nothing is rounded.
     """
-    graph = Graph(weights, config) if ranges is None else RangedGraph(weights, config, ranges)
+    if float32:
+        graph: Graph = FloatGraph(weights, config)
+    else:
+        graph = Graph(weights, config) if ranges is None else RangedGraph(weights, config, ranges)
     found = graph.node("MatMul", graph.token_states("embeddings"), graph.stored("head", head.T.astype(np.float32)))
     graph.output("Add", [found, graph.stored("head_bias", bias.astype(np.float32))], "vector")
     return graph.program({"embeddings": config.hidden_size}, [1, "length", len(bias)])
@@ -43,6 +49,14 @@ def ranged_products(layer: str) -> tuple[str, str, str]:
     """The products of a layer whose inputs have ranges: that of queries, keys and values, by its first name, that of
     what was attended to, and that before GELU."""
     return f"{layer}.attention.self.query", f"{layer}.attention.output.dense", f"{layer}.intermediate.dense"
+
+
+class FloatGraph(Graph):
+    """As `Graph`, with nothing rounded."""
+
+    def product(self, inputs: str, *names: str) -> str:
+        matrix = np.concatenate([self.weights[f"{name}.weight"] for name in names]).T.astype(np.float32)
+        return str(self.node("MatMul", inputs, self.stored(f"{names[0]}.columns", matrix)))
 
 
 class RangedGraph(Graph):
