@@ -23,7 +23,7 @@ OPERATORS = ("and", "or", "not")
 # What NOT excludes: a subject of a text, members of a set, or a property of the answer, which leaves the vector alone.
 KINDS_OF_NOT = ("topic", "set", "property")
 # What the reader's head says, and how it is decoded. Folders of another version are read by the code that lies in them.
-READING_VERSION = 2
+READING_VERSION = 3
 GATES = ("learned", "cue")
 POOLINGS = ("cls", "mean")
 NOT_REACHES = ("outside", "both", "all")

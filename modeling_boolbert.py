@@ -58,6 +58,7 @@ from .composing_boolbert import (
 from .configuration_boolbert import OPERATORS, READING_PARTS, BoolBertConfig
 from .reading_boolbert import (
     CUE,
+    EXCLUDING,
     INITIAL_OUTSIDE,
     BooleanReading,
     LowRank,
@@ -80,7 +81,7 @@ INITIAL_CUE_LOGIT = -3.0
 # Attention kernels want head sizes that are a multiple of this.
 HEAD_MULTIPLE = 8
 # What of the reader's tags is in the scope of each operator.
-SCOPE_KINDS = {"and": "w", "or": "a", "not": "x"}
+SCOPE_KINDS = {"and": "wmn", "or": "ao", "not": EXCLUDING}
 # The logit of a token whose cue or scope the caller says, or the reader; no layer's own predictor outweighs it.
 CERTAIN = 100.0
 

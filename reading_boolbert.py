@@ -21,9 +21,11 @@ from transformers.utils import ModelOutput
 from .composing_boolbert import NOT, PROPERTY
 from .configuration_boolbert import KINDS_OF_NOT, OPERATORS, BoolBertConfig
 
-# What the reader calls a token: outside of everything, or the begin (B) or inside (I) of what is wanted (w), excluded
-# (x), an alternative (a), or a cue of NOT (c).
-KINDS = WANTED, EXCLUDED, ALTERNATIVE, CUE = "w", "x", "a", "c"
+# What the reader calls a token: outside of everything, or the begin (B) or inside (I) of a condition that is wanted
+# (w), of the first of some alternatives (a) or another of them (o), of a bound on a number (m), of a denial that is
+# wanted (n), of what is excluded (x), of a bound that is denied (y), of a cue of NOT (c), or of a word that joins (j).
+KINDS = WANTED, ALTERNATIVE, OTHER, BOUND, DENIAL, EXCLUDED, DENIED_BOUND, CUE, JOIN = tuple("waomnxycj")
+EXCLUDING = EXCLUDED + DENIED_BOUND
 READER_TAGS = ("O", *(f"{place}-{kind}" for kind in KINDS for place in "BI"))
 # What the head says of a token: a score for each tag, and one above 0 where it is a further piece of a word. And of the
 # sentence, as the mean over its words: a score for each kind of NOT, and one above 0 where it asks.
@@ -34,9 +36,11 @@ HEAD_SIZE = ASKS + 1
 # What a fresh reader says for "outside of everything", more than `FAVOUR` can make up for.
 INITIAL_OUTSIDE = 10.0
 # An exclusion that is missed is worse than one too many: what it gets on top, in the logs of probabilities.
-FAVOUR = 2.0
+FAVOUR = 1.0
 # Where a property is negated nothing is taken away: so much clearer than the other kinds it has to be, in logits.
 LEAD = 0.5
+# A query asks from this number of the head on; who does not ask filters items, and negates no property of an answer.
+LEAST_ASKING = -3.0
 # So many tokens before and behind it have a say in a token's tag. Longer conditions than that are told by their words.
 WINDOW = 6
 IMPOSSIBLE = -1e4
@@ -169,9 +173,11 @@ class ScopeReader(nn.Module):
 def read_tokens(scores: Tensor, token_mask: Tensor) -> tuple[Tensor, Tensor]:
     """The tags of tokens (B, L), and the kind of NOT (B,), from what the head says of them (B, L, HEAD_SIZE)."""
     words = between_specials(token_mask)
-    kinds = of_sentence(scores, words)[:, : len(KINDS_OF_NOT)]
+    said = of_sentence(scores, words)
+    kinds, asks = said[:, : len(KINDS_OF_NOT)], said[:, -1:] > LEAST_ASKING
     is_property = torch.arange(len(KINDS_OF_NOT), device=scores.device) == PROPERTY
-    return best_tags(scores[..., :KIND], words), torch.where(is_property, kinds - LEAD, kinds).argmax(-1)
+    kinds = torch.where(is_property, torch.where(asks, kinds - LEAD, IMPOSSIBLE), kinds)
+    return best_tags(scores[..., :KIND], words), kinds.argmax(-1)
 
 
 def of_sentence(scores: Tensor, words: Tensor) -> Tensor:
@@ -186,10 +192,13 @@ def between_specials(token_mask: Tensor) -> Tensor:
     return (token_mask != 0) & (before > 1) & (after > 1)
 
 
-def of_kind(tags: Tensor, kind: str) -> Tensor:
-    """Which tags, as numbers in `READER_TAGS`, are of a kind."""
-    first = READER_TAGS.index(f"B-{kind}")
-    return (tags == first) | (tags == first + 1)
+def of_kind(tags: Tensor, kinds: str) -> Tensor:
+    """Which tags, as numbers in `READER_TAGS`, are of one of these kinds."""
+    found = torch.zeros_like(tags, dtype=torch.bool)
+    for kind in kinds:
+        first = READER_TAGS.index(f"B-{kind}")
+        found = found | (tags == first) | (tags == first + 1)
+    return found
 
 
 def best_tags(scores: Tensor, words: Tensor) -> Tensor:
@@ -205,14 +214,14 @@ def best_tags(scores: Tensor, words: Tensor) -> Tensor:
     is_outside = tags == 0
     scores = torch.where(words.unsqueeze(-1) | is_outside, scores, IMPOSSIBLE)
     scores = torch.where(words.unsqueeze(-1) | ~is_outside, scores, 0.0)
-    silent = torch.where(of_kind(tags, CUE) | of_kind(tags, EXCLUDED), IMPOSSIBLE, scores)
+    silent = torch.where(of_kind(tags, CUE + EXCLUDING), IMPOSSIBLE, scores)
     heard, neither = with_neighbours(scores), with_neighbours(silent).argmax(-1)
     both = heard.argmax(-1)
     forced = scores
-    for kind, other in ((CUE, EXCLUDED), (EXCLUDED, CUE)):
+    for kind, other in ((CUE, EXCLUDING), (EXCLUDING, CUE)):
         forced = torch.where(_must_become(both, heard, kind, other) & ~of_kind(tags, kind), IMPOSSIBLE, forced)
     both = with_neighbours(forced).argmax(-1)
-    has_both = of_kind(both, CUE).any(1) & of_kind(both, EXCLUDED).any(1)  # which a single word cannot be
+    has_both = of_kind(both, CUE).any(1) & of_kind(both, EXCLUDING).any(1)  # which a single word cannot be
     excludes = has_both & (_total(forced, both) + FAVOUR >= _total(scores, neither))
     return _as_first_piece(torch.where(excludes.unsqueeze(1), both, neither), goes_on)
 
@@ -249,16 +258,16 @@ def with_neighbours(scores: Tensor) -> Tensor:
     return scores + before + behind
 
 
-def _must_become(tags: Tensor, scores: Tensor, kind: str, other: str) -> Tensor:
-    """The token that has to be of a kind, because none is: the one that loses least by it, but not the only one of the
-    other kind. (B, L, 1) bool."""
-    first = READER_TAGS.index(f"B-{kind}")
+def _must_become(tags: Tensor, scores: Tensor, kinds: str, other: str) -> Tensor:
+    """The token that has to be of one of some kinds, because none is: the one that loses least by it, but not the only
+    one of the other kinds. (B, L, 1) bool."""
+    of_tags = of_kind(torch.arange(len(READER_TAGS), device=tags.device), kinds)
     is_other = of_kind(tags, other)
     is_only = is_other & (is_other.sum(1, keepdim=True) == 1)
-    loss = scores.amax(-1) - scores[..., first : first + 2].amax(-1)
+    loss = scores.amax(-1) - torch.where(of_tags, scores, -torch.inf).amax(-1)
     least = torch.where(is_only, -IMPOSSIBLE, loss).argmin(1, keepdim=True)
     here = torch.arange(tags.shape[1], device=tags.device) == least
-    return (here & ~of_kind(tags, kind).any(1, keepdim=True)).unsqueeze(-1)
+    return (here & ~of_kind(tags, kinds).any(1, keepdim=True)).unsqueeze(-1)
 
 
 def _total(scores: Tensor, tags: Tensor) -> Tensor:

@@ -36,6 +36,30 @@ def foreign_language(query: str) -> str | None:
     return best if counts[best] >= 2 and counts[best] > english else None
 
 
+def is_foreign_script(query: str) -> bool:
+    """Whether most of a query's letters are none of the Latin alphabet.
+
+    >>> is_foreign_script("島国"), is_foreign_script("hôtels sans piscine")
+    (True, False)
+    """
+    letters = [letter for letter in unicodedata.normalize("NFC", query).lower() if letter.isalpha()]
+    return sum(letter >= _LATIN for letter in letters) > len(letters) / 2
+
+
+def notes_on_language(query: str, typed: bool = False) -> tuple[str, ...]:
+    """A line on a query that is not English, and of which nothing is read but what is typed in search-box syntax.
+
+    >>> notes_on_language("postres sin nueces")
+    ('the query looks Spanish: only English is read, so “sin” leaves nothing out; -word does, in any language',)
+    """
+    if (language := foreign_language(query)) is None:
+        return ()
+    looks = f"the query looks {language}: only English is read, so"
+    if (word := denying_word(query, language)) is not None:
+        return (f"{looks} “{word}” leaves nothing out; -word does, in any language",)
+    return () if typed else (f"{looks} it is searched as it stands; -word leaves something out, in any language",)
+
+
 def denying_word(query: str, language: str) -> str | None:
     """The word of a query that says NOT in its language, as far as one is known.
 

@@ -9,6 +9,18 @@ from .operators import template_operators
 _TAG = re.compile(r"</?mark>")
 
 
+class Part(NamedTuple):
+    """A stretch `text[start:end]` and the operator that joins it to the parts before it; "" where none does."""
+
+    operator: str
+    start: int
+    end: int
+    text: str
+
+
+Parts = tuple[Part, ...]
+
+
 class ParsedQuery(NamedTuple):
     """A template with the atoms that fill its blanks, from left to right."""
 
@@ -57,3 +69,29 @@ def _checked(template: str, atoms: Sequence[str]) -> ParsedQuery:
             f"template {template!r} has {template.count('_')} blanks, got {len(atoms)} atoms: {list(atoms)}"
         )
     return ParsedQuery(template, tuple(atom.strip() for atom in atoms))
+
+
+def blank_operators(template: str) -> tuple[str, ...]:
+    """The operator before each blank of a template.
+
+    >>> blank_operators("_ that are also _ but not _"), blank_operators("_ or _ or _"), blank_operators("_")
+    (('', 'and', 'not'), ('', 'or', 'or'), ('',))
+    """
+    first, *others = template.split("_")[:-1]
+    words = [set(between.split()) for between in others]
+    return (first, *("not" if "not" in word else "or" if "or" in word else "and" for word in words))
+
+
+def gold_parts(original_query: str) -> Parts:
+    """The parts of a query that is marked as in QUEST; their spans are those of the text without its marks.
+
+    >>> gold_parts("<mark>Films about cats</mark> that are not <mark>French films</mark>")[1]
+    Part(operator='not', start=30, end=42, text='French films')
+    """
+    template, atoms = parse_original_query(original_query)
+    text, parts, end = original_query.replace("<mark>", "").replace("</mark>", ""), [], 0
+    for operator, atom in zip(blank_operators(template), atoms, strict=True):
+        start = text.index(atom, end)
+        end = start + len(atom)
+        parts.append(Part(operator, start, end, atom))
+    return tuple(parts)

@@ -16,11 +16,10 @@ from functools import cache
 from typing import NamedTuple
 
 from ..core.errors import BoolBertError
-from .cues import CueSpan
-from .exclusion import content
-from .lexicon import cue_table
-from .parts import Part, Reading, Span
-from .word_lists import WORDS, pattern
+from .tags import ALTERNATIVE, CUE, EXCLUDED, JOIN, WANTED, Mark
+from .word_lists import FIXED, WORDS, pattern
+
+Span = tuple[int, int]
 
 _MINUS = "−－﹣‐‑-"  # as it is typed in any alphabet; the last one stands there as itself
 _QUOTED = r'(?<!\w)"[^"]*"|“[^”]*”'
@@ -68,6 +67,7 @@ _EXCLUDED_WORD = re.compile(r"[^\u0000-\u024f\s][^\s,;.?!()\"“”|]*|\w+(?:[+#
 _LIST = pattern(r"\s*,\s*(?:(?:and|or)\s+)?|\s+(?:and|or)\s+")
 LONGEST_TYPED = 1000  # characters of a query with search-box syntax; longer texts are not read as such
 _EDGES = " \t\r\n,;:.?!"
+_LETTERS = re.compile(r"\w+")
 
 
 class _Token(NamedTuple):
@@ -76,12 +76,21 @@ class _Token(NamedTuple):
     end: int
 
 
-def read_search_box(text: str) -> Reading | None:
-    """The parts of a query with search-box syntax, None where there is none.
+def has_words(text: str) -> bool:
+    """Whether a query has a word to look for besides those that only join or exclude.
 
-    >>> reading = read_search_box('"solar power" | wind -subsidies NOT nuclear energy')
-    >>> [(part.operator, part.text) for part in reading.parts]
-    [('', 'solar power'), ('or', 'wind'), ('not', 'subsidies'), ('not', 'nuclear energy')]
+    >>> [has_words(query) for query in ("islands", "not", "- ?!", "it or not")]
+    [True, False, False, True]
+    """
+    return any(word not in WORDS["operators"] for word in _LETTERS.findall(text.lower()))
+
+
+def read_search_box(text: str) -> list[Mark] | None:
+    """The marks of a query with search-box syntax, None where there is none.
+
+    >>> text = '"solar power" | wind -subsidies NOT nuclear energy'
+    >>> [(mark.kind, text[mark.start : mark.end]) for mark in read_search_box(text) if mark.kind not in "cj"]
+    [('a', 'solar power'), ('a', 'wind'), ('x', 'subsidies'), ('x', 'nuclear energy')]
     >>> read_search_box("e-mail from 2010-2015, non-fiction, Wham!")
     """
     if len(text) > LONGEST_TYPED:
@@ -105,6 +114,20 @@ def is_too_long(text: str) -> bool:
     return len(text) > LONGEST_TYPED and any(
         _OPERATORS.get(token.kind) == "not" for token in _tokens(text[:LONGEST_TYPED])
     )
+
+
+def notes_on_signs(text: str) -> tuple[str, ...]:
+    """A line for each sign that looks like an exclusion and is read as a word of the query.
+
+    >>> notes_on_signs("ls -la")
+    ('“-la” is read as a word of the query; to leave it out, write -"la"',)
+    """
+    words = [(sign, _unquoted(sign[1:])) for sign in unread_signs(text)]
+    return tuple(f'“{sign}” is read as a word of the query; to leave it out, write -"{word}"' for sign, word in words)
+
+
+def _unquoted(word: str) -> str:
+    return word[1:-1] if len(word) > 2 and word[0] in "'‘’" and word[-1] in "'’" else word
 
 
 def unread_signs(text: str) -> list[str]:
@@ -202,7 +225,7 @@ def _is_caps_lock(text: str) -> bool:
 
 @cache
 def _fixed() -> re.Pattern[str]:
-    phrases = "|".join(map(re.escape, cue_table().phrases("fixed")))
+    phrases = "|".join(map(re.escape, FIXED))
     return re.compile(rf"(?<!\w)(?:{phrases})(?!\w)", re.IGNORECASE)
 
 
@@ -232,6 +255,15 @@ def _denied(text: str) -> Span | None:
     return found.span(found.lastgroup or 0)
 
 
+def _content(text: str) -> bool:
+    """Whether a text names something to look for.
+
+    >>> _content("tell me about all of the"), _content("tell me about the moon")
+    (False, True)
+    """
+    return any(word not in WORDS["empty"] for word in _LETTERS.findall(text.lower()))
+
+
 class _Turned(NamedTuple):
     """A double negation `text[start:end]`: the terms that stay excluded, and those that it asks for."""
 
@@ -242,16 +274,17 @@ class _Turned(NamedTuple):
 
 
 class _Reader:
-    """Goes through the tokens once and collects the parts."""
+    """Goes through the tokens once and collects the marks."""
 
     def __init__(self, text: str, tokens: list[_Token]):
         self.text, self.tokens = text, tokens
-        self.parts: list[Part] = []
-        self.cues: list[CueSpan] = []
+        self.marks: list[Mark] = []
+        self.cues: list[Mark] = []
+        self.group = 0  # of the last alternatives
         self.operator = ""  # what joins the next wanted part
         self.turned: list[_Turned] = []
 
-    def read(self) -> Reading:
+    def read(self) -> list[Mark]:
         start, number = 0, 0
         while number < len(self.tokens):
             token = self.tokens[number]
@@ -261,8 +294,7 @@ class _Reader:
             self._want(start, token.start)
             operator = _OPERATORS.get(token.kind)
             if operator:
-                span = (token.start, token.end)
-                self.cues.append(CueSpan(*span, operator, self.text[slice(*span)], excludes=operator == "not"))
+                self.cues.append(Mark(CUE if operator == "not" else JOIN, token.start, token.end))
             if operator == "not":
                 if self.operator == "or":
                     raise BoolBertError("the search does not know OR NOT; ask for each of the two by itself")
@@ -271,10 +303,13 @@ class _Reader:
             self.operator = operator or self.operator
             start, number = token.end, number + 1
         self._want(start, len(self.text))
-        if not any(content(part.text) for part in self.parts if part.operator != "not"):
-            only = "what to leave out" if any(cue.operator == "not" for cue in self.cues) else "AND and OR"
+        if not any(_content(self.text[mark.start : mark.end]) for mark in self._wanted()):
+            only = "what to leave out" if any(cue.kind == CUE for cue in self.cues) else "AND and OR"
             raise BoolBertError(f"the query {self.text!r} only says {only}; say what to look for as well")
-        return Reading(self.text, tuple(self.cues), tuple(sorted(self.parts, key=lambda part: part.start)))
+        return sorted([*self.marks, *self.cues], key=lambda mark: mark.start)
+
+    def _wanted(self) -> list[Mark]:
+        return [mark for mark in self.marks if mark.kind != EXCLUDED]
 
     def _is_group(self, number: int) -> bool:
         """Whether a parenthesis holds an operator; else it belongs to the words, as in "Birdman (film)"."""
@@ -290,8 +325,7 @@ class _Reader:
 
     def _want(self, start: int, end: int) -> None:
         for left, right in self._terms(start, end):
-            joined = self.operator if any(part.operator != "not" for part in self.parts) else ""
-            self.parts.append(Part(joined, left, right, self.text[left:right]))
+            self._add(self.operator, (left, right))
             self.operator = ""
 
     def _exclude(self, number: int) -> tuple[int, int]:
@@ -340,22 +374,33 @@ class _Reader:
         for stretch in stretches:
             terms = self._terms(*stretch, listed=True)
             if not terms:
-                raise BoolBertError(f"nothing follows {self.cues[-1].text!r} in the query {self.text!r}")
+                sign = self.text[self.cues[-1].start : self.cues[-1].end]
+                raise BoolBertError(f"nothing follows {sign!r} in the query {self.text!r}")
             denied = _denied(self.text[slice(*terms[0])])
             if denied is None:
                 kept += [self._add("not", term) for term in terms]
                 continue
             terms[0] = (terms[0][0] + denied[0], terms[0][0] + denied[1])
-            joined = "and" if any(part.operator != "not" for part in self.parts) else ""
-            asked.append(" OR ".join(self._add("or" if n else joined, term) for n, term in enumerate(terms)))
+            asked.append(" OR ".join(self._add("or" if n else "and", term) for n, term in enumerate(terms)))
         if asked:
             self.turned.append(_Turned(self.cues[-1].start, end, kept, asked))
             if not kept:
-                self.cues[-1] = self.cues[-1]._replace(operator="and", excludes=False)
+                self.cues[-1] = self.cues[-1]._replace(kind=JOIN)
 
     def _add(self, operator: str, span: Span) -> str:
-        self.parts.append(Part(operator, *span, self.text[slice(*span)]))
-        return self.parts[-1].text
+        """Mark a stretch that an operator joins to those before it; its text."""
+        wanted = [number for number, mark in enumerate(self.marks) if mark.kind != EXCLUDED]
+        if operator == "not":
+            self.marks.append(Mark(EXCLUDED, *span))
+        elif operator == "or" and wanted:
+            last = self.marks[wanted[-1]]
+            if last.kind == WANTED:
+                self.group += 1
+                self.marks[wanted[-1]] = last._replace(kind=ALTERNATIVE, group=self.group)
+            self.marks.append(Mark(ALTERNATIVE, *span, self.group))
+        else:
+            self.marks.append(Mark(WANTED, *span))
+        return self.text[slice(*span)]
 
     def _terms(self, start: int, end: int, listed: bool = False) -> list[tuple[int, int]]:
         """The stretch without signs at its edges; a phrase without its quotation marks; a list, cut at its commas."""
@@ -368,7 +413,7 @@ class _Reader:
             left = right - len(self.text[left:right].lstrip(_EDGES))
             if right - left > 2 and re.fullmatch(_QUOTED, self.text[left:right]):
                 left, right = left + 1, right - 1
-            if left < right and re.search(r"\w", self.text[left:right]):
+            if left < right and _LETTERS.search(self.text, left, right):
                 terms.append((left, right))
         return terms
 

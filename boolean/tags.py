@@ -1,32 +1,34 @@
-"""What each word of a query is: wanted, excluded, an alternative, or a cue that excludes; and the spans they form.
+"""What each word of a query is to the reader, and the marks that its tags form.
 
-A query reader gives every word a tag. A condition's first word has "B-", the others "I-", so that neighbours stay
-apart: "no [pets] and no [smoking]", "no [nuts], [dairy] or [eggs]".
+The reader gives every word a tag. A condition's first word has "B-", the others "I-", so that neighbours stay apart:
+"no [pets] and no [smoking]", "no [nuts], [dairy] or [eggs]".
 """
 
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .cues import quoted_names
-
-WANTED, EXCLUDED, ALTERNATIVE, CUE = "w", "x", "a", "c"
+# Wanted; the first of some alternatives, and another one of them; a bound on a number; a denial that is wanted;
+# excluded; a bound that is denied; words that exclude; words that join.
+KINDS = WANTED, ALTERNATIVE, OTHER, BOUND, DENIAL, EXCLUDED, DENIED_BOUND, CUE, JOIN = tuple("waomnxycj")
+EXCLUDING = EXCLUDED + DENIED_BOUND
+ASKED_FOR = WANTED + ALTERNATIVE + BOUND + DENIAL
 OUTSIDE = "O"
-TAGS = (OUTSIDE, *(f"{place}-{kind}" for kind in (WANTED, EXCLUDED, ALTERNATIVE, CUE) for place in "BI"))
+TAGS = (OUTSIDE, *(f"{place}-{kind}" for kind in KINDS for place in "BI"))
 # Behind the tags the reader's head has a number that tells pieces of words; then, as the mean over its words,
 # what it says of the query: what NOT excludes, and whether it asks. reading_boolbert.py has the same.
 KINDS_OF_NOT = ("topic", "set", "property")
 LEAD = 0.5  # so much clearer than other kinds a property has to be
+# A question counts as one from this number of the head: read for one that looks for items, it loses its passage.
+LEAST_ASKING = -3.0
 KIND = len(TAGS) + 1
 ASKS = KIND + len(KINDS_OF_NOT)
 _MARK = re.compile(r"\[([wxabcnmy]) ([^\[\]]*)\]")
-JOINS = re.compile(r"\W*(?:\b(?:or|and|either|an?|the|even|maybe|alternatively|possibly|vs|versus)\b\W*)*")
-_OR = re.compile(r"\bor\b|\|")
 
 
 class Mark(NamedTuple):
-    """The stretch `text[start:end]` of a query, and what it is: WANTED, EXCLUDED, ALTERNATIVE or CUE. group: which
-    alternatives belong together."""
+    """The stretch `text[start:end]` of a query, and what it is: one of `KINDS` but OTHER. group: which alternatives
+    belong together."""
 
     kind: str
     start: int
@@ -75,28 +77,31 @@ def joined_words(
 def word_tags(words: Sequence[tuple[int, int]], marks: Sequence[Mark]) -> list[int]:
     """The tag of each word, as a number in TAGS, from the marks. words: where each begins and ends in the text.
 
-    >>> _, marks = parse_marked("[w hotels] [c without] a [x pool]")
-    >>> [TAGS[tag] for tag in word_tags([(0, 6), (7, 14), (15, 16), (17, 21)], marks)]
-    ['B-w', 'B-c', 'O', 'B-x']
+    >>> _, marks = parse_marked("[a hotels] or [a inns] [c without] a [x pool]")
+    >>> [TAGS[tag] for tag in word_tags([(0, 6), (7, 9), (10, 14), (15, 22), (23, 24), (25, 29)], marks)]
+    ['B-a', 'O', 'B-o', 'B-c', 'O', 'B-x']
     """
     tags = [0] * len(words)
+    begun = set()
     for mark in marks:
+        kind = OTHER if mark.kind == ALTERNATIVE and mark.group in begun else mark.kind
+        begun |= {mark.group} if kind == ALTERNATIVE else set()
         inside = [number for number, (start, end) in enumerate(words) if start < mark.end and mark.start < end]
         for place, number in enumerate(inside):
-            tags[number] = TAGS.index(f"{'I' if place else 'B'}-{mark.kind}")
+            tags[number] = TAGS.index(f"{'I' if place else 'B'}-{kind}")
     return tags
 
 
-def marks_of(text: str, words: Sequence[tuple[int, int]], tags: Sequence[int]) -> list[Mark]:
-    """The marks that tags form, from left to right. Alternatives with "or" or a comma between them are one group;
-    one that is left alone is wanted.
+def marks_of(words: Sequence[tuple[int, int]], tags: Sequence[int]) -> list[Mark]:
+    """The marks that tags form, from left to right. An alternative that no other one follows is wanted, and so is
+    another one that follows none.
 
-    >>> text = "cork or kerry hotels"
-    >>> tags = [TAGS.index(tag) for tag in ("B-a", "O", "B-a", "B-w")]
-    >>> [(mark.kind, text[mark.start : mark.end]) for mark in marks_of(text, [(0, 4), (5, 7), (8, 13), (14, 20)], tags)]
-    [('a', 'cork'), ('a', 'kerry'), ('w', 'hotels')]
+    >>> tags = [TAGS.index(tag) for tag in ("B-a", "O", "B-o", "B-w")]
+    >>> [(mark.kind, mark.start, mark.group) for mark in marks_of([(0, 4), (5, 7), (8, 13), (14, 20)], tags)]
+    [('a', 0, 1), ('a', 8, 1), ('w', 14, 0)]
     """
     marks: list[Mark] = []
+    group = 0
     for (start, end), tag in zip(words, tags, strict=True):
         if tag == 0:
             continue
@@ -104,62 +109,13 @@ def marks_of(text: str, words: Sequence[tuple[int, int]], tags: Sequence[int]) -
         if place == "I" and marks and marks[-1].kind == kind:
             marks[-1] = marks[-1]._replace(end=end)
         else:
-            marks.append(Mark(kind, start, end))
-    return _grouped(text, marks)
-
-
-def without_false_cues(text: str, marks: Sequence[Mark]) -> list[Mark]:
-    """The marks without cues that exclude nothing: signs, of which those that do are search-box syntax, and words of a
-    name in quotes. What they exclude is wanted.
-
-    >>> text = "salt-and-pepper +chips"
-    >>> marks = [Mark("w", 0, 8), Mark("c", 8, 9), Mark("x", 9, 15), Mark("c", 16, 17), Mark("x", 17, 22)]
-    >>> [(mark.kind, text[mark.start : mark.end]) for mark in without_false_cues(text, marks)]
-    [('w', 'salt-and-pepper'), ('w', 'chips')]
-    """
-    found: list[Mark] = []
-    sign = -1  # where the last sign ends
+            group += kind == ALTERNATIVE
+            marks.append(Mark(kind, start, end, group if kind in (ALTERNATIVE, OTHER) else 0))
+    counts = {group: sum(mark.group == group for mark in marks) for group in {mark.group for mark in marks}}
+    found = []
     for mark in marks:
-        if not any(map(str.isalnum, text[mark.start : mark.end])):
-            sign = mark.end if mark.kind == CUE else sign
-        elif mark.kind == EXCLUDED and sign >= 0 and not text[sign : mark.start].strip():
-            if found and found[-1].kind == WANTED and not any(map(str.isspace, text[found[-1].end : mark.start])):
-                found[-1] = found[-1]._replace(end=mark.end)  # within a word
-            else:
-                found.append(mark._replace(kind=WANTED))
-        else:
-            found.append(mark)
-    for start, end in quoted_names(text):
-        inside = [mark for mark in found if start <= mark.start < end]
-        if any(mark.kind == CUE for mark in inside):
-            found = [*(mark for mark in found if mark not in inside), Mark(WANTED, start + 1, end - 1)]
-    return sorted(found, key=lambda mark: mark.start)
-
-
-def _grouped(text: str, marks: list[Mark]) -> list[Mark]:
-    """The marks, alternatives in their groups. With nothing between them two alternatives are the end of one group and
-    the beginning of the next, "cats or dogs | from a shelter or a breeder", or one that was cut in two."""
-    runs: list[list[int]] = []  # numbers of marks: alternatives that stand side by side
-    joins = []  # of each run but the first: it goes on where the run before it ends
-    alternatives = [number for number, mark in enumerate(marks) if mark.kind == ALTERNATIVE]
-    for before, number in zip([None, *alternatives], alternatives, strict=False):
-        between = "" if before is None else text[marks[before].end : marks[number].start].lower()
-        is_joined = before is not None and number == before + 1 and bool(between.strip())
-        if is_joined and (JOINS.fullmatch(between) or _OR.search(between)):
-            runs[-1].append(number)
-        else:
-            joins += [before is not None and number == before + 1 and not between.strip()] if runs else []
-            runs.append([number])
-    found = list(marks)
-    for place, is_next in enumerate(joins, 1):
-        if is_next and min(len(runs[place - 1]), len(runs[place])) == 1:
-            last, first = runs[place - 1].pop(), runs[place][0]
-            found[first] = found[first]._replace(start=found[last].start)
-            runs[place] = runs[place - 1] + runs[place]
-            runs[place - 1] = []
-            found[last] = found[last]._replace(end=found[last].start)  # nothing is left of it
-    for group, run in enumerate(filter(None, runs)):
-        for number in run:
-            kind = {"kind": WANTED, "group": 0} if len(run) == 1 else {"group": group}
-            found[number] = found[number]._replace(**kind)
-    return [mark for mark in found if mark.end > mark.start]
+        if mark.kind in (ALTERNATIVE, OTHER):
+            is_one_of_some = mark.group > 0 and counts[mark.group] > 1
+            mark = mark._replace(kind=ALTERNATIVE) if is_one_of_some else mark._replace(kind=WANTED, group=0)
+        found.append(mark)
+    return found

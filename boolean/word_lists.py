@@ -3,14 +3,11 @@
 import re
 from pathlib import Path
 
-from .lexicon import cue_table
-
-_CUES = re.compile(r"<(\w+)>")
 Lists = dict[str, tuple[str, ...]]
 
 
 def read_lists(path: Path) -> Lists:
-    """The lists of a file. An entry with <frame> in it stands for one entry per cue of that list of the cue table."""
+    """The lists of a file."""
     lists: dict[str, list[str]] = {}
     title = ""
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -18,8 +15,7 @@ def read_lists(path: Path) -> Lists:
             title = line.strip("[]")
             lists[title] = []
         elif line and not line.startswith("#"):
-            cues = _CUES.search(line)
-            lists[title] += [line.replace(cues[0], cue) for cue in cue_table().written(cues[1])] if cues else [line]
+            lists[title].append(line)
     return {title: tuple(entries) for title, entries in lists.items()}
 
 
@@ -40,6 +36,7 @@ def lists_under(lists: Lists, prefix: str) -> Lists:
 
 _ENGLISH = Path(__file__).with_name("words_en.txt")
 WORDS = read_word_sets(_ENGLISH)  # small lists that several rules ask for
+FIXED = read_lists(Path(__file__).with_name("fixed_en.txt"))["fixed"]  # "salt and pepper"
 _ANY = {name: "|".join(" ".join(lines).split()).replace("_", r"\s+") for name, lines in read_lists(_ENGLISH).items()}
 
 

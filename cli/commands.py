@@ -244,23 +244,17 @@ def search(options: Namespace) -> None:
         return
     _check_query(options)
 
-    from boolbert.boolean import why_nothing_excluded
+    from boolbert.boolean.query import CUT
     from boolbert.search.cached_model import cache_model
-    from boolbert.search.query import CUT
 
     searcher = _open_searcher(options, cached=True)
     answer = searcher.search(options.query, options.k, operators, **_how_to_search(options, searcher))
-    if options.unsure and options.violations is None and not answer.reading.conditions.typed:
+    if options.unsure and options.violations is None and not answer.reading.typed:
         raise BoolBertError("--unsure lists what --violations or a typed -word leaves out; give one of them")
     if answer.reading.truncated:
         _say(f"note: {CUT}")
     for note in answer.notes:
         _say(f"note: {note}")
-    # What is denied twice, or is in another language, is told above.
-    is_as_typed = answer.reading.query == options.query and not answer.reading.conditions.plain
-    is_unread = operators is None and searcher.is_boolean and not answer.excluded_words and is_as_typed
-    if is_unread and (why := why_nothing_excluded(answer.numbers.blanked(options.query))):
-        _say(f"note: {why}")
     if options.json:
         print_json({"model": searcher.model.name, **answer.as_json()})
     else:

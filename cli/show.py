@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
+from boolbert.boolean.query import COLOURS, Query, WordGroup, listed
 from boolbert.core.terminal import fitted, printable
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation
-from boolbert.search.query import COLOURS, Query, WordGroup, listed
 from boolbert.search.reasons import Reason
 
 LABEL = 11  # columns of the row labels
@@ -101,11 +101,11 @@ def show_reading(reading: Query, colour: bool) -> str:
 
     >>> from dataclasses import replace
     >>> from boolbert.search.query_reader import as_it_is
-    >>> from boolbert.search.query import Word
+    >>> from boolbert.boolean.query import Word
     >>> words = (Word("films", 0, 5), Word("not", 6, 9, cue="not"), Word("westerns", 10, 18, excluded=True))
     >>> show_reading(replace(as_it_is("films not westerns"), words=words), colour=False)
     'films not [-westerns-]'
-    >>> show_reading(Query("films\\nnot", ("not",), "the model", (words[0], words[1])), colour=False)
+    >>> show_reading(Query("films\\nnot", words[:2], (), ("not",), "the model"), colour=False)
     'films not'
     """
     shown = (

@@ -8,15 +8,15 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from boolbert.boolean.tags import ALTERNATIVE, EXCLUDED, WANTED
+from boolbert.boolean.tags import ALTERNATIVE, ASKED_FOR, DENIED_BOUND, EXCLUDED, EXCLUDING, WANTED
 
-from .reading import marked_queries
+from .reading import MarkedQuery, marked_queries
 
 _WORD = re.compile(r"\w+")
 # Where a condition begins and ends may be argued about: these words do not count.
 _EDGES = "a an the any of in on at with and or no not that is are to for by from s"
 EDGES = frozenset(_EDGES.split())
-_KINDS = (EXCLUDED, WANTED + ALTERNATIVE)
+_KINDS = (EXCLUDING, ASKED_FOR)
 
 
 class Labelled(NamedTuple):
@@ -105,3 +105,29 @@ class Counts:
     @property
     def f1(self) -> float:
         return 2 * self.right / max(1, self.found + self.expected)
+
+
+def alike(right: MarkedQuery, found: MarkedQuery) -> dict[str, bool]:
+    """What of two readings of a query is the same: what is excluded, each member of a list by itself; every condition,
+    with its role and which alternatives belong together; what NOT excludes; whether the query asks."""
+    return {
+        "excluded": _conditions(right, EXCLUDING) == _conditions(found, EXCLUDING),
+        "conditions": _conditions(right) == _conditions(found) and _groups(right) == _groups(found),
+        "kind": right.kind == found.kind,
+        "asks": right.asks == found.asks,
+    }
+
+
+def _conditions(query: MarkedQuery, kinds: str = ASKED_FOR + EXCLUDING) -> list[tuple[str, list[str]]]:
+    """Every condition: its role, and its words."""
+    roles = {ALTERNATIVE: WANTED, DENIED_BOUND: EXCLUDED} if kinds == EXCLUDING else {ALTERNATIVE: WANTED}
+    own = (mark for mark in query.marks if mark.kind in kinds)
+    return sorted((roles.get(mark.kind, mark.kind), sorted(words([query.text[mark.start : mark.end]]))) for mark in own)
+
+
+def _groups(query: MarkedQuery) -> set[frozenset[frozenset[str]]]:
+    groups: dict[int, set[frozenset[str]]] = {}
+    for mark in query.marks:
+        if mark.kind == ALTERNATIVE:
+            groups.setdefault(mark.group, set()).add(words([query.text[mark.start : mark.end]]))
+    return {frozenset(group) for group in groups.values()}

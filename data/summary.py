@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..boolean import OPERATORS, TEMPLATES, operators_of
+from ..boolean import OPERATORS, TEMPLATES
 from ..core.arguments import Parser
 from ..core.errors import DataError
 from ..core.tables import aligned
 from ..core.terminal import print_json, printable
 from .boolquestions import passage
+from .labels import operators_of
 from .quest import read_atoms
 from .rows import parse_rows
 from .schema import BoolQuestion, Document, Query, kind_of

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from ..boolean import multi_hot
-from ..boolean.decompose import Parts, gold_parts
+from ..boolean.marks import Parts, gold_parts
 from ..core.errors import DataError
 from .boolquestions import BoolQuestions
 from .corpus import Corpus

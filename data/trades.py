@@ -33,11 +33,13 @@ class Label(NamedTuple):
 
 
 class TradeQuery(NamedTuple):
-    """A query, and the rows of the documents that are good for it and that violate it."""
+    """A query, and the rows of the documents that are good for it and that violate it. marked: the query with its
+    marks; "" where its author gave none."""
 
     text: str
     good: list[int]
     violating: list[int]
+    marked: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,8 @@ class Trade:
                 raise DataError(f"{self.name}: {query['query']!r}: what it wants or excludes: {error}") from None
             asks_denial = "==no" in query["wanted"].replace(" ", "")
             violating = excluded if asks_denial else wanted & excluded
-            found.append(TradeQuery(query["query"], sorted(wanted - excluded), sorted(violating)))
+            marked = str(query.get("marked", ""))
+            found.append(TradeQuery(query["query"], sorted(wanted - excluded), sorted(violating), marked))
         return found
 
     def _gold(self, document: Mapping[str, Any]) -> dict[str, str]:

@@ -23,7 +23,6 @@ import numpy as np
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import EvaluationError, run_script
 from boolbert.data.reading_scores import measured, own_queries
-from boolbert.data.trades import trades
 from boolbert.eval import evidence, reading, saying
 from boolbert.eval.exclusion import TrapSet, read_trap_set
 from boolbert.retrieval.metrics import means
@@ -71,9 +70,10 @@ def print_saying() -> None:
 
 
 def print_trades(model: SearchModel) -> None:
-    for author in ("first", "t8", "last"):
-        print(f"  {author}, {sum(trade.author == author for trade in trades())} trades")
-        print_ranking(evidence.trade_pools(author), ("good", "violating"), model)
+    for data in ("trades:first", "trades:t8", "trades:last", "unseen"):
+        chosen = evidence.chosen_trades(data)
+        print(f"  {data}, {len(chosen)} trades")
+        print_ranking(list(map(evidence.trade_pool, chosen)), ("good", "violating"), model)
 
 
 def print_counts() -> None:

@@ -6,6 +6,7 @@
     python eval/evidence.py --pools excluir_dev comlq_dev                         # folders as eval/exclusion.py reads
 
     python eval/evidence.py --data trades:first                                   # data/trades, by one author
+    python eval/evidence.py --data unseen                                         # three trades nothing learned from
     python eval/evidence.py --data lists                                          # data/lists.py: nothing but words
 
 Everything is ranked by `BoolSearcher`, so a figure is what `boolbert search` does. Of a part, documents are kept that
@@ -13,24 +14,27 @@ answer its queries, and others at random. "Good" and "violating" are shares of t
 answer the query, at most ten. "Excluded" is the share of the first R, without that bound, that a query excludes, "in
 ten" how many of the first ten these are, and "others" how many of them are no answer either; in pools, those of its
 traps, and "above", R@3 and V@3 are those of eval/exclusion.py. "Pairs": of two questions whose right documents are each
-other's traps, both have the right one first.
+other's traps, both have the right one first. Of trades whose queries are marked, "by hand" is search with what a person
+has read in them: the ceiling of every reader.
 """
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean.operators import SHORT_NAMES
+from boolbert.boolean.query import Query, query_of
+from boolbert.boolean.tags import parse_marked
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import run_script
 from boolbert.core.files import write_json
 from boolbert.data.lists import lists
 from boolbert.data.tasks import Question
-from boolbert.data.trades import by_authors, trades
+from boolbert.data.trades import FOLDER, Trade, by_authors, trades
 from boolbert.eval.exclusion import TrapQuery, TrapSet, named_task, read_trap_set, score_ranked
 from boolbert.eval.searched import Searched, TextIndex
 from boolbert.retrieval import ranking
@@ -44,7 +48,7 @@ from boolbert.search.searcher import BoolSearcher
 @dataclass
 class Arguments:
     model: str | None = flag(None, "model folder or Hub id; the default model if not given")
-    data: str = flag("countries", "QUEST-format FOLDER:SPLIT, countries, denials:SPLIT, trades:AUTHOR or lists")
+    data: str = flag("countries", "QUEST-format FOLDER:SPLIT, countries, denials:SPLIT, trades:AUTHOR, unseen or lists")
     pools: list[str] = flag([], "folders with a corpus and queries")
     queries: int | None = flag(None, "take this many, drawn at random")
     documents: int | None = flag(None, "and this many documents, those that answer first")
@@ -63,16 +67,23 @@ def quest_pool(data: str) -> TrapSet:
     return TrapSet(data, task.corpus.texts(), queries)
 
 
-def trade_pools(author: str) -> list[TrapSet]:
-    """The trades of one author, each a collection of its own."""
-    return [
-        TrapSet(
-            trade.name,
-            trade.texts,
-            [TrapQuery(query.text, query.good, query.violating, "trade") for query in trade.queries() if query.good],
-        )
-        for trade in by_authors(trades(), [author], "--data trades:AUTHOR")
-    ]
+def chosen_trades(data: str) -> list[Trade]:
+    """The trades of one author, or those that nothing has learned from."""
+    if data == "unseen":
+        return trades(FOLDER / "trades" / "unseen")
+    return by_authors(trades(), [data.removeprefix("trades:")], "--data trades:AUTHOR")
+
+
+def trade_pool(trade: Trade) -> TrapSet:
+    queries = [TrapQuery(one.text, one.good, one.violating, "trade") for one in trade.queries() if one.good]
+    return TrapSet(trade.name, trade.texts, queries)
+
+
+def read_by_hand(every: Sequence[Trade]) -> dict[str, Query]:
+    """What a person has read in the queries of trades, by their texts; who looks for items excludes a set of them."""
+    marked = (one.marked for trade in every for one in trade.queries() if one.marked)
+    found = (query_of(*parse_marked(text), "a person") for text in marked)
+    return {query.text: replace(query, kind="set" if query.excluded else None) for query in found}
 
 
 def list_pool() -> TrapSet:
@@ -103,14 +114,18 @@ def part_of(pool: TrapSet, queries: int | None, documents: int | None) -> TrapSe
     return TrapSet(pool.name, [pool.texts[row] for row in rows], kept)
 
 
-def scores(model: SearchModel, pool: TrapSet, read: int = READ) -> dict[str, Scores]:
+def scores(
+    model: SearchModel, pool: TrapSet, read: int = READ, by_hand: Mapping[str, Query] | None = None
+) -> dict[str, Scores]:
     """Scores (Q, N) in the order in which five systems rank: the plain encoder, BM25, vectors alone, search that reads
-    no documents, and search."""
+    no documents, and search; and search with queries that a person has read."""
     questions = [Question(query.text, query.text, ()) for query in pool.queries]
     held = TextIndex(pool.texts, model)
     searcher = BoolSearcher(model, held.index, onnx=model.bert is not None and str(model.encoder.device) == "cpu")
     systems = [Searched(how, searcher, how) for how in ("plain", "words", "vectors")]
     systems += [Searched("unread", searcher, read=0), Searched("search", searcher, read=read)]
+    if by_hand and all(query.text in by_hand for query in pool.queries):
+        systems.append(Searched("by hand", searcher, read=read, readings=by_hand))
     return {system.name: system.scorer(questions)(0, len(pool.texts)).numpy() for system in systems}
 
 
@@ -166,15 +181,16 @@ def both_right(table: Scores, queries: Sequence[TrapQuery]) -> npt.NDArray[np.fl
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
     model = load_model(args.model, device=args.device) if args.model else default_model(args.device)
-    pools = [read_trap_set(folder, need_traps=False) for folder in args.pools]
-    if args.data.startswith("trades:"):
-        pools = trade_pools(args.data.removeprefix("trades:"))
+    pools, by_hand = [read_trap_set(folder, need_traps=False) for folder in args.pools], dict[str, Query]()
+    if args.data == "unseen" or args.data.startswith("trades:"):
+        chosen = chosen_trades(args.data)
+        pools, by_hand = [trade_pool(trade) for trade in chosen], read_by_hand(chosen)
     if args.data == "lists":
         pools = [list_pool()]
     pools = pools or [quest_pool(args.data)]
     written = {}
     for pool in (part_of(pool, args.queries, args.documents) for pool in pools):
-        written[pool.name] = measured = figures(pool, scores(model, pool, args.read))
+        written[pool.name] = measured = figures(pool, scores(model, pool, args.read, by_hand))
         print(f"\n{pool.name}: {len(pool.queries)} queries, {len(pool.texts)} documents")
         for kind, systems in measured.items():
             for system, own in systems.items():

@@ -1,4 +1,4 @@
-"""How well queries are read: what they exclude, word by word.
+"""How well queries are read: what they exclude, word by word, and every condition.
 
     python eval/reading.py                                               # data/reading, dev
     python eval/reading.py --data test --show 20                         # and 20 queries that are read wrong
@@ -6,14 +6,16 @@
     python eval/reading.py --quest FOLDER/train_full.jsonl
     python eval/reading.py --plain comlq_dev/queries.jsonl.gz boolmovies/dev.jsonl.gz
     python eval/reading.py --model my_model --show 20         # does a Bool-BERT by itself read as search does?
-    python eval/reading.py --kinds                            # what NOT excludes, in data/reading/conditions
+    python eval/reading.py --conditions                       # data/reading/conditions: every condition, kind, asks
     python eval/reading.py --second                           # how far a second labeller agrees with those
 
 Queries are read as `boolbert search` reads them. "F1": words of what is excluded. "Exactly": queries that exclude
 something and whose excluded words are found, all of them and no others. "Silent": queries that exclude nothing, read
 so. "Wanted": F1 of the words that are wanted. "Alternatives": queries that offer some, which are found,
 each with all of its words and no others. Of --plain queries, which exclude nothing as their data says, those are
-counted that are read as if they did.
+counted that are read as if they did. Of --conditions those are counted in which the same things are excluded, each
+member of a list by itself; in which every condition is the same, with its role and its group; and in which the kind of
+NOT is, and whether they ask.
 """
 
 import gzip
@@ -24,15 +26,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boolbert.boolean.kinds import is_question
-from boolbert.boolean.tags import ALTERNATIVE, KINDS_OF_NOT, WANTED
+from boolbert.boolean.tags import ALTERNATIVE, BOUND, DENIAL, DENIED_BOUND, EXCLUDED, WANTED, Mark
 from boolbert.configuration_boolbert import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import BoolBertError, run_script
-from boolbert.data.reading import MarkedQuery, marked_queries, queries_with_kinds
-from boolbert.data.reading_scores import Counts, Labelled, measured, own_queries, runs, words
-from boolbert.retrieval.adapters import open_reader
-from boolbert.retrieval.encoders import QUERY_READER
+from boolbert.data.reading import MarkedQuery, authors, marked_queries, queries_with_kinds
+from boolbert.data.reading_scores import Labelled, alike, measured, own_queries, runs, words
 from boolbert.retrieval.models import bool_bert, default_model, load_encoder, prompt_of
 from boolbert.search.query_reader import read
 
@@ -44,7 +43,7 @@ class Arguments:
     quest: str | None = flag(None, "QUEST's queries, of which those with NOT are read")
     plain: list[str] = flag([], "files of queries, of which those without NOT are read")
     model: str | None = flag(None, 'a Bool-BERT whose own reading is held against search\'s, or "default"')
-    kinds: bool = flag(False, "how often the kind of NOT is told right, by a Bool-BERT and by search")
+    conditions: bool = flag(False, "every condition, the kind of NOT and whether a query asks, by sort of query")
     second: bool = flag(False, "how far a second labeller agrees with the test queries of data/reading/conditions")
     show: int = flag(0, "print this many queries that are read wrong, or otherwise by --model")
 
@@ -91,7 +90,19 @@ def as_search_reads(text: str) -> tuple[list[str], list[str]]:
         query = read(text)
     except BoolBertError:
         return [], []
-    return [span.text for span in query.excluded], [one.text for group in query.conditions.wanted for one in group]
+    return [one.text for one in query.excluded], [one.text for group in query.groups for one in group]
+
+
+def marked_as_read(text: str) -> MarkedQuery:
+    """A query with the marks that search's reading comes to."""
+    query = read(text)
+    marks = []
+    for group in query.groups:
+        for one in group:
+            kind = ALTERNATIVE if len(group) > 1 else BOUND if one.bound else DENIAL if one.denies else WANTED
+            marks.append(Mark(kind, *one.place, one.group if len(group) > 1 else 0))
+    marks += [Mark(DENIED_BOUND if one.bound else EXCLUDED, *one.place) for one in query.excluded]
+    return MarkedQuery(text, marks, "search", True, query.kind, query.asks)
 
 
 def as_model_reads(name: str) -> Callable[[str], list[str]]:
@@ -119,60 +130,31 @@ def read_otherwise(split: str, read_alone: Callable[[str], list[str]]) -> tuple[
     return wrong, len(queries)
 
 
-def kinds_told(show: int) -> list[str]:
-    """Lines on how often the kind of NOT is told right in the queries of authors whom nobody learned from."""
-    queries = [query for query in queries_with_kinds("test") if query.kind is not None]
-    reader = open_reader(QUERY_READER)
-    if reader is None:
-        raise BoolBertError("--kinds: the encoder that the reader was learned for is not on this machine")
-    told: dict[str, list[str | None]] = {
-        "a Bool-BERT's reader": [reader.kind(reader.tokenizer.encode(query.text).ids) for query in queries],
-        "search, by rules": [read(query.text).kind for query in queries],
-    }
-    lines = []
-    for name, kinds in told.items():
-        right = [kind == query.kind for kind, query in zip(kinds, queries, strict=True)]
-        each = []
-        for kind in KINDS_OF_NOT:
-            own = [one for one, query in zip(right, queries, strict=True) if query.kind == kind]
-            each.append(f"{kind} {sum(own)} of {len(own)}")
-        lines.append(f"{name}: {sum(right)} of {len(right)} ({', '.join(each)})")
-        wrong = [(query, kind) for query, kind in zip(queries, kinds, strict=True) if kind != query.kind]
-        lines += [f"    {query.text}: {query.kind}, told {kind}" for query, kind in wrong[:show]]
-    return lines
+def compared(pairs: Sequence[tuple[MarkedQuery, MarkedQuery]], show: int) -> list[str]:
+    """Lines on how far two readings of the same queries are alike; of the kind, where the first excludes something, and
+    of silence where it does not."""
+    same: dict[str, list[bool]] = {}
+    different = []
+    for right, found in pairs:
+        each = alike(right, found)
+        each["silent" if right.kind is None else "kind"] = each.pop("kind")
+        for name, is_same in each.items():
+            same.setdefault(name, []).append(is_same)
+        lines = f"    {right.text}\n        {_shown(right)}\n        {_shown(found)}"
+        different += [] if all(each.values()) else [lines]
+    counts = (f"{name} {sum(found)} of {len(found)} ({sum(found) / len(found):.3f})" for name, found in same.items())
+    return [", ".join(counts), *different[:show]]
+
+
+def _shown(query: MarkedQuery) -> str:
+    marks = ", ".join(f"{mark.kind} {query.text[mark.start : mark.end]!r}" for mark in query.marks if mark.kind != "c")
+    return f"{query.kind}{'?' * bool(query.asks)}: {marks}"
 
 
 def agreement(show: int) -> list[str]:
     """Lines on what a second labeller, who saw no marks, says of some test queries: the ceiling of every reader."""
     first = {query.text: query for query in queries_with_kinds("test")}
-    pairs = [(first[query.text], query) for query in queries_with_kinds("second")]
-    same: dict[str, list[bool]] = {}
-    count = Counts()
-    different = []
-    for one, other in pairs:
-        excluded, theirs = (words(_marked(query, "xy")) for query in (one, other))
-        count.add(theirs, excluded)
-        each = {
-            "words of what is excluded": excluded == theirs,
-            "kind": one.kind == other.kind,
-            "asks": one.asks == other.asks,
-            "every condition": _conditions(one) == _conditions(other),
-        }
-        for name, is_same in each.items():
-            same.setdefault(name, []).append(is_same)
-        different += [] if all(each.values()) else [f"    {one.text}: {_conditions(one)}, {_conditions(other)}"]
-    counts = ", ".join(f"{name} {sum(found)}" for name, found in same.items())
-    return [f"of {len(pairs)} alike: {counts}; F1 {count.f1:.3f}", *different[:show]]
-
-
-def _marked(query: MarkedQuery, kinds: str) -> list[str]:
-    return [query.text[mark.start : mark.end] for mark in query.marks if mark.kind in kinds]
-
-
-def _conditions(query: MarkedQuery) -> list[tuple[str, list[str]]]:
-    """Every condition: whether it is wanted, excluded, bounded or denied, and its words."""
-    named = {"wanted": WANTED + ALTERNATIVE, "excluded": "xy", "bound": "m", "denied": "n"}
-    return sorted((name, sorted(words([text]))) for name, kinds in named.items() for text in _marked(query, kinds))
+    return compared([(first[query.text], query) for query in queries_with_kinds("second")], show)
 
 
 def found_alternatives(split: str) -> tuple[list[str], int]:
@@ -180,10 +162,11 @@ def found_alternatives(split: str) -> tuple[list[str], int]:
     wrong, count = [], 0
     for query in marked_queries(split):
         marked = [query.text[mark.start : mark.end] for mark in query.marks if mark.kind == ALTERNATIVE]
-        if not marked or is_question(query.text):
+        found = read(query.text) if marked else None
+        if found is None or found.asks:
             continue
         count += 1
-        groups = [[part.text for part in group] for group in read(query.text).conditions.wanted if len(group) > 1]
+        groups = [[one.text for one in group] for group in found.groups if len(group) > 1]
         if {words([text]) for group in groups for text in group} != {words([text]) for text in marked}:
             wrong.append(f"{query.text}\n    right: {marked}, read: {groups}")
     return wrong, count
@@ -202,8 +185,11 @@ def main(given: Sequence[str] | None = None) -> None:
     if args.second:
         print("\n".join(agreement(args.show)))
         return
-    if args.kinds:
-        print("\n".join(kinds_told(args.show)))
+    if args.conditions:
+        tested = queries_with_kinds("test")
+        for author in authors(tested):
+            pairs = [(query, marked_as_read(query.text)) for query in tested if query.author == author]
+            print(f"{author}: " + "\n".join(compared(pairs, args.show)))
         return
     given_files = args.rewrites or args.quest or args.plain
     sets = {} if given_files else {f"data/reading {args.data}": own_queries(args.data)}

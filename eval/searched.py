@@ -1,12 +1,13 @@
 """Search as a system of the comparison: what `boolbert search` ranks, and nothing else."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from boolbert.boolean.query import Query
 from boolbert.data import Corpus, Document
 from boolbert.data.tasks import Question
 from boolbert.eval.systems import System
@@ -24,11 +25,19 @@ class Searched(System):
     """An index as `BoolSearcher` ranks it. how: "plain" for the encoder as it is, "words" for BM25 of
     the query's conditions alone, "vectors" without evidence, "search".
 
-    read: how many documents the document reader looks at.
+    read: how many documents the document reader looks at. readings: what queries are to be read as, by their texts.
     """
 
-    def __init__(self, name: str, searcher: BoolSearcher, how: str = "search", read: int = READ):
+    def __init__(
+        self,
+        name: str,
+        searcher: BoolSearcher,
+        how: str = "search",
+        read: int = READ,
+        readings: Mapping[str, Query] | None = None,
+    ):
         self.name, self._searcher, self._how, self._read = name, searcher, how, read
+        self._readings = readings or {}
         self.documents, self.parameters = len(searcher.index), query_parameters(searcher.model.encoder)
 
     def ranked(self, query: str, k: int) -> list[int]:
@@ -37,7 +46,8 @@ class Searched(System):
             return self._searcher.rows(query, k, [])
         if self._how == "words":
             return self._searcher.rows_by_words(query, k)
-        return self._searcher.rows(query, k, evidence=self._how == "search", read=self._read)
+        asked = self._readings.get(query, query)
+        return self._searcher.rows(asked, k, evidence=self._how == "search", read=self._read)
 
     def search(self, questions: Sequence[Question], k: int) -> tuple[Scores, Ranked]:
         """The rows of the best documents; where fewer than k were found, NOT_FOUND stands for the others."""

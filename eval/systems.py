@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from boolbert.boolean.decompose import Parts, negated, parsed_parts
+from boolbert.boolean.marks import Part, Parts
 from boolbert.core.errors import EvaluationError, optional
 from boolbert.data import Corpus
 from boolbert.data.tasks import Question, operator_labels
@@ -26,6 +26,7 @@ from boolbert.retrieval.neighbours import (
     check_shapes,
     dot_products,
 )
+from boolbert.search.query_reader import read
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -121,7 +122,7 @@ class Decomposition(OnDense):
     def __init__(
         self, name: str, dense: Dense, conjunction: str = "sum", not_weight: float = NOT_WEIGHT, *, gold: bool = False
     ):
-        """gold: the atoms are those that the data set marks, where it does, else those that the cue parser finds."""
+        """gold: the atoms are those that the data set marks, where it does, else those that search reads."""
         if conjunction not in ANDS:
             raise EvaluationError(f"the AND of a decomposition must be one of {ANDS}, got {conjunction!r}")
         super().__init__(name, dense)
@@ -129,7 +130,7 @@ class Decomposition(OnDense):
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
         gold = [question.parts if self.gold else None for question in questions]
-        taken_apart = [own or parsed_parts(question.text) for own, question in zip(gold, questions, strict=True)]
+        taken_apart = [own or parts_as_read(question.text) for own, question in zip(gold, questions, strict=True)]
         texts = list(dict.fromkeys(part.text for parts in taken_apart for part in parts))
         row_of = {text: row for row, text in enumerate(texts)}
         score_atoms = dot_products(self.dense.encode([Question(text, text, ()) for text in texts]), self.dense.vectors)
@@ -153,15 +154,24 @@ class Decomposition(OnDense):
         return total
 
 
+def parts_as_read(text: str) -> Parts:
+    """The conditions of a query as search reads them, a wanted one first."""
+    query, found = read(text), list[Part]()
+    for group in query.groups:
+        for number, one in enumerate(group):
+            found.append(Part("or" if number else "and" if found else "", *one.place, one.text))
+    return (*found, *(Part("not", *one.place, one.text) for one in query.excluded))
+
+
 class Subtraction(OnDense):
-    """The whole query's vector, minus a share of the vector of what the cue parser finds negated."""
+    """The whole query's vector, minus a share of the vector of what search reads as excluded."""
 
     def __init__(self, name: str, dense: Dense, not_weight: float = NOT_WEIGHT):
         super().__init__(name, dense)
         self.not_weight = not_weight
 
     def scorer(self, questions: Sequence[Question]) -> BlockScorer:
-        excluded = [negated(parsed_parts(question.text)) for question in questions]
+        excluded = [[one.text for one in read(question.text).excluded] for question in questions]
         owners = [row for row, texts in enumerate(excluded) for _ in texts]
         extra = [Question(text, text, ()) for texts in excluded for text in texts]
         vectors = self.dense.encode([*questions, *extra], one_vector=True)

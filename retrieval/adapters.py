@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean.tags import ASKS, KIND, KINDS_OF_NOT, LEAD
+from boolbert.boolean.tags import ASKS, CUE, EXCLUDING, KIND, KINDS_OF_NOT, LEAD, LEAST_ASKING, OUTSIDE, TAGS
 from boolbert.core.errors import RetrievalError
 from boolbert.core.files import read_object
 from boolbert.retrieval.encoders import NoEncoder, check_files, default_folder, embeddings_mark, resolve_encoder
@@ -38,6 +38,18 @@ MATRICES = {
 }
 
 Array = npt.NDArray[np.float32]
+_IS_PROPERTY = np.array(KINDS_OF_NOT) == "property"
+_EXCLUDES = np.array([tag != OUTSIDE and tag[2:] in CUE + EXCLUDING for tag in TAGS])
+
+
+class Said(NamedTuple):
+    """What the query reader says of a query's tokens (L,): their tags, as numbers in `TAGS`, and how probable it is
+    that each is a cue of NOT or excluded. kind: what NOT excludes, if it excludes anything; asks: it is a question."""
+
+    tags: npt.NDArray[np.int64]
+    excludes: Array
+    kind: str
+    asks: bool
 
 
 class Reader:
@@ -61,19 +73,19 @@ class Reader:
         own: Array = found[0]
         return own
 
-    def tags(self, ids: Sequence[int]) -> npt.NDArray[np.int64]:
-        """The tag of each token of a query, as a number in `TAGS`; the first and the last are no words."""
+    def read(self, ids: Sequence[int]) -> Said:
+        """What a query says; the first and the last of its tokens are no words."""
+        scores = self.scores(ids)
         words = np.ones((1, len(ids)), bool)
         words[:, [0, -1]] = False
-        (found,) = _decoder().run(None, {"scores": self.scores(ids)[None, :, :KIND], "words": words})
-        own: npt.NDArray[np.int64] = found[0]
-        return own
-
-    def kind(self, ids: Sequence[int]) -> str:
-        """What a query's NOT excludes, if it excludes anything: one of `KINDS_OF_NOT`."""
-        kinds = self.scores(ids)[1:-1, KIND:ASKS].mean(0)
-        kinds[KINDS_OF_NOT.index("property")] -= LEAD
-        return KINDS_OF_NOT[int(kinds.argmax())]
+        (tags,) = _decoder().run(None, {"scores": scores[None, :, :KIND], "words": words})
+        odds = np.exp(scores[:, : len(TAGS)] - scores[:, : len(TAGS)].max(1, keepdims=True))
+        sentence = scores[1:-1].mean(0)
+        asks = bool(sentence[ASKS] > LEAST_ASKING)
+        # Who does not ask filters items, whatever they lack.
+        kinds = np.where(_IS_PROPERTY, sentence[KIND:ASKS] - LEAD if asks else -np.inf, sentence[KIND:ASKS])
+        excludes = odds[:, _EXCLUDES].sum(1) / odds.sum(1)
+        return Said(tags[0], excludes, KINDS_OF_NOT[int(kinds.argmax())], asks)
 
     def all_scores(self, texts: Sequence[Sequence[int]]) -> list[Array]:
         """The same for many texts, on all cores; each alone, so that its bits do not depend on the others. The longest

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean.clauses import split_clauses
-from boolbert.boolean.conditions import Conditions
-from boolbert.boolean.parts import Part
+from boolbert.boolean.query import Condition, Query
 from boolbert.retrieval.evidence import Array, Encode, Evidence, unit_length
 from boolbert.retrieval.ranking import Scores
 from boolbert.retrieval.words import DENIED, words_of
@@ -70,17 +69,17 @@ ASKING = frozenset(
 class Asked(NamedTuple):
     """A condition, ready to be compared: its vector, its words, and whether it asks for a denial itself."""
 
-    part: Part
+    part: Condition
     vector: Array
     words: tuple[str, ...]
     denies: bool
 
     @classmethod
-    def of(cls, part: Part, vector: Array) -> "Asked":
+    def of(cls, part: Condition, vector: Array) -> "Asked":
         clauses = split_clauses(part.text)
         found = words_of(part.text, clauses)
         words = tuple(word for word in found if word not in ASKING) or tuple(found)
-        return cls(part, vector, words, any(clause.denies for clause in clauses))
+        return cls(part, vector, words, part.denies or any(clause.denies for clause in clauses))
 
     @property
     def is_read(self) -> bool:
@@ -102,23 +101,22 @@ class Question:
     wanted: tuple[tuple[Asked, ...], ...]
     excluded: tuple[Asked, ...]
     weights: Weights = COLLECTION
-    typed: bool = False  # `Conditions.typed`
+    typed: bool = False  # `Query.typed`
     answer: Asked | None = None
 
     @classmethod
-    def of(cls, conditions: Conditions, encode: Encode, text: str = "") -> "Question":
-        """text: the whole query."""
-        parts = asked_parts(conditions, text)
+    def of(cls, query: Query, encode: Encode) -> "Question":
+        groups, parts = asked_groups(query), asked_parts(query)
         texts = list(dict.fromkeys(part.text for part in parts))
         vectors = dict(zip(texts, encode(texts), strict=True))
         asked = iter([Asked.of(part, vectors[part.text]) for part in parts])
-        wanted = tuple(tuple(next(asked) for _ in group) for group in conditions.wanted)
-        weights = PLAIN if conditions.plain else QUESTION if conditions.asks else COLLECTION
-        if conditions.kind == "property":
-            about = ABOUT_PROPERTY if conditions.asks else 0.0
+        wanted = tuple(tuple(next(asked) for _ in group) for group in groups)
+        weights = PLAIN if query.plain else QUESTION if is_answered(query) else COLLECTION
+        if query.kind == "property":
+            about = ABOUT_PROPERTY if query.asks else 0.0
             weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0, about=about, read_excluded=0.0)
-        excluded = tuple(next(asked) for _ in conditions.excluded)
-        return cls(wanted, excluded, weights, conditions.typed, next(asked, None))
+        excluded = tuple(next(asked) for _ in query.excluded)
+        return cls(wanted, excluded, weights, query.typed, next(asked, None))
 
     def combined(self, leaves: Array) -> Array:
         """The scores of what is wanted from those of its conditions (P, N): the best of each group, then mean and
@@ -150,10 +148,20 @@ class Question:
         return (*(part for group in self.wanted for part in group), *self.excluded)
 
 
-def asked_parts(conditions: Conditions, text: str = "") -> list[Part]:
-    """What is asked of documents: the conditions of a query, and a question as a whole. text: the whole query."""
-    parts = [*(part for group in conditions.wanted for part in group), *conditions.excluded]
-    return [*parts, Part("", 0, len(text), text)] if conditions.asks else parts
+def asked_groups(query: Query) -> tuple[tuple[Condition, ...], ...]:
+    """What a query wants of documents. A question is answered by one passage, so what it wants stays whole."""
+    return ((Condition(query.wanted, 0, len(query.text)),),) if is_answered(query) else query.groups
+
+
+def is_answered(query: Query) -> bool:
+    """Whether one passage answers a query, as it does where a topic is left out of a text: "Norway, not its fjords"."""
+    return query.asks or query.kind == "topic"
+
+
+def asked_parts(query: Query) -> list[Condition]:
+    """What is asked of documents: the conditions of a query, and a question as a whole."""
+    parts = [*(part for group in asked_groups(query) for part in group), *query.excluded]
+    return [*parts, Condition(query.text, 0, len(query.text))] if is_answered(query) else parts
 
 
 def first_stage(

@@ -7,12 +7,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from boolbert.boolean.query import Query
     from boolbert.retrieval.index import Index, build_index
     from boolbert.retrieval.models import SearchModel, load_model
 
     from .answer import Answer, Hit
     from .explanation import Explanation, explain
-    from .query import Query
     from .searcher import BoolSearcher
 
 __all__ = [
@@ -32,7 +32,7 @@ _HOMES = {
     "boolbert.retrieval.models": ("SearchModel", "load_model"),
     "boolbert.search.answer": ("Answer", "Hit"),
     "boolbert.search.explanation": ("Explanation", "explain"),
-    "boolbert.search.query": ("Query",),
+    "boolbert.boolean.query": ("Query",),
     "boolbert.search.searcher": ("BoolSearcher",),
 }
 

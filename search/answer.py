@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from boolbert.boolean.reasons import unread_negations
+from boolbert.boolean.query import Condition, Query, Span, listed, quoted
 
 from .document_search import Candidate
 from .number_filters import NO_NUMBERS, ReadNumbers
-from .query import Query, Span, listed
 from .query_encoder import QueryVectors
 from .rank import Limit, Ranking
 from .reasons import Reason
@@ -125,7 +124,7 @@ class Answer:
         return self.reading.cues
 
     @property
-    def excluded_words(self) -> tuple[Span, ...]:
+    def excluded_words(self) -> tuple[Condition, ...]:
         return self.reading.excluded
 
     @property
@@ -155,7 +154,7 @@ class Answer:
         return content
 
 
-def left_out_line(count: int, excluded: Sequence[Span], counted_all: bool = True) -> str:
+def left_out_line(count: int, excluded: Sequence[Span | Condition], counted_all: bool = True) -> str:
     """
     >>> left_out_line(2, [Span("not", "nuts", 6, 10)]), left_out_line(1, [Span("not", "nuts", 6, 10)], False)
     ('2 documents that have “nuts” were left out', 'at least 1 document that has “nuts” was left out')
@@ -175,9 +174,7 @@ def hits_of(found: Sequence[Candidate], parts: QueryVectors, violating: frozense
     return tuple(hits)
 
 
-def promise_of(
-    limit: Limit, ranking: Ranking, reading: Query, is_calibrated: bool, numbers: ReadNumbers = NO_NUMBERS
-) -> Promise:
+def promise_of(limit: Limit, ranking: Ranking, reading: Query, is_calibrated: bool) -> Promise:
     """What an answer says about its line. is_calibrated: on the documents that are there now."""
     line, notes = limit.line, []
     if ranking.evidence is None:
@@ -188,13 +185,8 @@ def promise_of(
         )
     elif ranking.evidence < line.least:
         notes.append("hardly a document says anything about what is excluded: the line is not calibrated for that")
-    read = [span.place for span in (*reading.excluded, *reading.cues)]
-    if (
-        reading.excluded
-        and not reading.conditions.typed
-        and (unread := unread_negations(numbers.blanked(reading.query), read))
-    ):
-        notes.append(f"“{unread[0].text}” may exclude something that was not read; -word says it plainly")
+    if reading.excluded and reading.doubtful:
+        notes.append(f"{quoted(reading.doubtful)} may exclude something that was not read; -word says it plainly")
     if not is_calibrated:
         notes.append("the line was calibrated on other documents: some were added, replaced or removed since")
     return Promise(limit.violations, ranking.left_out, line.exclusions, tuple(notes))

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS
+from boolbert.boolean.query import COLOURS, CUT, Query, listed, quoted
 from boolbert.core.checks import check_count
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import unit_length
 
 from .answer import Answer, Hit, Promise, left_out_line
 from .number_filters import NO_NUMBERS, ReadNumbers
-from .query import COLOURS, CUT, Query, listed, per_word, quoted
 from .query_encoder import QueryVectors
 from .searcher import BoolSearcher
 
@@ -153,7 +153,7 @@ class Explanation:
         lead = f"Operators: {operators}, said by {self.reading.decided_by}."
         tints = {operator: ", ".join(map(str, rgb)) for operator, rgb in COLOURS.items()}
         given = {"explanation": self, "reading": self.reading, "tints": tints}
-        return render("explanation.html", title=quoted(self.reading.query), lead=lead, **given)
+        return render("explanation.html", title=quoted(self.reading.text), lead=lead, **given)
 
     def as_json(self) -> dict[str, Any]:
         promise = {} if self.promise is None else {"promise": asdict(self.promise)}
@@ -266,7 +266,7 @@ def _attention(searcher: BoolSearcher, reading: Query) -> list[OperatorAttention
 
     bert: Any = searcher.model.bert
     queries: Any = searcher.queries
-    tokens = queries.tokens(reading.query)
+    tokens = queries.tokens(reading.text)
     given: dict[str, Any] = {"input_ids": tokens.ids, **queries.told(reading, tokens)._asdict()}
     if not bert.config.reads_scopes:  # its layers find cues and scopes by themselves
         del given["cues"], given["scope"]
@@ -298,3 +298,19 @@ def _attention(searcher: BoolSearcher, reading: Query) -> list[OperatorAttention
         )
         for row, operator in enumerate(OPERATORS)
     ]
+
+
+def per_word(
+    values: npt.NDArray[np.float64], tokens: Sequence[int], count: int, *, highest: bool = False
+) -> npt.NDArray[np.float64]:
+    """Values of tokens (E, L) as values of words (E, W): the mean, or the highest, over a word's pieces.
+
+    >>> per_word(np.array([[9.0, 1.0, 3.0, 5.0]]), [-1, 0, 0, 1], 2).tolist()
+    [[2.0, 5.0]]
+    """
+    is_piece = np.arange(count)[:, None] == np.asarray(tokens)  # (W, L)
+    pieces = is_piece.sum(1)
+    if highest:
+        best = np.where(is_piece, values[:, None], -np.inf).max(2, initial=-np.inf)
+        return np.where(pieces > 0, best, 0.0)
+    return values @ is_piece.T / np.maximum(pieces, 1)

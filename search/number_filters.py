@@ -1,9 +1,9 @@
 """Bounds on numbers and dates in a query as filters on the documents' fields: "under 20 minutes" asks for
 `minutes < 20`, "since June 2023" for `start >= 2023-06-01`, "not built before 1990" for `year >= 1990`.
 
-`search/number_fields.py` finds the field, and `boolean/around_bounds.py` what is denied. What was taken for a filter is
-shown with the answer, and `--no-numbers` searches for it as words instead. What is not certain filters nothing, and a
-line says why.
+The query's reader says where a bound stands and whether it is denied, `boolean/bounds.py` reads the number, and
+`search/number_fields.py` finds the field. What was taken for a filter is shown with the answer, and `--no-numbers`
+searches for it as words instead. What is not certain filters nothing, and a line says why.
 """
 
 import json
@@ -14,20 +14,15 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from boolbert.boolean.around_bounds import polarity
 from boolbert.boolean.bounds import DAY, OPPOSITE, YEAR, Bound, read_bounds
-from boolbert.boolean.conditions import Conditions
 from boolbert.boolean.dates import last_day
-from boolbert.boolean.exclusion import content
-from boolbert.boolean.parts import Part, Span, trim
+from boolbert.boolean.query import Condition, Query, quoted
 
 from .number_fields import fitted
-from .query import Query, quoted
 
-# What is left before a bound: "soup with a", "soups whose", "bikes I".
-_JOINING = re.compile(
-    r"(?:\s+(?:with|whose|where|that|which|at|for|of|has|have|costs?|costing|an?|the|its?|is|are|i|we))+\s*\Z", re.I
-)
+Span = tuple[int, int]
+_EDGES = " ,;:.()"
+_DENIES = re.compile(r"\b(?:no|not|never|nothing)\b|n['’]?t\b", re.I)
 _JOINS = re.compile(r"[\s,]+(?:(?P<or>or)|and|but)?[\s,]*", re.I)  # two bounds: "under 5 or over 9"
 _SHARES_UNIT = re.compile(r"[\s,]+(?:(?:or|nor|and|but|not)[\s,]+)+", re.I)  # "under 5 or over 9 euros"
 
@@ -58,12 +53,6 @@ class ReadNumbers(NamedTuple):
             return None if given == "" else given
         return " and ".join([*([] if given in (None, "") else [f"({given})"]), *(one.where for one in self.filters)])
 
-    def blanked(self, query: str) -> str:
-        """The query with blanks in place of what filters: "not over 500" excludes nothing else."""
-        for one in self.filters:
-            query = query.replace(one.words, " " * len(one.words))
-        return query
-
     @property
     def lines(self) -> list[str]:
         """What to tell the user."""
@@ -77,13 +66,13 @@ NO_NUMBERS = ReadNumbers()
 
 
 class _Read(NamedTuple):
-    """A bound, or the two of a range, with the words before it that belong to it. denied: None where that is not
-    certain. why: why it filters nothing. is_or: OR stands between it and the one before."""
+    """A bound, or the two of a range, with the words before it that belong to it. why: why it filters nothing. is_or:
+    OR stands between it and the one before."""
 
     bounds: tuple[Bound, ...]
     start: int
     field: str | None
-    denied: bool | None = False
+    denied: bool = False
     why: str = ""
     is_or: bool = False
 
@@ -104,14 +93,17 @@ class _Read(NamedTuple):
 def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tuple[Query, ReadNumbers]:
     """The query without the conditions that became filters, and what was made of its bounds. fields_of: gives the
     documents' fields and their kinds; not called for a query without bounds."""
-    bounds = read_bounds(query.query)
+    text = query.text
+    if not any(map(str.isdigit, text)) and not any(one.bound for one in query.conditions):
+        return query, NO_NUMBERS
+    bounds = read_bounds(text)
     if not bounds:
         return query, NO_NUMBERS
-    text, kinds = query.query, fields_of()
+    kinds = fields_of()
     filters: list[NumberFilter] = []
     unread: list[Unread] = []
     taken: list[Span] = []
-    for group in _with_reasons(_groups(query, bounds, kinds), query.conditions, kinds):
+    for group in _with_reasons(_groups(query, bounds, kinds), query, kinds):
         if group[0].why:
             unread += [Unread(text[one.start : one.end], one.why) for one in group]
             continue
@@ -121,7 +113,7 @@ def read_numbers(query: Query, fields_of: Callable[[], Mapping[str, str]]) -> tu
             each = [f"({' or '.join(' and '.join(one.where(kinds)) for one in group)})"]
         filters += [NumberFilter(where, words) for where in each]
         taken += [(one.start, one.end) for one in group]
-    left = replace(query, conditions=_without(query.conditions, taken, text)) if taken else query
+    left = _without(query, taken) if taken else query
     return left, ReadNumbers(tuple(filters), tuple(dict.fromkeys(unread)))
 
 
@@ -131,7 +123,7 @@ def _groups(query: Query, bounds: Sequence[Bound], kinds: Mapping[str, str]) -> 
     groups: list[list[_Read]] = []
     last: _Read | None = None
     for own, after in zip(stretches, [*stretches[1:], None], strict=True):
-        if after and _SHARES_UNIT.fullmatch(query.query, own[0].end, after[0].start):
+        if after and _SHARES_UNIT.fullmatch(query.text, own[0].end, after[0].start):
             own = tuple(bound._replace(unit=bound.unit or after[0].unit) for bound in own)
         one = _read(query, own, kinds, last)
         if one.field is None and not own[0].is_firm:
@@ -143,21 +135,38 @@ def _groups(query: Query, bounds: Sequence[Bound], kinds: Mapping[str, str]) -> 
 
 def _read(query: Query, bounds: tuple[Bound, ...], kinds: Mapping[str, str], last: _Read | None) -> _Read:
     """A bound, or the two of a range, behind the last one or alone."""
-    text, first = query.query, bounds[0]
+    text, first = query.text, bounds[0]
     field, bound = fitted(first, text, kinds)
     named = text[bound.start : first.start].split()[:1]
-    excluded = [(part.start, part.end) for part in query.conditions.excluded]
-    is_time = bound.unit in (DAY, YEAR)
-    denied, start = polarity(text, (first.start, bound.end), "".join(named), is_time=is_time, excluded=excluded)
-    start = min(start, bound.start)
+    # "No rent over 900", "never renovated before 1990": what names the field may be all that a reader excludes.
+    excluded = any(_overlaps(bound.start, bound.end, one) for one in query.excluded)
+    within = _denied_within(query, first.start, bound.end)
+    denied = excluded != (within is not None)
+    start = min(_cue_before(query, bound.start), bound.start) if excluded else bound.start
+    start = start if within is None else min(start, within)
     joins = _JOINS.fullmatch(text, last.end, start) if last else None
     if last and joins and not (named or bound.about) and _goes_on(first.unit, last, kinds):
         field = last.field
     is_or = bool(joins and joins["or"])
-    if is_or and last and last.denied is not False:  # "not before 1990 or after 2000", not "... or not after 2000"
-        denied = True if last.denied and denied is False else None
     bounds = tuple(one._replace(start=bound.start, end=bound.end, unit=bound.unit) for one in bounds)
     return _Read(bounds, start, field, denied, is_or=is_or)
+
+
+def _denied_within(query: Query, start: int, end: int) -> int | None:
+    """Where the wanted condition begins that bounds a number and denies it in itself: "no more than 500"."""
+    for one in query.conditions:
+        is_bound = one.bound and not one.excluded and _overlaps(start, end, one)
+        if is_bound and _DENIES.search(query.text, one.start, start):
+            return one.start
+    return None
+
+
+def _cue_before(query: Query, start: int) -> int:
+    """Where the words begin that deny a bound: those of a cue before it with no other condition between."""
+    cues = [cue for cue in query.cues if cue.operator == "not" and cue.end <= start]
+    if not cues or any(cues[-1].end <= one.start and one.end <= start for one in query.conditions):
+        return start
+    return cues[-1].start
 
 
 def _goes_on(unit: str, last: _Read, kinds: Mapping[str, str]) -> bool:
@@ -168,15 +177,13 @@ def _goes_on(unit: str, last: _Read, kinds: Mapping[str, str]) -> bool:
     return unit == last_unit or (not unit and last_unit not in times)
 
 
-def _overlaps(start: int, end: int, part: Part) -> bool:
+def _overlaps(start: int, end: int, part: Condition) -> bool:
     return start < part.end and part.start < end
 
 
-def _with_reasons(
-    groups: Sequence[Sequence[_Read]], conditions: Conditions, kinds: Mapping[str, str]
-) -> Iterator[list[_Read]]:
+def _with_reasons(groups: Sequence[Sequence[_Read]], query: Query, kinds: Mapping[str, str]) -> Iterator[list[_Read]]:
     """The groups, each with why it filters nothing, if it does not: where one of its bounds cannot, none can."""
-    of_one = _of_one_alternative(groups, conditions)
+    of_one = _of_one_alternative(groups, query)
     compares = f"--where compares fields ({_there_are(kinds)})"
     for number, group in enumerate(groups):
         whys = [_why_not(one, compares, kinds) for one in group]
@@ -198,7 +205,7 @@ def _why_not(one: _Read, compares: str, kinds: Mapping[str, str]) -> str:
         return f"no one field fits; {compares}"
     if not bound.sign:
         return f"it may mean more or less; {compares}"
-    return "" if one.denied is not None else f"what is denied is not certain; {compares}"
+    return ""
 
 
 def _there_are(kinds: Mapping[str, str]) -> str:
@@ -206,11 +213,11 @@ def _there_are(kinds: Mapping[str, str]) -> str:
     return f"numbers{' and dates' * ('date' in kinds.values())}: {names}"
 
 
-def _of_one_alternative(groups: Sequence[Sequence[_Read]], conditions: Conditions) -> set[int]:
+def _of_one_alternative(groups: Sequence[Sequence[_Read]], query: Query) -> set[int]:
     """The groups that stand in one of several alternatives, and not behind all of them: "soups under 20 minutes or
     stews", unlike "stews or soups under 20 minutes"."""
     found: set[int] = set()
-    for alternatives in (sorted(own, key=lambda part: part.start) for own in conditions.wanted if len(own) > 1):
+    for alternatives in (sorted(own, key=lambda part: part.start) for own in query.groups if len(own) > 1):
         places = [
             {place for place, part in enumerate(alternatives) if _overlaps(group[0].start, group[-1].end, part)}
             for group in groups
@@ -236,41 +243,23 @@ def _value(bound: Bound, kind: str, sign: str) -> str:
     return f"{bound.number:.0f}" if bound.number.is_integer() else f"{bound.number:.15g}"
 
 
-def _without(conditions: Conditions, bounds: Sequence[Span], query: str) -> Conditions:
-    """Conditions without those that only bound a number, and the others without the words that do; as they are where
-    nothing else is wanted."""
-    wanted: list[tuple[Part, ...]] = []
-    for group in conditions.wanted:
-        left = [_around(part, bounds, query) for part in group]
-        # What stands on both sides of a bound are two conditions; of an alternative the first counts.
-        wanted += [(piece,) for piece in left[0]] if len(group) == 1 else [tuple(own[0] for own in left if own)]
-    # An exclusion with a bound in it, "not made before 1990", is what the filter says.
-    excluded = tuple(part for part in conditions.excluded if _around(part, bounds, query) == [part])
-    return conditions._replace(wanted=tuple(filter(None, wanted)) or conditions.wanted, excluded=excluded)
+def _without(query: Query, bounds: Sequence[Span]) -> Query:
+    """A query without the conditions that only bound a number, and with the others without the words that do; as it is
+    where nothing else is wanted."""
+    left = [piece for one in query.conditions if (piece := _around(one, bounds, query.text)) is not None]
+    if all(one.excluded for one in left):
+        left = [*(one for one in query.conditions if not one.excluded), *left]
+    return replace(query, conditions=tuple(left))
 
 
-def _around(part: Part, bounds: Sequence[Span], query: str) -> list[Part]:
-    """What is left of a condition around bounds. Its text may be the query's without an exclusion in its middle."""
-    own = [(start, end) for start, end in bounds if part.start < end and start < part.end]
+def _around(one: Condition, bounds: Sequence[Span], text: str) -> Condition | None:
+    """What is left of a condition around bounds; nothing of one that only bounds, or excludes what the filter says."""
+    own = [(start, end) for start, end in bounds if _overlaps(start, end, one)]
     if not own:
-        return [part]
-    inside = [query[max(start, part.start) : min(end, part.end)] for start, end in own]  # "March 1, 2025" is cut
-    if any(part.end - part.start <= len(words) + 4 for words in inside):
-        return []
-    found = []
-    # Of "not before May 2025" a condition may have "May 2025" left, where a reader takes the rest for what excludes.
-    tails = [own[place.start() :] for own in inside for place in re.finditer(r"\S+", own)]
-    tails = [own for own in tails if any(map(str.isdigit, own))] or inside
-    words = "|".join(map(re.escape, sorted(tails, key=len, reverse=True)))
-    for piece in re.split(rf"(?<!\w)(?:{words})(?!\w)", part.text):
-        start, end = trim(piece, 0, len(_JOINING.sub("", piece)))
-        if content(piece[start:end]):
-            found.append(_placed(part, piece[start:end], query))
-    return found
-
-
-def _placed(part: Part, text: str, query: str) -> Part:
-    """A piece of a condition, with its place in the query; the condition's own where it does not stand there as it
-    is."""
-    start = query.find(text, part.start, part.end)
-    return part._replace(text=text) if start < 0 else Part(part.operator, start, start + len(text), text)
+        return one
+    if one.bound or one.excluded:
+        return None
+    edges = [one.start, *(min(max(edge, one.start), one.end) for span in own for edge in span), one.end]
+    pieces = [text[a:b].strip(_EDGES) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    found = " ".join(filter(None, pieces))
+    return replace(one, text=found) if any(map(str.isalnum, found)) else None

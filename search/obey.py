@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean.clauses import split_clauses
-from boolbert.boolean.kinds import TREATMENTS
+from boolbert.boolean.query import Query
 from boolbert.core.checks import as_list, check_count, check_flags
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.calibration import near_cosine, spread_rows, unrelated_cosine, unrelated_texts
@@ -31,7 +31,6 @@ from boolbert.retrieval.models import bool_bert, load_encoder
 from boolbert.retrieval.scoring import Question, asked_parts
 from boolbert.sentence_boolbert import QueryParts
 
-from .query import Query
 from .query_encoder import QueryVectors
 from .query_reader import read as read_query
 from .rank import READ, RankedDocuments, rank
@@ -39,6 +38,22 @@ from .reasons import Reason, reasons
 
 Vectors = npt.NDArray[np.float32]
 
+
+class Treatment(NamedTuple):
+    """What a kind of NOT does to a query whose parts are texts, embedded by themselves. whole_apart: the share of
+    the whole query in what is wanted; penalty: how strongly what is excluded counts (a Bool-BERT has learned its own).
+    """
+
+    whole_apart: float
+    penalty: float
+
+
+# The sweeps are in docs/results.md. Where a property is negated, the query's vector stays whole.
+TREATMENTS = {
+    "topic": Treatment(0.3, 1.0),
+    "set": Treatment(0.0, 0.7),
+    "property": Treatment(1.0, 0.35),
+}
 NEAR_SHARE = 0.2  # where `near`, t, lies between the cosine of unrelated texts, 0, and that of equal texts, 1
 ONE_VECTOR = 0.3  # how much of b is taken from the one vector of `encode_query`
 AT_ONCE = 200  # documents whose clauses are kept at once
@@ -91,8 +106,8 @@ class QueryTexts(NamedTuple):
         treatment = TREATMENTS[reading.kind or "property"]
         excluded = [span.text for span in reading.excluded]
         takes_away = bool(excluded) and treatment.whole_apart < 1
-        wanted = [reading.wanted if takes_away else reading.query, *(span.text for span in reading.alternatives)]
-        whole = [reading.query] if takes_away and treatment.whole_apart else []
+        wanted = [reading.wanted if takes_away else reading.text, *(span.text for span in reading.alternatives)]
+        whole = [reading.text] if takes_away and treatment.whole_apart else []
         return cls(wanted, excluded, whole, takes_away)
 
     @property
@@ -261,7 +276,7 @@ class ObeyingEncoder:
             return []
         reading = read_query(query)
         said = self._said(texts, [None] * len(texts) if given is None else given)
-        conditions = [part.text for part in asked_parts(reading.conditions, reading.query)]
+        conditions = [part.text for part in asked_parts(reading)]
         of_query = self._query_vectors([*QueryTexts.of(reading).all, *conditions])
         encoded = self.encode_reading(reading, vectors_of_texts=of_query)
         vectors = np.stack([one.vector for one in said])
@@ -274,7 +289,7 @@ class ObeyingEncoder:
 
         if self._is_cosine:
             vectors = unit_length(vectors)
-        question = Question.of(reading.conditions, encode_parts, reading.query)
+        question = Question.of(reading, encode_parts)
         evidence = Evidence.in_memory([one.evidence for one in said], self.unrelated)
         documents = RankedDocuments(
             evidence, _Rows(vectors), None, best, lambda _, rows: [_Text(texts[row]) for row in rows]

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from boolbert.boolean.query import COLOURS, WordGroup
 from boolbert.core.errors import BoolBertError, optional
 from boolbert.core.files import whole_file
 from boolbert.core.terminal import fitted
 
 from .explanation import Change, Explanation
-from .query import COLOURS, WordGroup
 
 LONGEST_LABEL = 40  # letters of a word, or of a title; a longer one is cut
 ROWS = 30  # results of each ranking
@@ -83,7 +83,7 @@ class Canvas:
     def draw_query(self, y: float) -> float:
         """The query in large words: excluded ones struck through, alternatives in boxes, cues underlined."""
         reading = self.explanation.reading
-        room, wide = WIDTH - 2 * MARGIN, self.width(fitted(reading.query, MOST), LARGEST)
+        room, wide = WIDTH - 2 * MARGIN, self.width(fitted(reading.text, MOST), LARGEST)
         size = min(max(LARGEST * 0.95 * room / max(wide, 1e-6), LARGE), LARGEST)
         x, end = MARGIN, 0
         for group in reading.word_groups:

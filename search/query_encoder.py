@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from boolbert.boolean import OPERATORS, from_multi_hot, multi_hot
+from boolbert.boolean import OPERATORS, from_multi_hot
+from boolbert.boolean.query import Query, Word, words_in
 from boolbert.core.environment import without_telemetry
 from boolbert.core.errors import RetrievalError
 from boolbert.retrieval.evidence import unit_length
-
-from .query import Query, Word, word_at, words_in
 
 INPUTS = ("input_ids", "attention_mask", "operators", "cues", "scope", "not_weight")
 TOLD = ("prompt", "is_cosine", "can_exclude")  # what a `QueryEncoder` takes after its graph and its tokenizer
@@ -79,6 +78,17 @@ class QueryVectors(NamedTuple):
         return products[:, :-1].max(1) - np.maximum(products[:, -1], 0)
 
 
+def word_at(start: int, end: int, words: Sequence[Word]) -> int:
+    """The word that a span of characters lies in.
+
+    >>> from boolbert.boolean.query import split_words
+    >>> words = split_words("not former")
+    >>> word_at(4, 7, words), word_at(7, 10, words), word_at(0, 0, words)
+    (1, 1, -1)
+    """
+    return next((number for number, word in enumerate(words) if start < end and word.start <= start < word.end), -1)
+
+
 class Told(NamedTuple):
     """What a model is told of a query instead of reading it, 0 and 1: which operators are on (E,), and which tokens are
     cues of each, and are reached by it, (E, L)."""
@@ -113,7 +123,7 @@ class QueryEncoder:
         Of a property of the answer nothing is taken away: a text that answers speaks of it.
         """
         words, places = query.words, self.token_words(tokens, query.words)
-        wanted = set(words_in(words, [part[1:3] for group in query.conditions.wanted for part in group]))
+        wanted = set(words_in(words, [one.place for one in query.conditions if not one.excluded]))
         of_words = np.zeros((2, len(OPERATORS), len(words) + 1), np.int64)  # the last: tokens of no word
         for number, word in enumerate(words):
             if word.cue is not None:
@@ -124,7 +134,7 @@ class QueryEncoder:
                 of_words[1, OPERATORS.index("or"), number] = 1
             elif number in wanted:
                 of_words[1, OPERATORS.index("and"), number] = 1
-        operators = list(labels or multi_hot(query.operators))
+        operators = list(labels or [int(name in query.operators) for name in OPERATORS])
         if query.kind == "property" or not of_words[1, OPERATORS.index("not")].any():
             operators[OPERATORS.index("not")] = 0
         cues, scope = of_words[..., places]
@@ -172,7 +182,7 @@ def encoded_query(
     excludes = any(word.excluded for word in query.words)
     if excludes and not queries.can_exclude and labels is None and query.decided_by == "the caller":
         raise RetrievalError("the model is built without exclusion, so no word can be excluded by hand")
-    tokens = queries.tokens(query.query)
+    tokens = queries.tokens(query.text)
     vectors = queries.encode(tokens, queries.told(query, tokens, labels), not_weight)
     seen = query.words[: max(queries.token_words(tokens, query.words)) + 1]
     is_cut = query.truncated or bool(tokens.overflowing)

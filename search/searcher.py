@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boolbert.boolean import OPERATORS, from_multi_hot, multi_hot
+from boolbert.boolean.query import Query, listed
 from boolbert.core.checks import as_list, check_count, check_flags, check_number, check_whole
 from boolbert.core.errors import RetrievalError, error_at
 from boolbert.retrieval.calibration import spread_rows
@@ -31,7 +32,6 @@ from .document_search import Candidate, DocumentSearch
 from .many import each_once
 from .number_filters import NO_NUMBERS, read_numbers
 from .opening import open_index
-from .query import Query, listed
 from .query_encoder import QueryEncoder, QueryVectors, encoded_query
 from .query_reader import as_it_is, check_query, read, read_for_caller
 from .rank import READ, Limit, RankedDocuments, Ranking, rank
@@ -103,7 +103,7 @@ class BoolSearcher:
 
     def search(
         self,
-        query: str,
+        query: str | Query,
         k: int = 10,
         operators: Sequence[Any] | None = None,
         *,
@@ -116,7 +116,7 @@ class BoolSearcher:
         read: int = READ,
         numbers: bool = True,
     ) -> Answer:
-        """The k best documents.
+        """The k best documents. query: a text, or one that was read already, such as `boolbert.read` gives it.
 
         operators: names such as ["and", "not"]; [] switches every gate off, which makes the query encoder a plain BERT;
         None: as the query is read (search/query_reader.py). not_weight: how strongly what NOT
@@ -124,8 +124,8 @@ class BoolSearcher:
         that NOT excludes, instead of those that are read; they count from 0 in `read(query).words`. where: a
         filter on the documents' fields, such as "year > 1990 and genre = western". evidence: ask what documents say,
         clause by clause, where the index knows it and not every gate is switched off. not_kind: NOT excludes a
-        "topic", a "set" or a "property" of the answer, of which texts may speak; if not given, the query's words tell
-        (boolean/kinds.py), and with a `not_weight` it is a set. violations: 0.05 leaves out documents until at most 5%
+        "topic", a "set" or a "property" of the answer, of which texts may speak; if not given, the reader tells,
+        and with a `not_weight` it is a set. violations: 0.05 leaves out documents until at most 5%
         of the others are expected to have what is excluded, in a calibrated index (search/calibrating.py). read: how
         many of the best documents the document reader looks at; 0 for none, which takes less time. numbers: bounds such
         as "under 20 minutes" and "since June 2023" filter where a field of numbers or dates fits
@@ -142,7 +142,7 @@ class BoolSearcher:
         reading, bounds = read_numbers(reading, self._fields) if numbers and operators != [] else (reading, NO_NUMBERS)
         where = bounds.where(where)
         reading = _as_asked(reading, vectors, has_evidence)
-        if reading.conditions.typed and not has_evidence:
+        if reading.typed and not has_evidence:
             near = f"what is near to {listed(reading.excluded, 'or')} only ranks lower"
             reading = replace(reading, notes=(*reading.notes, f"nothing is left out: without evidence, {near}"))
         limit = None if violations is None else self._limit(violations, has_evidence)
@@ -153,7 +153,7 @@ class BoolSearcher:
             ranking, found = self._ranked(question, parts, k, where, strength=strength, limit=limit, read=read)
             kept, left_out, counted_all = ranking.kept, ranking.left_out, ranking.counted_all
             if limit is not None:
-                promise = promise_of(limit, ranking, reading, self.documents.was_calibrated(limit.line), bounds)
+                promise = promise_of(limit, ranking, reading, self.documents.was_calibrated(limit.line))
         else:
             found = self.documents.find(parts, k, where)
         violating = self.violating(reading)
@@ -187,7 +187,7 @@ class BoolSearcher:
 
     def rows(
         self,
-        query: str,
+        query: str | Query,
         k: int,
         operators: Sequence[Any] | None = None,
         *,
@@ -226,13 +226,14 @@ class BoolSearcher:
 
     def _read(
         self,
-        query: str,
+        query: str | Query,
         operators: Sequence[Any] | None,
         excluded: Collection[int] | None,
         not_weight: float | None = None,
         not_kind: str | None = None,
     ) -> tuple[Query, QueryVectors]:
         """How a query is read, and its vectors."""
+        given, query = (query, query.text) if isinstance(query, Query) else (None, query)
         check_query(query, not_kind)
         labels = _operator_labels(operators)
         if not_weight is not None:
@@ -246,14 +247,13 @@ class BoolSearcher:
             if value is not None and self.queries is None:
                 raise RetrievalError(f"{name} cannot be given: the query encoder of {self.model.name} is no Bool-BERT")
         if labels is None and excluded is None:
-            found = read(query, not_kind)
+            found = read(query, not_kind) if given is None else given
         elif excluded is None and not any(labels or ()):
             found = as_it_is(query)
         else:
             found = read_for_caller(query, from_multi_hot(labels) if labels else (), excluded)
         if not_kind is not None or (not_weight is not None and found.excluded):
-            kind = not_kind or "set"
-            found = replace(found, kind=kind, conditions=found.conditions._replace(kind=kind))
+            found = replace(found, kind=not_kind or "set")
         if self.queries is not None:
             return encoded_query(self.queries, found, labels, not_weight)
         found = replace(found, truncated=found.truncated or self._is_cut(query))
@@ -332,11 +332,11 @@ class BoolSearcher:
                 from boolbert.retrieval.batches import encode_queries
 
                 return unit_length(encode_queries(self.model.encoder, texts, one_vector=True))
-            if not reading.operators and texts == [reading.query]:
+            if not reading.operators and texts == [reading.text]:
                 return parts.vectors  # it is encoded already
             return unit_length(self.queries.plain_vectors(texts))
 
-        return Question.of(reading.conditions, encode, reading.query)
+        return Question.of(reading, encode)
 
     def _ranked(
         self, question: Question, parts: QueryVectors, k: int, where: str | None, **how: Any

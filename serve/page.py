@@ -58,7 +58,7 @@ def build_page(engine: Engine, examples: Sequence[str]) -> Any:
         except Exception as error:
             return error_html(error_line(error)), "", gr.skip(), shown
         words = tuple(number for number, word in enumerate(found.reading.words) if word.excluded)
-        shown = shown.asks(found.reading.query, words, shown.by_hand)
+        shown = shown.asks(found.reading.text, words, shown.by_hand)
         slider = gr.skip() if found.not_weight is None else gr.update(value=round(found.not_weight, 2))
         return reading_html(found, shown.by_hand), results_html(found), slider, shown
 

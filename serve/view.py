@@ -85,7 +85,7 @@ def _word_groups(reading: Query) -> list[dict[str, Any]]:
     for group in reading.word_groups:
         is_cue = group.role in OPERATORS
         ends = [group.words[0].start, *(word.end for word in group.words)]
-        gaps = (reading.query[end : word.start] for end, word in zip(ends, group.words, strict=False))
+        gaps = (reading.text[end : word.start] for end, word in zip(ends, group.words, strict=False))
         words = [
             {"gap": gap, "number": next(numbers), "text": word.text, "excluded": word.excluded}
             for gap, word in zip(gaps, group.words, strict=True)

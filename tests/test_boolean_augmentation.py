@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from boolbert.boolean import augment, cue_table
+from boolbert.data.labels import augment, cue_table
 
 
 def variants(text, tries=200):

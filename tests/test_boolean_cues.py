@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import boolbert.boolean
-from boolbert.boolean import CueSpan, find_cues, operators_of, read_parts
-from boolbert.boolean.exclusion import excludes
-from boolbert.boolean.lexicon import NOT_RULES, cue_table, read_table
 from boolbert.core.errors import BoolBertError
+from boolbert.data.labels import CueSpan, cue_table, find_cues, operators_of, read_parts
+from boolbert.data.labels.exclusion import excludes
+from boolbert.data.labels.lexicon import NOT_RULES, read_table
 
 
 def cues(text):
@@ -111,9 +111,9 @@ def test_a_cue_of_any_rule_can_be_decided():
 
 def test_a_new_cue_is_one_line(tmp_path, monkeypatch):
     """It is found, it excludes, it is written by augmentation's list, and the other lines stay as they are."""
-    table = (ROOT / "boolean" / "cues_en.tsv").read_text("utf-8")
+    table = (ROOT / "data" / "labels" / "cues_en.tsv").read_text("utf-8")
     (tmp_path / "cues_xx.tsv").write_text(table + "shunning\tnot\ttopic\talways\tend leave_out:2\n", "utf-8")
-    monkeypatch.setattr("boolbert.boolean.lexicon._FOLDER", tmp_path)
+    monkeypatch.setattr("boolbert.data.labels.lexicon._FOLDER", tmp_path)
     try:
         reading = read_parts("birds of Peru shunning the coast", language="xx")
         assert [part.text for part in reading.excluded] == ["the coast"]

@@ -5,7 +5,8 @@ from importlib.resources import files
 import pytest
 from transformers import AutoTokenizer
 
-from boolbert.boolean import OPERATORS, CueSpan, cue_labels, find_cues
+from boolbert.boolean import OPERATORS
+from boolbert.data.labels import CueSpan, cue_labels, find_cues
 
 TEXT = "Birds of Peru as well as non-American ones that aren’t pets or fish"
 TEXTS = [TEXT, "and", "", "plain words", "A\tand\nnot B “x and y” – or"]

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import boolbert
-from boolbert.boolean import OPERATORS, operators_of, read_parts, scope_labels
+from boolbert.boolean import OPERATORS
+from boolbert.data.labels import operators_of, read_parts, scope_labels
 
 
 def parts(text):

@@ -77,11 +77,12 @@ def test_notes_say_how_signs_were_read(index, tmp_path, capsys):
     for query, note in {
         "films -v": 'note: “-v” is read as a word of the query; to leave it out, write -"v"',
         "films -sugar-free": "which asks for it; it is read as: films AND sugar",
-        "films except those without war": "which asks for it; it is read as: films AND war",
     }.items():
         assert main(["search", query, "--index", index, "--model", str(tmp_path / "model")]) == 0
         assert note in (told := capsys.readouterr().err)
         assert "nothing is excluded" not in told
+    assert main(["search", "films except those without war", "--index", index, "--model", str(tmp_path / "model")]) == 0
+    assert "note: " not in capsys.readouterr().err  # the reader knows that this asks for war
 
 
 @pytest.mark.parametrize("kind", ["model", "plain"])
@@ -224,16 +225,19 @@ def test_colour_is_for_terminals_that_want_it(monkeypatch):
     assert not has_colour(terminal)
 
 
-def test_a_query_that_excludes_nothing_says_why(tmp_path, index, capsys):
+def test_a_query_that_may_exclude_something_says_so(tmp_path, index, capsys, monkeypatch):
     """On standard error, so that JSON stays JSON; not where something is excluded or the operators were given."""
-    why = "note: nothing is excluded: “not” negates what the question asks about"
+    why = "note: nothing is excluded: it is not certain that “the” leaves something out; to leave something out, write "
+    monkeypatch.setattr("boolbert.search.query_reader.DOUBT", 0.0)  # so that any word that is no condition may
     for query, operators, excluded, is_told in (
-        ("Which birds do not fly?", [], [], True),
-        ("Which birds do not fly?", ["--operators", "none"], [], False),
+        ("the films about war", [], [], True),
+        ("the films about war", ["--operators", "none"], [], False),
         ("films that are not about war", [], ["war"], False),
+        ("Which birds do not fly?", [], ["fly"], False),
         ("films about war", [], [], False),
     ):
         assert main(["search", query, "--index", index, "--model", str(tmp_path / "model"), "--json", *operators]) == 0
         done = capsys.readouterr()
         assert [words["text"] for words in json.loads(done.out)["excluded_words"]] == excluded
         assert (why in done.err) == is_told
+        assert ("nothing is excluded" in done.err) == is_told

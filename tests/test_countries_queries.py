@@ -3,9 +3,10 @@
 import pytest
 from eval_fixtures import OPERATION
 
-from boolbert.boolean import TEMPLATES, operators_of, parse_original_query
+from boolbert.boolean import TEMPLATES, parse_original_query
 from boolbert.data import Quest
 from boolbert.data.embedded import country_names
+from boolbert.data.labels import operators_of
 
 QUEST = Quest(progress=False)
 TITLES = QUEST.corpus.titles

@@ -1,10 +1,12 @@
 """What is measured is what search answers, query by query."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from framework_fixtures import bag_of_words
 
-from boolbert import obey
+from boolbert import obey, read
 from boolbert.bench.obey import reranked
 from boolbert.data.tasks import Question
 from boolbert.eval.exclusion import TrapQuery, TrapSet
@@ -70,3 +72,12 @@ def test_scores_have_the_order_of_search(searcher):
     assert np.argsort(-scores, kind="stable").tolist() == system.ranked(QUERIES[0], len(searcher.index))
     _, rows = system.search(asked, len(searcher.index) + 3)
     assert rows[0, -3:].tolist() == [NOT_FOUND] * 3
+
+
+def test_a_query_that_was_read_already_is_searched_like_its_text(searcher):
+    text = "island countries that are not monarchies or republics"
+    reading = read(text)
+    assert searcher.rows(reading, 10) == searcher.rows(text, 10)
+    other = replace(reading, conditions=tuple(one for one in reading.conditions if not one.excluded))
+    assert searcher.rows(other, 10) != searcher.rows(text, 10)
+    assert searcher.search(other, k=3).reading.conditions == other.conditions

@@ -1,11 +1,13 @@
 """Systems against slow versions of their scores, and what they refuse."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from eval_fixtures import answers, save_model, write_quest
 
-from boolbert.boolean.parts import Part
+from boolbert.boolean.marks import Part
 from boolbert.core.errors import EvaluationError, RetrievalError
 from boolbert.data.tasks import Question, quest_task
 from boolbert.eval.results import measure, pair_accuracy
@@ -92,8 +94,13 @@ def test_decomposition_and_subtraction_are_their_formulas(tmp_path, tokenizer, t
     less = Subtraction("s", dense, 0.5).scorer([question, either])(0, 10).numpy()
     np.testing.assert_allclose(less[0], score(question.text) - 0.5 * score("a"), atol=1e-5)
     np.testing.assert_allclose(less[1], score(either.text), atol=1e-5)
-    parsed, marked = (Decomposition("d", dense, gold=gold).scorer([question])(0, 10) for gold in (False, True))
-    assert not torch.equal(parsed, marked)  # the parser finds no AND in it
+    unmarked = [replace(one, parts=one.parts[:1]) for one in (question, either)]
+    read, marked = (
+        Decomposition("d", dense, gold=gold, not_weight=0.5).scorer(unmarked)(0, 10).numpy() for gold in (False, True)
+    )
+    np.testing.assert_allclose(marked, [score("films")] * 2, atol=1e-5)  # as the data set has them
+    np.testing.assert_allclose(read[0], score("films") + score("war") - 0.5 * score("a"), atol=1e-5)
+    np.testing.assert_allclose(read[1], np.maximum(score("films"), score("books")), atol=1e-5)
     with pytest.raises(EvaluationError, match="must be one of"):
         Decomposition("d", dense, conjunction="product")
 

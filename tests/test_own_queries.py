@@ -7,9 +7,10 @@ import pytest
 from eval_fixtures import OPERATION
 from own_documents import write_products
 
-from boolbert.boolean import TEMPLATES, operators_of, parse_original_query, template_operators
+from boolbert.boolean import TEMPLATES, parse_original_query, template_operators
 from boolbert.cli import main
 from boolbert.data import DataError, HardNegatives, Quest
+from boolbert.data.labels import operators_of
 from boolbert.data.own import OwnDocuments, make_queries
 from boolbert.data.own.atoms import Atom, Sizes, choose_atoms
 from boolbert.data.own.counting import Text, count_texts

@@ -7,7 +7,6 @@ import pytest
 from framework_fixtures import bag_of_words
 from search_fixtures import write_documents
 
-from boolbert.boolean.conditions import read_conditions
 from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments, Passages
 from boolbert.data.own.exclusions import Exclusion
@@ -21,6 +20,7 @@ from boolbert.retrieval.stores import FileStore
 from boolbert.retrieval.words import words_of
 from boolbert.search import BoolSearcher, build_index, load_model
 from boolbert.search.calibrating import calibrate
+from boolbert.search.query_reader import read
 
 TEXTS = [
     "Alba has a beach.",  # three towns in two passages each
@@ -43,7 +43,7 @@ def test_a_passage_loses_what_its_document_loses_most(tmp_path):
     evidence, vectors = Evidence(tmp_path / "evidence", "", ""), encode(TEXTS)
     rows = np.array([0, 2, 4, 6])  # the passages with a beach
     for query, changed in (("towns with a beach but without a metro", True), ("towns with a beach", False)):
-        question = Question.of(read_conditions(query), encode)
+        question = Question.of(read(query), encode)
         words = word_scores(evidence, question)
         asked = {"strength": 1.0, "words": words}
         scores = first_stage(evidence, question, rows, np.zeros(4), vectors[rows], **asked)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from boolbert.boolean.parts import Part
+from boolbert.boolean.query import Condition
 from boolbert.retrieval.document_reader import Passage, Said
 from boolbert.retrieval.scoring import COLLECTION, Asked, Question
 from boolbert.search.rank import reread
@@ -25,7 +25,7 @@ class Reader:
 
 
 def asked(text):
-    return Asked.of(Part("", 0, len(text), text), np.zeros(2, np.float32))
+    return Asked.of(Condition(text, 0, len(text)), np.zeros(2, np.float32))
 
 
 def question_of(wanted, excluded=(), answer=None):

@@ -30,11 +30,13 @@ def batch():
 
 
 @pytest.fixture
-def model(lively):
-    """Its reader is sure of what each token is."""
+def model(lively, batch):
+    """Its reader is sure of what each token is, and no kind is rare."""
     model = lively(reader_rank=4, gate="cue")
     with torch.no_grad():
         model.reader.head.weight *= 4
+        scores = model.reader(model.encoder.layer, model.embeddings(batch["input_ids"]), batch["attention_mask"])
+        model.reader.head.bias[:PIECE] -= scores[batch["attention_mask"].bool()].mean(0)[:PIECE]
         model.reader.head.weight[PIECE] = 0
         model.reader.head.bias[PIECE] = -1
     return model
@@ -62,18 +64,22 @@ def test_the_tags_are_those_of_the_training_data():
 def test_scopes_cues_and_gates_are_the_tags(model, batch):
     reading = model.read(**batch)
     tags = tags_of(model, batch)
-    inside = {kind: torch.tensor([[tag == kind for tag in row] for row in tags]) for kind in "waxc"}
-    assert (reading.scope_logits > 0).equal(torch.stack([inside[kind] for kind in "wax"], 1))
-    assert 0 < inside["x"].any(1).sum() < len(inside["x"]) - 1  # some sentences exclude something, and some do not
-    for operator, kind in ((OR, "a"), (NOT, "x")):
-        assert reading.operators[:, operator].bool().equal(inside[kind].any(1))
-        assert reading.scope[:, operator].bool().equal(inside[kind])
+    assert {tag for row in tags for tag in row} >= set("waomnxyc")
+    # Wanted, a bound, a denial that is wanted; the first alternative and others; excluded and a bound that is denied.
+    inside = {
+        kinds: torch.tensor([[tag in kinds for tag in row] for row in tags]) for kinds in ("wmn", "ao", "xy", "c")
+    }
+    assert (reading.scope_logits > 0).equal(torch.stack([inside[kinds] for kinds in ("wmn", "ao", "xy")], 1))
+    assert 0 < inside["xy"].any(1).sum() < len(inside["xy"]) - 1  # some sentences exclude something, and some do not
+    for operator, kinds in ((OR, "ao"), (NOT, "xy")):
+        assert reading.operators[:, operator].bool().equal(inside[kinds].any(1))
+        assert reading.scope[:, operator].bool().equal(inside[kinds])
     assert (reading.cue_logits[:, NOT] > 0).equal(inside["c"])
     others = model.cue_predictor(
         model.embeddings(batch["input_ids"]), model.operator_embeddings, batch["attention_mask"]
     )
     assert_close(reading.cue_logits[:, :NOT], others[:, :NOT])
-    wanted = ["".join("w" if tag == "w" else " " for tag in row).split() for row in tags]
+    wanted = ["".join("w" if tag in "wmn" else " " for tag in row).split() for row in tags]
     assert reading.operators[:, AND].tolist() == [int(len(stretches) > 1) for stretches in wanted]
     assert len(set(reading.operators[:, AND].tolist())) == 2
 

@@ -82,7 +82,7 @@ RUNS = {
     "boolbert serve": Run(
         "'title': 'Samoa'", instead=asked_page, why="it never ends", needs=("gradio", "gradio_client")
     ),
-    "from boolbert.boolean import operators_of": Run(r"not.*\n.*\n.*\nMadagascar\n"),
+    "from boolbert import read": Run(r"\] \['war'\]\nSamoa\n.*\n.*\n\Z"),
     "boolbert index products.csv --output my_shop": Run(r"my_shop: 400 documents with evidence"),
     'boolbert search "waterproof jackets without a hood" --index my_shop': Run(
         '"title"',

@@ -1,18 +1,20 @@
 """How documents are scored: both stages against slow versions, written from what they mean."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from framework_fixtures import bag_of_words
 
 from boolbert.boolean.clauses import split_clauses
-from boolbert.boolean.conditions import Conditions, read_conditions
-from boolbert.boolean.parts import Part
+from boolbert.boolean.query import query_of
+from boolbert.boolean.tags import parse_marked
 from boolbert.retrieval import scoring
 from boolbert.retrieval.evidence import Evidence, evidence_of, unit_length
 from boolbert.retrieval.scoring import Question, first_stage, second_stage
 from boolbert.retrieval.words import words_of
+from boolbert.search.query_reader import read
 
 TEXTS = [
     "Down jacket. It has a warm hood, two pockets and a zip.",
@@ -30,25 +32,28 @@ def encode(texts):
     return unit_length(bag_of_words(texts, lambda text: words_of(text) or ["nothing"]))
 
 
-def conditions(wanted, excluded=(), *, asks=False, kind="set"):
-    """Groups of texts that are wanted, and texts that are excluded."""
-    groups = tuple(tuple(Part("", 0, len(text), text) for text in group) for group in wanted)
-    return Conditions(groups, tuple(Part("not", 0, len(text), text) for text in excluded), asks, kind)
+def marked(line, *, asks=False, kind="set"):
+    """A query as a person has marked it."""
+    found = query_of(*parse_marked(line), "a person", asks=asks)
+    return replace(found, kind=kind if found.excluded else None)
 
 
+HOODS = "Which [w jackets] [w have pockets] [c but no] [x hood]"
 ASKED = {
-    "one thing": conditions([["jackets with a hood"]]),
-    "not": conditions([["jackets"]], ["hood"]),
-    "or": conditions([["tents", "hats"]]),
-    "and": conditions([["jackets"], ["pockets"], ["zip"]]),
-    "all of them": conditions([["jackets", "hats"], ["warm"]], ["pockets", "zip"]),
-    "a decade": conditions([["things from the 1990s"]]),
-    "what no text has": conditions([["hats"]], ["cheese"]),
-    "a denial is wanted": conditions([["jackets"], ["without a hood"]]),
-    "a denial is excluded": conditions([["jackets"]], ["no pockets"]),
-    "a question": conditions([["Which jackets have pockets"]], ["hood"], asks=True),
-    "a property": conditions([["jackets"]], ["hood"], kind="property"),
-    "a question of a property": conditions([["Which jackets have pockets"]], ["hood"], asks=True, kind="property"),
+    "one thing": marked("[w jackets with a hood]"),
+    "not": marked("[w jackets] [c without a] [x hood]"),
+    "or": marked("[a tents] or [a hats]"),
+    "and": marked("[w jackets] [w pockets] [w zip]"),
+    "all of them": marked("[a jackets] or [a hats] [w warm] [c without] [x pockets] or [x zip]"),
+    "a decade": marked("[w things from the 1990s]"),
+    "what no text has": marked("[w hats] [c without] [x cheese]"),
+    "a denial is wanted": marked("[w jackets] [w without a hood]"),
+    "the reader says that a denial is wanted": marked("[w jackets] [n spared hood and pockets]"),
+    "a denial is excluded": marked("[w jackets] [c but not] [x no pockets]"),
+    "a question": marked(HOODS, asks=True),
+    "a question with alternatives": marked("Which [w jackets] have [a pockets] or [a zips]", asks=True),
+    "a property": marked("[w jackets] [c without a] [x hood]", kind="property"),
+    "a question of a property": marked(HOODS, asks=True, kind="property"),
 }
 UNRELATED = 0.1  # the cosine of texts that have nothing in common, of an encoder
 
@@ -88,15 +93,16 @@ def slow_first_stage(evidence, asked, text):
     def is_denial(part):
         return any(clause.denies for clause in split_clauses(part))
 
-    def holds(part):
+    def holds(part, denies=False):
         yes, no = says(part, denying=False), says(part, denying=True)
-        clause = max(0.7 * yes, no) if is_denial(part) else yes
+        clause = max(0.7 * yes, no) if denies or is_denial(part) else yes
         return weights.clause * clause + weights.words * bm25(part)
 
     weights = scoring.QUESTION if asked.asks else scoring.COLLECTION
     ignores_clauses = asked.kind == "property"  # a passage that answers may speak of a property
     about = weights.about if not ignores_clauses else scoring.ABOUT_PROPERTY if asked.asks else 0.0
-    groups = [max(holds(part.text) for part in group) for group in asked.wanted]
+    groups = [max(holds(part.text, part.denies) for part in group) for group in asked.groups]
+    groups = [holds(asked.wanted)] if asked.asks else groups  # one passage answers
     score = weights.whole * float(whole_scores([text])[0])
     score += weights.mean * sum(groups) / len(groups) + (1 - weights.mean) * min(groups)
     for part in (part.text for part in asked.excluded):
@@ -122,7 +128,7 @@ def test_some_documents_have_the_scores_that_they_have_among_all(evidence):
 
 
 def test_who_denies_what_is_excluded_is_found_and_who_denies_what_is_wanted_is_not(evidence):
-    without, having = (scored(evidence, read_conditions(f"jackets {end}")) for end in ("without a hood", "with a hood"))
+    without, having = (scored(evidence, read(f"jackets {end}")) for end in ("without a hood", "with a hood"))
     assert without.argmax() == 1
     assert without[2] > without[0]
     assert having.argmax() == 0
@@ -132,7 +138,7 @@ def test_of_a_denial_that_is_excluded_the_thing_itself_is_asked_for():
     """ "Not those that allow no pets": who allows pets stands first, and who allows none last."""
     texts = ["A hotel that allows pets.", "A hotel with a garden.", "A hotel that allows no pets."]
     evidence = Evidence.in_memory(evidence_of(texts, encode), UNRELATED)
-    question = Question.of(conditions([["hotel"]], ["allows no pets"]), encode)
+    question = Question.of(marked("[w hotel] [c but not] [x allows no pets]"), encode)
     scores = first_stage(evidence, question, np.arange(3), np.zeros(3, np.float32), encode(texts))
     assert np.argsort(-scores).tolist() == [0, 1, 2]
 
@@ -148,7 +154,7 @@ def test_to_an_encoder_that_finds_all_texts_alike_other_denials_say_nothing(tmp_
     Evidence.build(tmp_path / "evidence", texts, alike, corpus="c", model="m", progress=False)
     evidence = Evidence(tmp_path / "evidence", "c", "m")
     assert 0.7 < evidence.unrelated < 0.8
-    question = Question.of(conditions([["hotel"]], ["pool"]), alike)
+    question = Question.of(marked("[w hotel] [c without] [x pool]"), alike)
     scores = first_stage(evidence, question, np.arange(3), np.zeros(3, np.float32), alike(texts[:3]))
     assert scores[0] == pytest.approx(scores[1], abs=0.05)
     assert scores[2] > scores[0] + 0.3
@@ -157,7 +163,7 @@ def test_to_an_encoder_that_finds_all_texts_alike_other_denials_say_nothing(tmp_
 def test_strength_0_excludes_nothing(evidence):
     asked = ASKED["all of them"]
     scores = scored(evidence, asked, strength=0.0)
-    np.testing.assert_allclose(scores, scored(evidence, asked._replace(excluded=())), atol=1e-6)
+    np.testing.assert_allclose(scores, scored(evidence, replace(asked, conditions=sum(asked.groups, ()))), atol=1e-6)
 
 
 def test_a_text_about_a_negated_property_loses_and_one_that_mentions_it_does_not():
@@ -174,7 +180,7 @@ def test_a_text_about_a_negated_property_loses_and_one_that_mentions_it_does_not
 
 def test_documents_without_a_word_are_scored_by_their_vectors():
     evidence = Evidence.in_memory(evidence_of(["", " "], encode))
-    question = Question.of(conditions([["jackets"]], ["hood"]), encode)
+    question = Question.of(ASKED["not"], encode)
     whole = np.array([0.2, 0.4], np.float32)
     assert first_stage(evidence, question, np.arange(2), whole, encode(["", " "])).argmax() == 1
 
@@ -185,7 +191,7 @@ def test_documents_that_all_say_the_same_have_scores(tmp_path):
     Evidence.build(tmp_path / "evidence", texts, encode, corpus="c", model="m", progress=False)
     evidence = Evidence(tmp_path / "evidence", "c", "m")
     assert evidence.unrelated == 1.0
-    question = Question.of(conditions([["hotel"]], ["pool"]), encode)
+    question = Question.of(marked("[w hotel] [c without] [x pool]"), encode)
     assert np.isfinite(first_stage(evidence, question, np.arange(3), np.zeros(3, np.float32), encode(texts))).all()
 
 
@@ -197,15 +203,15 @@ def slow_second_stage(asked, probabilities):
         return math.log(max(floor, probability))
 
     if asked.asks:
-        return weights.read_wanted * log(probabilities["the question"])
+        return weights.read_wanted * log(probabilities[asked.text])
     logs = []
-    for group in asked.wanted:
+    for group in asked.groups:
         none = 1.0
         for part in group:
             none *= 1 - probabilities[part.text]
         logs.append(log(1 - none))
-    first, *others = asked.wanted[0]
-    if (len(asked.wanted) > 1 or asked.excluded) and not others and " " not in first.text:  # the kind of documents
+    first, *others = asked.groups[0]
+    if (len(asked.groups) > 1 or asked.excluded) and not others and " " not in first.text:  # the kind of documents
         logs[0] = log(probabilities[first.text], 0.2) / 2
     score = weights.read_wanted * sum(logs) / len(logs)
     if asked.kind != "property":
@@ -216,18 +222,17 @@ def slow_second_stage(asked, probabilities):
 @pytest.mark.parametrize("name", ASKED)
 def test_the_second_stage_is_its_formula(name):
     asked = ASKED[name]
-    parts = [part.text for group in asked.wanted for part in group] + [part.text for part in asked.excluded]
-    parts = ["the question"] if asked.asks else parts
+    parts = [asked.text] if asked.asks else [part.text for part in asked.conditions]
     affirmed = np.random.default_rng(0).random((len(parts), 20))
     affirmed[:, :2] = [[0, 1]] * len(parts)  # as sure as can be
     slow = [slow_second_stage(asked, dict(zip(parts, column, strict=True))) for column in affirmed.T]
-    np.testing.assert_allclose(second_stage(Question.of(asked, encode, "the question"), affirmed), slow, rtol=1e-6)
+    np.testing.assert_allclose(second_stage(Question.of(asked, encode), affirmed), slow, rtol=1e-6)
 
 
 def test_what_is_read_ranks_by_what_is_wanted_and_what_is_not():
     """Documents: hotel without a pool, hotel with one, no hotel. And a reader's doubt about NOT has its strength."""
     affirmed = np.array([[0.9, 0.9, 0.1], [0.1, 0.9, 0.1]])
-    question = Question.of(conditions([["hotel"]], ["pool"]), encode)
+    question = Question.of(marked("[w hotel] [c without] [x pool]"), encode)
     scores = second_stage(question, affirmed)
     assert scores.argmax() == 0
     assert second_stage(question, affirmed, strength=0.0)[0] == second_stage(question, affirmed, strength=0.0)[1]
@@ -236,11 +241,11 @@ def test_what_is_read_ranks_by_what_is_wanted_and_what_is_not():
 def test_what_documents_do_not_say_of_their_kind_weighs_less():
     """A field without electricity, which does not say that it is a campsite, and a campsite that has it."""
     affirmed = np.array([[0.02, 0.98], [0.02, 0.7]])
-    by_kind = second_stage(Question.of(conditions([["campsite"]], ["electricity"]), encode), affirmed)
+    by_kind = second_stage(Question.of(marked("[w campsite] [c without] [x electricity]"), encode), affirmed)
     assert by_kind.argmax() == 0
-    alone = Question.of(conditions([["campsite"]]), encode)
+    alone = Question.of(marked("[w campsite]"), encode)
     assert not alone.names_kind  # nothing else is asked for
-    assert not Question.of(conditions([["in Paris"], ["hotel"]]), encode).names_kind
+    assert not Question.of(marked("[w in Paris] [w hotel]"), encode).names_kind
     assert second_stage(alone, affirmed[:1]).argmax() == 1
 
 
@@ -249,10 +254,10 @@ LONG = "a house by the sea with old oak doors, seven chimneys and a garden wall"
 
 def test_a_long_condition_is_not_read_and_changes_nothing():
     affirmed = np.array([[0.9, 0.2], [0.1, 0.9], [0.9, 0.1]])
-    question = Question.of(conditions([["hotel"], [LONG]], ["pool"]), encode)
+    question = Question.of(marked(f"[w hotel] [w {LONG}] [c without] [x pool]"), encode)
     assert [part.is_read for part in question.parts] == [True, False, True]
     other = affirmed.copy()
     other[1] = 0.5
     np.testing.assert_array_equal(second_stage(question, affirmed), second_stage(question, other))
     assert second_stage(question, affirmed)[0] != second_stage(question, affirmed)[1]
-    assert not Question.of(conditions([[LONG]]), encode).is_read  # nothing is left to read
+    assert not Question.of(marked(f"[w {LONG}]"), encode).is_read  # nothing is left to read

@@ -63,7 +63,7 @@ def test_a_clause_stands_against_a_document_where_it_clearly_has_what_is_exclude
     former = "landlocked countries in Africa that are not former British colonies"
     searcher = BoolSearcher(progress=False)
     for query in ("island countries that are not monarchies", former):
-        hits = searcher.search(query, 60, read=60)
+        hits = searcher.search(query, 100, read=100)
         against = [hit for hit in hits if any(reason.says == "against" for reason in hit.reasons)]
         assert len(against) >= 10
         assert sum(bool(hit.violates) for hit in against) >= 0.9 * len(against)

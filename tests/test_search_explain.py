@@ -8,13 +8,13 @@ import pytest
 import torch
 from search_fixtures import QUERY, write_baseline
 
+from boolbert.boolean.query import query_of, split_words
+from boolbert.boolean.tags import Mark, parse_marked
 from boolbert.search import BoolSearcher, explain, load_model
 from boolbert.search.explanation import KINDS
 from boolbert.search.export import tokenizer_of
 from boolbert.search.picture import draw, write_picture
-from boolbert.search.query import Word, split_words
 from boolbert.search.query_encoder import QueryEncoder
-from boolbert.search.query_reader import as_it_is
 
 BOTH = "films or books but not about war"
 
@@ -59,23 +59,18 @@ def test_pieces_signs_and_accents_find_their_word(pretrained_bert):
     assert tokens.count([word.text for word in words].index("neighbours")) >= 1
 
 
-def words_of_roles(query, roles):
-    """A query's words with a role each: c or o, a cue of NOT or OR; x, excluded; 1 and 2, alternatives."""
-    kinds = {"c": {"cue": "not"}, "o": {"cue": "or"}, "x": {"excluded": True}}
-    kinds |= {number: {"alternative": int(number)} for number in "12"}
-    return tuple(word._replace(**kinds[role]) for word, role in zip(split_words(query), roles, strict=True))
-
-
-def read_so(query, operators, words):
-    return replace(as_it_is(query), operators=operators, words=words)
+def both_as_marked():
+    text, marks = parse_marked("[a films] or [a books] [c but not] [x about war]")
+    return query_of(text, [*marks, Mark("j", 6, 8)], "a person")
 
 
 def test_spans_are_runs_of_words():
-    reading = read_so(BOTH, ("or", "not"), words_of_roles(BOTH, "1o2ccxx"))
+    reading = both_as_marked()
+    assert (reading.text, reading.operators) == (BOTH, ("or", "not"))
     assert [(span.operator, span.text) for span in reading.cues] == [("or", "or"), ("not", "but not")]
     assert [span.text for span in reading.alternatives] == ["films", "books"]
     (excluded,) = reading.excluded
-    assert excluded == ("not", "about war", 23, 32)
+    assert (excluded.text, excluded.place) == ("about war", (23, 32))
     assert BOTH[excluded.start : excluded.end] == excluded.text == reading.excluded_text
     assert reading.wanted_text == "films or books but not"
     assert [(group.role, group.text) for group in reading.word_groups] == [
@@ -150,11 +145,10 @@ def shown(searcher):
     """An explanation of a query that is read as people would read it."""
     found = explain(searcher, BOTH, 3, ["or", "not"])
     assert found.not_weight is not None
-    words = words_of_roles(BOTH, "1o2ccxx")
     first, *rest = found.after
     first = first._replace(hit=replace(first.hit, violates=True))
     rest = [change._replace(hit=replace(change.hit, violates=False)) for change in rest]
-    return replace(found, reading=read_so(BOTH, ("or", "not"), words), after=[first, *rest])
+    return replace(found, reading=both_as_marked(), after=[first, *rest])
 
 
 def test_page_shows_how_the_query_was_read(shown):
@@ -198,8 +192,7 @@ def test_picture_shows_how_the_query_was_read(tmp_path, shown):
 
 def test_long_queries_stay_within_the_picture(shown):
     query = " ".join(["films"] * 60 + ["x" * 500])
-    words = tuple(Word(word.text, word.start, word.end, excluded=True) for word in split_words(query))
-    figure = draw(replace(shown, reading=read_so(query, ("not",), words)))
+    figure = draw(replace(shown, reading=query_of(query, [Mark("x", 0, len(query))], "a person")))
     width = figure.get_size_inches()[0]
     strikes = [line for line in figure.axes[0].lines if line.get_gid() == "excluded"]
     assert len(strikes) > 3

@@ -14,13 +14,13 @@ import pytest
 import torch
 from search_fixtures import OPTIONS, QUERIES, run_without_torch, write_baseline, write_documents, write_run
 
+from boolbert.boolean.query import split_words
 from boolbert.cli import commands, main
 from boolbert.core import environment
 from boolbert.core.errors import BoolBertError, RetrievalError
 from boolbert.retrieval.stores import copy_documents, open_store
 from boolbert.search import BoolSearcher, build_index, cached_model, export, load_model
 from boolbert.search.cached_model import CACHED_MODELS, GRAPH, SETTINGS, CachedModel, cache_model
-from boolbert.search.query import split_words
 from boolbert.search.query_encoder import Told
 from boolbert.search.searcher import cached_searcher
 

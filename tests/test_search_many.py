@@ -35,7 +35,7 @@ def test_many_are_answered_as_one_by_one(searcher, monkeypatch, options):
         found = searcher.search_many(iter(QUERIES), 4, **options)
         assert found == expected
         assert [one.as_json() for one in found] == [one.as_json() for one in expected]
-    assert [one.reading.query for one in found] == [one.reading.query for one in expected]
+    assert [one.reading.text for one in found] == [one.reading.text for one in expected]
     assert searcher.search_many([]) == []
 
 

@@ -5,9 +5,10 @@ import re
 
 import pytest
 
-from boolbert.boolean import OPERATORS, operators_of, read_parts
+from boolbert.boolean import OPERATORS
 from boolbert.data import read_triplets
 from boolbert.data.embedded import sentences_folder
+from boolbert.data.labels import operators_of, read_parts
 from boolbert.data.sentences import labelled
 from boolbert.data.sentences.lists import BEING_FRAMES, DOMAINS, FRAMES, TOPIC_FRAMES, WITH_FRAMES, domain_of_split
 

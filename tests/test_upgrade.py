@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import boolbert
-from boolbert.boolean import kind_of_exclusion
+from boolbert import read
 from boolbert.configuration_boolbert import LITE, UPGRADED
 from boolbert.core.errors import BoolBertError
-from boolbert.data.reading import marked_queries
+from boolbert.data.reading import queries_with_kinds
 from boolbert.data.reading_scores import Labelled, own_queries, words
 from boolbert.data.sentences import labelled_sentences
 from boolbert.data.tasks import quest_task
@@ -36,7 +36,8 @@ TOPICS, PROPERTIES = ([tuple(row) for kind, *row in ROWS if kind == wanted] for 
 SETS = [query for kind, query, *_ in ROWS if kind == "set"]
 
 ALSO = "films that are also set in Paris"
-PLAIN = ["island monarchies", ALSO, "Which birds do not fly?", "1839 non-fiction books"]
+PLAIN = ["island monarchies", ALSO, "1839 non-fiction books"]
+NEGATED = "Which birds do not fly?"  # a property of the answer, of which nothing is taken away
 EXCLUDING = {
     "landlocked countries in Africa that are not former British colonies": "former british colonies",
     "films set in Vietnam but not about war": "war",
@@ -58,8 +59,8 @@ def default():
 @pytest.fixture
 def short(monkeypatch):
     """An upgrade learns from few queries and is measured on few: what it learns is another test's."""
-    few = marked_queries("train")[::60]
-    monkeypatch.setattr(query_reader, "marked_queries", lambda split: few)
+    few = query_reader.training_queries()[::60]
+    monkeypatch.setattr(query_reader, "training_queries", lambda prompt="": few)
     monkeypatch.setattr(query_reader, "own_queries", lambda split: own_queries(split)[::10])
     monkeypatch.setattr(upgrading, "quest_task", lambda *given, **options: quest_task(*given, 20, **options))
 
@@ -83,6 +84,7 @@ def test_the_default_model_reads_what_is_excluded(default):
     assert default.trained
     assert {text: excluded_words(default.encoder, text) for text in EXCLUDING} == EXCLUDING
     assert [excluded_words(default.encoder, text) for text in PLAIN] == [""] * len(PLAIN)
+    assert excluded_words(default.encoder, NEGATED) == "fly"
 
 
 def test_an_upgraded_encoder_reads_natural_queries(upgraded):
@@ -100,10 +102,10 @@ def test_what_also_holds_is_not_excluded(upgraded):
 @pytest.mark.parametrize("of", ["package", "upgrade"])
 def test_queries_that_exclude_nothing_and_documents_are_the_plain_encoders_to_the_bit(default, upgraded, of):
     plain, model = load_encoder(device="cpu", quiet=True), default.encoder if of == "package" else upgraded[0]
-    silent = [text for text in PLAIN if not excluded_words(model, text)]
-    assert len(silent) >= len(PLAIN) - 1
+    silent = [NEGATED, *(text for text in PLAIN if not excluded_words(model, text))]
+    assert len(silent) >= len(PLAIN)
     np.testing.assert_array_equal(model.encode_query(silent), plain.encode(silent))
-    texts = [*PLAIN, *EXCLUDING]
+    texts = [*PLAIN, NEGATED, *EXCLUDING]
     np.testing.assert_array_equal(model.encode_document(texts), plain.encode(texts))
     changed = model.encode_query(list(EXCLUDING)) - plain.encode(list(EXCLUDING))
     assert (np.abs(changed).max(axis=1) > 0.01).all()
@@ -210,15 +212,19 @@ def test_another_pooling_is_one_line(tmp_path):
 @pytest.mark.parametrize("prompt", ["", "query: "])
 def test_a_reader_learns_from_marked_queries_and_all_else_stays(tmp_path, monkeypatch, prompt):
     """Of a tiny random BERT: it learns what it has seen often."""
-    few = [query for query in marked_queries("train") if len(query.text) < 40][:8]
-    monkeypatch.setattr(query_reader, "marked_queries", lambda split: few)
+    own = [query for query in queries_with_kinds("train") if query.author == "train_priya"]  # who sets words apart
+    few = [query for query in own if len(query.text) < 60 and query.kind == "set"][:8]
+    behind = query_reader.training_queries
+    for name, given in (("marked_queries", few), ("queries_of_kinds", []), ("passages", [])):
+        monkeypatch.setattr(query_reader, name, lambda *_, given=given: given)
+    assert [query.text for query in behind(prompt)] == [prompt + query.text for query in few]
     monkeypatch.setattr(query_reader, "own_queries", lambda split: [labelled(query) for query in few])
     plain = load_encoder(str(random_bert()), device="cpu", quiet=True)
     model = with_fresh_attention(plain, share=True, query_length=None, **UPGRADED).train()
     bert = bool_bert(model)
     before = {name: value.clone() for name, value in bert.state_dict().items()}
     steps = []
-    args = query_reader.Arguments(epochs=150, batch_size=4, typos=0.0, learning_rate=1e-2)
+    args = query_reader.Arguments(epochs=150, batch_size=4, varied=0.0, learning_rate=1e-2)
     query_reader.teach(bert, model.tokenizer, args, prompt=prompt, on_step=steps.append)
     changed = {name for name, value in bert.state_dict().items() if not torch.equal(value, before[name])}
     assert {name.split(".")[0] for name in changed} == {"reader"}
@@ -229,7 +235,7 @@ def test_a_reader_learns_from_marked_queries_and_all_else_stays(tmp_path, monkey
 
 
 def labelled(query):
-    spans = [[query.text[m.start : m.end] for m in query.marks if m.kind in kinds] for kinds in ("x", "wa")]
+    spans = [[query.text[m.start : m.end] for m in query.marks if m.kind in kinds] for kinds in ("xy", "wamn")]
     return Labelled(query.text, *map(words, spans))
 
 
@@ -290,7 +296,7 @@ def test_the_example_of_the_readme_is_true(default):
 @pytest.mark.parametrize(("kind", "rows", "right"), [("topic", TOPICS, 9), ("property", PROPERTIES, 9)])
 def test_queries_of_each_kind_find_their_answers(default, kind, rows, right):
     """Of all texts of a kind, the one that answers stands first; docs/search.md shows the queries."""
-    assert [kind_of_exclusion(query) for query, _, _ in rows] == [kind] * len(rows)
+    assert [read(query).kind for query, _, _ in rows] == [kind] * len(rows)
     documents = encode_inputs(default.encoder, [text for row in rows for text in row[1:]], "document", 32)
     queries = encode_queries(default.encoder, [row[0] for row in rows])
     first = exclusion.top_k(queries, documents, 1)[1][:, 0]
@@ -298,7 +304,7 @@ def test_queries_of_each_kind_find_their_answers(default, kind, rows, right):
 
 
 def test_sets_lose_what_is_excluded(default):
-    assert [kind_of_exclusion(query) for query in SETS] == ["set"] * len(SETS)
+    assert [read(query).kind for query in SETS] == ["set"] * len(SETS)
     from boolbert.search import BoolSearcher
 
     searcher = BoolSearcher(default, progress=False)

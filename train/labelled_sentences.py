@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from boolbert.boolean import OPERATORS, augment, multi_hot, read_parts, scope_labels
-from boolbert.boolean.labels import cue_labels
+from boolbert.boolean import OPERATORS, multi_hot
 from boolbert.configuration_boolbert import READING_PARTS
 from boolbert.data import DataError, Triplet
+from boolbert.data.labels import augment, cue_labels, read_parts, scope_labels
 from boolbert.data.sentences import Sentence
 from boolbert.modeling_boolbert import BoolBertModel
 from boolbert.reading_boolbert import IGNORED_LABEL

@@ -1,7 +1,6 @@
 """Teach the encoder to read queries: which words are wanted, excluded, alternatives, or cues.
 
-    python train/query_reader.py --output retrieval/query_reader.safetensors     # half an hour on one core
-    python train/query_reader.py --start retrieval/query_reader.safetensors --head      # and it stays as it tags
+    python train/query_reader.py --output retrieval/query_reader.safetensors     # an hour on one core
 
 The encoder stays as it is; adapters of low rank learn from the queries of `data/reading`, in which many authors have
 marked what people want and exclude. `python eval/reading.py` measures the result.
@@ -10,34 +9,52 @@ marked what people want and exclude. `python eval/reading.py` measures the resul
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import safe_open
 from safetensors.torch import load_file
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from boolbert.boolean import find_cues
-from boolbert.boolean.tags import CUE, EXCLUDED, KINDS_OF_NOT, TAGS, Mark, joined_words, marks_of, word_tags
+from boolbert.boolean.tags import (
+    BOUND,
+    CUE,
+    DENIAL,
+    DENIED_BOUND,
+    EXCLUDED,
+    JOIN,
+    KINDS_OF_NOT,
+    TAGS,
+    WANTED,
+    Mark,
+    joined_words,
+    marks_of,
+    word_tags,
+)
 from boolbert.configuration_boolbert import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import DataError, run_script
+from boolbert.data.labels import find_cues
+from boolbert.data.passages import passages
 from boolbert.data.reading import MarkedQuery, authors, marked_queries, queries_with_kinds
 from boolbert.data.reading_scores import measured, own_queries, runs
 from boolbert.data.tasks import quest_task
-from boolbert.reading_boolbert import ASKS, HEAD_SIZE, KIND, PIECE, best_tags, between_specials, of_sentence
+from boolbert.reading_boolbert import HEAD_SIZE, KIND, PIECE, best_tags, between_specials, of_sentence
 from boolbert.retrieval.adapters import encoder_mark
 from boolbert.retrieval.encoders import QUERY_READER, resolve_encoder
 from boolbert.train.adapting import Adapting, frozen, load_bert, padded, save_adapters
 from boolbert.train.shapes import LENGTH_MULTIPLE, rounded
 
+LEAST_OPENING = 3  # words before what a query asks for that make an opening
 MOST_TOKENS_LEARNED = 128  # of a query; the reader does not learn from the rest
 SORTED_TOGETHER = 16  # batches whose queries are sorted by length
-FITTED, DECAY = 80, 3e-3  # steps of `teach_head`, and how much its weights are held down
-SAID = ("kind", "asks")
+# Authors of data/reading who look for items, save where a query begins with one of these words.
+_ITEMS = "bookers choosers clerks leavers letters listers phones shoppers stumbles trades first"
+LOOK_FOR_ITEMS = frozenset(f"train_{name}" for name in _ITEMS.split())
+ASKING = frozenset(("why", "how", "what", "what's", "who", "whose", "when"))
 OPEN = "?"  # a mark of words that are not excluded; whether they are wanted is not known
 
 
@@ -47,15 +64,13 @@ class Arguments:
     encoder: str | None = flag(None, "folder or Hub id of a BERT; the default encoder if not given")
     quest: str | None = flag(None, "QUEST's queries (JSON lines), whose marked atoms are learned from as well")
     start: str | None = flag(None, "adapters to go on from, instead of new ones")
-    head: bool = flag(
-        False, "of those, only teach what tells pieces of words, the kind of NOT and whether a query asks"
-    )
     left_out: list[str] = flag([], "authors of data/reading whose queries are not learned from")
-    epochs: int = flag(8, "times that each query is seen")
+    epochs: int = flag(12, "times that each query is seen")
     learning_rate: float = flag(1e-3, "the highest")
     batch_size: int = flag(32, "queries")
     rank: int = flag(16, "of the adapters")
-    typos: float = flag(0.2, "share of the queries in which two letters change places")
+    varied: float = flag(0.5, "share of the queries that are mistyped or put together anew")
+    older: float = flag(0.5, "share of the queries of data/reading, whose marks say less, that is seen in an epoch")
     seed: int = flag(0, "of the adapters, the order and the typing errors")
     device: str | None = flag(None, "cpu, cuda, ...; the best there is")
 
@@ -64,8 +79,8 @@ class Arguments:
 class TaggedWords:
     """A query as the reader sees it: token ids, the first token of each word, the words' places in the text, and for
     each token the tags that are right, (L, T) of bool. More than one is right where its author left it open, and in a
-    word's further pieces; none for special tokens, and where it is not known. kind: what NOT excludes, a number in
-    `KINDS_OF_NOT`; asks: 0 or 1; both -1 where they are not known."""
+    word's further pieces; none for special tokens, and where a query has no marks of what it excludes. kind: what NOT
+    excludes, a number in `KINDS_OF_NOT`; asks: 0 or 1; both -1 where they are not known."""
 
     ids: list[int]
     first: list[int]
@@ -78,30 +93,52 @@ class TaggedWords:
 def tagged(query: MarkedQuery, tokenizer: Any) -> TaggedWords:
     encoding = tokenizer.encode(query.text)
     first, words = joined_words(encoding.word_ids, encoding.offsets)
-    if query.asks is not None:  # these marks say more than the tags can
-        right = np.zeros((len(encoding.ids), len(TAGS)), bool)
-        # Where a question denies something and excludes nothing, nothing may be taken away from its vector.
-        denies = query.asks and any(cue.operator == "not" for cue in find_cues(query.text))
-        name = query.kind or ("property" if denies else None)
-        kind = -1 if name is None else KINDS_OF_NOT.index(name)
-        seen = [token for token in first if token < MOST_TOKENS_LEARNED]
-        ids = encoding.ids[:MOST_TOKENS_LEARNED]
-        return TaggedWords(ids, seen, words[: len(seen)], right[: len(ids)], kind, int(query.asks))
-    tags = np.array(word_tags(words, [mark for mark in query.marks if mark.kind != OPEN]), int)
-    right = np.arange(len(TAGS)) == tags[:, None]
+    tags = np.array(word_tags(words, _with_joins(query)), int)
+    right = (np.arange(len(TAGS)) == tags[:, None]) & bool(query.marks or not query.kind)
+    if query.asks is None:  # older marks tell neither bounds nor wanted denials
+        for kind, more in ((WANTED, BOUND + DENIAL), (EXCLUDED, DENIED_BOUND)):
+            for place in "BI":
+                right[np.ix_(tags == TAGS.index(f"{place}-{kind}"), [TAGS.index(f"{place}-{one}") for one in more])] = (
+                    True
+                )
     if not query.has_cues:
         right[np.ix_(tags == 0, _of_kind(CUE))] = True
     for mark in query.marks:
         if mark.kind == OPEN:
             inside = np.array([start < mark.end and mark.start < end for start, end in words], bool)
-            right[np.ix_(inside, ~_of_kind(EXCLUDED))] = True
+            right[np.ix_(inside, ~(_of_kind(EXCLUDED) | _of_kind(DENIED_BOUND)))] = True
     of_token = np.zeros((len(encoding.ids), len(TAGS)), bool)
     for number, token in enumerate(first):
         end = first[number + 1] if number + 1 < len(first) else len(encoding.ids) - 1
         of_token[token] = right[number]
         of_token[token + 1 : end] = right[number] | right[number] @ _SAME_KIND
     seen = [token for token in first if token < MOST_TOKENS_LEARNED]
-    return TaggedWords(encoding.ids[:MOST_TOKENS_LEARNED], seen, words[: len(seen)], of_token[:MOST_TOKENS_LEARNED])
+    of_not, asks = _said_of(query)
+    ids = encoding.ids[:MOST_TOKENS_LEARNED]
+    return TaggedWords(ids, seen, words[: len(seen)], of_token[:MOST_TOKENS_LEARNED], of_not, asks)
+
+
+def _with_joins(query: MarkedQuery) -> list[Mark]:
+    """The marks of a query, and those of "and" and "or" outside of them."""
+    marks = [mark for mark in query.marks if mark.kind != OPEN]
+    cues = [cue for cue in find_cues(query.text) if cue.operator != "not" and not cue.weak]
+    free = [cue for cue in cues if not any(mark.start < cue.end and cue.start < mark.end for mark in query.marks)]
+    return sorted([*marks, *(Mark(JOIN, cue.start, cue.end) for cue in free)], key=lambda mark: mark.start)
+
+
+def _said_of(query: MarkedQuery) -> tuple[int, int]:
+    """What NOT excludes, and whether the query asks; -1 where nobody has said it."""
+    if query.asks is not None:
+        # Where a question denies something and excludes nothing, nothing may be taken away from its vector.
+        denies = query.asks and any(cue.operator == "not" for cue in find_cues(query.text))
+        name = query.kind or ("property" if denies else None)
+        return (-1 if name is None else KINDS_OF_NOT.index(name)), int(query.asks)
+    if query.kind is not None:
+        return KINDS_OF_NOT.index(query.kind), -1
+    # Who looks for items does not ask for an answer, and leaves some of them out.
+    if query.author not in LOOK_FOR_ITEMS or query.text.split()[0].lower() in ASKING:
+        return -1, -1
+    return (KINDS_OF_NOT.index("set") if any(mark.kind == EXCLUDED for mark in query.marks) else -1), 0
 
 
 def _of_kind(kind: str) -> np.ndarray:
@@ -158,24 +195,105 @@ def batch_of(rows: Sequence[TaggedWords]) -> dict[str, Tensor]:
     }
 
 
+NEAR = dict(zip("abcdefghijklmnopqrstuvwxyz", "svxswdfguhklknipaeartycweutx", strict=False))  # a key beside each
+
+
 def mistyped(query: MarkedQuery, draw: random.Random) -> MarkedQuery:
-    """The query with two neighbouring letters of one word in the wrong order; every mark stays where it is."""
-    places = [i for i in range(len(query.text) - 1) if query.text[i].isalpha() and query.text[i + 1].isalpha()]
-    if not places:
-        return query
-    place = draw.choice(places)
-    text = query.text
-    return query._replace(text=text[:place] + text[place + 1] + text[place] + text[place + 2 :])
+    """The query with one to four typing errors."""
+    for _ in range(draw.choice((1, 1, 2, 3, 4))):
+        text = query.text
+        places = [i for i in range(len(text) - 1) if text[i].isalpha() and text[i + 1].isalpha()]
+        if not places:
+            return query
+        place = draw.choice(places)
+        letter, next_letter = text[place], text[place + 1]
+        new = draw.choices(
+            (next_letter + letter, next_letter, letter + letter + next_letter, NEAR.get(letter, "e") + next_letter),
+            (35, 30, 15, 20),
+        )[0]
+        query = changed(query, place, place + 2, new)
+    return query
+
+
+def changed(query: MarkedQuery, start: int, end: int, new: str) -> MarkedQuery:
+    """The query with another text in place of a stretch; its marks go along.
+
+    >>> query = MarkedQuery("no pools here", [Mark("x", 3, 8)], "", True)
+    >>> other = changed(query, 3, 8, "dog")
+    >>> other.text, other.marks
+    ('no dog here', [Mark(kind='x', start=3, end=6, group=0)])
+    """
+
+    def moved(place: int) -> int:
+        return place if place <= start else max(place - (end - start), start) + len(new)
+
+    marks = [mark._replace(start=moved(mark.start), end=moved(mark.end)) for mark in query.marks]
+    return query._replace(text=query.text[:start] + new + query.text[end:], marks=marks)
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """What queries are put together from anew. things: what is excluded; tails: "without a pool", with its marks;
+    openings: "We have no car. ", of which nothing is marked."""
+
+    things: list[str]
+    tails: list[tuple[str, list[Mark]]]
+    openings: list[str]
+
+    @classmethod
+    def of(cls, queries: Sequence[MarkedQuery]) -> "Pieces":
+        things, tails, openings = list[str](), list[tuple[str, list[Mark]]](), list[str]()
+        for query in (query for query in queries if query.has_cues and query.marks):
+            marks = sorted(query.marks, key=lambda mark: mark.start)
+            things += [query.text[mark.start : mark.end] for mark in marks if mark.kind == EXCLUDED]
+            opening = query.text[: marks[0].start]
+            if len(opening.split()) >= LEAST_OPENING and opening.rstrip()[-1] in ".,;:!?":
+                openings.append(opening)
+            first = next((number for number, mark in enumerate(marks) if mark.kind == CUE), None)
+            own = [] if first is None else list(takewhile(lambda mark: mark.kind in CUE + EXCLUDED, marks[first:]))
+            if len(own) > 1 and own[-1].end == len(query.text.rstrip(" ?.!")):
+                left = own[0].start
+                tails.append((query.text[left : own[-1].end], [_shifted(mark, -left) for mark in own]))
+        return cls(things, tails, openings)
+
+
+def _shifted(mark: Mark, by: int) -> Mark:
+    return mark._replace(start=mark.start + by, end=mark.end + by)
+
+
+def varied(query: MarkedQuery, pieces: Pieces, draw: random.Random) -> MarkedQuery:
+    """The query mistyped, with another thing excluded, with one more exclusion, or behind another opening."""
+    excluded = [mark for mark in query.marks if mark.kind == EXCLUDED]
+    how = draw.random()
+    if how < 0.25 and excluded and pieces.things:
+        mark = draw.choice(excluded)
+        query = changed(query, mark.start, mark.end, draw.choice(pieces.things))
+    elif how < 0.5 and pieces.tails and query.has_cues and query.kind != "property" and (query.marks or not query.kind):
+        text = query.text.rstrip(" ?.!") + draw.choice((" ", ", ", ", ", " and ", " but "))
+        tail, marks = draw.choice(pieces.tails)
+        kind = query.kind or (None if query.asks or query.asks is None else "set")
+        marks = [*query.marks, *(_shifted(mark, len(text)) for mark in marks)]
+        query = query._replace(text=text + tail, marks=marks, kind=kind)
+    elif how < 0.6 and pieces.openings and query.asks is not None:
+        opening = draw.choice(pieces.openings)
+        marks = [_shifted(mark, len(opening)) for mark in query.marks]
+        query = query._replace(text=opening + query.text, marks=marks)
+    else:
+        return mistyped(query, draw)
+    return mistyped(query, draw) if draw.random() < 0.3 else query
 
 
 def batches(queries: Sequence[MarkedQuery], tokenizer: Any, args: Arguments) -> Iterator[list[TaggedWords]]:
     """The queries of all epochs, in a new order each time."""
     draw = random.Random(args.seed)
-    known = [tagged(query, tokenizer) for query in queries]
+    known = {id(query): tagged(query, tokenizer) for query in queries}
+    pieces = Pieces.of(queries)
+    newer, count = seen_in_an_epoch(args, queries)
+    older = [query for query in queries if query.asks is None]
     for _ in range(args.epochs):
         rows = [
-            tagged(mistyped(query, draw), tokenizer) if draw.random() < args.typos else row
-            for query, row in zip(queries, known, strict=True)
+            tagged(varied(query, pieces, draw), tokenizer) if draw.random() < args.varied else known[id(query)]
+            for query in (*newer, *draw.sample(older, len(count)))
         ]
         draw.shuffle(rows)
         yield from of_like_lengths(rows, args.batch_size, draw)
@@ -206,70 +324,50 @@ def learn(
     reader = Adapting(bert, args.rank, HEAD_SIZE, seed=args.seed)
     if args.start:
         reader.adapters.load_state_dict(load_file(args.start))
-    if args.head:
-        teach_head(reader, [tagged(query, tokenizer) for query in queries], args.batch_size)
-        return reader, tokenizer
     each = map(batch_of, batches(queries, tokenizer, args))
-    reader.learn(each, steps_of(args, queries), args.learning_rate, reading_loss, on_step)
+    steps = steps_of(args, queries)
+    mean = RunningMean(reader.adapters, from_step=steps // 2)
+
+    def after_step(count: int) -> None:
+        mean.add()
+        on_step(count)
+
+    reader.learn(each, steps, args.learning_rate, reading_loss, after_step)
+    mean.put()
     return reader, tokenizer
 
 
-@torch.no_grad()
-def teach_head(reader: Adapting, rows: Sequence[TaggedWords], batch_size: int) -> None:
-    """Fit what tells the pieces of words, the kind of NOT and questions, on what the adapters' layers give."""
-    head = reader.adapters.head
-    reader.adapters.head = torch.nn.Identity()  # type: ignore[assignment]
-    states, goes_on, means = [], [], []
-    ordered = sorted(rows, key=lambda row: len(row.ids))
-    for start in range(0, len(ordered), batch_size):
-        batch = batch_of(ordered[start : start + batch_size])
-        found = reader(batch["ids"].to(reader.device), batch["mask"].to(reader.device)).cpu()
-        states.append(found[batch["is_word"]])
-        goes_on.append(batch["goes_on"][batch["is_word"]].long())
-        counted = batch["is_word"].unsqueeze(-1)
-        means.append((found * counted).sum(1) / counted.sum(1))
-    reader.adapters.head = head
-    of_queries, kinds, asks = (
-        torch.cat(means),
-        *(torch.tensor([getattr(row, name) for row in ordered]) for name in SAID),
-    )
-    known = kinds >= 0
-    piece, ask = (_fitted(*given) for given in ((torch.cat(states), torch.cat(goes_on)), (of_queries, asks)))
-    kind = _fitted(of_queries[known], kinds[known])
-    for place, (weight, bias) in (((PIECE,), _one(piece)), (range(KIND, ASKS), kind), ((ASKS,), _one(ask))):
-        head.weight[list(place)], head.bias[list(place)] = weight.to(head.weight), bias.to(head.bias)
+class RunningMean:
+    """The weights of a module, averaged over the last steps of its training."""
 
+    def __init__(self, module: nn.Module, from_step: int, share: float = 0.01):
+        self.module, self.from_step, self.share = module, from_step, share
+        self.steps, self.means = 0, dict[str, Tensor]()
 
-def _fitted(states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """The weight and bias of a linear layer that tells classes (N,) from states (N, D)."""
-    mean, spread = states.mean(0), states.std(0) + 1e-5
-    scaled = (states - mean) / spread
-    counts = labels.bincount().float()
-    rarer = (counts.sum() / counts).sqrt()  # counts more
-    weight = torch.zeros(len(counts), states.shape[1], requires_grad=True)
-    bias = torch.zeros(len(weight), requires_grad=True)
-    optimizer = torch.optim.LBFGS([weight, bias], max_iter=FITTED, line_search_fn="strong_wolfe")
+    @torch.no_grad()
+    def add(self) -> None:
+        self.steps += 1
+        if self.steps <= self.from_step:
+            return
+        for name, parameter in self.module.named_parameters():
+            if name in self.means:
+                self.means[name].lerp_(parameter.detach(), self.share)
+            else:
+                self.means[name] = parameter.detach().clone()
 
-    @torch.enable_grad()
-    def loss() -> Tensor:
-        optimizer.zero_grad()
-        found = F.cross_entropy(scaled @ weight.T + bias, labels, rarer) + DECAY * weight.square().sum()
-        found.backward()
-        return found
-
-    optimizer.step(loss)
-    own = weight.detach() / spread
-    return own, bias.detach() - own @ mean
-
-
-def _one(layer: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Of a layer that tells two classes, one number above 0 for the second."""
-    weight, bias = layer
-    return weight[1:] - weight[:1], bias[1:] - bias[:1]
+    def put(self) -> None:
+        if self.means:
+            self.module.load_state_dict(self.means)
 
 
 def steps_of(args: Arguments, queries: Sequence[MarkedQuery]) -> int:
-    return args.epochs * -(-len(queries) // args.batch_size)
+    return args.epochs * -(-sum(map(len, seen_in_an_epoch(args, queries))) // args.batch_size)
+
+
+def seen_in_an_epoch(args: Arguments, queries: Sequence[Any]) -> tuple[Sequence[Any], range]:
+    """The queries that say everything, all of which are seen, and how many of the older ones are."""
+    newer = [query for query in queries if query.asks is not None]
+    return newer, range(round(args.older * (len(queries) - len(newer))))
 
 
 def whole_texts(tokenizer: Any) -> Any:
@@ -294,24 +392,26 @@ def teach(bert: Any, tokenizer: Any, args: Arguments, *, prompt: str = "", on_st
 
 
 def training_queries(prompt: str = "") -> list[MarkedQuery]:
-    """The training queries of `data/reading`, each behind the prompt.
+    """The training queries of `data/reading` and `data/passages`, each behind the prompt.
 
     >>> query = training_queries("query: ")[0]
     >>> query.text.startswith("query: "), query.marks[0].start >= len("query: ")
     (True, True)
     """
     shift = len(prompt)
+    of_passages = (query for own in passages() for query in own.marked())
     return [
         query._replace(
             text=prompt + query.text,
             marks=[mark._replace(start=mark.start + shift, end=mark.end + shift) for mark in query.marks],
         )
-        for query in (*marked_queries("train"), *queries_of_kinds())
+        for query in (*marked_queries("train"), *queries_of_kinds(), *of_passages)
     ]
 
 
 def queries_of_kinds() -> list[MarkedQuery]:
-    """Queries that say what NOT excludes: those of `data/reading/conditions`, and of the countries, which are sets."""
+    """Queries that say what NOT excludes: those of `data/reading/conditions`, and of the countries, which are sets and
+    have no marks."""
     questions = quest_task(None, "train", progress=False).questions
     excluding = [question.text for question in questions if "not" in (question.operators or ())]
     sets = [MarkedQuery(text, [], "countries", True, "set", False) for text in excluding]
@@ -346,7 +446,7 @@ def read_all(reader: "Adapting", tokenizer: Any, texts: Sequence[str]) -> list[l
         with torch.no_grad():
             scores = reader.scores([row.ids])
             tags = best_tags(scores[..., :KIND], between_specials(torch.ones(1, len(row.ids))))[0, row.first].tolist()
-        found.append(marks_of(text, row.words, tags))
+        found.append(marks_of(row.words, tags))
     return found
 
 
@@ -374,9 +474,7 @@ def quest_queries(file: str) -> list[MarkedQuery]:
 
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
-    if args.head and not args.start:
-        raise DataError("--head goes on from adapters that have learned to tag: give them with --start")
-    queries = queries_of_kinds() if args.head else training_queries()
+    queries = training_queries()
     if unknown := set(args.left_out) - set(authors(queries)):
         raise DataError(f"--left_out: {min(unknown)!r} is no author of data/reading: {', '.join(authors(queries))}")
     queries = [query for query in queries if query.author not in args.left_out]
@@ -384,9 +482,6 @@ def main(words: Sequence[str] | None = None) -> None:
     reader, _ = learn(args, queries)
     mark = encoder_mark(Path(resolve_encoder(args.encoder).path))
     learned_from = f"{len(queries)} queries"
-    if args.head:
-        with safe_open(args.start, framework="pt") as stored:
-            learned_from = f"{(stored.metadata() or {}).get('learned_from', args.start)}, its head from {learned_from}"
     save_adapters(reader.adapters, Path(args.output), encoder=mark, learned_from=learned_from)
     print(f"{args.output}: {Path(args.output).stat().st_size:,} bytes, learned from {len(queries):,} queries")
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from ...boolean import find_cues
+from ..labels import find_cues
 from .counting import Counts
 from .text_words import is_verb_form
 from .words import DECADE, GENERIC, PREFIXES, STOP, YEAR, base_forms, plural

@@ -5,9 +5,10 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from ...boolean import operators_of, template_operators
+from ...boolean import template_operators
 from ...boolean.operators import SHORT_NAMES
 from ...boolean.word_lists import lists_under, read_lists
+from ..labels import operators_of
 from ..sentences.lists import BEING_FRAMES, FRAMES, TOPIC_FRAMES, WITH_FRAMES
 from .atoms import Atom
 from .words import DECADE, YEAR, plural

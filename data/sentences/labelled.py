@@ -1,7 +1,7 @@
 """Sentences as people type them, with the words that each operator reaches: what the scope reader learns from.
 
-A sentence knows what it excludes, because it was built that way. The parser (`boolean/parts.py`) says exactly where the
-excluded words begin and end, wherever it agrees.
+A sentence knows what it excludes, because it was built that way. The parser (`data/labels/parts.py`) says exactly where
+the excluded words begin and end, wherever it agrees.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
-from ...boolean import CueSpan, cue_table, read_parts
+from ..labels import CueSpan, cue_table, read_parts
 from .lists import DOMAINS, TYPED, domain_of_split
 from .names import Names
 

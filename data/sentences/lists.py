@@ -1,12 +1,26 @@
 """The wordings of each Boolean meaning and the vocabulary of each subject; `frames.txt` and `words.txt` hold them."""
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...boolean.word_lists import Lists, lists_under, read_lists
+from ..labels import cue_table
 
 _FOLDER = Path(__file__).parent
-_FRAMES = read_lists(_FOLDER / "frames.txt")
+_CUES = re.compile(r"<(\w+)>")
+
+
+def _with_cues(frame: str) -> list[str]:
+    """A frame; with <frame> in it, one for each cue of that list of the cue table."""
+    cues = _CUES.search(frame)
+    return [frame.replace(cues[0], cue) for cue in cue_table().written(cues[1])] if cues else [frame]
+
+
+_FRAMES = {
+    title: tuple(one for frame in frames for one in _with_cues(frame))
+    for title, frames in read_lists(_FOLDER / "frames.txt").items()
+}
 FRAMES = lists_under(_FRAMES, "atoms")
 TOPIC_FRAMES = lists_under(_FRAMES, "topics")
 BEING_FRAMES = lists_under(_FRAMES, "being")

@@ -1,5 +1,6 @@
 """Any text has cues that lie in it, parts, and labels; and reading a long text takes no longer than its length asks."""
 
+import json
 import time
 from random import Random
 
@@ -8,12 +9,10 @@ from fuzz.strategies import fuzz, real_texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boolbert.boolean import OPERATORS, find_cues, parse_original_query, read_parts
-from boolbert.boolean.augmentation import augment
-from boolbert.boolean.cues import operators_of
-from boolbert.boolean.decompose import parsed_parts
-from boolbert.boolean.labels import cue_labels
-from boolbert.boolean.lexicon import cue_table
+from boolbert import read
+from boolbert.boolean import OPERATORS, parse_original_query
+from boolbert.core.errors import BoolBertError
+from boolbert.data.labels import augment, cue_labels, cue_table, find_cues, operators_of, read_parts
 
 pytestmark = pytest.mark.long
 
@@ -42,16 +41,36 @@ def test_cues_lie_in_the_text_one_after_the_other(text):
 @fuzz
 @given(text=sentences)
 def test_a_text_can_be_taken_apart(text):
-    parts = parsed_parts(text)
-    assert parts[0].operator == ""
-    assert all(part.operator in OPERATORS for part in parts[1:])
+    parts = read_parts(text).parts
+    assert {part.operator for part in parts} <= {"", *OPERATORS}
+    assert any(part.operator != "not" for part in parts)  # something is wanted
     if text.strip():
         assert all(part.text for part in parts)
     end = 0
-    for part in read_parts(text).parts:
+    for part in parts:
         assert end <= part.start <= part.end
         assert text[part.start : part.end] == part.text
         end = part.end
+
+
+@fuzz
+@given(text=sentences)
+def test_a_query_is_read_or_refused_in_one_line(text):
+    line = ""
+    try:
+        found = read(text)
+    except BoolBertError as error:
+        line = str(error)
+    assert len(line.splitlines()) <= 1
+    if line:
+        return
+    assert found.groups
+    assert all(one.text.strip() for one in found.conditions)
+    for one in (*found.excluded, *found.alternatives, *found.cues, *found.words):
+        assert found.text[one.start : one.end] == one.text
+    assert ("not" in found.operators) == bool(found.excluded) == (found.kind is not None)
+    assert len(found.alternatives) != 1
+    json.dumps(found.as_json())
 
 
 @fuzz
@@ -88,5 +107,5 @@ def test_a_long_text_of_one_phrase_is_read_in_time(phrase):
     text = (phrase + " ") * (60_000 // (len(phrase) + 1)) + "x"
     begun = time.process_time()
     find_cues(text)
-    parsed_parts(text)
+    read_parts(text)
     assert time.process_time() - begun < 3

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from boolbert.boolean import OPERATORS
+from boolbert.boolean.query import split_words
 from boolbert.cli.show import show_answer, show_explanation
 from boolbert.data import Corpus, Document, Gold
 from boolbert.data.tasks import Question, Task
@@ -21,7 +22,6 @@ from boolbert.hub.card import literal
 from boolbert.hub.refuse import text_refusals
 from boolbert.search.answer import Answer, Hit
 from boolbert.search.explanation import Change, Explanation, OperatorAttention
-from boolbert.search.query import split_words
 from boolbert.search.query_reader import as_it_is
 
 pytestmark = pytest.mark.long

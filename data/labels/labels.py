@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ...boolean.operators import OPERATORS
 from .cues import CueSpan, find_cues
-from .operators import OPERATORS
 from .parts import Span, read_parts
 
 

@@ -4,8 +4,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from ...boolean.word_lists import pattern
 from .lexicon import ENGLISH, Cue, cue_table
-from .word_lists import pattern
 
 APOSTROPHES = "'’‘ʼ`´′＇"
 HYPHENS = "-‐‑–"

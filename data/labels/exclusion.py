@@ -6,8 +6,8 @@ is to be taken away from it. False alarms cost more than misses: where in doubt,
 
 import re
 
+from ...boolean.word_lists import WORDS, pattern
 from .cues import CueSpan, normal
-from .word_lists import WORDS, pattern
 
 LONGEST_AROUND_CUE = 500  # characters that are looked at before a cue, and that an exclusion may take behind it
 # Within an exclusion, only cues of these rules begin another one by themselves.

@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ..core.errors import BoolBertError
-from .operators import OPERATORS
+from ...boolean.operators import OPERATORS
+from ...boolean.word_lists import FIXED
+from ...core.errors import BoolBertError
 
 ENGLISH = "en"
 KINDS = ("topic", "set", "property")
@@ -18,7 +19,7 @@ NOT_RULES = (
     *("always", "beyond", "contrast", "absence", "having", "command", "relative", "neither", "nor", "prefix"),
     *("please", "anything", "place", "suffix", "listed", "negation", "none", "request"),
 )
-RULES = (*NOT_RULES, "join", "weak", "fixed", "wording")
+RULES = (*NOT_RULES, "join", "weak", "wording")
 _FOLDER = Path(__file__).parent
 
 
@@ -92,7 +93,7 @@ def read_table(path: Path) -> CueTable:
             wordings.append(cue)
         else:
             cues[cue.phrase] = cue
-    return CueTable(cues, tuple(wordings))
+    return CueTable(cues | {phrase: Cue(phrase, None, None, "fixed") for phrase in FIXED}, tuple(wordings))
 
 
 def _cue(line: str) -> Cue:
@@ -104,12 +105,12 @@ def _cue(line: str) -> Cue:
     if not 4 <= len(columns) <= 5:
         raise ValueError(f"a line has 4 or 5 columns with a tab between them, this one has {len(columns)}")
     phrase, operator, kind, rule = columns[:4]
-    if operator not in (*OPERATORS, "-"):
-        raise ValueError(f"operator must be one of {', '.join(OPERATORS)} or -, got {operator!r}")
+    if operator not in OPERATORS:
+        raise ValueError(f"operator must be one of {', '.join(OPERATORS)}, got {operator!r}")
     if kind not in (*KINDS, "-") or (operator == "not") > (kind != "-"):
         raise ValueError(f"kind must be one of {', '.join(KINDS)} for NOT, or - for the others, got {kind!r}")
-    if rule not in RULES or (operator == "-") != (rule == "fixed") or (operator == "not" and rule == "join"):
+    if rule not in RULES or (operator == "not" and rule == "join"):
         raise ValueError(f"rule {rule!r} does not fit operator {operator!r}; the rules are {', '.join(RULES)}")
     places = [mark.partition(":") for mark in (columns[4].split() if len(columns) > 4 else ())]
     written = tuple((name, int(place or 1000)) for name, _, place in places)  # those without a place come last
-    return Cue(phrase, None if operator == "-" else operator, None if kind == "-" else kind, rule, written)
+    return Cue(phrase, operator, None if kind == "-" else kind, rule, written)

@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from random import Random
 
+from ...boolean.word_lists import pattern
 from .cues import CueSpan, find_cues, normal, operators_of
 from .lexicon import cue_table
-from .word_lists import pattern
 
 _WORDINGS = cue_table()
 # Between two noun phrases: "A ... B". The first are for any two words, the others for nouns only.

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from ...boolean.marks import Part, Parts
+from ...boolean.word_lists import pattern
 from .cues import HYPHENS, CueSpan, find_cues, normal
 from .exclusion import ABBREVIATION, LONGEST_AROUND_CUE, OPENING, OPENS_ANEW, content, excludes, sentence_start
 from .lexicon import ENGLISH
-from .word_lists import pattern
 
 Span = tuple[int, int]
 
@@ -25,18 +26,6 @@ class Stretch(NamedTuple):
     left: int
     right: int
     end: int
-
-
-class Part(NamedTuple):
-    """A stretch `text[start:end]` and the operator that joins it to the parts before it; "" where none does."""
-
-    operator: str
-    start: int
-    end: int
-    text: str
-
-
-Parts = tuple[Part, ...]
 
 
 class Reading(NamedTuple):
