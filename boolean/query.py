@@ -214,7 +214,7 @@ class Query:
 
 def query_of(text: str, marks: Sequence[Mark], decided_by: str, *, asks: bool = False, typed: bool = False) -> Query:
     """A query with these marks. What nothing is marked of is wanted as a whole, and so is a pasted text, of which more
-    is marked than anybody asks for. In a question there is nothing to choose from.
+    is marked than anybody asks for; `-word` alone wants all the rest. In a question there is nothing to choose from.
 
     >>> from boolbert.boolean.tags import parse_marked
     >>> found = query_of(*parse_marked("[w films] [a of Rome] or [a Pisa], [c no] [x wars]"), "a person")
@@ -241,7 +241,8 @@ def query_of(text: str, marks: Sequence[Mark], decided_by: str, *, asks: bool = 
     ]
     is_cut = not typed and len(excluded) > MOST_EXCLUDED
     roles = _with_roles(words, marks, offered)
-    if not wanted or (not typed and len(wanted) > MOST_WANTED):
+    is_rest = typed and not wanted and bool(excluded)
+    if (not wanted and not is_rest) or (not typed and len(wanted) > MOST_WANTED):
         left = Query(text, roles, tuple(one for one in conditions if one.excluded), (), decided_by)
         conditions = [Condition(left.wanted, 0, len(text), group=1), *left.conditions]
     on = {name for name, is_on in (("not", excluded), ("or", offered)) if is_on}

@@ -303,13 +303,9 @@ class _Reader:
             self.operator = operator or self.operator
             start, number = token.end, number + 1
         self._want(start, len(self.text))
-        if not any(_content(self.text[mark.start : mark.end]) for mark in self._wanted()):
-            only = "what to leave out" if any(cue.kind == CUE for cue in self.cues) else "AND and OR"
-            raise BoolBertError(f"the query {self.text!r} only says {only}; say what to look for as well")
+        if not any(_content(self.text[mark.start : mark.end]) for mark in self.marks):
+            raise BoolBertError(f"the query {self.text!r} only says AND and OR; say what to look for as well")
         return sorted([*self.marks, *self.cues], key=lambda mark: mark.start)
-
-    def _wanted(self) -> list[Mark]:
-        return [mark for mark in self.marks if mark.kind != EXCLUDED]
 
     def _is_group(self, number: int) -> bool:
         """Whether a parenthesis holds an operator; else it belongs to the words, as in "Birdman (film)"."""

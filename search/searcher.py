@@ -33,7 +33,7 @@ from .many import each_once
 from .number_filters import NO_NUMBERS, read_numbers
 from .opening import open_index
 from .query_encoder import QueryEncoder, QueryVectors, encoded_query
-from .query_reader import as_it_is, check_query, read, read_for_caller
+from .query_reader import as_it_is, check_query, read, read_for_caller, with_a_wish
 from .rank import READ, Limit, RankedDocuments, Ranking, rank
 from .reasons import reasons
 
@@ -155,6 +155,7 @@ class BoolSearcher:
             if limit is not None:
                 promise = promise_of(limit, ranking, reading, self.documents.was_calibrated(limit.line))
         else:
+            with_a_wish(reading)
             found = self.documents.find(parts, k, where)
         violating = self.violating(reading)
         hits, unsure = (hits_of(part, parts, violating) for part in (found[:kept], found[kept:]))
@@ -202,6 +203,7 @@ class BoolSearcher:
         reading, vectors = self._read(query, operators, None)
         parts = self._scaled_parts(vectors)
         if not evidence or operators == [] or not self.has_evidence:
+            with_a_wish(reading)
             return self.documents.rank(self.index, parts, k)[1]
         reading, bounds = read_numbers(reading, self._fields)
         question = self._question(reading, parts)

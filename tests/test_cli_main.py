@@ -48,7 +48,7 @@ def test_help_needs_neither_torch_nor_numpy():
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["-war"], "the query '-war' only says what to leave out"),
+        (["a OR NOT war"], "the search does not know OR NOT; ask for each of the two by itself"),
         (['films -""', "-k", "3"], "nothing follows '-' in the query 'films -\"\"'"),
         (["-"], "the query '-' has no words to look for"),
         (["not"], "the query 'not' has no words to look for"),

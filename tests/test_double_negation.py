@@ -103,12 +103,12 @@ WRONG = {
     "no-frills airlines without a baggage fee",
     "No Country for Old Men without subtitles",
     "holidays, no beach, and don't send me to Spain",
-    "Money is no object: hotels without a casino",
+    "parking is not a must, nor a garden, a flat",
     "no restaurants but vegan ones",
     "no-deposit flats without a fixed term",
     "no-fuss dinners without garlic",
     "I don't have a credit card; car hire without a deposit",
-    "neither a hostel nor a hotel, rooms in Oslo",
+    "We won't drive. Villages without a motorway nearby",
     "skirts with and without pockets",
 }
 

@@ -14,7 +14,7 @@ QUERY = "island countries that are not monarchies or republics, with beaches"
 PATTERN = re.compile(r"\b(?:re\.(?:compile|search|match|fullmatch|sub|subn|findall|finditer|split)|pattern)\(")
 # The rooms in which a query is read, searched and answered, and measured.
 ROOMS = ("search", "retrieval", "integrations", "serve", "eval", "boolean")
-MOST_FILES, MOST_PATTERNS, MOST_ENGLISH = 28, 52, 6
+MOST_FILES, MOST_PATTERNS, MOST_ENGLISH = 28, 53, 6
 # Those that hold English words, of the files that a query enters.
 ENGLISH = {"boolean/clauses.py", "boolean/denials.py", "boolean/languages.py", "boolean/search_box.py"}
 ENGLISH |= {"boolean/bounds.py", "boolean/numbers.py", "boolean/dates.py", "boolean/around_bounds.py"}

@@ -3,11 +3,13 @@
 import json
 from collections import Counter
 
+import numpy as np
 import pytest
 from store_fixtures import DATABASES, KINDS, marked, place_of, skip_without
 
 from boolbert import obey
 from boolbert.cli.main import main
+from boolbert.core.errors import RetrievalError
 from boolbert.data.own import OwnDocuments, Passages
 from boolbert.retrieval.encoders import resolve_encoder
 from boolbert.retrieval.index import build_index
@@ -47,6 +49,29 @@ def test_what_affirms_the_word_is_left_out_and_counted(searcher, query, read):
     assert {hit.title for hit in answer.unsure} == CHICKEN
     assert answer.left_out_line == "3 documents that have “chicken” were left out"
     assert answer.as_json()["left_out"] == 3
+
+
+@pytest.mark.parametrize("query", ["-chicken", "NOT chicken"])
+@pytest.mark.parametrize("read", [0, 20])
+def test_a_query_that_only_leaves_out_asks_for_all_the_rest(searcher, query, read):
+    answer = searcher.search(query, 10, read=read)
+    assert {hit.title for hit in answer} == CURRIES.keys() - CHICKEN
+    assert answer.left_out == 3
+    several = searcher.search("-chicken -coconut", 10)
+    assert {hit.title for hit in several} == CURRIES.keys() - CHICKEN - {"Goan curry", "Rendang"}
+
+
+def test_one_vector_needs_something_to_look_for(searcher):
+    embedder = obey(lambda texts: np.ones((len(texts), 4), np.float32))
+    line = "the query '-chicken' only says what to leave out; say what to look for as well"
+    for ask in (
+        embedder.encode_query,
+        embedder.search_vectors,
+        lambda query: searcher.search(query, 10, evidence=False),
+        lambda query: searcher.rows(query, 10, evidence=False),
+    ):
+        with pytest.raises(RetrievalError, match=line):
+            ask("-chicken")
 
 
 def test_a_document_that_denies_it_stays(searcher):

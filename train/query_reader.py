@@ -64,6 +64,7 @@ class Arguments:
     encoder: str | None = flag(None, "folder or Hub id of a BERT; the default encoder if not given")
     quest: str | None = flag(None, "QUEST's queries (JSON lines), whose marked atoms are learned from as well")
     start: str | None = flag(None, "adapters to go on from, instead of new ones")
+    halfway: bool = flag(False, "give the mean of the adapters of `start` and of those learned")
     left_out: list[str] = flag([], "authors of data/reading whose queries are not learned from")
     epochs: int = flag(12, "times that each query is seen")
     learning_rate: float = flag(1e-3, "the highest")
@@ -334,6 +335,10 @@ def learn(
 
     reader.learn(each, steps, args.learning_rate, reading_loss, after_step)
     mean.put()
+    if args.start and args.halfway:
+        own = reader.adapters.state_dict()
+        began = {name: value.to(own[name]) for name, value in load_file(args.start).items()}
+        reader.adapters.load_state_dict({name: (value + began[name]) / 2 for name, value in own.items()})
     return reader, tokenizer
 
 
@@ -474,6 +479,8 @@ def quest_queries(file: str) -> list[MarkedQuery]:
 
 def main(words: Sequence[str] | None = None) -> None:
     args = parse_arguments(Arguments, __doc__, words)
+    if args.halfway and not args.start:
+        raise DataError("--halfway: give the adapters to go on from with --start")
     queries = training_queries()
     if unknown := set(args.left_out) - set(authors(queries)):
         raise DataError(f"--left_out: {min(unknown)!r} is no author of data/reading: {', '.join(authors(queries))}")
