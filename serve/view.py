@@ -1,5 +1,7 @@
-"""The page's parts as HTML: a query as it was read, and two rankings side by side. All text in them is escaped."""
+"""The page as HTML: a query as it was read, and two rankings. All text in it is escaped."""
 
+import base64
+import hashlib
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
@@ -12,44 +14,71 @@ from boolbert.search.answer import Hit
 from boolbert.search.explanation import Change
 from boolbert.search.reasons import Reason
 
-_TEMPLATES = Path(__file__).parent.parent / "core" / "templates"
-CSS, CLICKS = ((_TEMPLATES / name).read_text(encoding="utf-8") for name in ("serve.css", "serve.js"))
-HEAD = """<div class="bb-head"><h1>Bool-BERT</h1>
-<p>Search that obeys AND, OR and NOT, beside the same encoder without it.</p></div>"""
+from .asked import RESULTS, Asked
+from .engine import LONGEST_SERVED_QUERY, MOST, Collection
+
+SHOWN = 800  # letters of a result's text
+SCRIPT = (Path(__file__).parent.parent / "core" / "templates" / "serve.js").read_text(encoding="utf-8")
+# The browser runs the page's own script and no other, whatever a document says.
+POLICY = (
+    "default-src 'none'; connect-src 'self'; img-src 'self' data:; style-src 'unsafe-inline'; form-action 'self'; "
+    f"base-uri 'none'; script-src 'sha256-{base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()}'"
+)
 
 
-def error_html(message: str) -> str:
-    return render("serve.html", part="error", message=message)
+def page_html(
+    asked: Asked,
+    collection: Collection | None = None,
+    examples: Sequence[str] = (),
+    *,
+    found: Explanation | None = None,
+    seconds: float = 0.0,
+    error: str = "",
+) -> str:
+    """The whole page. found: the answer to what is asked, and how long it took; error: why there is none."""
+    return render(
+        "serve.html",
+        asked=asked,
+        collection=collection,
+        examples=[(text, Asked(text).link()) for text in examples],
+        longest=LONGEST_SERVED_QUERY,
+        answer=found and _answer(asked, collection, found, seconds),
+        script=SCRIPT,
+        error=error,
+    )
 
 
-def examples_html(examples: Sequence[str]) -> str:
-    return render("serve.html", part="examples", examples=examples)
-
-
-def reading_html(explanation: Explanation, by_hand: bool = False) -> str:
-    """The query word by word: excluded words struck through, alternatives in a box, cues underlined, each a button."""
-    reading = explanation.reading
-    given = {"word_groups": _word_groups(reading), "rest": reading.rest, "notes": explanation.notes}
-    return render("serve.html", part="reading", by_hand=by_hand, **given)
-
-
-def results_html(explanation: Explanation) -> str:
-    """Both rankings side by side, with a mark at what the query excludes."""
-    plain = "the same encoder, operators off" if explanation.plain_name == "plain encoder" else explanation.plain_name
+def _answer(asked: Asked, collection: Collection | None, found: Explanation, seconds: float) -> dict[str, Any]:
+    reading = found.reading
+    plain = "the same encoder, operators off" if found.plain_name == "plain encoder" else found.plain_name
     columns = [
-        _column("Plain encoder", plain, explanation.before),
-        _column("Bool-BERT", _obeyed(explanation), explanation.after, shows_moves=True),
+        _column("ours", "Bool-BERT", _obeyed(found), found.after, shows_moves=True),
+        _column("plain", "Plain encoder", plain, found.before),
     ]
-    return render("serve.html", part="results", columns=columns, composition=explanation.composition)
+    k = min(asked.k + RESULTS, MOST) if len(found.after) == asked.k < MOST else 0
+    return {
+        "word_groups": _word_groups(reading),
+        "rest": reading.rest,
+        "takes_words": collection is None or collection.takes_words,
+        "by_hand": asked.excluded is not None,
+        "as_read": asked.link(excluded=None),
+        "notes": found.notes,
+        "columns": columns,
+        "composition": found.composition,
+        "strength": found.not_weight,
+        "as_learned": asked.link(strength=None),
+        "seconds": seconds,
+        "more": k and (asked.link(k=k), k - asked.k),
+    }
 
 
-def _column(name: str, about: str, changes: Sequence[Change], *, shows_moves: bool = False) -> dict[str, Any]:
+def _column(id: str, name: str, about: str, changes: Sequence[Change], *, shows_moves: bool = False) -> dict[str, Any]:
     """A ranking; `broken` is how many of it the query excludes, None where that is not known."""
     marks = [change.hit.violates for change in changes]
     broken = None if not marks or None in marks else sum(map(bool, marks))
     reasons = [deciding(change.hit) for change in changes]
     shown = [(one, why, line_of(one.hit, why.clause if why else "")) for one, why in zip(changes, reasons, strict=True)]
-    return {"name": name, "about": about, "shown": shown, "shows_moves": shows_moves, "broken": broken}
+    return {"id": id, "name": name, "about": about, "shown": shown, "shows_moves": shows_moves, "broken": broken}
 
 
 def deciding(hit: Hit) -> Reason | None:
